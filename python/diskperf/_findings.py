@@ -66,6 +66,7 @@ _OFF = {
 _EXPECTED = {
     "what": "string",
     "depth": "int64",
+    "settings": "string",
     "unit": "string",
     "expected": "double",
     "found": "double",
@@ -155,18 +156,19 @@ class DiskQueue(Document[_native.Finding]):
 
 
 class Expected(Document[_native.Finding]):
-    """A disk of the catalogue beside what its data sheet and theory lead one to expect. Its
+    """A drive of the catalogue beside what its data sheet and theory lead one to expect. Its
     JSON is that of ``diskperf show DRIVE --expected``."""
 
     __slots__ = ()
 
     @property
     def values(self) -> _native.Columns:
-        """One row for each figure: ``what``, ``depth``, ``unit``, the ``expected`` value
-        and the one that was ``found``, by how much that is off and may be
+        """One row for each figure: ``what``, ``depth``, what the drive was set to for
+        it (``settings``), ``unit``, the ``expected`` value and the one that was ``found``, by how much that is off and may be
         (``off_share``, ``tolerance_share``), whether it is ``met``, and the ``source`` of
         the expected one."""
-        return _table(self.to_dict()["values"], _EXPECTED)
+        rows = self.to_dict()["values"]
+        return _table([{**row, "settings": " ".join(row["settings"])} for row in rows], _EXPECTED)
 
     @property
     def met(self) -> bool:
@@ -323,10 +325,10 @@ def calculate_disk(
 
 
 def expected(drive: str, *, catalogue: str | os.PathLike[str] | None = None) -> Expected:
-    """Measures on a modelled disk what its data sheet and theory lead one to expect of it.
+    """Measures on a modelled drive what its data sheet and theory lead one to expect of it.
 
     Args:
-        drive: ``sata-7200``, ``smr-5400``, ...: a drive with a file in ``expected/``.
+        drive: ``sata-7200``, ``nvme-tlc``, ...: a drive with a file in ``expected/``.
         catalogue: a folder that is laid over the catalogue.
 
     Raises:

@@ -1,4 +1,4 @@
-//! What a disk of the catalogue does, beside what is expected of it.
+//! What a drive of the catalogue does, beside what is expected of it.
 
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub struct ExpectedValue {
     pub unit: String,
     /// Requests under way.
     pub depth: u32,
+    /// What the drive was set to, to be measured: `KEY=VALUE`.
+    pub settings: Vec<String>,
     /// By data sheet and theory.
     pub expected: f64,
     /// What the modelled drive does.

@@ -502,7 +502,7 @@ pub(crate) struct ShowArguments {
     /// Of a run: IOPS, MB/s and the 99th percentile of the response, interval by interval
     #[arg(long)]
     pub(crate) series: bool,
-    /// Of a disk of the catalogue: what it does, beside what its data sheet and theory lead one to expect
+    /// Of a drive of the catalogue: what it does, beside what its data sheet and theory lead one to expect
     #[arg(long, conflicts_with = "series")]
     pub(crate) expected: bool,
     /// Output format; fio-json and fio-json+, of runs, are those of fio's results

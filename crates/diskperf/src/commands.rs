@@ -418,7 +418,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     Ok(DONE)
 }
 
-/// What a disk does, beside what is expected of it.
+/// What a drive does, beside what is expected of it.
 fn expected(arguments: &ShowArguments) -> Outcome {
     let format = own_format(arguments.format, "what is expected of a drive")?;
     let known = load_catalogue(arguments.catalogue.as_deref())?;

@@ -1,11 +1,12 @@
-//! A disk of the catalogue beside what is expected of it.
+//! A drive of the catalogue beside what is expected of it.
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
-use diskperf_machine::catalogue::{Catalogue, Expected, Figure};
+use diskperf_machine::catalogue::{Catalogue, DiskFigure, Expected, Figure};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::expected::{SEED, measured};
+use diskperf_machine::hardware::flash::specification::FlashSpecification;
+use diskperf_machine::hardware::{disk, flash};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures each figure that is expected of a drive on the modelled one, in the system that
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// # Errors
 ///
 /// A drive that there is not, that no `bare-` system has, of which nothing is expected, or
-/// that is no disk with firmware; an end that the user asked for.
+/// that is neither a disk with firmware nor a flash drive; a figure that it cannot have; an
+/// end that the user asked for.
 pub fn expected(
     catalogue: &Catalogue,
     drive: &str,
@@ -24,56 +26,106 @@ pub fn expected(
     let of = catalogue
         .expectations(drive)
         .map_err(LaboratoryError::catalogue)?;
-    let system = format!("bare-{drive}");
-    let computer = Computer::read(catalogue, &system, &[])?;
-    let disk = computer.disk(drive).ok_or_else(|| {
-        LaboratoryError::Request(format!(
-            "{system} has no disk `{drive}` with firmware of its own"
-        ))
-    })?;
     let mut values = Vec::new();
     for one in &of.values {
         shown(values.len(), of.values.len());
         if stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
-        check(drive, disk, one)?;
-        values.push(value(disk, one));
+        let found = found(catalogue, drive, one)?;
+        values.push(value(found, one));
     }
     shown(values.len(), values.len());
     Ok(ExpectedFigures {
         drive: drive.to_owned(),
-        seed: SEED,
+        seed: match of.values.first().map(|of| of.what) {
+            Some(Figure::Flash(_)) => flash::expected::SEED,
+            Some(Figure::Disk(_)) | None => disk::expected::SEED,
+        },
         values,
     })
 }
 
-/// The most commands that a figure has under way.
-fn check(drive: &str, disk: &DiskSpecification, of: &Expected) -> Result<(), LaboratoryError> {
-    let refused = |why: String| Err(LaboratoryError::Request(format!("{drive}: {why}")));
-    if of.depth == 0 || of.depth > disk.queue_depth {
-        return refused(format!(
-            "a figure is expected at depth {}, and its queue takes 1 to {}",
-            of.depth, disk.queue_depth
-        ));
+/// The figure of the modelled drive, with the settings that it is expected of.
+fn found(catalogue: &Catalogue, drive: &str, of: &Expected) -> Result<f64, LaboratoryError> {
+    let system = format!("bare-{drive}");
+    let computer = Computer::read(catalogue, &system, &of.settings())?;
+    let no = |kind: &str| {
+        LaboratoryError::Request(format!(
+            "{drive}: `{}` is a figure of {kind}, and {system} has none of that name",
+            of.what.name()
+        ))
+    };
+    match of.what {
+        Figure::Disk(figure) => {
+            let disk = computer.disk(drive);
+            let disk = disk.ok_or_else(|| no("a disk with firmware of its own"))?;
+            check_disk(drive, disk, (figure, of.depth))?;
+            Ok(disk::expected::measured(disk, figure, of.depth))
+        }
+        Figure::Flash(figure) => {
+            let flash = computer.flash(drive);
+            let flash = flash.ok_or_else(|| no("a flash drive"))?;
+            check_flash(drive, flash, of.depth)?;
+            Ok(flash::expected::measured(flash, figure, of.depth))
+        }
     }
-    match (of.what, disk.shingled) {
-        (Figure::WriteMapFullMs, None) => {
-            refused("`write_map_full_ms` is expected of it, and it has no media cache".to_owned())
+}
+
+fn check_depth(drive: &str, depth: u32, most: u32) -> Result<(), LaboratoryError> {
+    match depth {
+        0 => Err(refused(drive, "a figure is expected at depth 0")),
+        _ if depth > most => Err(refused(
+            drive,
+            &format!("a figure is expected at depth {depth}, and its queue takes 1 to {most}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn refused(drive: &str, why: &str) -> LaboratoryError {
+    LaboratoryError::Request(format!("{drive}: {why}"))
+}
+
+fn check_disk(
+    drive: &str,
+    disk: &DiskSpecification,
+    (figure, depth): (DiskFigure, u32),
+) -> Result<(), LaboratoryError> {
+    check_depth(drive, depth, disk.queue_depth)?;
+    match (figure, disk.shingled) {
+        (DiskFigure::WriteMapFullMs, None) => {
+            let why = "`write_map_full_ms` is expected of it, and it has no media cache";
+            Err(refused(drive, why))
         }
         _ => Ok(()),
     }
 }
 
-fn value(disk: &DiskSpecification, of: &Expected) -> ExpectedValue {
-    let found = measured(disk, of.what, of.depth);
+/// Some figures begin with two gibibytes written.
+const LEAST_UNITS: u64 = 1 << 19;
+
+fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {
+    check_depth(drive, depth, of.interface.queue_depth)?;
+    if of.layer.logical_units < LEAST_UNITS {
+        let why = "figures are of drives of 2 GiB and more";
+        return Err(refused(drive, why));
+    }
+    Ok(())
+}
+
+fn value(found: f64, of: &Expected) -> ExpectedValue {
     let off_share = found / of.expected - 1.0;
     let (words, unit) = of.what.words();
+    let settings = of.settings.iter();
     ExpectedValue {
         what: of.what.name().to_owned(),
         words: words.to_owned(),
         unit: unit.to_owned(),
         depth: of.depth,
+        settings: settings
+            .map(|(key, value)| format!("drive.{key}={value}"))
+            .collect(),
         expected: of.expected,
         found,
         off_share,

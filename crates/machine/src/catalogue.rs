@@ -29,8 +29,7 @@
 //!   `component = "NAME"` in it puts another drive in its place.
 //! - `systems/NAME/VARIANT.toml`: what differs in `NAME:VARIANT`, no more.
 //! - `published/`: what was measured, and which of it was used to calibrate.
-//! - `expected/`: what a disk does by its data sheet and by theory, with tolerances;
-//!   `expected-flash/`: the same of flash drives.
+//! - `expected/`: what a drive does by its data sheet and by theory, with tolerances.
 
 mod component;
 mod embedded;
@@ -55,7 +54,7 @@ use std::sync::Arc;
 pub use component::Component;
 pub use diskperf_diagnostics::Errors;
 pub use diskperf_timeline::Setting;
-pub use expected::{Expectations, Expected, Figure};
+pub use expected::{DiskFigure, Expectations, Expected, Figure, FlashFigure, UnknownFigure};
 pub use parameter::{Chooser, Origin, Parameter};
 pub use published::{BlockSize, Cell, Published};
 pub use reader::Reader;

@@ -171,7 +171,7 @@ pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<F
     Ok(Finding(Found::Drives(found)))
 }
 
-/// What a disk of the catalogue does, beside what is expected of it.
+/// What a drive of the catalogue does, beside what is expected of it.
 #[pyfunction]
 pub(crate) fn expected_of(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! A disk beside what is expected of it: a table, JSON, CSV.
+//! A drive beside what is expected of it: a table, JSON, CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
@@ -22,14 +22,14 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
             found.drive
         )),
         Block::Grid(Grid {
-            key: Column::words("figure", cells(&|of| of.words.clone())),
+            key: Column::words("figure", cells(&words)),
             groups: vec![
                 Group::of(
                     "",
                     vec![
                         Column::figures("depth", cells(&|of| of.depth.to_string())),
-                        Column::figures("expected", cells(&|of| format!("{:.3}", of.expected))),
-                        Column::figures("modelled", cells(&|of| format!("{:.3}", of.found))),
+                        Column::figures("expected", cells(&|of| figure(of.expected))),
+                        Column::figures("modelled", cells(&|of| figure(of.found))),
                         Column::words("unit", cells(&|of| of.unit.clone())),
                         Column::figures(
                             "off by",
@@ -55,6 +55,24 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
     ]
 }
 
+/// The figure, and what the drive was set to for it.
+fn words(of: &ExpectedValue) -> String {
+    match of.settings.is_empty() {
+        true => of.words.clone(),
+        false => format!("{}; {}", of.words, of.settings.join(" ")),
+    }
+}
+
+/// Milliseconds have three places; what comes by the thousand has none.
+fn figure(value: f64) -> String {
+    let places = match value {
+        value if value < 100.0 => 3,
+        value if value < 1000.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.places$}")
+}
+
 pub(super) fn json(found: &ExpectedFigures) -> String {
     pretty(found)
 }
@@ -66,6 +84,7 @@ pub(super) fn csv(found: &ExpectedFigures) -> String {
             ("drive", found.drive.clone()),
             ("figure", of.what.clone()),
             ("depth", of.depth.to_string()),
+            ("settings", of.settings.join(" ")),
             ("unit", of.unit.clone()),
             ("expected", number(of.expected)),
             ("found", number(of.found)),

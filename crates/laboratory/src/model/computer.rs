@@ -4,6 +4,7 @@ use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
+use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::kernel::{minix, v7};
 use diskperf_machine::specification::{
@@ -124,6 +125,12 @@ impl Computer {
     pub(crate) fn disk(&self, name: &str) -> Option<&DiskSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].disk()
+    }
+
+    /// The flash drive that the catalogue has under this name, if it is one.
+    pub(crate) fn flash(&self, name: &str) -> Option<&FlashSpecification> {
+        let place = self.drive_names.iter().position(|drive| drive == name)?;
+        self.specification.drives[place].flash()
     }
 
     /// Whether its kernel is Minix, whose programs see a drive's files, and

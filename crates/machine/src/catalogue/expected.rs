@@ -1,9 +1,15 @@
 //! What a drive is expected to do, by its data sheet and by theory: files of `expected/`,
 //! to be held against what the modelled drive does.
 
+mod figure;
+
+pub use figure::{DiskFigure, Figure, FlashFigure, UnknownFigure};
+
 use super::{Catalogue, Component, names};
 use diskperf_diagnostics::{Errors, Place, Problem};
+use diskperf_timeline::Setting;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// What a drive is expected to do. Nothing in the catalogue is chosen to meet a value of it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,68 +31,37 @@ pub struct Expected {
     /// Requests under way.
     #[serde(default = "one")]
     pub depth: u32,
+    /// Keys of the drive with values that it is measured with.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
     /// In the unit of `what`.
     pub expected: f64,
     /// How far off the drive may be, as a share.
     pub tolerance_share: f64,
     /// Where the value is from.
     pub source: String,
+    /// The model does not meet it yet: shown, and no test holds the drive to it.
+    #[serde(default)]
+    pub open: bool,
+}
+
+impl Expected {
+    /// What the drive is to be set to, to be measured: by the figure, and then by the file.
+    pub fn settings(&self) -> Vec<Setting> {
+        let figures = match self.what {
+            Figure::Flash(figure) => figure.settings(),
+            Figure::Disk(_) => &[],
+        };
+        let own = self.settings.iter();
+        let own = own.map(|(key, value)| (key.as_str(), value.as_str()));
+        let all = figures.iter().copied().chain(own);
+        all.map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
+            .collect()
+    }
 }
 
 fn one() -> u32 {
     1
-}
-
-/// What is measured of a drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// 4 KiB at random, the mean time between completions.
-    RandomReadMs,
-    /// Reads of a mebibyte, one behind the other, at the outside.
-    SequentialReadOuterMbPerS,
-    /// The same inside.
-    SequentialReadInnerMbPerS,
-    /// The same of writes, in the steady state.
-    SequentialWriteMbPerS,
-    /// 4 KiB behind the last ones, each followed by a flush.
-    AppendedSyncMs,
-    /// 4 KiB anywhere, each followed by a flush.
-    RandomSyncMs,
-    /// 4 KiB written at random after idle: the first hundred, each.
-    WriteAfterIdleMs,
-    /// 4 KiB written at random when the map of the media cache is full.
-    WriteMapFullMs,
-}
-
-impl Figure {
-    /// As files of `expected/` have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Figure::RandomReadMs => "random_read_ms",
-            Figure::SequentialReadOuterMbPerS => "sequential_read_outer_mb_per_s",
-            Figure::SequentialReadInnerMbPerS => "sequential_read_inner_mb_per_s",
-            Figure::SequentialWriteMbPerS => "sequential_write_mb_per_s",
-            Figure::AppendedSyncMs => "appended_sync_ms",
-            Figure::RandomSyncMs => "random_sync_ms",
-            Figure::WriteAfterIdleMs => "write_after_idle_ms",
-            Figure::WriteMapFullMs => "write_map_full_ms",
-        }
-    }
-
-    /// In words, and its unit.
-    pub fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Figure::RandomReadMs => ("random reads of 4 KiB, each", "ms"),
-            Figure::SequentialReadOuterMbPerS => ("sequential reads, outside", "MB/s"),
-            Figure::SequentialReadInnerMbPerS => ("sequential reads, inside", "MB/s"),
-            Figure::SequentialWriteMbPerS => ("sequential writes, outside", "MB/s"),
-            Figure::AppendedSyncMs => ("4 KiB appended and synced, each", "ms"),
-            Figure::RandomSyncMs => ("4 KiB anywhere and synced, each", "ms"),
-            Figure::WriteAfterIdleMs => ("random writes of 4 KiB after idle, each", "ms"),
-            Figure::WriteMapFullMs => ("random writes of 4 KiB, map full, each", "ms"),
-        }
-    }
 }
 
 /// The folder of such files.

@@ -9,6 +9,7 @@ mod buffer;
 mod channel;
 pub mod device;
 mod die;
+pub mod expected;
 mod link;
 mod places;
 mod pool;

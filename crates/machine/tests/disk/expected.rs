@@ -2,7 +2,7 @@
 //! to expect (facts, disk drives, 3.4, 4.1 and 7). Nothing in the catalogue was chosen to
 //! meet a value here.
 
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::catalogue::{Catalogue, Figure, Setting};
 use diskperf_machine::hardware::Operation;
 use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
 use diskperf_machine::hardware::disk::expected::{Host, SEED, measured};
@@ -40,13 +40,15 @@ fn set(drive: &str, settings: &[(&str, &str)]) -> Result<DiskSpecification, Stri
 fn drives_do_what_is_expected_of_them() {
     println!("seed {SEED}");
     let catalogue = Catalogue::embedded();
-    let drives = catalogue.expected_drives();
-    assert!(drives.len() >= 4, "{drives:?}");
-    let mut missed = Vec::new();
-    for drive in &drives {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for drive in &catalogue.expected_drives() {
         let of = catalogue.expectations(drive);
         for expected in of.unwrap_or_else(|errors| panic!("{errors}")).values {
-            let found = measured(&specification(drive), expected.what, expected.depth);
+            // Those of flash drives are tried with these.
+            let Figure::Disk(figure) = expected.what else {
+                continue;
+            };
+            let found = measured(&specification(drive), figure, expected.depth);
             let by = found / expected.expected - 1.0;
             let line = format!(
                 "{drive} {:?} at {}: {found:.4} for {:.4}, {:+.1} %: {}",
@@ -57,11 +59,13 @@ fn drives_do_what_is_expected_of_them() {
                 expected.source
             );
             println!("{line}");
+            tried += 1;
             if by.abs() > expected.tolerance_share {
                 missed.push(line);
             }
         }
     }
+    assert!(tried >= 36, "{tried} figures");
     assert!(missed.is_empty(), "{missed:#?}");
 }
 

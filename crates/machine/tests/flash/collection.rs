@@ -39,9 +39,9 @@ struct Found {
 
 /// Random writes, and a share of reads, in a closed loop.
 fn closed_loop(specification: &FlashSpecification, reads: f64, writes: u32) -> Found {
-    let mut host = Host::new(specification);
+    let mut host = new_host(specification);
     let mut draws = Streams::new(SEED).stream("load");
-    let sectors = host.flash.sectors();
+    let sectors = host.flash().sectors();
     let mut ask = |host: &mut Host| {
         let operation = if draws.chance(reads) { READ } else { WRITE };
         host.ask(operation, draws.below(sectors), 1);
@@ -61,12 +61,12 @@ fn closed_loop(specification: &FlashSpecification, reads: f64, writes: u32) -> F
         } else {
             read += 1;
         }
-        assert!(host.flash.ftl().free_superblocks() > 0);
+        assert!(host.flash().ftl().free_superblocks() > 0);
         ask(&mut host);
     }
-    host.flash.ftl().check().expect("sound");
+    host.flash().ftl().check().expect("sound");
     Found {
-        amplification: host.flash.traffic().amplification(),
+        amplification: host.flash().traffic().amplification(),
         longest,
         reads: read,
     }
@@ -106,22 +106,22 @@ fn paced_writes_wait_for_a_few_programs() {
 fn writing_in_order_amplifies_nothing() {
     let mut specification = steady(8);
     specification.layer.past = Past::Fresh;
-    let mut host = Host::new(&specification);
-    let sectors = host.flash.sectors() / 48 * 48;
+    let mut host = new_host(&specification);
+    let sectors = host.flash().sectors() / 48 * 48;
     for _ in 0..3 {
         for sector in (0..sectors).step_by(48) {
             host.ask(WRITE, sector, 48);
-            if host.requests.under_way() == 8 {
+            if host.under_way() == 8 {
                 host.wait();
             }
         }
     }
-    while host.requests.under_way() > 0 {
+    while host.under_way() > 0 {
         let (_, done) = host.wait();
         let held = |span: &diskperf_timeline::Span| span.stage == Stage::Collection;
         assert!(!done.spans.spans().iter().any(held), "{:?}", done.spans);
     }
-    let traffic = host.flash.traffic();
+    let traffic = host.flash().traffic();
     println!("{traffic:?}");
     assert_eq!((traffic.collection, traffic.padding), (0, 0));
     assert!(traffic.erases > 0);

@@ -5,7 +5,7 @@ use diskperf_timeline::Stage;
 
 /// A toy with `sectors` written one by one, and at rest.
 fn written(specification: &FlashSpecification, sectors: u64) -> Host {
-    let mut host = Host::new(specification);
+    let mut host = new_host(specification);
     for sector in 0..sectors {
         host.one(WRITE, sector, 1);
     }
@@ -15,7 +15,7 @@ fn written(specification: &FlashSpecification, sectors: u64) -> Host {
 
 /// A toy whose program holds a whole word line of all planes, written by whole programs.
 fn written_by(specification: &FlashSpecification, (programs, sectors): (u64, u32)) -> Host {
-    let mut host = Host::new(specification);
+    let mut host = new_host(specification);
     for program in 0..programs {
         host.one(WRITE, program * u64::from(sectors), sectors);
     }
@@ -33,18 +33,18 @@ fn assert_ends(found: &[f64], expected: &[f64]) {
 #[test]
 fn one_request_takes_its_array_and_the_channel() {
     let mut host = written(&toy(), 1);
-    assert_ends(&host.ends(&[(0.0, READ, 0, 1)]), &[54.096]);
-    assert_ends(&host.ends(&[(0.0, WRITE, 1, 1)]), &[504.096]);
+    assert_ends(&ends_of(&mut host, &[(0.0, READ, 0, 1)]), &[54.096]);
+    assert_ends(&ends_of(&mut host, &[(0.0, WRITE, 1, 1)]), &[504.096]);
 }
 
 #[test]
 fn reads_of_a_die_wait_for_each_other() {
     let mut specification = toy();
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
-    let ends = written(&specification, 2).ends(&script);
+    let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 108.192]);
     specification.cache_read = true;
-    let ends = written(&specification, 2).ends(&script);
+    let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 104.096]);
 }
 
@@ -53,11 +53,11 @@ fn dies_share_a_channel() {
     let mut specification = toy();
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
     specification.geometry.dies_per_channel = 2;
-    let ends = written(&specification, 2).ends(&script);
+    let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 58.192]);
     specification.geometry.dies_per_channel = 1;
     specification.geometry.channels = 2;
-    let ends = written(&specification, 2).ends(&script);
+    let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 54.096]);
 }
 
@@ -69,19 +69,19 @@ fn planes_sense_the_same_page_together() {
     let other = [(0.0, READ, 0, 1), (0.0, READ, 3, 1)];
     let mut host = written_by(&specification, (2, 2));
     // One command, so that both are there when the die begins.
-    assert_ends(&host.ends(&[(0.0, READ, 0, 2)]), &[58.192]);
-    assert_ends(&host.ends(&other), &[54.096, 108.192]);
+    assert_ends(&ends_of(&mut host, &[(0.0, READ, 0, 2)]), &[58.192]);
+    assert_ends(&ends_of(&mut host, &other), &[54.096, 108.192]);
     specification.independent_planes = true;
     let mut host = written_by(&specification, (2, 2));
-    assert_ends(&host.ends(&same), &[54.096, 58.192]);
-    assert_ends(&host.ends(&other), &[54.096, 58.192]);
+    assert_ends(&ends_of(&mut host, &same), &[54.096, 58.192]);
+    assert_ends(&ends_of(&mut host, &other), &[54.096, 58.192]);
 }
 
 #[test]
 fn programs_share_channels_and_dies() {
     let mut specification = toy();
     let script = [(0.0, WRITE, 0, 1), (0.0, WRITE, 1, 1)];
-    let ends = |of: &FlashSpecification| Host::new(of).ends(&script);
+    let ends = |of: &FlashSpecification| ends_of(&mut new_host(of), &script);
     assert_ends(&ends(&specification), &[504.096, 1008.192]);
     specification.cache_program = true;
     assert_ends(&ends(&specification), &[504.096, 1004.096]);
@@ -90,7 +90,7 @@ fn programs_share_channels_and_dies() {
     assert_ends(&ends(&specification), &[504.096, 508.192]);
     specification.geometry.dies_per_channel = 1;
     specification.geometry.planes = 2;
-    let ends = Host::new(&specification).ends(&[(0.0, WRITE, 0, 2)]);
+    let ends = ends_of(&mut new_host(&specification), &[(0.0, WRITE, 0, 2)]);
     assert_ends(&ends, &[508.192]);
 }
 
@@ -99,13 +99,13 @@ fn a_word_line_is_programmed_at_once_and_the_buffer_serves_it_until_then() {
     let mut specification = toy();
     specification.geometry.pages_per_word_line = 3;
     specification.times.read = [40.0, 50.0, 60.0].map(us).to_vec();
-    let mut host = Host::new(&specification);
+    let mut host = new_host(&specification);
     let script = [(0.0, WRITE, 0, 3), (100.0, READ, 1, 1)];
-    assert_ends(&host.ends(&script), &[512.288, 100.0]);
+    assert_ends(&ends_of(&mut host, &script), &[512.288, 100.0]);
     // Each page has its own time, and keeps it.
     for _ in 0..2 {
         for (sector, end) in [44.096, 54.096, 64.096].into_iter().enumerate() {
-            assert_ends(&host.ends(&[(0.0, READ, sector as u64, 1)]), &[end]);
+            assert_ends(&ends_of(&mut host, &[(0.0, READ, sector as u64, 1)]), &[end]);
         }
     }
 }
@@ -121,8 +121,8 @@ fn behind_a_program(specification: &FlashSpecification, reads: &[f64]) -> (Vec<f
             .enumerate()
             .map(|(number, at)| (*at, READ, number as u64, 1)),
     );
-    let ends = host.ends(&script);
-    (ends[1..].to_vec(), ends[0], host.flash.suspensions())
+    let ends = ends_of(&mut host, &script);
+    (ends[1..].to_vec(), ends[0], host.flash().suspensions())
 }
 
 #[test]
@@ -167,20 +167,20 @@ fn erasing(specification: &FlashSpecification) -> Host {
     let mut host = written(specification, 1);
     for number in 0.. {
         host.one(WRITE, 1 + number % 2, 1);
-        if host.flash.ftl().wants_collection() {
+        if host.flash().ftl().wants_collection() {
             break;
         }
     }
-    assert_eq!(host.flash.ftl().traffic().erases, 0);
+    assert_eq!(host.flash().ftl().traffic().erases, 0);
     host
 }
 
 fn erased_after(host: &mut Host) -> f64 {
-    let begun = host.now;
-    while host.flash.ftl().traffic().erases == 0 {
+    let begun = host.now();
+    while host.flash().ftl().traffic().erases == 0 {
         assert!(host.step(), "the erase ends");
     }
-    (host.now - begun).0 as f64 / 1000.0
+    (host.now() - begun).0 as f64 / 1000.0
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn an_erase_stops_for_reads_and_loses_nothing() {
     let mut specification = toy();
     assert_ends(&[erased_after(&mut erasing(&specification))], &[3000.0]);
     let read = [(1000.0, READ, 0, 1)];
-    assert_ends(&erasing(&specification).ends(&read), &[3054.096]);
+    assert_ends(&ends_of(&mut erasing(&specification), &read), &[3054.096]);
     specification.suspension = suspending(16);
     let mut host = erasing(&specification);
-    assert_ends(&host.ends(&read), &[1074.096]);
+    assert_ends(&ends_of(&mut host, &read), &[1074.096]);
     assert_ends(&[1074.096 + erased_after(&mut host)], &[3059.096]);
 }
 
@@ -201,18 +201,18 @@ fn units_of_a_page_are_sensed_once() {
     let mut specification = toy();
     specification.geometry.page_bytes = 16_384;
     let mut host = written_by(&specification, (1, 4));
-    assert_ends(&host.ends(&[(0.0, READ, 0, 4)]), &[50.0 + 4.0 * 4.096]);
+    assert_ends(&ends_of(&mut host, &[(0.0, READ, 0, 4)]), &[50.0 + 4.0 * 4.096]);
 }
 
 #[test]
 fn what_was_never_written_touches_no_die() {
-    let mut host = Host::new(&toy());
-    assert_ends(&host.ends(&[(0.0, READ, 7, 1)]), &[0.0]);
+    let mut host = new_host(&toy());
+    assert_ends(&ends_of(&mut host, &[(0.0, READ, 7, 1)]), &[0.0]);
     host.one(WRITE, 7, 1);
     host.rest();
-    assert_ends(&host.ends(&[(0.0, READ, 7, 1)]), &[54.096]);
+    assert_ends(&ends_of(&mut host, &[(0.0, READ, 7, 1)]), &[54.096]);
     host.one(Operation::Discard, 7, 1);
-    assert_ends(&host.ends(&[(0.0, READ, 7, 1)]), &[0.0]);
+    assert_ends(&ends_of(&mut host, &[(0.0, READ, 7, 1)]), &[0.0]);
 }
 
 #[test]
@@ -220,34 +220,34 @@ fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
     let mut specification = toy();
     specification.buffer = buffered(16, false);
     specification.geometry.planes = 4;
-    let mut host = Host::new(&specification);
-    assert!(host.flash.keeps_writes());
+    let mut host = new_host(&specification);
+    assert!(host.flash().keeps_writes());
     // In the buffer, with nothing to do but wait.
-    assert_ends(&host.ends(&[(0.0, WRITE, 0, 1)]), &[0.0]);
-    assert_eq!(host.flash.traffic().host, 0);
+    assert_ends(&ends_of(&mut host, &[(0.0, WRITE, 0, 1)]), &[0.0]);
+    assert_eq!(host.flash().traffic().host, 0);
     // Four pages of data, padded, and four of the journal.
     let program = 4.0 * 4.096 + 500.0;
     assert_ends(
-        &host.ends(&[(0.0, Operation::Flush, 0, 0)]),
+        &ends_of(&mut host, &[(0.0, Operation::Flush, 0, 0)]),
         &[2.0 * program],
     );
-    let traffic = *host.flash.traffic();
+    let traffic = *host.flash().traffic();
     assert_eq!((traffic.host, traffic.map, traffic.padding), (1, 1, 6));
     // The second has nothing to do.
-    assert_ends(&host.ends(&[(0.0, Operation::Flush, 0, 0)]), &[0.0]);
+    assert_ends(&ends_of(&mut host, &[(0.0, Operation::Flush, 0, 0)]), &[0.0]);
 }
 
 #[test]
 fn a_flush_covers_what_was_written_before_it() {
     let mut specification = toy();
     specification.buffer = buffered(16, false);
-    let mut host = Host::new(&specification);
+    let mut host = new_host(&specification);
     let script = [
         (0.0, WRITE, 0, 2),
         (1.0, Operation::Flush, 0, 0),
         (1200.0, WRITE, 3, 1),
     ];
-    let ends = host.ends(&script);
+    let ends = ends_of(&mut host, &script);
     // Two programs, and a journal; the write behind it waits for nothing.
     assert_ends(&ends, &[0.0, 3.0 * 504.096, 1200.0]);
 }
@@ -256,14 +256,14 @@ fn a_flush_covers_what_was_written_before_it() {
 fn a_protected_buffer_makes_a_flush_a_command() {
     let mut specification = toy();
     specification.buffer = buffered(16, true);
-    let mut host = Host::new(&specification);
-    assert!(!host.flash.keeps_writes());
+    let mut host = new_host(&specification);
+    assert!(!host.flash().keeps_writes());
     let script = [
         (0.0, WRITE, 0, 4),
         (0.0, Operation::Flush, 0, 0),
         (0.0, FUA, 9, 1),
     ];
-    assert_ends(&host.ends(&script), &[0.0, 0.0, 0.0]);
+    assert_ends(&ends_of(&mut host, &script), &[0.0, 0.0, 0.0]);
 }
 
 #[test]
@@ -271,11 +271,11 @@ fn a_forced_write_is_durable_when_it_is_done() {
     let mut specification = toy();
     specification.buffer = buffered(16, false);
     specification.geometry.planes = 2;
-    let mut host = Host::new(&specification);
-    let ends = host.ends(&[(0.0, FUA, 5, 1)]);
+    let mut host = new_host(&specification);
+    let ends = ends_of(&mut host, &[(0.0, FUA, 5, 1)]);
     // Its own program, and the journal's.
     assert_ends(&ends, &[2.0 * 508.192]);
-    assert_eq!(host.flash.traffic().host, 1);
+    assert_eq!(host.flash().traffic().host, 1);
 }
 
 #[test]
@@ -289,11 +289,11 @@ fn sata_flushes_alone_and_nvme_among_others() {
         (2.0, READ, 60, 1),
     ];
     let ends = |of: &FlashSpecification| {
-        let mut host = Host::new(of);
+        let mut host = new_host(of);
         host.one(WRITE, 60, 1);
         host.one(Operation::Flush, 0, 0);
         host.rest();
-        host.ends(&script)
+        ends_of(&mut host, &script)
     };
     let nvme = ends(&specification);
     specification.interface.flush = FlushOrder::Drains;
@@ -308,13 +308,13 @@ fn overwrites_of_what_waits_are_one_program() {
     let mut specification = toy();
     specification.buffer = buffered(64, false);
     specification.geometry.planes = 8;
-    let mut host = Host::new(&specification);
+    let mut host = new_host(&specification);
     for number in 0..70 {
         host.one(WRITE, number % 7, 1);
     }
-    assert_eq!(host.flash.traffic().host, 0);
+    assert_eq!(host.flash().traffic().host, 0);
     host.one(Operation::Flush, 0, 0);
-    assert_eq!(host.flash.traffic().host, 7);
+    assert_eq!(host.flash().traffic().host, 7);
 }
 
 /// A buffer of 64 MiB that 2000 MB/s come to and 500 go from is full after 44.7 ms.
@@ -332,7 +332,7 @@ fn a_buffer_fills_by_what_comes_less_what_goes() {
     specification.times.program = us(65_536.0 / 500.0);
     specification.buffer = buffered(16_384, false);
     specification.interface.link.write_bytes_per_s = 2e9;
-    let mut host = Host::new(&specification);
+    let mut host = new_host(&specification);
     let (mut sector, mut waited) = (0, None);
     host.ask(WRITE, 0, 16);
     while waited.is_none() {
@@ -345,9 +345,9 @@ fn a_buffer_fills_by_what_comes_less_what_goes() {
             .spans()
             .iter()
             .find(|span| full(span))
-            .map(|_| host.now);
+            .map(|_| host.now());
     }
-    let (first_ms, accepted) = (host.now.millis(), sector as f64 * 4096.0 / 1e6);
+    let (first_ms, accepted) = (host.now().millis(), sector as f64 * 4096.0 / 1e6);
     println!("full after {first_ms:.2} ms, {accepted:.1} MB accepted");
     assert!((first_ms / 44.74 - 1.0).abs() < 0.01);
     assert!((accepted / 89.48 - 1.0).abs() < 0.01);
@@ -384,7 +384,7 @@ fn the_link_carries_what_its_lanes_do_each_way() {
     let link = &mut specification.interface.link;
     (link.read_bytes_per_s, link.write_bytes_per_s) = (3.6e9, 3.6e9);
     specification.buffer = buffered(1 << 20, true);
-    let mut host = Host::new(&specification);
+    let mut host = new_host(&specification);
     let mut moved = [0.0; 2];
     for operation in [READ, WRITE].into_iter().cycle().take(16) {
         host.ask(operation, 0, 32);
@@ -394,7 +394,7 @@ fn the_link_carries_what_its_lanes_do_each_way() {
         moved[usize::from(done.operation == WRITE)] += 131_072.0;
         host.ask(done.operation, 0, 32);
     }
-    let rates = moved.map(|bytes| bytes / host.now.seconds() / 1e9);
+    let rates = moved.map(|bytes| bytes / host.now().seconds() / 1e9);
     println!("{rates:?} GB/s");
     for rate in rates {
         assert!((rate / 3.6 - 1.0).abs() < 0.01, "{rate}");

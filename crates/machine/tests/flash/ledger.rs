@@ -79,10 +79,10 @@ fn operation(draws: &mut Stream) -> Operation {
 
 /// Requests at random times; where their time went, each summed up.
 fn load(host: &mut Host, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>) {
-    let sectors = host.flash.sectors();
+    let sectors = host.flash().sectors();
     let (mut asked, mut done) = (0, 0);
     while done < REQUESTS {
-        if asked < REQUESTS && host.flash.takes_requests() {
+        if asked < REQUESTS && host.flash().takes_requests() {
             let operation = operation(draws);
             let count = match operation {
                 Operation::Flush => 0,
@@ -93,19 +93,18 @@ fn load(host: &mut Host, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>) 
             asked += 1;
         }
         let pause = us(draws.below(200) as f64);
-        let until = host.now + pause;
+        let until = host.now() + pause;
         host.until(until);
-        let is_stuck = !host.flash.takes_requests() && host.flash.next_event().is_none();
+        let is_stuck = !host.flash().takes_requests() && host.flash().next_event().is_none();
         assert!(
-            !is_stuck || host.flash.has_done(),
+            !is_stuck || host.flash().has_done(),
             "requests never end: {}",
-            host.flash.waiting()
+            host.flash().waiting()
         );
-        if asked == REQUESTS && !host.flash.has_done() {
+        if asked == REQUESTS && !host.flash().has_done() {
             assert!(host.step(), "{} requests never end", REQUESTS - done);
         }
-        while let Some(id) = host.flash.take_done() {
-            let request = host.requests.take(id);
+        while let Some((_, request)) = host.take_done() {
             let (issued, ended) = (request.spans.issued(), request.spans.marked());
             request.spans.between(issued, ended, |stage, ns| {
                 *stages.entry(stage).or_default() += ns;
@@ -123,10 +122,10 @@ fn every_request_ends_and_nothing_is_lost() {
         let mut draws = Streams::new(seed).stream("drive");
         let specification = drawn(&mut draws);
         println!("seed {seed}");
-        let mut host = Host::new(&specification);
+        let mut host = new_host(&specification);
         load(&mut host, &mut draws, &mut stages);
         host.rest();
-        let ftl = host.flash.ftl();
+        let ftl = host.flash().ftl();
         ftl.check()
             .unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
         assert!(
@@ -170,10 +169,10 @@ fn a_load_repeats() {
     let run = || {
         let mut draws = Streams::new(SEED).stream("drive");
         let specification = drawn(&mut draws);
-        let mut host = Host::new(&specification);
+        let mut host = new_host(&specification);
         let mut stages = BTreeMap::new();
         load(&mut host, &mut draws, &mut stages);
-        (host.now, stages, *host.flash.traffic())
+        (host.now(), stages, *host.flash().traffic())
     };
     assert_eq!(run(), run());
 }

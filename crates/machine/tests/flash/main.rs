@@ -8,13 +8,13 @@ mod ledger;
 mod parallelism;
 
 use diskperf_ftl::{Past, Policy};
-use diskperf_machine::hardware::flash::device::Flash;
+use diskperf_machine::hardware::flash::expected::Host;
 use diskperf_machine::hardware::flash::specification::{
     ArrayTimes, BufferSpecification, ChannelSpecification, FlashGeometry, FlashSpecification,
     FlushOrder, InterfaceSpecification, JournalSpecification, LayerSpecification,
     LinkSpecification, Suspension,
 };
-use diskperf_machine::hardware::{Operation, Request, RequestId, Requests, moment};
+use diskperf_machine::hardware::Operation;
 use diskperf_sim::{Streams, Time};
 
 const SEED: u64 = 27;
@@ -108,102 +108,32 @@ fn buffered(units: u32, protected: bool) -> Option<BufferSpecification> {
     Some(BufferSpecification { units, protected })
 }
 
-/// A drive, and who asks it.
-struct Host {
-    flash: Flash,
-    requests: Requests,
-    now: Time,
+/// A drive that nobody has asked for anything.
+fn new_host(specification: &FlashSpecification) -> Host {
+    Host::new(specification, SEED)
 }
 
-impl Host {
-    fn new(specification: &FlashSpecification) -> Self {
-        let retries = Streams::new(SEED).stream("retries");
-        let flash = Flash::new(specification, (SEED, retries));
-        Self {
-            flash: flash.unwrap_or_else(|error| panic!("{error}")),
-            requests: Requests::default(),
-            now: Time::ZERO,
-        }
-    }
-
-    fn ask(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId {
-        let mut request = Request {
-            operation,
-            sector,
-            sectors,
-            ..Request::default()
-        };
-        request.spans.issue(moment(self.now));
-        let id = self.requests.issue(request);
-        self.flash.take(self.now, &mut self.requests, id);
-        id
-    }
-
-    /// Goes on to the next event; whether there was one.
-    fn step(&mut self) -> bool {
-        let Some(next) = self.flash.next_event() else {
-            return false;
-        };
-        self.now = next;
-        self.flash.advance(next, &mut self.requests);
-        true
-    }
-
-    /// Goes on to a moment.
-    fn until(&mut self, until: Time) {
-        while self.flash.next_event().is_some_and(|next| next <= until) {
-            self.step();
-        }
-        self.now = until;
-    }
-
-    /// The next request that is done, whose time is accounted for to its end.
-    fn wait(&mut self) -> (RequestId, Request) {
-        loop {
-            if let Some(id) = self.flash.take_done() {
-                let request = self.requests.take(id);
-                assert!(request.spans.marked() <= moment(self.now), "{request:?}");
-                return (id, request);
+/// Asks at these times from now on; when each was done, from now on too.
+fn ends_of(host: &mut Host, script: &[(f64, Operation, u64, u32)]) -> Vec<f64> {
+    let begun = host.now();
+    let mut ids = Vec::new();
+    let mut ends = vec![f64::NAN; script.len()];
+    let mut next = 0;
+    while ends.iter().any(|end| end.is_nan()) {
+        let due = script.get(next).map(|(at, ..)| begun + us(*at));
+        match (due, host.flash().next_event()) {
+            (Some(due), event) if event.is_none_or(|event| event >= due) => {
+                let (_, operation, sector, sectors) = script[next];
+                host.until(due);
+                ids.push(host.ask(operation, sector, sectors));
+                next += 1;
             }
-            assert!(self.step(), "a request that never ends");
+            _ => assert!(host.step(), "a request that never ends"),
+        }
+        while let Some((id, _)) = host.take_done() {
+            let place = ids.iter().position(|of| *of == id).expect("asked");
+            ends[place] = (host.now() - begun).0 as f64 / 1000.0;
         }
     }
-
-    fn one(&mut self, operation: Operation, sector: u64, sectors: u32) -> Request {
-        self.ask(operation, sector, sectors);
-        let (_, request) = self.wait();
-        assert_eq!(request.spans.marked(), moment(self.now), "{request:?}");
-        request
-    }
-
-    /// Nothing is left to be done.
-    fn rest(&mut self) {
-        while self.step() {}
-    }
-
-    /// Asks at these times from now on; when each was done, from now on too.
-    fn ends(&mut self, script: &[(f64, Operation, u64, u32)]) -> Vec<f64> {
-        let begun = self.now;
-        let mut ids = Vec::new();
-        let mut ends = vec![f64::NAN; script.len()];
-        let mut next = 0;
-        while ends.iter().any(|end| end.is_nan()) {
-            let due = script.get(next).map(|(at, ..)| begun + us(*at));
-            match (due, self.flash.next_event()) {
-                (Some(due), event) if event.is_none_or(|event| event >= due) => {
-                    let (_, operation, sector, sectors) = script[next];
-                    self.now = due;
-                    ids.push(self.ask(operation, sector, sectors));
-                    next += 1;
-                }
-                _ => assert!(self.step(), "a request that never ends"),
-            }
-            while self.flash.has_done() {
-                let (id, _) = self.wait();
-                let place = ids.iter().position(|of| *of == id).expect("asked");
-                ends[place] = (self.now - begun).0 as f64 / 1000.0;
-            }
-        }
-        ends
-    }
+    ends
 }

@@ -32,9 +32,9 @@ fn dies(count: u32) -> FlashSpecification {
 
 /// The share of the time that dies read, with so many reads outstanding.
 fn utilisation(specification: &FlashSpecification, depth: u32, reads: u32) -> f64 {
-    let mut host = Host::new(specification);
+    let mut host = new_host(specification);
     let mut draws = Streams::new(SEED).stream("sectors");
-    let sectors = host.flash.sectors();
+    let sectors = host.flash().sectors();
     let mut ask = |host: &mut Host| host.ask(READ, draws.below(sectors), 1);
     for _ in 0..depth {
         ask(&mut host);
@@ -43,14 +43,14 @@ fn utilisation(specification: &FlashSpecification, depth: u32, reads: u32) -> f6
     let mut begun = Time::ZERO;
     for done in 0..reads + warm {
         if done == warm {
-            begun = host.now;
+            begun = host.now();
         }
         host.wait();
         ask(&mut host);
     }
     let each = specification.times.read[0].0 as f64;
     let dies = f64::from(specification.geometry.dies());
-    f64::from(reads) * each / ((host.now - begun).0 as f64 * dies)
+    f64::from(reads) * each / ((host.now() - begun).0 as f64 * dies)
 }
 
 #[test]
@@ -99,7 +99,7 @@ impl Behind {
             (us(PROGRAM_US), vec![us(READ_US)]);
         specification.suspension = self.stops.then(|| suspending(16)).flatten();
         specification.times.erase = Time::ZERO;
-        let mut host = Host::new(&specification);
+        let mut host = new_host(&specification);
         host.one(WRITE, 0, 1);
         host.rest();
         let mut draws = Streams::new(SEED).stream("moments");
@@ -111,13 +111,11 @@ impl Behind {
             host.ask(WRITE, 1 + number % 2, 1);
             host.until(begun + Time(draws.below(period.0)));
             let read = host.ask(READ, 0, 1);
-            let asked = host.now;
+            let asked = host.now();
             while host.wait().0 != read {}
-            waits.push((host.now - asked).0 as f64 / 1000.0 - READ_US);
+            waits.push((host.now() - asked).0 as f64 / 1000.0 - READ_US);
             host.rest();
-            while let Some(id) = host.flash.take_done() {
-                host.requests.take(id);
-            }
+            while host.take_done().is_some() {}
         }
         waits.sort_by(f64::total_cmp);
         waits

@@ -7,7 +7,7 @@ pub use host::Host;
 
 use super::device::DiskSpecification;
 use super::spindle::Turn;
-use crate::catalogue::Figure;
+use crate::catalogue::DiskFigure;
 use crate::hardware::Operation;
 use diskperf_sim::{Streams, Time};
 
@@ -29,7 +29,7 @@ const PHASE_REV: f64 = 0.4;
 ///
 /// When the specification was not checked, the disk is smaller than what is read of it, or
 /// has no media cache where its map is to be filled.
-pub fn measured(specification: &DiskSpecification, figure: Figure, depth: u32) -> f64 {
+pub fn measured(specification: &DiskSpecification, figure: DiskFigure, depth: u32) -> f64 {
     let mut specification = specification.clone();
     if depth > 1 {
         specification.queue.age_limit_ms = None;
@@ -37,17 +37,17 @@ pub fn measured(specification: &DiskSpecification, figure: Figure, depth: u32) -
     let mut host = Host::new(&specification, Turn::of_revolutions(PHASE_REV));
     let depth = u64::from(depth);
     match figure {
-        Figure::RandomReadMs => host.random_ms((Operation::Read, SEED), depth, (500, 8000)),
-        Figure::SequentialReadOuterMbPerS => read_mb_per_s(&mut host, 0),
-        Figure::SequentialReadInnerMbPerS => {
+        DiskFigure::RandomReadMs => host.random_ms((Operation::Read, SEED), depth, (500, 8000)),
+        DiskFigure::SequentialReadOuterMbPerS => read_mb_per_s(&mut host, 0),
+        DiskFigure::SequentialReadInnerMbPerS => {
             let first = host.blocks() - CALL_BLOCKS * (MEBIBYTES + 1);
             read_mb_per_s(&mut host, first)
         }
-        Figure::SequentialWriteMbPerS => write_mb_per_s(&mut host),
-        Figure::AppendedSyncMs => synced_ms(&mut host, |number, _| number),
-        Figure::RandomSyncMs => synced_ms(&mut host, |_, place| place),
-        Figure::WriteAfterIdleMs => after_idle_ms(&mut host),
-        Figure::WriteMapFullMs => {
+        DiskFigure::SequentialWriteMbPerS => write_mb_per_s(&mut host),
+        DiskFigure::AppendedSyncMs => synced_ms(&mut host, |number, _| number),
+        DiskFigure::RandomSyncMs => synced_ms(&mut host, |_, place| place),
+        DiskFigure::WriteAfterIdleMs => after_idle_ms(&mut host),
+        DiskFigure::WriteMapFullMs => {
             let bands = specification.shingled.expect("a disk with a media cache");
             // The map, what the buffer takes, and one by one.
             let before = u64::from(bands.map_extents) + 2000;
