@@ -103,7 +103,7 @@ fn check_disk(
 }
 
 /// Some figures begin with two gibibytes written.
-const LEAST_UNITS: u64 = 1 << 19;
+const LEAST_UNITS: u32 = 1 << 19;
 
 fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {
     check_depth(drive, depth, of.interface.queue_depth)?;

@@ -105,7 +105,10 @@ fn a_word_line_is_programmed_at_once_and_the_buffer_serves_it_until_then() {
     // Each page has its own time, and keeps it.
     for _ in 0..2 {
         for (sector, end) in [44.096, 54.096, 64.096].into_iter().enumerate() {
-            assert_ends(&ends_of(&mut host, &[(0.0, READ, sector as u64, 1)]), &[end]);
+            assert_ends(
+                &ends_of(&mut host, &[(0.0, READ, sector as u64, 1)]),
+                &[end],
+            );
         }
     }
 }
@@ -201,7 +204,10 @@ fn units_of_a_page_are_sensed_once() {
     let mut specification = toy();
     specification.geometry.page_bytes = 16_384;
     let mut host = written_by(&specification, (1, 4));
-    assert_ends(&ends_of(&mut host, &[(0.0, READ, 0, 4)]), &[50.0 + 4.0 * 4.096]);
+    assert_ends(
+        &ends_of(&mut host, &[(0.0, READ, 0, 4)]),
+        &[50.0 + 4.0 * 4.096],
+    );
 }
 
 #[test]
@@ -234,7 +240,10 @@ fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
     let traffic = *host.flash().traffic();
     assert_eq!((traffic.host, traffic.map, traffic.padding), (1, 1, 6));
     // The second has nothing to do.
-    assert_ends(&ends_of(&mut host, &[(0.0, Operation::Flush, 0, 0)]), &[0.0]);
+    assert_ends(
+        &ends_of(&mut host, &[(0.0, Operation::Flush, 0, 0)]),
+        &[0.0],
+    );
 }
 
 #[test]

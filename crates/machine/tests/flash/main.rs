@@ -8,13 +8,13 @@ mod ledger;
 mod parallelism;
 
 use diskperf_ftl::{Past, Policy};
+use diskperf_machine::hardware::Operation;
 use diskperf_machine::hardware::flash::expected::Host;
 use diskperf_machine::hardware::flash::specification::{
     ArrayTimes, BufferSpecification, ChannelSpecification, FlashGeometry, FlashSpecification,
     FlushOrder, InterfaceSpecification, JournalSpecification, LayerSpecification,
     LinkSpecification, Suspension,
 };
-use diskperf_machine::hardware::Operation;
 use diskperf_sim::{Streams, Time};
 
 const SEED: u64 = 27;

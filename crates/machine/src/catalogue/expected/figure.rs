@@ -68,7 +68,7 @@ pub enum FlashFigure {
 
 impl Figure {
     /// Every figure.
-    pub fn all() -> impl Iterator<Item = Figure> {
+    pub fn all() -> impl Iterator<Item = Figure> + Clone {
         let disk = DiskFigure::ALL.into_iter().map(Figure::Disk);
         disk.chain(FlashFigure::ALL.into_iter().map(Figure::Flash))
     }
@@ -221,9 +221,11 @@ impl FlashFigure {
                 "random reads of 4 KiB just written",
                 "1/s",
             ),
-            FlashFigure::RandomWriteUs => {
-                ("random_write_us", "random writes of 4 KiB, fresh, each", "µs")
-            }
+            FlashFigure::RandomWriteUs => (
+                "random_write_us",
+                "random writes of 4 KiB, fresh, each",
+                "µs",
+            ),
             FlashFigure::SteadyWriteIops => {
                 ("steady_write_iops", "random writes of 4 KiB, steady", "1/s")
             }
@@ -247,9 +249,11 @@ impl FlashFigure {
                 "sequential writes past the pSLC cache",
                 "MB/s",
             ),
-            FlashFigure::SyncedWritesPerS => {
-                ("synced_writes_per_s", "writes of 4 KiB, each durable", "1/s")
-            }
+            FlashFigure::SyncedWritesPerS => (
+                "synced_writes_per_s",
+                "writes of 4 KiB, each durable",
+                "1/s",
+            ),
             FlashFigure::MixedIops => ("mixed_iops", "70 % reads, 30 % writes, steady", "1/s"),
             FlashFigure::MixedReadP99Us => {
                 ("mixed_read_p99_us", "99 % of the reads among them", "µs")

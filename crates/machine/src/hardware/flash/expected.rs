@@ -57,8 +57,7 @@ pub fn measured(specification: &FlashSpecification, figure: FlashFigure, depth: 
         }
         FlashFigure::SequentialWriteMbPerS | FlashFigure::WritePastCacheMbPerS => {
             let mut host = Host::new(specification, SEED);
-            let of =
-                |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+            let of = |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
             let mut asked = Loop::new(&mut host, depth);
             asked.run((6000, 10_000), of).mb_per_s()
         }
@@ -142,8 +141,8 @@ fn quartered(of: &FlashSpecification) -> FlashSpecification {
     specification.geometry.word_lines /= PARTS;
     specification.times.erase.0 /= u64::from(PARTS);
     let layer = &mut specification.layer;
-    layer.logical_units /= u64::from(PARTS);
-    layer.filled /= u64::from(PARTS);
+    layer.logical_units /= PARTS;
+    layer.filled /= PARTS;
     specification
 }
 
