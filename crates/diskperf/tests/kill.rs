@@ -315,7 +315,7 @@ fn a_killed_recording_has_all_but_its_last_second() {
     let disk = LoopDevice::blank(home.scratch(), 64);
     let (name, path) = (disk.name(), disk.text());
     let line = format!(
-        "run random --on {path} --destroy-data-on {path} --direct --quiet --set program.write_share=0.5 --set program.depth=4 --set program.duration_ms=3600000"
+        "run random --on {path} --destroy-data-on {path} --direct --quiet --set program.area_bytes=32M --set program.write_share=0.5 --set program.depth=4 --set program.duration_ms=3600000"
     );
     let load = home.start(&words(&line));
     let mut random = Random::new(test);

@@ -187,6 +187,7 @@ targets!(
     store_file,
     store_row,
     event_lines,
+    event_pages,
     mounts,
     fresh,
     job_file,

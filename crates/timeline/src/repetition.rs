@@ -184,8 +184,16 @@ pub struct FlashTraffic {
 impl FlashTraffic {
     /// All units programmed.
     pub fn programmed_units(&self) -> u64 {
-        let moved = self.collection_units + self.folding_units + self.levelling_units;
-        self.host_units + moved + self.map_units + self.padding_units
+        let all = [
+            self.host_units,
+            self.collection_units,
+            self.folding_units,
+            self.levelling_units,
+            self.map_units,
+            self.padding_units,
+        ];
+        // A document may hold any numbers.
+        all.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Units programmed for each that the host wrote; none if it wrote none.

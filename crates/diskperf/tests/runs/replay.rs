@@ -57,7 +57,10 @@ fn storage_that_is_not_there_takes_all() {
     let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
     let result = &run["results"][0];
     assert_eq!(result["engine"], serde_json::json!(["null"]), "{result}");
-    assert_eq!(result["replay"]["fidelity"]["issued"], 400, "{result}");
+    // A repetition that others disturbed is done again.
+    let issued = result["replay"]["fidelity"]["issued"].as_u64();
+    let issued = issued.expect("a number");
+    assert!(issued >= 400 && issued.is_multiple_of(200), "{result}");
 }
 
 /// A trace that writes is no reason to write what is the user's.
@@ -71,10 +74,10 @@ fn a_users_file_is_only_read() {
     )
     .expect("a trace");
     let bytes: Vec<u8> = (0..1 << 20).map(|number| (number % 251) as u8).collect();
-    std::fs::write(user.file("data"), &bytes).expect("a file");
-    user.run(&words("replay some.csv --on ./data"))
+    std::fs::write(user.file("mine"), &bytes).expect("a file");
+    user.run(&words("replay some.csv --on ./mine"))
         .expect(2, &["is a file of yours"]);
-    user.run(&words("replay reads.csv --on ./data --depth 2"))
+    user.run(&words("replay reads.csv --on ./mine --depth 2"))
         .expect(0, &[]);
     std::fs::write(user.file("short"), &bytes[..8192]).expect("a file");
     user.run(&words("replay reads.csv --on ./short")).expect(
@@ -83,7 +86,7 @@ fn a_users_file_is_only_read() {
     );
     user.run(&words("replay reads.csv --on ./short --scale-addresses"))
         .expect(0, &[]);
-    assert_eq!(std::fs::read(user.file("data")).expect("a file"), bytes);
+    assert_eq!(std::fs::read(user.file("mine")).expect("a file"), bytes);
 }
 
 #[test]
