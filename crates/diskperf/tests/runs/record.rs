@@ -209,13 +209,14 @@ fn a_run_on_a_disk_is_recorded_by_its_block_layer() {
         &["recorded in t", "block-layer events"],
     );
     let found = trace(&user, "t");
-    let parts = found["parts"].as_array().expect("parts");
-    assert_eq!(parts.len(), 3);
+    // A repetition that others disturbed is done again.
+    let parts = found["parts"].as_array().expect("parts").len() as u64;
+    assert!(parts >= 3, "{parts} repetitions");
     let read = &found["summary"]["operations"][0];
     assert_eq!(read["operation"], "read");
     // One call of O_DIRECT is one request; the file system may read beside it.
-    assert!(read["requests"].as_u64() >= Some(3 * 512), "{read}");
-    assert!(read["requests"].as_u64() < Some(3 * 520), "{read}");
+    assert!(read["requests"].as_u64() >= Some(parts * 512), "{read}");
+    assert!(read["requests"].as_u64() < Some(parts * 520), "{read}");
     assert!(read["response_ns"]["p50"].as_f64() > Some(0.0), "{read}");
     let target = user.target().display().to_string();
     assert!(found["about"].to_string().contains(&target), "{found}");
