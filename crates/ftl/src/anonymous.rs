@@ -20,6 +20,8 @@ pub(crate) struct Anonymous {
     /// Copies of untouched units, and those of them that were touched meanwhile.
     under_way: u32,
     dead: u32,
+    /// Where in the victim the next copy is read.
+    copied_to: u32,
 }
 
 impl Anonymous {
@@ -31,6 +33,7 @@ impl Anonymous {
             filled,
             under_way: 0,
             dead: 0,
+            copied_to: 0,
         }
     }
 
@@ -175,14 +178,17 @@ impl Ftl {
             return 0;
         };
         let count = left.min(most);
-        for index in 0..count {
-            // Spread over the superblock as they are.
-            let offset = u64::from(left - index - 1) * u64::from(capacity) / u64::from(left);
-            copies.push(Copy {
-                logical: Copy::ANONYMOUS,
-                from: superblock * self.units + offset as u32,
-            });
-        }
+        // Spread over what is left of the superblock, as they are: all dies read.
+        let first = anonymous.copied_to;
+        let offset = |index: u32| {
+            let further = u64::from(index) * u64::from(capacity - first);
+            (first + (further / u64::from(left.max(1))) as u32).min(capacity - 1)
+        };
+        copies.extend((0..count).map(|index| Copy {
+            logical: Copy::ANONYMOUS,
+            from: superblock * self.units + offset(index),
+        }));
+        anonymous.copied_to = if count == left { 0 } else { offset(count) };
         anonymous.under_way += count;
         count
     }
@@ -207,6 +213,7 @@ impl Ftl {
     pub(crate) fn forget_untouched_copies(&mut self) {
         if let Some(anonymous) = &mut self.anonymous {
             (anonymous.under_way, anonymous.dead) = (0, 0);
+            anonymous.copied_to = 0;
         }
     }
 

@@ -159,9 +159,15 @@ fn a_program_stops_for_reads_and_goes_on() {
 fn a_die_may_sense_while_the_data_of_a_program_come() {
     let mut specification = toy();
     specification.reads_during_data_in = true;
+    specification.suspension = suspending(16);
     let (reads, program, _) = behind_a_program(&specification, &[2.0]);
     assert_ends(&reads, &[56.096]);
     assert_ends(&[program], &[556.096]);
+    // A die that stops no program goes on with it.
+    specification.suspension = suspending(0);
+    let (reads, program, _) = behind_a_program(&specification, &[2.0]);
+    assert_ends(&reads, &[558.192]);
+    assert_ends(&[program], &[504.096]);
 }
 
 /// A toy whose die has just begun to erase: sectors 1 and 2 were overwritten until few

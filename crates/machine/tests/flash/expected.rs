@@ -46,6 +46,15 @@ fn drives() -> Vec<String> {
     drives.into_iter().filter(|drive| is_flash(drive)).collect()
 }
 
+#[test]
+fn each_figure_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = Figure::all().map(Figure::name).collect();
+    names.sort_unstable();
+    for pair in names.windows(2) {
+        assert_ne!(pair[0], pair[1]);
+    }
+}
+
 /// Nothing is expected of a drive that the catalogue does not have.
 #[test]
 fn expectations_are_of_drives_of_the_catalogue() {

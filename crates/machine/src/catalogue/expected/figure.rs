@@ -235,12 +235,12 @@ impl FlashFigure {
                 "times",
             ),
             FlashFigure::SequentialReadMbPerS => (
-                "sequential_read_mb_per_s",
+                "sequential_read_128k_mb_per_s",
                 "sequential reads of 128 KiB",
                 "MB/s",
             ),
             FlashFigure::SequentialWriteMbPerS => (
-                "sequential_write_mb_per_s",
+                "sequential_write_128k_mb_per_s",
                 "sequential writes of 128 KiB, fresh",
                 "MB/s",
             ),

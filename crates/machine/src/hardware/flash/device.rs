@@ -243,7 +243,7 @@ impl Flash {
     pub fn waiting(&self) -> String {
         format!(
             "{} commands, {} writes without room, {} units in the buffer of which {} wait, {:?}, {:?}, \
-             {} free superblocks, collection {:?}, dies {:?}",
+             {} free superblocks, collection {:?} with {} copies due, programs of {} units, dies {:?}",
             self.under_way,
             self.crowded.len(),
             self.buffer.used(),
@@ -252,6 +252,8 @@ impl Flash {
             self.collecting,
             self.ftl.free_superblocks(),
             self.ftl.progress(),
+            self.ftl.copies_due(),
+            self.specification.geometry.program_units(),
             self.free,
         )
     }
@@ -351,14 +353,21 @@ impl Flash {
     /// What an event makes possible.
     fn go_on(&mut self, now: Time, requests: &mut Requests) {
         self.admit(now, requests);
-        if !self.specification.in_place {
-            self.collect(now);
+        if self.specification.in_place {
+            self.end_flushes(now, requests);
+            self.assign(now);
+            return;
         }
+        self.collect(now);
         self.end_flushes(now, requests);
+        let held = self.holds_host();
         self.assign(now);
-        if !self.specification.in_place {
-            self.erase_if_due(now);
+        if !held && self.holds_host() {
+            // The host has opened the last superblock that it gets: copies go on unpaid.
+            self.collect(now);
+            self.assign(now);
         }
+        self.erase_if_due(now);
     }
 
     /// The controller works on a command when it is through with those before: on each of

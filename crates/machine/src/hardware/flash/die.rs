@@ -87,9 +87,22 @@ impl Array {
         ends
     }
 
+    fn programs(&self) -> bool {
+        matches!(self.work, Work::Program(_))
+    }
+
     pub(super) fn stands(&self) -> bool {
         matches!(self.progress, Progress::Stands { .. })
     }
+}
+
+/// When a die takes the data of a program before it is through with something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ahead {
+    /// With a program.
+    pub(super) of_programs: bool,
+    /// With reads.
+    pub(super) of_reads: bool,
 }
 
 /// Whether a die takes the data of a program.
@@ -123,6 +136,8 @@ pub(super) struct Die {
     pub(super) loading: Option<u32>,
     /// The program whose data are in the register.
     pub(super) loaded: Option<u32>,
+    /// A program was begun while its own reads waited: these are next.
+    pub(super) own_reads_next: bool,
     pub(super) array: Option<Array>,
     /// A block of it is to be erased.
     pub(super) erase_due: bool,
@@ -143,26 +158,30 @@ impl Die {
         }
     }
 
-    /// Whether it takes the data of a program: nothing else waits for it, and it does
-    /// nothing, or, where that can be, programs.
-    pub(super) fn free(&self, takes_ahead: bool) -> Free {
-        let programs = |array: &Array| matches!(array.work, Work::Program(_));
+    /// Whether it takes the data of a program: nothing for the host waits for it, and it
+    /// does nothing, or, where that can be (`ahead`), programs, or reads for itself.
+    pub(super) fn free(&self, ahead: Ahead) -> Free {
+        let waits = !self.programs.is_empty() || self.loading.is_some() || self.loaded.is_some();
+        if waits || !self.reads.is_empty() || self.reading > self.reading_own {
+            return Free::No;
+        }
+        let own = self.reading + self.own_reads.len() as u32;
+        // An erase would wait for ever behind programs that come ahead, and so would its own
+        // reads: one program in turn goes before them.
+        let in_turn = !self.erase_due && (self.own_reads.is_empty() || !self.own_reads_next);
         match &self.array {
-            _ if !self.has_nothing_else() => Free::No,
-            None => Free::Now,
-            // An erase would wait for ever behind programs that come ahead.
-            Some(array) if takes_ahead && programs(array) && !self.erase_due => Free::Ahead,
-            Some(_) => Free::No,
+            None if own == 0 => Free::Now,
+            None if ahead.of_reads && self.reading > 0 && in_turn => Free::Ahead,
+            Some(array) if ahead.of_programs && array.programs() && in_turn => Free::Ahead,
+            _ => Free::No,
         }
     }
 
-    fn has_nothing_else(&self) -> bool {
-        self.reading == 0
-            && self.loading.is_none()
-            && self.loaded.is_none()
-            && self.programs.is_empty()
-            && self.reads.is_empty()
-            && self.own_reads.is_empty()
+    /// Whether the array may begin with something: no plane senses, and, without registers
+    /// (`cache_read`) beside those of the array, no data of reads wait.
+    pub(super) fn array_is_free(&self, cache_read: bool) -> bool {
+        let senses = self.planes.iter().any(|plane| plane.sensing.is_some());
+        !senses && (cache_read || self.reading == 0)
     }
 
     /// What keeps it now.

@@ -20,9 +20,11 @@ const GIBIBYTE: u64 = 1 << 18;
 const CALL_UNITS: u32 = 32;
 const CALL_MB: f64 = 0.131_072;
 const SYNCED: u64 = 2000;
+/// Writes of a steady state: collections of ten superblocks and more.
+const STEADY: u64 = 300_000;
 /// How much smaller the superblocks are where a steady state is to be reached: what is
-/// amplified hangs on shares alone, and so a drive of a quarter comes to it in a quarter of
-/// the writes.
+/// amplified hangs on shares alone, and so a drive of a quarter of the size comes to it in
+/// a quarter of the writes.
 const PARTS: u32 = 4;
 
 /// A figure of a flash drive, in its own unit. The drive is as [`FlashFigure::settings`]
@@ -87,11 +89,12 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     let units = host.flash().sectors();
     let of = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
     // What the buffer and the cache take is over then, and collection is even.
-    let before = 400_000 + cache_units(&specification);
-    Loop::new(&mut host, depth).run((0, before), of);
-    let traffic = *host.flash().traffic();
-    let stretch = Loop::new(&mut host, depth).run((0, 300_000), of);
-    let since = host.flash().traffic().since(&traffic);
+    let before = 300_000 + cache_units(&specification);
+    let mut asked = Loop::new(&mut host, depth);
+    asked.run((0, before), of);
+    let traffic = *asked.host.flash().traffic();
+    let stretch = asked.run((0, STEADY), of);
+    let since = asked.host.flash().traffic().since(&traffic);
     (stretch.iops(), since.amplification())
 }
 
@@ -103,8 +106,8 @@ fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
         let operation = if draws.chance(0.7) { READ } else { WRITE };
         (operation, draws.below(units), 1)
     };
-    let before = 900_000 + 4 * cache_units(&specification);
-    Loop::new(&mut host, depth).run((before, 400_000), of)
+    let before = 600_000 + 4 * cache_units(&specification);
+    Loop::new(&mut host, depth).run((before, 3 * STEADY), of)
 }
 
 fn synced_per_s(specification: &FlashSpecification) -> f64 {

@@ -378,6 +378,12 @@ impl FlashSpecification {
         written * 8 + written / 8
     }
 
+    /// Whether a read for the host is sensed while data of a program come to its die: that is
+    /// how a program stops that has not begun, which a die that never stops one does not do.
+    pub(super) fn reads_stop_data_in(&self) -> bool {
+        self.reads_during_data_in && self.suspension.is_some_and(|rule| rule.most > 0)
+    }
+
     /// What its buffer holds, in bytes.
     pub fn buffer_bytes(&self) -> u64 {
         let units = self.buffer.map_or(0, |buffer| buffer.units);

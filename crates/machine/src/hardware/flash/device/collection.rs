@@ -132,10 +132,10 @@ impl Flash {
         }
     }
 
-    /// Copies that may be under way together: a copy waits for two programs of its die to be
-    /// read, and for two to be programmed, and dies are to have work meanwhile.
+    /// Copies that may be under way together: for each die those of a program that is read,
+    /// of one whose data come, and of one that is programmed.
     fn most_copies(&self) -> u32 {
-        6 * self.dies.len() as u32 * self.specification.geometry.program_units()
+        3 * self.dies.len() as u32 * self.specification.geometry.program_units()
     }
 
     /// Copies that there is room for.

@@ -2,7 +2,7 @@
 
 use super::super::agenda::Event;
 use super::super::channel::Load;
-use super::super::die::{Array, Progress, Work};
+use super::super::die::{Ahead, Array, Progress, Work};
 use super::*;
 
 impl Flash {
@@ -59,7 +59,10 @@ impl Flash {
         let die = &mut self.dies[number as usize];
         let programs = &self.programs;
         die.note(now, |program| programs[program].is_of_host());
-        self.free[number as usize] = die.free(self.specification.cache_program);
+        self.free[number as usize] = die.free(Ahead {
+            of_programs: self.specification.cache_program,
+            of_reads: self.specification.cache_program && self.specification.reads_during_data_in,
+        });
     }
 
     fn serve_further(&mut self, now: Time, number: u32) {
@@ -70,33 +73,49 @@ impl Flash {
             return;
         }
         let has_data = die.array.is_none() && (die.loading.is_some() || die.loaded.is_some());
-        let senses = self.specification.reads_during_data_in || !has_data;
+        let senses = self.specification.reads_stop_data_in() || !has_data;
         if senses {
             self.start_reads(now, number, true);
         }
         let die = &self.dies[number as usize];
-        if die.reading > 0 || senses && !die.reads.is_empty() {
+        if senses && !die.reads.is_empty() {
             return;
         }
+        let is_free = die.array_is_free(self.specification.cache_read);
         if stands {
-            self.resume(now, number);
-        } else if let Some(program) = self.dies[number as usize].loaded.take() {
-            self.start_program(now, number, program);
-        } else if self.dies[number as usize].loading.is_none() {
+            if is_free {
+                self.resume(now, number);
+            }
+        } else if die.loaded.is_some() {
+            if is_free {
+                self.start_loaded(now, number);
+            }
+        } else if die.loading.is_none() {
             self.start_own(now, number);
         }
     }
 
-    /// A die without reads for the host: what the drive has for it to do.
+    /// The array of a die begins with the program whose data it has.
+    fn start_loaded(&mut self, now: Time, number: u32) {
+        let die = &mut self.dies[number as usize];
+        let program = die.loaded.take().expect("its data have come");
+        die.own_reads_next = !die.own_reads.is_empty();
+        self.start_program(now, number, program);
+    }
+
+    /// A die without reads for the host that wait: what the drive has for it to do.
     fn start_own(&mut self, now: Time, number: u32) {
         self.start_reads(now, number, false);
         let die = &self.dies[number as usize];
-        if die.reading > 0 {
+        let is_free = die.array_is_free(self.specification.cache_read) && die.own_reads.is_empty();
+        if die.erase_due && self.may_erase() {
+            if is_free {
+                self.start_erase(now, number);
+            }
             return;
         }
-        if die.erase_due && self.may_erase() {
-            self.start_erase(now, number);
-        } else if !die.programs.is_empty() {
+        let takes_data = is_free || self.specification.reads_during_data_in;
+        if takes_data && !die.programs.is_empty() {
             self.load(now, number);
         }
     }
@@ -169,7 +188,7 @@ impl Flash {
     ) {
         let die = &mut self.dies[number as usize];
         assert!(
-            die.array.is_none() && die.reading == 0,
+            die.array.is_none() && die.array_is_free(self.specification.cache_read),
             "one operation of an array at a time"
         );
         die.array = Some(Array::new(work, cause, (now, takes)));
