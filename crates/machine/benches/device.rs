@@ -1,15 +1,18 @@
-//! How fast a disk of the catalogue is simulated, whole: reads that its buffer answers and
-//! random 4 KiB reads at depth 1, and random ones at depth 32, ordered by the shortest
-//! positioning time.
+//! How fast a device of the catalogue is simulated, whole. Of a disk: reads that its buffer
+//! answers and random 4 KiB reads at depth 1, and random ones at depth 32, ordered by the
+//! shortest positioning time. Of a flash drive of 1.92 TB with a random past: random 4 KiB
+//! reads, and random 4 KiB writes in the steady state, with collection.
 
 #[path = "../../sim/benches/support/mod.rs"]
 mod measuring;
 
 use criterion::{Criterion, Throughput};
 use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::hardware::device::Device;
 use diskperf_machine::hardware::disk::device::Disk;
 use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::{Request, Requests, moment};
+use diskperf_machine::hardware::flash::device::Flash;
+use diskperf_machine::hardware::{Operation, Request, Requests, moment};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
 use measuring::{ThreadTime, measures, shortest, thread_time};
@@ -17,24 +20,97 @@ use std::hint::black_box;
 
 const REQUESTS: u64 = 50_000;
 
-/// Name, depth, sectors that are read, and requests per second that are aimed at.
-const LOADS: [(&str, u32, u64, f64); 3] = [
-    ("cached", 1, 256, 5e6),
-    ("random", 1, u64::MAX, 5e6),
-    ("random", 32, u64::MAX, 0.5e6),
+/// What is measured.
+struct Load {
+    name: &'static str,
+    drive: &'static str,
+    operation: Operation,
+    depth: u32,
+    /// Sectors of the range, at most.
+    range: u64,
+    /// Requests before.
+    before: u64,
+    /// Requests of which the fastest are told: in a steady state all that comes round.
+    measured: u64,
+    /// Requests per second that are aimed at.
+    aim: f64,
+}
+
+const LOADS: [Load; 5] = [
+    Load {
+        name: "cached 4 KiB reads of a disk",
+        drive: "sata-7200",
+        operation: Operation::Read,
+        depth: 1,
+        range: 256,
+        before: 0,
+        measured: REQUESTS,
+        aim: 5e6,
+    },
+    Load {
+        name: "random 4 KiB reads of a disk",
+        drive: "sata-7200",
+        operation: Operation::Read,
+        depth: 1,
+        range: u64::MAX,
+        before: 0,
+        measured: REQUESTS,
+        aim: 5e6,
+    },
+    Load {
+        name: "random 4 KiB reads of a disk",
+        drive: "sata-7200",
+        operation: Operation::Read,
+        depth: 32,
+        range: u64::MAX,
+        before: 0,
+        measured: REQUESTS,
+        aim: 0.5e6,
+    },
+    Load {
+        name: "random 4 KiB reads of a flash drive",
+        drive: "nvme-tlc-plp",
+        operation: Operation::Read,
+        depth: 32,
+        range: u64::MAX,
+        before: 0,
+        measured: REQUESTS,
+        aim: 5e6,
+    },
+    Load {
+        name: "random 4 KiB writes of a flash drive",
+        drive: "nvme-tlc-plp",
+        operation: Operation::Write { fua: false },
+        depth: 32,
+        range: u64::MAX,
+        // Collections of four superblocks of 294,912 units, at an amplification of 4.5.
+        before: 300_000,
+        measured: 600_000,
+        aim: 1e6,
+    },
 ];
 
-fn disk() -> Disk {
-    let none: [Setting; 0] = [];
-    let system = Catalogue::embedded().resolve("bare-sata-7200", &none);
+fn device(drive: &str) -> Device {
+    let past = Setting::new("drive.past", "random");
+    let system = format!("bare-{drive}");
+    let system = match drive {
+        "nvme-tlc-plp" => Catalogue::embedded().resolve(&system, &[past]),
+        _ => Catalogue::embedded().resolve(&system, &[]),
+    };
     let (read, _) = Specification::read(system.expect("a system")).expect("a system");
-    let of = read.drives[0].disk().expect("a disk").clone();
-    Disk::new(&of, Turn::ZERO).expect("a disk")
+    let of = &read.drives[0];
+    if let Some(disk) = of.disk() {
+        return Device::Disk(Box::new(Disk::new(disk, Turn::ZERO).expect("a disk")));
+    }
+    let retries = Streams::new(1).stream("retries");
+    let flash = Flash::new(of.flash().expect("a device"), (1, retries));
+    Device::Flash(Box::new(flash.expect("a flash drive")))
 }
 
 /// A closed queue of one depth.
 struct Closed {
-    disk: Disk,
+    device: Device,
+    operation: Operation,
     requests: Requests,
     draws: Stream,
     range: u64,
@@ -44,35 +120,47 @@ struct Closed {
 }
 
 impl Closed {
-    fn new(disk: &Disk, depth: u32, range: u64) -> Self {
+    fn new(load: &Load) -> Self {
+        let device = device(load.drive);
+        // Of 4 KiB in both.
+        let whole = match &device {
+            Device::Disk(disk) => disk.sectors(),
+            Device::Flash(flash) => flash.sectors(),
+            Device::Fixed(_) => unreachable!("no load is of one"),
+        };
         let mut closed = Self {
-            range: range.min(disk.sectors()),
-            disk: disk.clone(),
+            device,
+            operation: load.operation,
             requests: Requests::default(),
             draws: Streams::new(1).stream("places"),
+            range: load.range.min(whole),
             now: Time::ZERO,
             spare: Request::default(),
         };
-        (0..depth).for_each(|_| closed.ask());
+        (0..load.depth).for_each(|_| closed.ask());
+        if measures() {
+            closed.run(load.before);
+        }
         closed
     }
 
     fn ask(&mut self) {
         let mut request = std::mem::take(&mut self.spare);
+        request.operation = self.operation;
         request.sector = self.draws.below(self.range);
         request.sectors = 1;
         request.spans.issue(moment(self.now));
         let id = self.requests.issue(request);
-        self.disk.take(self.now, &mut self.requests, id);
+        self.device.take(self.now, &mut self.requests, id);
     }
 
-    fn run(mut self, requests: u64) -> Time {
+    fn run(&mut self, requests: u64) -> Time {
         for _ in 0..requests {
-            while !self.disk.has_done() {
-                self.now = self.disk.next_event().expect("a command is under way");
-                self.disk.advance(self.now, &mut self.requests);
+            while !self.device.has_done() {
+                self.now = self.device.next_event().expect("a command is under way");
+                self.device.advance(self.now, &mut self.requests);
             }
-            let id = self.disk.take_done().expect("one is done");
+            let id = self.device.take_done().expect("one is done");
             self.spare = self.requests.take(id);
             self.ask();
         }
@@ -81,38 +169,32 @@ impl Closed {
 }
 
 fn main() {
-    let disk = disk();
     let mut criterion = Criterion::default()
         .with_measurement(ThreadTime::new())
         .configure_from_args();
     let mut group = criterion.benchmark_group("device");
     group.throughput(Throughput::Elements(REQUESTS));
-    for (name, depth, range, _) in LOADS {
-        group.bench_function(
-            format!("{name} 4 KiB reads, {depth} outstanding"),
-            |bencher| {
-                bencher.iter_batched(
-                    || Closed::new(&disk, depth, range),
-                    |closed| closed.run(REQUESTS),
-                    criterion::BatchSize::LargeInput,
-                );
-            },
-        );
+    for load in &LOADS {
+        let mut closed = Closed::new(load);
+        let name = format!("{}, {} outstanding", load.name, load.depth);
+        group.bench_function(name, |bencher| bencher.iter(|| closed.run(REQUESTS)));
     }
     group.finish();
     criterion.final_summary();
-    for (name, depth, range, bar) in LOADS.into_iter().filter(|_| measures()) {
-        let seconds = shortest(20, || {
-            let closed = Closed::new(&disk, depth, range);
+    for load in LOADS.iter().filter(|_| measures()) {
+        let mut closed = Closed::new(load);
+        let rounds = (20 * REQUESTS / load.measured).max(3) as u32;
+        let seconds = shortest(rounds, || {
             let start = thread_time();
-            black_box(closed.run(REQUESTS));
+            black_box(closed.run(load.measured));
             thread_time() - start
         });
-        let rate = REQUESTS as f64 / seconds;
         println!(
-            "{:.2} million {name} requests/s at depth {depth}; the aim is {}",
-            rate / 1e6,
-            bar / 1e6
+            "{:.2} million {}/s at depth {}; the aim is {}",
+            load.measured as f64 / seconds / 1e6,
+            load.name,
+            load.depth,
+            load.aim / 1e6
         );
     }
 }
