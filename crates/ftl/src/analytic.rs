@@ -80,14 +80,26 @@ pub fn greedy(spare: f64, units: u32) -> f64 {
 fn at_least(c: f64, units: u32, choices: u32) -> Vec<f64> {
     let mut shares = vec![0.0; units as usize + 2];
     for k in (1..=units as usize).rev() {
-        let above = shares[k + 1];
-        let rate = c / k as f64;
-        shares[k] = bisect(above, 1.0, |w| {
-            w - above - rate * (1.0 - libm::pow(w, f64::from(choices)))
-        });
+        shares[k] = least_share(shares[k + 1], c / k as f64, f64::from(choices));
     }
     shares[0] = 1.0;
     shares
+}
+
+/// The w of w = above + rate (1 - w^choices): the function is convex, so Newton's steps
+/// from 1 never pass the root.
+fn least_share(above: f64, rate: f64, choices: f64) -> f64 {
+    let mut w = 1.0;
+    for _ in 0..60 {
+        let power = libm::pow(w, choices - 1.0);
+        let off = w - above - rate * (1.0 - power * w);
+        let step = off / (1.0 + rate * choices * power);
+        w -= step;
+        if step < 1e-15 {
+            break;
+        }
+    }
+    w
 }
 
 /// For each k, the share of blocks with at least k valid units, and the constant c, when
@@ -146,6 +158,35 @@ pub fn utilisation(outstanding: f64, variation: f64) -> f64 {
     bisect(0.0, 1.0, |u| {
         u * (1.0 - u) + queue * u * u - outstanding * (1.0 - u)
     })
+}
+
+/// The utilisation of `dies` with so many reads under way in all, as [`utilisation`] has it
+/// of very many: mean value analysis, where a read that arrives sees the dies as if it
+/// were not there, and waits for half of what is in service (more if it varies).
+pub fn utilisation_of(dies: u32, outstanding: u32, variation: f64) -> f64 {
+    let per_die = |reads: u32| f64::from(reads) / f64::from(dies);
+    let rest = 0.5 * (1.0 + variation * variation);
+    (1..=outstanding).fold(0.0, |busy, reads| {
+        per_die(reads) / (1.0 + per_die(reads - 1) - busy * (1.0 - rest))
+    })
+}
+
+/// The share of `dies` that so many random reads hit: more cannot be busy, and that many
+/// are if no read waits for another.
+pub fn dies_hit(dies: f64, outstanding: f64) -> f64 {
+    1.0 - libm::pow(1.0 - 1.0 / dies, outstanding)
+}
+
+/// Random writes per second in the steady state of `dies`, each of which programs
+/// `program_units` in `program_s` and takes `copy_s` to read a unit that is moved.
+pub fn random_writes_per_s(
+    dies: f64,
+    amplification: f64,
+    (program_s, program_units): (f64, f64),
+    copy_s: f64,
+) -> f64 {
+    let program = amplification * program_s / program_units;
+    dies / (program + (amplification - 1.0) * copy_s)
 }
 
 /// The utilisation of `dies` with exponential service times and `outstanding` reads.

@@ -188,16 +188,30 @@ impl Ftl {
 
     fn choose(&mut self) -> Option<u32> {
         match self.specification.policy {
-            Policy::Greedy => self.buckets.fewest(),
+            Policy::Greedy => self.fewest(),
             Policy::Choices(choices) => self.best_of(choices),
             Policy::Fifo => self.first_closed(),
             Policy::CostBenefit => self.greatest_benefit(),
         }
     }
 
+    fn fewest(&mut self) -> Option<u32> {
+        if self.buckets.has_lists() {
+            return self.buckets.fewest();
+        }
+        let closed = (0..)
+            .zip(&self.superblocks)
+            .filter(|(_, block)| block.state == State::Closed);
+        closed
+            .min_by_key(|(_, block)| block.valid)
+            .map(|(index, _)| index)
+    }
+
     fn best_of(&mut self, choices: u32) -> Option<u32> {
         // With none closed, drawing would never end.
-        self.buckets.fewest()?;
+        if self.buckets.is_empty() {
+            return None;
+        }
         let mut best: Option<u32> = None;
         for _ in 0..choices {
             let drawn = self.any_closed();
@@ -288,6 +302,7 @@ impl Ftl {
         let Some(mut collection) = self.collection else {
             return;
         };
+        let first = copies.len();
         let mut found = 0;
         while found < most
             && let Some(copy) = self.located.pop()
@@ -305,11 +320,19 @@ impl Ftl {
             }
             let from = collection.superblock * self.units + offset + word.trailing_zeros();
             copies.push(Copy {
-                logical: self.reverse[from as usize] - 1,
+                logical: self.owner(from) - 1,
                 from,
             });
             collection.looked_at = offset + word.trailing_zeros() + 1;
             found += 1;
+        }
+        // Entries are far apart: looked at here, side by side, they come from memory together.
+        for copy in &copies[first..] {
+            assert_eq!(
+                self.entry(copy.logical),
+                copy.from + 1,
+                "a valid unit is where the map says"
+            );
         }
         found += self.untouched_copies(collection.superblock, most - found, copies);
         collection.under_way += found;
@@ -319,9 +342,9 @@ impl Ftl {
 
     /// A unit of a victim was given a place that the collection may have passed.
     pub(crate) fn collect_also(&mut self, copy: Copy) {
-        let superblock = copy.from / self.units;
+        let (superblock, offset) = self.division.superblock(copy.from);
         let passed = (self.collection.as_ref())
-            .is_some_and(|it| it.superblock == superblock && copy.from % self.units < it.looked_at);
+            .is_some_and(|it| it.superblock == superblock && offset < it.looked_at);
         if passed {
             self.located.push(copy);
         }
@@ -336,7 +359,7 @@ impl Ftl {
     pub fn place_copy(&mut self, copy: Copy) -> Option<Placement> {
         let mut collection = self.collection.expect("copies belong to a collection");
         let anonymous = copy.logical == Copy::ANONYMOUS;
-        if !anonymous && self.map[copy.logical as usize] != copy.from + 1 {
+        if !anonymous && self.entry(copy.logical) != copy.from + 1 {
             collection.under_way -= 1;
             self.collection = Some(collection);
             return None;
@@ -384,7 +407,7 @@ impl Ftl {
             "a copy at another's place"
         );
         self.programmed_unit(placement.physical);
-        if self.map[copy.logical as usize] != copy.from + 1 {
+        if self.entry(copy.logical) != copy.from + 1 {
             return Copied::Dead;
         }
         self.change(copy.logical, placement.physical + 1);
@@ -408,7 +431,7 @@ impl Ftl {
             "superblock {superblock} erased with valid units"
         );
         let first = superblock as usize * self.units as usize;
-        self.forget_units(first);
+        self.forget_units(first, superblock);
         self.forget_programs(superblock);
         let capacity = self.capacity(superblock);
         let block = &mut self.superblocks[superblock as usize];
@@ -420,6 +443,7 @@ impl Ftl {
         block.written = 0;
         block.erases += 1;
         block.reads = 0;
+        block.in_order = false;
         if block.cached {
             self.free_cache(superblock);
         } else {
@@ -432,9 +456,10 @@ impl Ftl {
 
 impl Ftl {
     /// Nothing is programmed from this unit on in its superblock.
-    fn forget_units(&mut self, first: usize) {
+    fn forget_units(&mut self, first: usize, superblock: u32) {
+        let in_order = self.superblocks[superblock as usize].in_order;
         let units = &mut self.reverse[first..first + self.units as usize];
-        if self.anonymous.is_none() {
+        if self.anonymous.is_none() && !in_order {
             units.fill(0);
             return;
         }

@@ -125,12 +125,19 @@ impl Ftl {
 
     /// Units that a superblock holds.
     pub(crate) fn capacity(&self, superblock: u32) -> u32 {
-        self.units / self.bits(superblock)
+        match self.bits(superblock) {
+            1 => self.units,
+            bits => self.units / bits,
+        }
     }
 
     /// Units that one program fills in a superblock.
     pub(crate) fn program_units(&self, superblock: u32) -> u32 {
-        self.specification.geometry.program_units / self.bits(superblock)
+        let program_units = self.specification.geometry.program_units;
+        match self.bits(superblock) {
+            1 => program_units,
+            bits => program_units / bits,
+        }
     }
 
     fn bits(&self, superblock: u32) -> u32 {
@@ -173,11 +180,12 @@ impl Ftl {
         self.clock += 1;
         self.traffic.add(cause);
         let physical = superblock * self.units + offset;
-        assert_eq!(
-            self.reverse[physical as usize], 0,
+        let block = &self.superblocks[superblock as usize];
+        assert!(
+            self.reverse[physical as usize] == 0 && !block.in_order,
             "unit {physical} programmed twice"
         );
-        Some(self.placement(physical))
+        Some(self.placement_at(superblock, offset))
     }
 
     /// Free superblocks that are collection's alone.
@@ -229,16 +237,23 @@ impl Ftl {
     }
 
     pub(crate) fn placement(&self, physical: u32) -> Placement {
-        let geometry = &self.specification.geometry;
-        let (superblock, offset) = (physical / self.units, physical % self.units);
+        let (superblock, offset) = self.division.superblock(physical);
+        self.placement_at(superblock, offset)
+    }
+
+    fn placement_at(&self, superblock: u32, offset: u32) -> Placement {
         let program_units = self.program_units(superblock);
-        let program = offset / program_units;
+        let (program, unit) = match self.superblocks[superblock as usize].cached {
+            true => (offset / program_units, offset % program_units),
+            false => self.division.program(offset),
+        };
+        let (row, die) = self.division.die(program);
         Placement {
-            physical,
+            physical: superblock * self.units + offset,
             superblock,
-            die: program % geometry.dies,
-            row: program / geometry.dies,
-            full: (offset + 1).is_multiple_of(program_units),
+            die,
+            row,
+            full: unit + 1 == program_units,
         }
     }
 

@@ -7,43 +7,65 @@ use rand_pcg::Pcg64Mcg;
 use crate::collection::below;
 use crate::ftl::{Ftl, State};
 use crate::instant::Instant;
-use crate::past::Past;
 use crate::skew::{self, Class};
-use crate::specification::{Geometry, Impossible, Specification};
+use crate::specification::{Geometry, Impossible, Policy, Separation, Specification};
+use crate::steady;
 
-/// Superblocks and units of a superblock of a small drive, at most.
+/// Superblocks of a small drive, at most.
 const SUPERBLOCKS: u32 = 1024;
-const UNITS: u32 = 256;
-/// Times the space is written before the state is taken: the facts' hot and cold tables
-/// are steady from there.
-const TURNS: u32 = 6;
 
-/// The share of a superblock that is valid and of each class, the oldest superblock first.
+/// Units of a small drive, at most, and how often its space is written before its state is
+/// taken. Cost-benefit leaves cold data alone for long, and is steady long after the others.
+fn size(policy: Policy) -> (u32, u32) {
+    match policy {
+        Policy::Greedy | Policy::Choices(_) | Policy::Fifo => (512 * 1024, 6),
+        Policy::CostBenefit => (128 * 1024, 40),
+    }
+}
+
+/// The share of a superblock of so many units that is valid and of each class, the oldest
+/// superblock first, where closed ones have this spare.
 pub(crate) fn ages(
     specification: &Specification,
-    filled: u32,
+    units: u32,
+    spare: f64,
     classes: &[Class],
 ) -> Result<Vec<Vec<f64>>, Impossible> {
-    let small = scaled_down(specification, filled);
-    let mut drive = Instant::new(Ftl::with_past(small, Past::Random)?);
+    let small = scaled_down(specification, units, spare);
+    let mut ftl = Ftl::fresh(small)?;
+    let units = small.logical_units;
+    // Where no formula has the state after uniform writes, one that is near it.
+    let near = ftl.uniform_ages(units);
+    let near = near.unwrap_or_else(|| {
+        let shares = steady::fifo(ftl.spare_of(units), small.geometry.superblocks);
+        shares.into_iter().map(|share| vec![share]).collect()
+    });
+    ftl.fill_by_age(&near, &[units]);
+    let mut drive = Instant::new(ftl);
     let mut random = drive.ftl().random.clone();
-    let ends = skew::ends(classes, small.logical_units);
-    for _ in 0..u64::from(TURNS) * u64::from(small.logical_units) {
+    let ends = skew::ends(classes, units);
+    let (_, turns) = size(specification.policy);
+    for _ in 0..u64::from(turns) * u64::from(small.logical_units) {
         drive.write(draw(&mut random, classes, &ends), 0);
     }
     Ok(by_age(drive.ftl(), &ends))
 }
 
-fn scaled_down(specification: &Specification, filled: u32) -> Specification {
+fn scaled_down(specification: &Specification, units: u32, spare: f64) -> Specification {
     let Geometry { superblocks, .. } = specification.geometry;
-    let units = specification.geometry.superblock_units();
-    let (fewer, smaller) = (superblocks.min(SUPERBLOCKS), units.min(UNITS));
+    let fewer = superblocks.min(SUPERBLOCKS);
+    let (most_units, _) = size(specification.policy);
+    let smaller = units.min(most_units / fewer);
     let scale =
         |count: u32| (u64::from(count) * u64::from(fewer)).div_ceil(u64::from(superblocks)) as u32;
     let hard_free = specification
         .hard_free
         .min(scale(specification.hard_free).max(3));
-    let share = f64::from(filled) / (f64::from(superblocks) * f64::from(units));
+    let soft_free = scale(specification.soft_free).max(hard_free + 1);
+    // Those that are neither free nor open, and the half of the open one.
+    let open = u32::from(specification.separation != Separation::Mixed);
+    let closed = f64::from(fewer - soft_free - open) + f64::from(open) / 2.0;
+    let mapped = (1.0 - spare) * closed * f64::from(smaller);
     Specification {
         geometry: Geometry {
             superblocks: fewer,
@@ -51,9 +73,9 @@ fn scaled_down(specification: &Specification, filled: u32) -> Specification {
             program_units: 1,
             rows: smaller,
         },
-        logical_units: libm::round(share * f64::from(fewer * smaller)) as u32,
+        logical_units: (libm::round(mapped) as u32).max(1),
         streams: 1,
-        soft_free: scale(specification.soft_free).max(hard_free + 1),
+        soft_free,
         hard_free,
         wear_threshold: None,
         ..*specification
@@ -83,8 +105,8 @@ fn by_age(ftl: &Ftl, ends: &[u32]) -> Vec<Vec<f64>> {
     let shares = |superblock: u32| {
         let mut shares = vec![0.0; ends.len()];
         for physical in superblock * units..(superblock + 1) * units {
-            let logical = ftl.reverse[physical as usize];
-            if logical != 0 && ftl.map[logical as usize - 1] == physical + 1 {
+            let logical = ftl.owner(physical);
+            if logical != 0 && ftl.entry(logical - 1) == physical + 1 {
                 shares[ends.partition_point(|&end| end < logical)] += one;
             }
         }
