@@ -188,7 +188,7 @@ impl Ftl {
         let capacity = self.capacity(superblock);
         let start = below(&mut self.random, capacity);
         (0..capacity)
-            .map(|step| (start + step) % capacity)
+            .map(|step| self.offset_of(superblock, (start + step) % capacity))
             .filter(|&offset| self.has_place(superblock, offset))
             .map(|offset| superblock * self.units + offset)
             .find(|&physical| self.reverse[physical as usize] == 0)
@@ -211,20 +211,23 @@ impl Ftl {
     ) -> u32 {
         let left = self.untouched_copies_left(superblock);
         let capacity = self.capacity(superblock);
+        let count = left.min(most);
+        // Spread over the superblock as they are, whatever their class.
+        let offset = |index: u32| {
+            let number = u64::from(left - index - 1) * u64::from(capacity) / u64::from(left);
+            superblock * self.units + self.offset_of(superblock, number as u32)
+        };
+        copies.extend((0..count).map(|index| Copy {
+            logical: Copy::ANONYMOUS,
+            from: offset(index),
+        }));
         let Some(anonymous) = &mut self.anonymous else {
             return 0;
         };
-        let count = left.min(most);
         for index in 0..count {
-            // Spread over the superblock as they are, whatever their class.
             let drawn = below(&mut self.random, left - index);
             let class = anonymous.class_at(drawn, |it| it.copies_left(superblock));
             anonymous.classes[class].under_way += 1;
-            let offset = u64::from(left - index - 1) * u64::from(capacity) / u64::from(left);
-            copies.push(Copy {
-                logical: Copy::ANONYMOUS,
-                from: superblock * self.units + offset as u32,
-            });
         }
         anonymous.under_way += count;
         count

@@ -36,7 +36,7 @@ impl Ftl {
             return 0;
         };
         let superblocks = cache.fixed_superblocks + self.dynamic_limit();
-        u64::from(superblocks) * u64::from(self.units / cache.bits)
+        u64::from(superblocks) * u64::from(self.data_units / cache.bits)
     }
 
     /// Superblocks of the cache that are full, and can be folded.
@@ -54,7 +54,7 @@ impl Ftl {
         let unmapped = logical - (self.mapped - self.lent_valid);
         cache
             .dynamic_superblocks
-            .min((unmapped / u64::from(self.units)) as u32)
+            .min((unmapped / u64::from(self.data_units)) as u32)
     }
 
     /// Whether a superblock joined the cache, and will leave it.

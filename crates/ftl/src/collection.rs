@@ -126,9 +126,9 @@ impl Ftl {
             self.buckets.remove(superblock, block.valid);
         }
         block.state = State::Victim;
-        let share = f64::from(block.valid) / f64::from(self.units);
+        let share = f64::from(block.valid) / f64::from(self.data_units);
         // A victim with no invalid unit would ask for endless copies per write.
-        let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.units));
+        let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.data_units));
         self.collection = Some(Collection {
             superblock,
             cause,
@@ -247,7 +247,7 @@ impl Ftl {
         let mut best = (f64::NEG_INFINITY, None);
         for (index, block) in self.superblocks.iter().enumerate() {
             if block.state == State::Closed {
-                let share = f64::from(block.valid) / f64::from(self.units);
+                let share = f64::from(block.valid) / f64::from(self.data_units);
                 let benefit = (1.0 - share) * (self.clock - block.closed_at) as f64 / (2.0 * share);
                 if block.valid == 0 {
                     return Some(index as u32);

@@ -126,8 +126,8 @@ impl Ftl {
     /// Units that a superblock holds.
     pub(crate) fn capacity(&self, superblock: u32) -> u32 {
         match self.bits(superblock) {
-            1 => self.units,
-            bits => self.units / bits,
+            1 => self.data_units,
+            bits => self.data_units / bits,
         }
     }
 
@@ -174,7 +174,7 @@ impl Ftl {
             self.frontiers[frontier] = None;
         }
         let offset = match self.features.allocation {
-            Allocation::InTurn => in_turn,
+            Allocation::InTurn => self.offset_of(superblock, in_turn),
             Allocation::NextFree => self.next_offset(frontier, superblock),
         };
         self.clock += 1;
@@ -185,7 +185,11 @@ impl Ftl {
             self.reverse[physical as usize] == 0 && !block.in_order,
             "unit {physical} programmed twice"
         );
-        Some(self.placement_at(superblock, offset))
+        let placement = self.placement_at(superblock, offset);
+        if self.features.allocation == Allocation::InTurn {
+            self.owe_parity_behind(placement);
+        }
+        Some(placement)
     }
 
     /// Free superblocks that are collection's alone.
@@ -226,9 +230,11 @@ impl Ftl {
                 };
                 let row = cursor.rows[die as usize];
                 cursor.rows[die as usize] += 1;
+                self.skip_parity(frontier, superblock, die);
                 (row * geometry.dies + die) * program_units
             }
         };
+        let cursor = &mut self.cursors[frontier];
         cursor.begun = Some(offset + 1).filter(|next| !next.is_multiple_of(program_units));
         if self.frontiers[frontier].is_none() {
             cursor.rows.fill(0);
@@ -236,12 +242,21 @@ impl Ftl {
         offset
     }
 
+    /// A die whose next row is parity goes on behind it.
+    fn skip_parity(&mut self, frontier: usize, superblock: u32, die: u32) {
+        let row = self.cursors[frontier].rows[die as usize];
+        if row < self.specification.geometry.rows && self.is_parity(row, die) {
+            self.cursors[frontier].rows[die as usize] += 1;
+            self.owe_parity(superblock, row, die);
+        }
+    }
+
     pub(crate) fn placement(&self, physical: u32) -> Placement {
         let (superblock, offset) = self.division.superblock(physical);
         self.placement_at(superblock, offset)
     }
 
-    fn placement_at(&self, superblock: u32, offset: u32) -> Placement {
+    pub(crate) fn placement_at(&self, superblock: u32, offset: u32) -> Placement {
         let program_units = self.program_units(superblock);
         let (program, unit) = match self.superblocks[superblock as usize].cached {
             true => (offset / program_units, offset % program_units),
@@ -260,12 +275,15 @@ impl Ftl {
     /// Whether a unit of a superblock has been placed.
     pub(crate) fn has_place(&self, superblock: u32, offset: u32) -> bool {
         let block = &self.superblocks[superblock as usize];
+        let Some(number) = self.number_of(superblock, offset) else {
+            return false;
+        };
         if block.state != State::Open {
-            return offset < block.written;
+            return number < block.written;
         }
         let frontier = self.frontiers.iter().position(|&it| it == Some(superblock));
         let Some(cursor) = frontier.and_then(|frontier| self.cursors.get(frontier)) else {
-            return offset < block.written;
+            return number < block.written;
         };
         let placement = self.placement(superblock * self.units + offset);
         let program_units = self.program_units(superblock);
@@ -298,6 +316,12 @@ impl Ftl {
         block.state = State::Open;
         block.stream = stream;
         self.frontiers[frontier] = Some(superblock);
+        if let Some(cursor) = self.cursors.get_mut(frontier) {
+            cursor.rows.fill(0);
+            for die in 0..self.specification.geometry.dies {
+                self.skip_parity(frontier, superblock, die);
+            }
+        }
     }
 
     /// Closes a superblock when its last unit has its place and no copy is under way.

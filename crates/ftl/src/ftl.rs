@@ -12,6 +12,7 @@ use crate::collection::{Collection, Copy};
 use crate::division::Division;
 use crate::features::{Allocation, Features};
 use crate::frontier::{Cursor, Writer};
+use crate::parity::Parity;
 use crate::recovery::Unsafe;
 use crate::specification::{Geometry, Impossible, Separation, Specification};
 use crate::traffic::{Cause, Traffic};
@@ -88,7 +89,12 @@ pub struct Full;
 pub struct Ftl {
     pub(crate) specification: Specification,
     pub(crate) features: Features,
+    /// Units of a superblock, and those of them that hold data.
     pub(crate) units: u32,
+    pub(crate) data_units: u32,
+    pub(crate) parity: Option<Parity>,
+    /// Programs of parity that the device has not taken.
+    pub(crate) parity_due: VecDeque<Placement>,
     pub(crate) division: Division,
     /// Physical unit + 1 of each logical one; 0: unmapped.
     pub(crate) map: Vec<u32>,
@@ -171,6 +177,9 @@ impl Ftl {
         (superblocks.iter_mut().take(fixed as usize)).for_each(|block| block.cached = true);
         Ok(Self {
             units,
+            data_units: features.data_units(units),
+            parity: (features.parity).map(|stripe| Parity::new(stripe, dies)),
+            parity_due: VecDeque::new(),
             division: Division::new(&specification.geometry),
             words,
             // Zeroed allocations: memory is used where units are touched.

@@ -18,6 +18,7 @@ mod ftl;
 mod in_order;
 mod instant;
 mod map_cache;
+mod parity;
 mod past;
 mod recovery;
 mod shuffled;

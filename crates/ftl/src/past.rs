@@ -74,6 +74,7 @@ impl Ftl {
         ftl.leave_begun();
         // The past is not part of what is counted.
         ftl.traffic = Traffic::default();
+        ftl.parity_due.clear();
         ftl.settle();
         Ok(ftl)
     }
@@ -91,7 +92,7 @@ impl Ftl {
             Some(ages) => ages,
             None => small_drive::ages(
                 &self.specification,
-                self.units,
+                self.data_units,
                 self.spare_of(filled),
                 classes,
             )?,
@@ -103,7 +104,7 @@ impl Ftl {
     /// The state after uniform writes by formula, where there is one.
     pub(crate) fn uniform_ages(&self, filled: u32) -> Option<Vec<Vec<f64>>> {
         let (closed, policy) = (self.closed_by_past(), self.specification.policy);
-        steady::uniform(policy, self.spare_of(filled), self.units, closed)
+        steady::uniform(policy, self.spare_of(filled), self.data_units, closed)
     }
 
     /// The spare of closed superblocks: open ones are half full on average.
@@ -136,8 +137,8 @@ impl Ftl {
     /// half full, in whole program units.
     fn rooms(&self) -> Vec<u32> {
         let program_units = self.specification.geometry.program_units;
-        let half = self.units / 2 / program_units * program_units;
-        let mut rooms = vec![self.units; self.closed_by_past() as usize];
+        let half = self.data_units / 2 / program_units * program_units;
+        let mut rooms = vec![self.data_units; self.closed_by_past() as usize];
         rooms.extend(self.frontier_of_past().map(|_| half));
         rooms
     }
@@ -163,7 +164,7 @@ impl Ftl {
         if room == 0 {
             return;
         }
-        if room < self.units {
+        if room < self.data_units {
             let place = self.place(frontier, 0, past_cause(frontier));
             let superblock = place.expect("the reserve is left free").superblock;
             self.add_untouched(superblock, counts);

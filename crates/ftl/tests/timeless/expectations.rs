@@ -7,7 +7,7 @@ type Checks = &'static [fn()];
 
 /// Number, what is expected, and what checks it.
 #[rustfmt::skip]
-const TIMELESS: [(u32, &str, Checks); 25] = [
+const TIMELESS: [(u32, &str, Checks); 26] = [
     (16, "a unit that is moved is read at its old place until the map is switched",
         &[laws::a_unit_is_read_at_its_old_place_until_the_map_is_switched]),
     (17, "a copy of what was overwritten meanwhile is dead on arrival",
@@ -56,6 +56,8 @@ const TIMELESS: [(u32, &str, Checks); 25] = [
         &[features::erases_account_for_what_was_programmed]),
     (52, "two placement IDs are as classes known in advance",
         &[skew_and_trim::hot_and_cold_writes_amplify_as_the_table_says]),
+    (53, "one of 16 in parity: a fifteenth more programs, a sixteenth less room",
+        &[features::parity_takes_one_program_of_each_stripe]),
     (54, "a made past is steady in its first writes",
         &[pasts::a_random_past_is_steady_from_its_first_writes]),
 ];

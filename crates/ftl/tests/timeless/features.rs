@@ -329,6 +329,80 @@ pub(crate) fn erases_account_for_what_was_programmed() {
     assert_eq!(traffic.amplification(), causes as f64 / traffic.host as f64);
 }
 
+/// Of 16 program units of a row one is parity: a fifteenth more is programmed, a sixteenth
+/// of the drive has no data, and amplification is that of the spare that is left.
+#[test]
+pub(crate) fn parity_takes_one_program_of_each_stripe() {
+    for allocation in [Allocation::InTurn, Allocation::NextFree] {
+        let features = Features {
+            parity: Some(16),
+            allocation,
+            ..Features::default()
+        };
+        let mut specification =
+            support::drive((2000, 64), 0.10, Policy::Greedy, (Separation::Apart, 1));
+        specification.geometry = Geometry {
+            dies: 16,
+            program_units: 4,
+            rows: 1,
+            ..specification.geometry
+        };
+        specification.logical_units = specification.logical_units / 16 * 15;
+        let filled = specification.logical_units;
+        let ftl = Ftl::written(specification, features, Past::Random, filled).unwrap();
+        let mut drive = Instant::new(ftl);
+        let mut random = random();
+        let draw = || (below(&mut random, filled), 0);
+        let traffic = support::write(&mut drive, u64::from(filled), draw);
+        let data = traffic.programmed() - traffic.parity;
+        support::check(
+            "parity",
+            traffic.parity as f64 / data as f64,
+            1.0 / 15.0,
+            0.001,
+        );
+        let amplification = data as f64 / traffic.host as f64;
+        let should_be = diskperf_ftl::analytic::greedy(0.10, 60);
+        support::check("amplification", amplification, should_be, 0.015);
+        drive.ftl().check().unwrap();
+    }
+}
+
+/// Each program unit of a superblock is data or parity that is given once.
+#[test]
+fn parity_is_given_to_the_device_once() {
+    for allocation in [Allocation::InTurn, Allocation::NextFree] {
+        let features = Features {
+            parity: Some(2),
+            allocation,
+            ..Features::default()
+        };
+        let specification = Specification {
+            logical_units: 40 * 192,
+            ..specification()
+        };
+        let mut ftl = Ftl::with_features(specification, features).unwrap();
+        let mut programs = Vec::new();
+        for logical in 0..2 * 96 {
+            let placement = ftl.write(logical, 0).unwrap();
+            let parity = std::iter::from_fn(|| ftl.take_parity()).collect::<Vec<_>>();
+            for it in std::iter::once(placement)
+                .chain(parity)
+                .filter(|it| it.full)
+            {
+                programs.push((it.superblock, it.row, it.die));
+            }
+        }
+        programs.sort_unstable();
+        let all: Vec<_> = (0..2)
+            .flat_map(|superblock| (0..2).map(move |row| (superblock, row)))
+            .flat_map(|(superblock, row)| (0..4).map(move |die| (superblock, row, die)))
+            .collect();
+        assert_eq!(programs, all);
+        assert_eq!(ftl.traffic().parity, ftl.traffic().host);
+    }
+}
+
 /// A layer with an erase that is not due is wrong, in release too.
 #[test]
 #[should_panic(expected = "an erase that is not due")]

@@ -117,18 +117,28 @@ fn any_features() -> impl Strategy<Value = Features> {
             dynamic_superblocks,
         },
     ));
-    (0..6u32, any::<bool>(), cache, any::<bool>(), any::<bool>()).prop_map(
-        |(system_units, next_free, cache, power_cuts, anonymous)| Features {
-            system_units,
-            allocation: match next_free {
-                true => Allocation::NextFree,
-                false => Allocation::InTurn,
-            },
-            cache,
-            power_cuts,
-            anonymous,
-        },
+    let parity = prop::option::weighted(0.3, 1..4u32);
+    (
+        0..6u32,
+        any::<bool>(),
+        cache,
+        parity,
+        any::<bool>(),
+        any::<bool>(),
     )
+        .prop_map(
+            |(system_units, next_free, cache, parity, power_cuts, anonymous)| Features {
+                system_units,
+                allocation: match next_free {
+                    true => Allocation::NextFree,
+                    false => Allocation::InTurn,
+                },
+                cache,
+                parity,
+                power_cuts,
+                anonymous,
+            },
+        )
 }
 
 /// The drive, and which of its units are mapped.
