@@ -56,6 +56,7 @@ fn features(seed: u64) -> Features {
             fixed_superblocks: 1,
             dynamic_superblocks: 2,
         }),
+        parity: None,
         power_cuts: true,
         anonymous: false,
     }
