@@ -9,6 +9,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
     closed: u32,
+    /// Those with no valid unit.
+    empty: u32,
     lists: Option<Lists>,
 }
 
@@ -27,6 +29,7 @@ impl Buckets {
         let by_lists = policy == Policy::Greedy && superblocks > units;
         Self {
             closed: 0,
+            empty: 0,
             lists: by_lists.then(|| Lists::new(superblocks, units)),
         }
     }
@@ -39,8 +42,14 @@ impl Buckets {
         self.lists.is_some()
     }
 
+    /// Whether an erase alone would free a superblock.
+    pub(crate) fn has_empty(&self) -> bool {
+        self.empty > 0
+    }
+
     pub(crate) fn insert(&mut self, superblock: u32, valid: u32) {
         self.closed += 1;
+        self.empty += u32::from(valid == 0);
         if let Some(lists) = &mut self.lists {
             lists.insert(superblock, valid);
         }
@@ -48,6 +57,7 @@ impl Buckets {
 
     pub(crate) fn remove(&mut self, superblock: u32, valid: u32) {
         self.closed -= 1;
+        self.empty -= u32::from(valid == 0);
         if let Some(lists) = &mut self.lists {
             lists.remove(superblock, valid);
         }
@@ -55,6 +65,7 @@ impl Buckets {
 
     /// A closed superblock has one valid unit less: so many now.
     pub(crate) fn lower(&mut self, superblock: u32, valid: u32) {
+        self.empty += u32::from(valid == 0);
         if let Some(lists) = &mut self.lists {
             lists.remove(superblock, valid + 1);
             lists.insert(superblock, valid);

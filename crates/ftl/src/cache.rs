@@ -26,8 +26,21 @@ impl Ftl {
 
     /// Whether another superblock may join the cache.
     fn may_join(&self) -> bool {
-        let scarce = self.free_superblocks() <= self.specification.soft_free;
-        !scarce && self.dynamic < self.dynamic_limit()
+        !self.are_few_free() && self.dynamic < self.dynamic_limit()
+    }
+
+    fn are_few_free(&self) -> bool {
+        self.free_superblocks() <= self.specification.soft_free
+    }
+
+    /// Whether an erase alone would let another superblock join the cache. What was trimmed
+    /// or overwritten is the cache's room too, and no write to the rest of the drive may
+    /// ever ask for it.
+    pub(crate) fn wants_erase(&self) -> bool {
+        self.features.cache.is_some()
+            && self.are_few_free()
+            && self.buckets.has_empty()
+            && self.dynamic < self.dynamic_limit()
     }
 
     /// Units that the cache can hold with what is mapped now, folded empty before.

@@ -2,7 +2,7 @@
 
 use rand_core::Rng as _;
 
-use crate::ftl::{Ftl, Placement, State};
+use crate::ftl::{Ftl, Placement, State, Superblock};
 use crate::specification::Policy;
 use crate::traffic::Cause;
 
@@ -64,8 +64,13 @@ pub enum Progress {
 }
 
 impl Ftl {
-    /// Whether collection should go on in the background: few superblocks are free.
+    /// Whether collection should go on in the background: few superblocks are free, or the
+    /// cache of one bit a cell could have one that needs but an erase.
     pub fn wants_collection(&self) -> bool {
+        self.are_too_few_free() || self.wants_erase()
+    }
+
+    fn are_too_few_free(&self) -> bool {
         self.free_superblocks() < self.specification.soft_free
     }
 
@@ -97,7 +102,18 @@ impl Ftl {
         if let Some(lent) = self.overdrawn() {
             return Some((lent, Cause::Folding));
         }
-        Some((self.choose()?, Cause::Collection))
+        let victim = match !self.are_too_few_free() && self.wants_erase() {
+            true => self.empty(),
+            false => self.choose(),
+        };
+        Some((victim?, Cause::Collection))
+    }
+
+    /// A closed superblock with no valid unit.
+    fn empty(&self) -> Option<u32> {
+        let is_empty = |block: &Superblock| block.state == State::Closed && block.valid == 0;
+        let index = self.superblocks.iter().position(is_empty)?;
+        Some(index as u32)
     }
 
     /// Begins to write a closed superblock anew; false when it is not closed, or a
