@@ -116,14 +116,55 @@ pub fn choices(spare: f64, units: u32, choices: u32) -> f64 {
     choices_state(spare, units, choices).1 / (1.0 - spare)
 }
 
+/// How often the units of each class are written while as many units are programmed as all
+/// closed superblocks hold, when the oldest is collected first: classes are shares of the
+/// writes and of the mapped units. Of a class a share exp(-rate) is valid when it is
+/// collected, and what the host writes and what is moved fill a superblock together.
+pub fn fifo_rates(spare: f64, classes: &[(f64, f64)]) -> Vec<f64> {
+    let mapped = 1.0 - spare;
+    let rate = |y: f64, (writes, space): (f64, f64)| writes * y / (mapped * space);
+    // Units of a class programmed in that time, of all that it has.
+    let programmed = |rate: f64| match rate < 1e-9 {
+        true => 1.0,
+        false => rate / (1.0 - libm::exp(-rate)),
+    };
+    let used = classes.iter().filter(|(_, space)| *space > 0.0);
+    let y = bisect(0.0, 1.0, |y| {
+        let of_class = |&class: &(f64, f64)| class.1 * programmed(rate(y, class));
+        mapped * used.clone().map(of_class).sum::<f64>() - 1.0
+    });
+    let rate_of = |&class: &(f64, f64)| match class.1 > 0.0 {
+        true => rate(y, class),
+        false => 0.0,
+    };
+    classes.iter().map(rate_of).collect()
+}
+
+/// Hot and cold data each in superblocks of their own, so that each is written uniformly,
+/// and cost-benefit chooses among them: the greatest (1 - x) age / 2x is the same for both
+/// kinds of victims, which gives the share of the room that the hot ones have.
+pub fn hot_cold_cost_benefit(spare: f64, writes: f64, space: f64) -> f64 {
+    let mapped = 1.0 - spare;
+    // Amplification, and benefit over cost, of a pool by its spare units.
+    let pool = |(writes, space): (f64, f64), extra: f64| {
+        let room = space * mapped + extra;
+        let x = fifo_victim_share(extra / room);
+        let age = room * (1.0 - x) / writes;
+        (1.0 / (1.0 - x), (1.0 - x) * age / (2.0 * x))
+    };
+    let (hot, cold) = ((writes, space), (1.0 - writes, 1.0 - space));
+    // The more room the hot ones have, the older and emptier are their victims.
+    let extra = bisect(1e-9, spare - 1e-9, |extra| {
+        pool(hot, extra).1 - pool(cold, spare - extra).1
+    });
+    writes * pool(hot, extra).0 + (1.0 - writes) * pool(cold, spare - extra).0
+}
+
 /// The share of units that a hot and cold past programs for the host when the oldest
 /// superblock is collected: share `writes` of the writes go to share `space` of the units.
 pub fn hot_cold_fresh_share(spare: f64, writes: f64, space: f64) -> f64 {
-    let alpha = 1.0 / (1.0 - spare);
-    let class = |y: f64, r: f64, f: f64| r / (1.0 - libm::exp(-r * alpha * y / f));
-    bisect(1e-9, 1.0, |y| {
-        y * (class(y, writes, space) + class(y, 1.0 - writes, 1.0 - space)) - 1.0
-    })
+    let rates = fifo_rates(spare, &[(writes, space), (1.0 - writes, 1.0 - space)]);
+    rates[0] * (1.0 - spare) * space / writes
 }
 
 /// Hot and cold writes in one frontier, the oldest superblock collected first.

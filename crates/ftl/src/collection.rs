@@ -260,14 +260,17 @@ impl Ftl {
     }
 
     fn greatest_benefit(&self) -> Option<u32> {
+        let units = f64::from(self.data_units);
         let mut best = (f64::NEG_INFINITY, None);
         for (index, block) in self.superblocks.iter().enumerate() {
             if block.state == State::Closed {
-                let share = f64::from(block.valid) / f64::from(self.data_units);
-                let benefit = (1.0 - share) * (self.clock - block.closed_at) as f64 / (2.0 * share);
-                if block.valid == 0 {
-                    return Some(index as u32);
-                }
+                let valid = f64::from(block.valid);
+                // (1 - u) age / 2u; the greatest where nothing is valid.
+                let age = (self.clock - block.closed_at) as f64;
+                let benefit = match block.valid {
+                    0 => f64::INFINITY,
+                    _ => (units - valid) * age / (2.0 * valid),
+                };
                 if benefit > best.0 {
                     best = (benefit, Some(index as u32));
                 }

@@ -3,12 +3,12 @@
 use crate::anonymous::Anonymous;
 use crate::collection::below;
 use crate::features::Features;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, State, Superblock};
 use crate::shuffled::Shuffled;
 use crate::skew::{self, Class};
 use crate::small_drive;
-use crate::specification::{Impossible, Separation, Specification};
-use crate::steady;
+use crate::specification::{Impossible, Policy, Separation, Specification};
+use crate::steady::{self, Steady};
 use crate::traffic::{Cause, Traffic};
 
 /// How the drive was written before.
@@ -83,34 +83,44 @@ impl Ftl {
         if filled == 0 {
             return Ok(());
         }
-        let ends = skew::ends(classes, filled);
-        let ages = match classes {
-            [_] => self.uniform_ages(filled),
-            _ => None,
+        let steady = match self.by_formula(filled, classes) {
+            Some(steady) => steady,
+            None => {
+                let written = self.mean_written(filled, classes);
+                let units = self.data_units;
+                small_drive::steady(&self.specification, units, (filled, written), classes)?
+            }
         };
-        let ages = match ages {
-            Some(ages) => ages,
-            None => small_drive::ages(
-                &self.specification,
-                self.data_units,
-                self.spare_of(filled),
-                classes,
-            )?,
-        };
-        self.fill_by_age(&ages, &ends);
+        self.fill_as(&steady, &skew::ends(classes, filled));
         Ok(())
     }
 
-    /// The state after uniform writes by formula, where there is one.
-    pub(crate) fn uniform_ages(&self, filled: u32) -> Option<Vec<Vec<f64>>> {
-        let (closed, policy) = (self.closed_by_past(), self.specification.policy);
-        steady::uniform(policy, self.spare_of(filled), self.data_units, closed)
+    /// The state of the long run by formula, where there is one.
+    fn by_formula(&mut self, filled: u32, classes: &[Class]) -> Option<Steady> {
+        let (policy, units) = (self.specification.policy, self.data_units);
+        let count = self.closed_by_past();
+        let spare = 1.0 - f64::from(filled) / self.mean_written(filled, classes);
+        let victim = steady::victim_share(policy, spare, units, classes);
+        let open = self.frontier_of_past();
+        let fill = open.map(|_| steady::fill_of_open(victim, &mut self.random));
+        let written = (f64::from(count) + fill.unwrap_or(0.0)) * f64::from(units);
+        let spare = 1.0 - f64::from(filled) / written;
+        let closed = steady::by_formula(policy, spare, units, count, classes)?;
+        // What is moved is as the newest.
+        let open = closed.last().cloned().zip(fill);
+        Some(Steady { closed, open })
     }
 
-    /// The spare of closed superblocks: open ones are half full on average.
-    pub(crate) fn spare_of(&self, filled: u32) -> f64 {
-        let rooms: u32 = self.rooms().iter().sum();
-        1.0 - f64::from(filled) / f64::from(rooms)
+    /// Units written in superblocks that are not free when the host is about to open one,
+    /// on average.
+    pub(crate) fn mean_written(&self, filled: u32, classes: &[Class]) -> f64 {
+        let (closed, units) = (f64::from(self.closed_by_past()), self.data_units);
+        let open = self.frontier_of_past().map_or(0.0, |_| {
+            let spare = 1.0 - f64::from(filled) / (closed * f64::from(units));
+            let policy = self.specification.policy;
+            f64::midpoint(steady::victim_share(policy, spare, units, classes), 1.0)
+        });
+        (closed + open) * f64::from(units)
     }
 
     /// The frontier that a long past has open: that of what is moved. The host is about to
@@ -125,7 +135,7 @@ impl Ftl {
 
     /// Superblocks that a long past has closed: all but the open one, those of the cache,
     /// and the free ones.
-    fn closed_by_past(&self) -> u32 {
+    pub(crate) fn closed_by_past(&self) -> u32 {
         let specification = &self.specification;
         specification.geometry.superblocks
             - self.features.fixed_superblocks()
@@ -133,22 +143,18 @@ impl Ftl {
             - u32::from(self.frontier_of_past().is_some())
     }
 
-    /// Units written in each superblock of a long past, the oldest first: the open one is
-    /// half full, in whole program units.
-    fn rooms(&self) -> Vec<u32> {
-        let program_units = self.specification.geometry.program_units;
-        let half = self.data_units / 2 / program_units * program_units;
-        let mut rooms = vec![self.data_units; self.closed_by_past() as usize];
-        rooms.extend(self.frontier_of_past().map(|_| half));
-        rooms
-    }
-
-    /// Fills superblocks, the oldest first, with as many units of each class as `ages` has.
-    pub(crate) fn fill_by_age(&mut self, ages: &[Vec<f64>], ends: &[u32]) {
-        let mut filler = Filler::new(self, ends);
-        let rooms = self.rooms();
+    /// Fills superblocks as `steady` has them, with units of classes that end at `ends`.
+    pub(crate) fn fill_as(&mut self, steady: &Steady, ends: &[u32]) {
         let closed = self.closed_by_past() as usize;
-        let counts = steady::counts(ages, &rooms, &filler.lengths);
+        let left = |index: usize| &steady.closed[index * steady.closed.len() / closed];
+        let mut shares: Vec<&[f64]> = (0..closed).map(|it| left(it).shares.as_slice()).collect();
+        let mut rooms = vec![self.data_units; closed];
+        if let Some((left, fill)) = &steady.open {
+            shares.push(&left.shares);
+            rooms.push(self.whole_programs(*fill));
+        }
+        let mut filler = Filler::new(self, ends);
+        let counts = steady::counts(&shares, &rooms, &filler.lengths);
         for (index, (counts, &room)) in counts.into_iter().zip(&rooms).enumerate() {
             let open = self.frontier_of_past().filter(|_| index >= closed);
             let frontier = open.unwrap_or(0);
@@ -156,6 +162,31 @@ impl Ftl {
                 true => self.fill_untouched(frontier, room, &counts),
                 false => filler.fill(self, frontier, room, counts),
             }
+        }
+        if self.specification.policy == Policy::CostBenefit {
+            let ages: Vec<f64> = (0..closed).map(|index| left(index).age).collect();
+            self.set_ages(&ages);
+        }
+    }
+
+    /// So much of a superblock, in whole program units.
+    fn whole_programs(&self, share: f64) -> u32 {
+        let program_units = self.specification.geometry.program_units;
+        let units = libm::round(share * f64::from(self.data_units)) as u32;
+        units.min(self.data_units) / program_units * program_units
+    }
+
+    /// Closed superblocks have these ages, the oldest first.
+    fn set_ages(&mut self, ages: &[f64]) {
+        let age = |share: f64| (share * f64::from(self.data_units) * ages.len() as f64) as u64;
+        let ages: Vec<u64> = ages.iter().map(|&it| age(it)).collect();
+        let mut closed: Vec<&mut Superblock> = (self.superblocks.iter_mut())
+            .filter(|it| it.state == State::Closed)
+            .collect();
+        closed.sort_by_key(|it| it.closed_at);
+        self.clock += ages.first().copied().unwrap_or(0);
+        for (block, age) in closed.into_iter().zip(ages) {
+            block.closed_at = self.clock - age;
         }
     }
 

@@ -3,6 +3,7 @@
 mod expectations;
 mod features;
 mod laws;
+mod mean_field;
 mod oracles;
 mod pasts;
 mod power_cut;

@@ -149,18 +149,24 @@ pub(crate) fn small_blocks_amplify_as_the_exact_cases() {
     }
 }
 
-/// Dies, and whether all is read between writes, are nothing to amplification.
+/// Dies, and whether all is read between writes, are nothing to amplification. Programs of
+/// several units are, for a moment: the past leaves none of them begun.
 #[test]
 pub(crate) fn amplification_does_not_hang_on_dies() {
     let one = drive(2000, 64, 0.10, Policy::Greedy);
-    let many = Specification {
+    let with = |dies, program_units| Specification {
         geometry: Geometry {
-            dies: 8,
-            program_units: 4,
-            rows: 2,
+            dies,
+            program_units,
+            rows: 64 / dies / program_units,
             ..one.geometry
         },
         ..one
     };
-    assert_eq!(measured(one, 0.2, 0.5), measured(many, 0.2, 0.5));
+    let should_be = measured(one, 0.2, 0.5);
+    for dies in [2, 8, 64] {
+        assert_eq!(measured(with(dies, 1), 0.2, 0.5), should_be);
+    }
+    let is = measured(with(8, 4), 0.2, 0.5);
+    check("programs of 4 units on 8 dies", is, should_be, 0.01);
 }

@@ -1,18 +1,31 @@
 //! A past made at once against a drive that was really written over and over: the first
 //! 1 % of writes amplify as the long run does.
 
+use crate::mean_field::MeanField;
 use crate::support::{self, SEED, below, check, random, share};
 use diskperf_ftl::{Features, Ftl, Instant, Past, Policy, Separation, Specification};
 use rand_pcg::Pcg64Mcg;
 
 /// Superblocks and their units: 1 % of the writes collects a hundred superblocks or two.
 const SIZE: (u32, u32) = (3000, 64);
+/// The same by cost-benefit, which looks at all of them for each that it collects.
+const SIZE_BY_COST_BENEFIT: (u32, u32) = (1000, 64);
 /// Times the space is written before and while the long run is counted.
 const UNSEEN: u64 = 6;
-const UNSEEN_BY_COST_BENEFIT: u64 = 40;
+const UNSEEN_BY_COST_BENEFIT: u64 = 12;
 const COUNTED: u64 = 3;
 /// Seeds of which the first writes are counted.
 const SEEDS: u64 = 12;
+
+/// Of skewed pasts each takes longer to make, and differs as little; by cost-benefit what
+/// nine superblocks of writes collect differs by a tenth.
+fn seeds(policy: Policy, past: Past) -> u64 {
+    match (policy, past) {
+        (_, Past::Random) => SEEDS,
+        (Policy::CostBenefit, _) => 3 * SEEDS,
+        _ => SEEDS / 2,
+    }
+}
 
 /// Draws units as the past did.
 struct Draw {
@@ -84,7 +97,8 @@ fn long_run(specification: Specification, past: Past, filled: u32) -> f64 {
 /// The first 1 % of writes after a past made at once, the mean of several seeds.
 fn first_writes(specification: Specification, features: Features, past: Past, filled: u32) -> f64 {
     let mut draw = Draw::new(past, filled);
-    let sum: f64 = (SEED..SEED + SEEDS)
+    let seeds = seeds(specification.policy, past);
+    let sum: f64 = (SEED..SEED + seeds)
         .map(|seed| {
             let of_seed = Specification {
                 seed,
@@ -100,12 +114,16 @@ fn first_writes(specification: Specification, features: Features, past: Past, fi
             traffic.amplification()
         })
         .sum();
-    sum / SEEDS as f64
+    sum / seeds as f64
 }
 
 /// Both ways to keep a made past's units, each against the long run.
 fn check_past(policy: Policy, separation: Separation, past: Past, fill: f64) {
-    let specification = support::drive(SIZE, 0.10, policy, (separation, 1));
+    let size = match policy {
+        Policy::CostBenefit => SIZE_BY_COST_BENEFIT,
+        _ => SIZE,
+    };
+    let specification = support::drive(size, 0.10, policy, (separation, 1));
     let filled = (fill * f64::from(specification.logical_units)) as u32;
     let should_be = long_run(specification, past, filled);
     for anonymous in [false, true] {
@@ -197,8 +215,10 @@ fn a_sequential_past_is_as_one_that_was_written() {
     assert!(made.ftl().traffic().collection > 0);
 }
 
-/// Random writes after a sequential fill cost nothing until the spare is used up, and are
-/// steady when half the space was written again.
+/// Random writes after a sequential fill cost nothing until the spare is used up, then more
+/// than in the long run, and are steady when half the space was written again: tenth by
+/// tenth as the mean field has it. The published 5.77 of the second tenth is of superblocks
+/// whose size is not told: the mean field has 5.67 for 256 units, and 6.01 for these.
 #[test]
 fn a_filled_drive_comes_to_the_steady_state() {
     let specification = support::drive((1000, 1000), 0.10, Policy::Greedy, (APART, 1));
@@ -211,45 +231,93 @@ fn a_filled_drive_comes_to_the_steady_state() {
         traffic.amplification()
     };
     assert_eq!(write(0.1), 1.0);
-    check("next tenth", write(0.1), 5.77, 0.02);
-    write(0.3);
+    // A victim is chosen when half a superblock more is written than are closed, on average:
+    // collection begins with all that the host has filled, and ends with one less.
+    let mut theory = MeanField::in_order(900.0, 1000.5, 1000);
+    assert!((theory.write(0.1) - 1.0).abs() < 1e-9);
+    for tenth in 2..=5 {
+        check(
+            &format!("tenth {tenth}"),
+            write(0.1),
+            theory.write(0.1),
+            0.01,
+        );
+    }
     check("from half on", write(0.5), 5.15, 0.01);
 }
 
-/// A made past of a full-size drive, its first 1 % of writes paced as a device does it.
-#[test]
-fn a_large_drive_is_steady_from_its_first_writes() {
-    let specification = Specification {
+/// 1.92 TB: 456 superblocks of 1.2 million units, or as many of `units`.
+fn large_drive(units: u32, seed: u64) -> Specification {
+    let full = 128 * 24 * 384;
+    let share = f64::from(units) / f64::from(full);
+    Specification {
         geometry: diskperf_ftl::Geometry {
             superblocks: 456,
-            dies: 128,
+            dies: 8,
             program_units: 24,
-            rows: 384,
+            rows: units / (8 * 24),
         },
-        logical_units: 468_750_000,
+        logical_units: (468_750_000.0 * share) as u32,
         policy: Policy::Greedy,
         separation: APART,
         streams: 1,
         soft_free: 5,
         hard_free: 3,
         wear_threshold: None,
-        seed: SEED,
-    };
+        seed,
+    }
+}
+
+/// Paced random writes to a share of a drive's units; what they amplify.
+fn paced(drive: &mut Instant, random: &mut Pcg64Mcg, share: f64) -> f64 {
+    let units = drive.ftl().specification().logical_units;
+    let before = *drive.ftl().traffic();
+    for _ in 0..(share * f64::from(units)) as u32 {
+        drive.write_paced(below(random, units), 0);
+    }
+    drive.ftl().traffic().since(&before).amplification()
+}
+
+fn made(specification: Specification) -> Instant {
     let features = Features {
         anonymous: true,
         ..Features::default()
     };
     let filled = specification.logical_units;
-    let ftl = Ftl::written(specification, features, Past::Random, filled).unwrap();
-    let mut drive = Instant::new(ftl);
+    Instant::new(Ftl::written(specification, features, Past::Random, filled).unwrap())
+}
+
+/// A made past of a drive of few superblocks, its first 1 % of writes paced as a device
+/// does it. They fill four superblocks and collect eighteen: one of these more or less, as
+/// the superblock that takes what is moved happens to be filled, is 4 %, so that the mean of
+/// seeds is compared.
+#[test]
+fn a_large_drive_is_steady_from_its_first_writes() {
+    const UNITS: u32 = 8 * 24 * 4;
     let mut random = random();
-    for _ in 0..filled / 100 {
-        drive.write_paced(below(&mut random, filled), 0);
+    let mut drive = Instant::new(Ftl::fresh(large_drive(UNITS, SEED)).unwrap());
+    for logical in 0..drive.ftl().specification().logical_units {
+        drive.write_paced(logical, 0);
     }
+    paced(&mut drive, &mut random, 3.0);
+    let long_run = paced(&mut drive, &mut random, 2.0);
     // What is free or not yet written in open superblocks is no spare: between 5.5 of them,
     // when the host opens one, and the 5.7 that pacing comes to until it is full.
     let spare = 1.0 - 468_750_000.0 / (450.4 * 1_179_648.0);
-    let should_be = diskperf_ftl::analytic::fifo(spare);
-    let is = drive.ftl().traffic().amplification();
-    check("1.92 TB at once", is, should_be, 0.02);
+    let formula = diskperf_ftl::analytic::greedy(spare, UNITS);
+    check("1.92 TB in the long run", long_run, formula, 0.02);
+    let seeds = SEED..SEED + 4 * SEEDS;
+    let firsts: Vec<f64> = (seeds.clone())
+        .map(|seed| paced(&mut made(large_drive(UNITS, seed)), &mut random, 0.01))
+        .collect();
+    let mean = firsts.iter().sum::<f64>() / firsts.len() as f64;
+    check("1.92 TB at once", mean, long_run, 0.02);
+    // In its size it collects as many as the small one of the same seed.
+    let small = paced(&mut made(large_drive(UNITS, SEED)), &mut random, 0.005);
+    let large = paced(
+        &mut made(large_drive(128 * 24 * 384, SEED)),
+        &mut random,
+        0.005,
+    );
+    check("1.92 TB in its size", large, small, 0.02);
 }
