@@ -265,7 +265,14 @@ fn check(asked: &Asked) -> Result<(), LaboratoryError> {
         (0.0, 0.9),
         "what is left is written",
     )?;
-    let drive = &asked.drive;
+    for &depth in &asked.depths {
+        let most = f64::from(DEEPEST);
+        in_range("--depth", f64::from(depth), (1.0, most), "reads under way")?;
+    }
+    check_drive(&asked.drive)
+}
+
+fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
     let dies = f64::from(drive.dies);
     in_range(
         "--dies",
@@ -273,10 +280,6 @@ fn check(asked: &Asked) -> Result<(), LaboratoryError> {
         (2.0, f64::from(MOST_DIES)),
         "a queue needs two",
     )?;
-    for &depth in &asked.depths {
-        let most = f64::from(DEEPEST);
-        in_range("--depth", f64::from(depth), (1.0, most), "reads under way")?;
-    }
     let units = (UNIT_BYTES as f64, 1e9);
     for (option, value, range, what) in [
         (
