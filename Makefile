@@ -46,6 +46,7 @@ bench:
 	cargo bench --package diskperf-system --bench overhead
 	cargo bench --package diskperf-sim --bench engine
 	cargo bench --package diskperf-machine
+	cargo bench --package diskperf-ftl
 	./bench/start
 	./bench/ring
 	./bench/ring --generator program

@@ -1,4 +1,5 @@
-"""What is found without a run: in a trace, at the arm of a disk, of real drives."""
+"""What is found without a run: in a trace, at the arm of a disk, by formula of a flash
+drive, of real drives."""
 
 from __future__ import annotations
 
@@ -30,6 +31,34 @@ _ORDERS = {
     "gain": "double",
     "p99_ms": "double",
     "longest_ms": "double",
+}
+_POLICIES = {
+    "spare": "double",
+    "over_provisioning": "double",
+    "policy": "string",
+    "formula": "double",
+    "model": "double",
+    "random_write_iops": "double",
+    "terabytes_written": "double",
+    "drive_writes_per_day": "double",
+    "pools": "double",
+}
+_DEPTHS = {
+    "depth": "int64",
+    "formula": "double",
+    "model": "double",
+    "many_dies": "double",
+    "bound": "double",
+    "iops": "double",
+}
+_CLIFFS = {
+    "name": "string",
+    "bytes": "int64",
+    "in_mb_per_s": "double",
+    "out_mb_per_s": "double",
+    "full_after_s": "double",
+    "accepted_bytes": "double",
+    "then_mb_per_s": "double",
 }
 _DRIVES = {
     "name": "string",
@@ -153,6 +182,39 @@ class DiskQueue(Document[_native.Finding]):
 
     def __repr__(self) -> str:
         return f"<DiskQueue of {self.to_dict()['what']}>"
+
+
+class Flash(Document[_native.Finding]):
+    """What can be said of a flash drive without its time. Its JSON is that of
+    ``diskperf calculate flash``."""
+
+    __slots__ = ()
+
+    @property
+    def policies(self) -> _native.Columns:
+        """One row for each ``policy`` at each ``spare``: write amplification by ``formula``
+        and of the ``model``, ``random_write_iops`` in the steady state,
+        ``terabytes_written`` and ``drive_writes_per_day`` that erases allow; ``pools`` is
+        what hot and cold data apart come to."""
+        spares = self.to_dict()["spares"]
+        rows = [{**spare, **policy} for spare in spares for policy in spare["policies"]]
+        return _table(rows, _POLICIES)
+
+    @property
+    def depths(self) -> _native.Columns:
+        """One row for each ``depth`` of the queue: the share of the time that a die is busy
+        by ``formula``, of the ``model``, with ``many_dies``, its ``bound``, and ``iops``."""
+        return _table(self.to_dict()["depths"], _DEPTHS)
+
+    @property
+    def cliffs(self) -> _native.Columns:
+        """One row for each buffer that fills up: ``name``, ``bytes``, the rates in and out,
+        ``full_after_s``, ``accepted_bytes``, and the rate from then on."""
+        return _table(self.to_dict()["cliffs"], _CLIFFS)
+
+    def __repr__(self) -> str:
+        found = self.to_dict()
+        return f"<Flash of {found['drive']['dies']} dies, {found['writes']}>"
 
 
 class Expected(Document[_native.Finding]):
@@ -336,6 +398,87 @@ def expected(drive: str, *, catalogue: str | os.PathLike[str] | None = None) -> 
         KeyboardInterrupt: Ctrl-C.
     """
     return Expected(_native.expected_of(drive, None if catalogue is None else os.fspath(catalogue)))
+
+
+def calculate_flash(
+    *,
+    spares: Sequence[float] = (0.07, 0.10, 0.15, 0.20, 0.28),
+    policies: Sequence[str] = ("fifo", "greedy"),
+    superblock_units: int = 256,
+    hot: str | None = None,
+    trimmed: float = 0.0,
+    apart: bool = False,
+    depths: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128, 256),
+    dies: int = 32,
+    program_bytes: int = 98_304,
+    program_us: float = 1170.0,
+    sensed_bytes: int = 32_768,
+    read_us: float = 45.0,
+    transfer_us: float = 3.8,
+    capacity_bytes: int = 1_920_000_000_000,
+    buffer_bytes: int = 67_108_864,
+    arrival_mb_per_s: float = 7200.0,
+    cache_bytes: int = 0,
+    cache_mb_per_s: float = 3300.0,
+    cycles: float = 7000.0,
+    years: float = 5.0,
+    seed: int = SEED,
+) -> Flash:
+    """Calculates write amplification, dies at work, buffers that fill, and endurance, by
+    formula and by the model of the translation layer.
+
+    Args:
+        spares: shares of closed superblocks that hold no mapped unit.
+        policies: of collection: ``fifo``, ``greedy``, ``cost_benefit``, ``choices_N``.
+        superblock_units: units of 4 KiB of a superblock.
+        hot: percents of the writes and of the space that they go to, ``90/10``.
+        trimmed: the share of the space that is trimmed.
+        apart: whether what collection moves has superblocks of its own.
+        depths: of the queue of random reads.
+        dies: that work side by side.
+        program_bytes: that one die programs at once.
+        program_us: the time of a program.
+        sensed_bytes: that one die senses at once.
+        read_us: the time of sensing.
+        transfer_us: the time of 4 KiB on the channel.
+        capacity_bytes: of the host.
+        buffer_bytes: of the write buffer.
+        arrival_mb_per_s: what the host sends.
+        cache_bytes: of the cache of one bit a cell.
+        cache_mb_per_s: its rate.
+        cycles: erases that a block endures.
+        years: of the warranty.
+        seed: of what the model draws.
+
+    Raises:
+        RequestError: a number out of its range, a policy that there is not.
+    """
+    asked = {
+        "spares": list(spares),
+        "policies": list(policies),
+        "superblock_units": superblock_units,
+        "hot": hot,
+        "trimmed": trimmed,
+        "apart": apart,
+        "depths": list(depths),
+        "seed": seed,
+        "drive": {
+            "dies": dies,
+            "program_bytes": program_bytes,
+            "program_us": program_us,
+            "sensed_bytes": sensed_bytes,
+            "read_us": read_us,
+            "transfer_us": transfer_us,
+            "capacity_bytes": capacity_bytes,
+            "buffer_bytes": buffer_bytes,
+            "arrival_mb_per_s": arrival_mb_per_s,
+            "cache_bytes": cache_bytes,
+            "cache_mb_per_s": cache_mb_per_s,
+            "cycles": cycles,
+            "years": years,
+        },
+    }
+    return Flash(_native.calculate_flash(asked))
 
 
 def reproduce_real_drives(data: str | os.PathLike[str]) -> RealDrives:

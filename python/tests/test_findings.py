@@ -80,6 +80,21 @@ def test_what_is_expected_of_a_drive_is_the_bytes_of_the_command_line(command_li
         diskperf.expected("eagle")
 
 
+def test_a_flash_drive_is_the_bytes_of_the_command_line(command_line):
+    words = ("calculate", "flash", "--spare", "10%,28%", "--policy", "greedy", "--depth", "8", "--format", "json")
+    found = diskperf.calculate_flash(spares=[0.1, 0.28], policies=["greedy"], depths=[8])
+    assert found.to_json().strip() == command_line(*words).strip()
+    rows = found.policies.to_pylist()
+    assert [row["policy"] for row in rows] == ["greedy", "greedy"]
+    assert all(abs(row["model"] / row["formula"] - 1) < 0.02 for row in rows)
+    assert found.depths.to_pylist()[0]["depth"] == 8
+    assert found.cliffs["bytes"][0] == 64 << 20
+    with pytest.raises(diskperf.RequestError, match="--spare 0"):
+        diskperf.calculate_flash(spares=[0.0])
+    with pytest.raises(diskperf.RequestError, match="elevator"):
+        diskperf.calculate_flash(policies=["elevator"])
+
+
 def test_a_drive_without_files_has_a_row_that_says_so(tmp_path):
     (tmp_path / "lone.trace").write_text("R Miss 8 4 9000.0 100.0\n")
     found = diskperf.reproduce_real_drives(tmp_path)

@@ -15,6 +15,7 @@ pub mod disk_queue;
 pub mod expected;
 pub mod explanation;
 pub mod fio_jobs;
+pub mod flash;
 pub mod formatting;
 pub mod interference;
 pub mod interleave;

@@ -11,6 +11,7 @@ mod expected;
 mod explanation;
 mod figures;
 mod fio_json;
+mod flash;
 mod formatting;
 pub mod html;
 mod interleave;
@@ -33,6 +34,7 @@ use crate::disk_queue::DiskQueue;
 use crate::expected::ExpectedFigures;
 use crate::explanation::Explanation;
 use crate::explanation::difference::Differences;
+use crate::flash::Flash;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::real_drives::RealDrives;
@@ -169,6 +171,16 @@ pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&expected::blocks(found)),
         Format::Json => expected::json(found),
         Format::Csv => expected::csv(found),
+    }
+}
+
+/// What is calculated of a flash drive. `width` as in [`runs`].
+pub fn flash(found: &Flash, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&flash::blocks(found), width),
+        Format::Markdown => document::markdown(&flash::blocks(found)),
+        Format::Json => flash::json(found),
+        Format::Csv => flash::csv(found),
     }
 }
 

@@ -3,6 +3,7 @@
 mod ab;
 mod disk_queue;
 mod explain;
+mod flash;
 mod format;
 mod formatting;
 mod import;
@@ -15,6 +16,7 @@ mod trace;
 pub(crate) use ab::{AbArguments, with_arms};
 pub(crate) use disk_queue::DiskQueueArguments;
 pub(crate) use explain::ExplainArguments;
+pub(crate) use flash::FlashArguments;
 pub(crate) use format::{OutputFormat, RunFormat};
 pub(crate) use formatting::FormatArguments;
 pub(crate) use import::ImportArguments;
@@ -77,7 +79,8 @@ pub(crate) enum Command {
     Tune(TuneArguments),
     /// Write runs as one HTML file with tables, charts, and the commands that repeat them
     Report(ReportArguments),
-    /// Calculate what a disk's queue gains, an interleave factor, or the time to format a drive
+    /// Calculate what a disk's queue gains, what a flash drive's spare gives, an interleave factor,
+    /// or the time to format a drive
     Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, or catalogue entries
     List(ListArguments),
@@ -487,6 +490,11 @@ pub(crate) enum Calculation {
     /// A closed queue of random reads is served by the modelled arm in every order, and each
     /// depth has the mean service that no order comes below.
     Disk(DiskQueueArguments),
+    /// Write amplification, dies at work, buffers that fill and endurance of a flash drive
+    ///
+    /// Formulas beside the model of the translation layer, which is really written at random until
+    /// collection is steady. The drive is one of 1.92 TB for data centres if nothing else is given.
+    Flash(FlashArguments),
     /// The time that a modelled controller takes to format and verify a drive, track by track
     Format(FormatArguments),
 }

@@ -80,14 +80,26 @@ pub fn greedy(spare: f64, units: u32) -> f64 {
 fn at_least(c: f64, units: u32, choices: u32) -> Vec<f64> {
     let mut shares = vec![0.0; units as usize + 2];
     for k in (1..=units as usize).rev() {
-        let above = shares[k + 1];
-        let rate = c / k as f64;
-        shares[k] = bisect(above, 1.0, |w| {
-            w - above - rate * (1.0 - libm::pow(w, f64::from(choices)))
-        });
+        shares[k] = least_share(shares[k + 1], c / k as f64, f64::from(choices));
     }
     shares[0] = 1.0;
     shares
+}
+
+/// The w of w = above + rate (1 - w^choices): the function is convex, so Newton's steps
+/// from 1 never pass the root.
+fn least_share(above: f64, rate: f64, choices: f64) -> f64 {
+    let mut w = 1.0;
+    for _ in 0..60 {
+        let power = libm::pow(w, choices - 1.0);
+        let off = w - above - rate * (1.0 - power * w);
+        let step = off / (1.0 + rate * choices * power);
+        w -= step;
+        if step < 1e-15 {
+            break;
+        }
+    }
+    w
 }
 
 /// For each k, the share of blocks with at least k valid units, and the constant c, when
@@ -104,14 +116,55 @@ pub fn choices(spare: f64, units: u32, choices: u32) -> f64 {
     choices_state(spare, units, choices).1 / (1.0 - spare)
 }
 
+/// How often the units of each class are written while as many units are programmed as all
+/// closed superblocks hold, when the oldest is collected first: classes are shares of the
+/// writes and of the mapped units. Of a class a share exp(-rate) is valid when it is
+/// collected, and what the host writes and what is moved fill a superblock together.
+pub fn fifo_rates(spare: f64, classes: &[(f64, f64)]) -> Vec<f64> {
+    let mapped = 1.0 - spare;
+    let rate = |y: f64, (writes, space): (f64, f64)| writes * y / (mapped * space);
+    // Units of a class programmed in that time, of all that it has.
+    let programmed = |rate: f64| match rate < 1e-9 {
+        true => 1.0,
+        false => rate / (1.0 - libm::exp(-rate)),
+    };
+    let used = classes.iter().filter(|(_, space)| *space > 0.0);
+    let y = bisect(0.0, 1.0, |y| {
+        let of_class = |&class: &(f64, f64)| class.1 * programmed(rate(y, class));
+        mapped * used.clone().map(of_class).sum::<f64>() - 1.0
+    });
+    let rate_of = |&class: &(f64, f64)| match class.1 > 0.0 {
+        true => rate(y, class),
+        false => 0.0,
+    };
+    classes.iter().map(rate_of).collect()
+}
+
+/// Hot and cold data each in superblocks of their own, so that each is written uniformly,
+/// and cost-benefit chooses among them: the greatest (1 - x) age / 2x is the same for both
+/// kinds of victims, which gives the share of the room that the hot ones have.
+pub fn hot_cold_cost_benefit(spare: f64, writes: f64, space: f64) -> f64 {
+    let mapped = 1.0 - spare;
+    // Amplification, and benefit over cost, of a pool by its spare units.
+    let pool = |(writes, space): (f64, f64), extra: f64| {
+        let room = space * mapped + extra;
+        let x = fifo_victim_share(extra / room);
+        let age = room * (1.0 - x) / writes;
+        (1.0 / (1.0 - x), (1.0 - x) * age / (2.0 * x))
+    };
+    let (hot, cold) = ((writes, space), (1.0 - writes, 1.0 - space));
+    // The more room the hot ones have, the older and emptier are their victims.
+    let extra = bisect(1e-9, spare - 1e-9, |extra| {
+        pool(hot, extra).1 - pool(cold, spare - extra).1
+    });
+    writes * pool(hot, extra).0 + (1.0 - writes) * pool(cold, spare - extra).0
+}
+
 /// The share of units that a hot and cold past programs for the host when the oldest
 /// superblock is collected: share `writes` of the writes go to share `space` of the units.
 pub fn hot_cold_fresh_share(spare: f64, writes: f64, space: f64) -> f64 {
-    let alpha = 1.0 / (1.0 - spare);
-    let class = |y: f64, r: f64, f: f64| r / (1.0 - libm::exp(-r * alpha * y / f));
-    bisect(1e-9, 1.0, |y| {
-        y * (class(y, writes, space) + class(y, 1.0 - writes, 1.0 - space)) - 1.0
-    })
+    let rates = fifo_rates(spare, &[(writes, space), (1.0 - writes, 1.0 - space)]);
+    rates[0] * (1.0 - spare) * space / writes
 }
 
 /// Hot and cold writes in one frontier, the oldest superblock collected first.
@@ -146,6 +199,35 @@ pub fn utilisation(outstanding: f64, variation: f64) -> f64 {
     bisect(0.0, 1.0, |u| {
         u * (1.0 - u) + queue * u * u - outstanding * (1.0 - u)
     })
+}
+
+/// The utilisation of `dies` with so many reads under way in all, as [`utilisation`] has it
+/// of very many: mean value analysis, where a read that arrives sees the dies as if it
+/// were not there, and waits for half of what is in service (more if it varies).
+pub fn utilisation_of(dies: u32, outstanding: u32, variation: f64) -> f64 {
+    let per_die = |reads: u32| f64::from(reads) / f64::from(dies);
+    let rest = 0.5 * (1.0 + variation * variation);
+    (1..=outstanding).fold(0.0, |busy, reads| {
+        per_die(reads) / (1.0 + per_die(reads - 1) - busy * (1.0 - rest))
+    })
+}
+
+/// The share of `dies` that so many random reads hit: more cannot be busy, and that many
+/// are if no read waits for another.
+pub fn dies_hit(dies: f64, outstanding: f64) -> f64 {
+    1.0 - libm::pow(1.0 - 1.0 / dies, outstanding)
+}
+
+/// Random writes per second in the steady state of `dies`, each of which programs
+/// `program_units` in `program_s` and takes `copy_s` to read a unit that is moved.
+pub fn random_writes_per_s(
+    dies: f64,
+    amplification: f64,
+    (program_s, program_units): (f64, f64),
+    copy_s: f64,
+) -> f64 {
+    let program = amplification * program_s / program_units;
+    dies / (program + (amplification - 1.0) * copy_s)
 }
 
 /// The utilisation of `dies` with exponential service times and `outstanding` reads.

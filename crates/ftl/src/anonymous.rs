@@ -1,6 +1,7 @@
-//! Units of a random past without addresses: after uniform writes logical units are
-//! exchangeable, so a superblock counts those that the host has not touched since, and
-//! where one of them is is drawn when it is touched. Memory is used by what is touched.
+//! Units of a random past without addresses: after writes that preferred none of them
+//! logical units are exchangeable, so a superblock counts those that the host has not
+//! touched since, and where one of them is is drawn when it is touched. Units of a skewed
+//! past are exchangeable within their class. Memory is used by what is touched.
 
 use crate::collection::{Copied, Copy, below};
 use crate::ftl::{Ftl, Placement, State};
@@ -11,12 +12,11 @@ pub(crate) const TRIMMED: u32 = u32::MAX;
 /// Untouched units by superblock.
 #[derive(Debug, Clone)]
 pub(crate) struct Anonymous {
+    /// The hottest first; each begins where the one before it ends.
+    classes: Vec<Class>,
+    /// Of all classes together, by superblock.
     counts: Vec<u32>,
-    /// Partial sums of `counts` (Fenwick): a draw takes the logarithm of superblocks.
-    sums: Vec<u32>,
     total: u32,
-    /// Logical units below this one were in the past.
-    filled: u32,
     /// Copies of untouched units, and those of them that were touched meanwhile.
     under_way: u32,
     dead: u32,
@@ -24,28 +24,26 @@ pub(crate) struct Anonymous {
     copied_to: u32,
 }
 
-impl Anonymous {
-    pub(crate) fn new(superblocks: u32, filled: u32) -> Self {
-        Self {
-            counts: vec![0; superblocks as usize],
-            sums: vec![0; superblocks as usize + 1],
-            total: 0,
-            filled,
-            under_way: 0,
-            dead: 0,
-            copied_to: 0,
-        }
-    }
+/// Untouched units that are alike.
+#[derive(Debug, Clone)]
+struct Class {
+    /// Logical units below this one are of this class or one before it.
+    end: u32,
+    counts: Vec<u32>,
+    /// Partial sums of `counts` (Fenwick): a draw takes the logarithm of superblocks.
+    sums: Vec<u32>,
+    total: u32,
+    under_way: u32,
+    dead: u32,
+}
 
+impl Class {
     fn add(&mut self, superblock: u32, more: i32) {
-        let add = |count: &mut u32| {
-            *count = count.checked_add_signed(more).expect("counts are of units");
-        };
-        add(&mut self.counts[superblock as usize]);
-        add(&mut self.total);
+        add(&mut self.counts[superblock as usize], more);
+        add(&mut self.total, more);
         let mut index = superblock as usize + 1;
         while index < self.sums.len() {
-            add(&mut self.sums[index]);
+            add(&mut self.sums[index], more);
             index += index & index.wrapping_neg();
         }
     }
@@ -63,6 +61,63 @@ impl Anonymous {
         }
         index as u32
     }
+
+    /// Units of the victim that no copy was handed out of.
+    fn copies_left(&self, superblock: u32) -> u32 {
+        self.counts[superblock as usize] - (self.under_way - self.dead)
+    }
+}
+
+fn add(count: &mut u32, more: i32) {
+    *count = count.checked_add_signed(more).expect("counts are of units");
+}
+
+impl Anonymous {
+    /// No units yet, of classes that end at these logical units.
+    pub(crate) fn new(superblocks: u32, ends: &[u32]) -> Self {
+        let class = |&end: &u32| Class {
+            end,
+            counts: vec![0; superblocks as usize],
+            sums: vec![0; superblocks as usize + 1],
+            total: 0,
+            under_way: 0,
+            dead: 0,
+        };
+        Self {
+            classes: ends.iter().map(class).collect(),
+            counts: vec![0; superblocks as usize],
+            total: 0,
+            under_way: 0,
+            dead: 0,
+            copied_to: 0,
+        }
+    }
+
+    fn add(&mut self, class: usize, superblock: u32, more: i32) {
+        add(&mut self.counts[superblock as usize], more);
+        add(&mut self.total, more);
+        self.classes[class].add(superblock, more);
+    }
+
+    /// Logical units that were in the past.
+    fn filled(&self) -> u32 {
+        self.classes.last().map_or(0, |last| last.end)
+    }
+
+    fn class_of(&self, logical: u32) -> usize {
+        self.classes.partition_point(|class| class.end <= logical)
+    }
+
+    /// The class that the unit of this number is of, when each has so many.
+    fn class_at(&self, mut number: u32, of: impl Fn(&Class) -> u32) -> usize {
+        let is_of = |class: &Class| {
+            let count = of(class);
+            let is = number < count;
+            number = number.saturating_sub(count);
+            is
+        };
+        (self.classes.iter().position(is_of)).expect("counts of classes add up")
+    }
 }
 
 impl Ftl {
@@ -77,24 +132,11 @@ impl Ftl {
     /// If the drive has no such unit.
     pub fn is_untouched(&self, logical: u32) -> bool {
         (self.anonymous.as_ref())
-            .is_some_and(|it| logical < it.filled && self.map[logical as usize] == 0)
+            .is_some_and(|it| logical < it.filled() && self.map[logical as usize] == 0)
     }
 
     pub(crate) fn untouched_in(&self, superblock: u32) -> u32 {
         (self.anonymous.as_ref()).map_or(0, |it| it.counts[superblock as usize])
-    }
-
-    /// A map entry as it is where every unit has a place; 0: unmapped.
-    pub(crate) fn entry(&self, logical: u32) -> u32 {
-        match self.map[logical as usize] {
-            TRIMMED => 0,
-            entry => entry,
-        }
-    }
-
-    /// The entry of an unmapped unit of this drive.
-    pub(crate) fn unmapped(&self) -> u32 {
-        if self.anonymous.is_some() { TRIMMED } else { 0 }
     }
 
     /// The physical unit that a read of `logical` senses, as [`read`](Self::read); a unit
@@ -106,9 +148,8 @@ impl Ftl {
         if !self.is_untouched(logical) {
             return self.read(logical);
         }
-        let superblock = self.draw();
+        let superblock = self.touch(logical);
         let physical = self.untouched_place(superblock);
-        self.touch(superblock);
         self.reverse[physical as usize] = logical + 1;
         self.map[logical as usize] = physical + 1;
         let (word, bit) = self.bit(physical);
@@ -122,28 +163,27 @@ impl Ftl {
     }
 
     /// Makes an untouched unit invalid where it was.
-    pub(crate) fn drop_untouched(&mut self) {
-        let superblock = self.draw();
-        self.touch(superblock);
+    pub(crate) fn drop_untouched(&mut self, logical: u32) {
+        let superblock = self.touch(logical);
         self.lose_valid(superblock);
     }
 
-    fn draw(&mut self) -> u32 {
-        let anonymous = self.anonymous.as_ref().expect("the drive has such units");
-        let number = below(&mut self.random, anonymous.total);
-        anonymous.superblock_of(number)
-    }
-
-    /// An untouched unit of the superblock is touched: it may be one under way.
-    fn touch(&mut self, superblock: u32) {
-        let is_victim = self.superblocks[superblock as usize].state == State::Victim;
+    /// Draws the superblock of an untouched unit, which is touched from now on; it may be
+    /// one that is being copied.
+    fn touch(&mut self, logical: u32) -> u32 {
+        let random = &mut self.random;
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
-        if is_victim {
-            let alive = anonymous.under_way - anonymous.dead;
-            let count = anonymous.counts[superblock as usize];
-            anonymous.dead += u32::from(below(&mut self.random, count) < alive);
+        let number = anonymous.class_of(logical);
+        let class = &mut anonymous.classes[number];
+        let superblock = class.superblock_of(below(random, class.total));
+        if self.superblocks[superblock as usize].state == State::Victim {
+            let alive = class.under_way - class.dead;
+            let is_under_way = below(random, class.counts[superblock as usize]) < alive;
+            class.dead += u32::from(is_under_way);
+            anonymous.dead += u32::from(is_under_way);
         }
-        anonymous.add(superblock, -1);
+        anonymous.add(number, superblock, -1);
+        superblock
     }
 
     /// A place of the superblock that no touched unit has had.
@@ -151,7 +191,7 @@ impl Ftl {
         let capacity = self.capacity(superblock);
         let start = below(&mut self.random, capacity);
         (0..capacity)
-            .map(|step| (start + step) % capacity)
+            .map(|step| self.offset_of(superblock, (start + step) % capacity))
             .filter(|&offset| self.has_place(superblock, offset))
             .map(|offset| superblock * self.units + offset)
             .find(|&physical| self.reverse[physical as usize] == 0)
@@ -174,21 +214,26 @@ impl Ftl {
     ) -> u32 {
         let left = self.untouched_copies_left(superblock);
         let capacity = self.capacity(superblock);
-        let Some(anonymous) = &mut self.anonymous else {
-            return 0;
-        };
         let count = left.min(most);
-        // Spread over what is left of the superblock, as they are: all dies read.
-        let first = anonymous.copied_to;
-        let offset = |index: u32| {
+        let first = self.anonymous.as_ref().map_or(0, |it| it.copied_to);
+        // Spread over what is left of the superblock, whatever their class: all dies read.
+        let number = |index: u32| {
             let further = u64::from(index) * u64::from(capacity - first);
             (first + (further / u64::from(left.max(1))) as u32).min(capacity - 1)
         };
         copies.extend((0..count).map(|index| Copy {
             logical: Copy::ANONYMOUS,
-            from: superblock * self.units + offset(index),
+            from: superblock * self.units + self.offset_of(superblock, number(index)),
         }));
-        anonymous.copied_to = if count == left { 0 } else { offset(count) };
+        let Some(anonymous) = &mut self.anonymous else {
+            return 0;
+        };
+        anonymous.copied_to = if count == left { 0 } else { number(count) };
+        for index in 0..count {
+            let drawn = below(&mut self.random, left - index);
+            let class = anonymous.class_at(drawn, |it| it.copies_left(superblock));
+            anonymous.classes[class].under_way += 1;
+        }
         anonymous.under_way += count;
         count
     }
@@ -196,15 +241,22 @@ impl Ftl {
     /// A copy of an untouched unit was programmed.
     pub(crate) fn untouched_copied(&mut self, superblock: u32, placement: Placement) -> Copied {
         self.programmed_unit(placement.physical);
+        let random = &mut self.random;
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
-        let is_dead = below(&mut self.random, anonymous.under_way) < anonymous.dead;
+        // Which of the copies under way this is is as open as where its unit was.
+        let drawn = below(random, anonymous.under_way);
+        let number = anonymous.class_at(drawn, |it| it.under_way);
+        let class = &mut anonymous.classes[number];
+        let is_dead = below(random, class.under_way) < class.dead;
+        class.under_way -= 1;
         anonymous.under_way -= 1;
         if is_dead {
+            class.dead -= 1;
             anonymous.dead -= 1;
             return Copied::Dead;
         }
-        anonymous.add(superblock, -1);
-        anonymous.add(placement.superblock, 1);
+        anonymous.add(number, superblock, -1);
+        anonymous.add(number, placement.superblock, 1);
         self.lose_valid(superblock);
         self.gain_valid(placement.superblock);
         Copied::Switched
@@ -214,22 +266,20 @@ impl Ftl {
         if let Some(anonymous) = &mut self.anonymous {
             (anonymous.under_way, anonymous.dead) = (0, 0);
             anonymous.copied_to = 0;
+            for class in &mut anonymous.classes {
+                (class.under_way, class.dead) = (0, 0);
+            }
         }
     }
 
-    /// Fills and closes the next superblock with so many untouched units.
-    pub(crate) fn close_untouched(&mut self, valid: u32) {
-        let superblock = self
-            .open(0, 0, crate::Cause::Host)
-            .expect("the reserve is left free");
-        self.frontiers[0] = None;
-        self.clock += u64::from(self.units);
-        let block = &mut self.superblocks[superblock as usize];
-        block.written = self.units;
-        block.valid = valid;
-        self.mapped += u64::from(valid);
+    /// Puts so many untouched units of each class in a superblock that has places for them.
+    pub(crate) fn add_untouched(&mut self, superblock: u32, counts: &[u32]) {
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
-        anonymous.add(superblock, valid as i32);
-        self.close_if_full(superblock);
+        for (class, &count) in counts.iter().enumerate() {
+            anonymous.add(class, superblock, count as i32);
+        }
+        let valid: u32 = counts.iter().sum();
+        self.superblocks[superblock as usize].valid += valid;
+        self.mapped += u64::from(valid);
     }
 }

@@ -1,9 +1,21 @@
 //! Closed superblocks in lists by their count of valid units.
 
+use crate::specification::Policy;
+
 const NONE: u32 = u32::MAX;
 
+/// How many are closed; by their counts, where that is faster than to look at all of them
+/// when one is to be chosen.
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
+    closed: u32,
+    /// Those with no valid unit.
+    empty: u32,
+    lists: Option<Lists>,
+}
+
+#[derive(Debug, Clone)]
+struct Lists {
     heads: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -12,7 +24,62 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    pub(crate) fn new(superblocks: u32, units: u32) -> Self {
+    pub(crate) fn new(policy: Policy, superblocks: u32, units: u32) -> Self {
+        // A victim is chosen once for as many writes as it has invalid units.
+        let by_lists = policy == Policy::Greedy && superblocks > units;
+        Self {
+            closed: 0,
+            empty: 0,
+            lists: by_lists.then(|| Lists::new(superblocks, units)),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.closed == 0
+    }
+
+    pub(crate) fn has_lists(&self) -> bool {
+        self.lists.is_some()
+    }
+
+    /// Whether an erase alone would free a superblock.
+    pub(crate) fn has_empty(&self) -> bool {
+        self.empty > 0
+    }
+
+    pub(crate) fn insert(&mut self, superblock: u32, valid: u32) {
+        self.closed += 1;
+        self.empty += u32::from(valid == 0);
+        if let Some(lists) = &mut self.lists {
+            lists.insert(superblock, valid);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, superblock: u32, valid: u32) {
+        self.closed -= 1;
+        self.empty -= u32::from(valid == 0);
+        if let Some(lists) = &mut self.lists {
+            lists.remove(superblock, valid);
+        }
+    }
+
+    /// A closed superblock has one valid unit less: so many now.
+    pub(crate) fn lower(&mut self, superblock: u32, valid: u32) {
+        self.empty += u32::from(valid == 0);
+        if let Some(lists) = &mut self.lists {
+            lists.remove(superblock, valid + 1);
+            lists.insert(superblock, valid);
+        }
+    }
+
+    /// A superblock with the fewest valid units, by the lists.
+    pub(crate) fn fewest(&mut self) -> Option<u32> {
+        self.lists.as_mut()?.fewest()
+    }
+}
+
+impl Lists {
+    fn new(superblocks: u32, units: u32) -> Self {
         let links = vec![NONE; superblocks as usize];
         let heads = vec![NONE; units as usize + 1];
         Self {
@@ -23,7 +90,7 @@ impl Buckets {
         }
     }
 
-    pub(crate) fn insert(&mut self, superblock: u32, valid: u32) {
+    fn insert(&mut self, superblock: u32, valid: u32) {
         let head = self.heads[valid as usize];
         self.next[superblock as usize] = head;
         self.previous[superblock as usize] = NONE;
@@ -34,7 +101,7 @@ impl Buckets {
         self.lowest = self.lowest.min(valid as usize);
     }
 
-    pub(crate) fn remove(&mut self, superblock: u32, valid: u32) {
+    fn remove(&mut self, superblock: u32, valid: u32) {
         let (next, previous) = (
             self.next[superblock as usize],
             self.previous[superblock as usize],
@@ -49,8 +116,7 @@ impl Buckets {
         }
     }
 
-    /// A superblock with the fewest valid units.
-    pub(crate) fn fewest(&mut self) -> Option<u32> {
+    fn fewest(&mut self) -> Option<u32> {
         while *self.heads.get(self.lowest)? == NONE {
             self.lowest += 1;
         }

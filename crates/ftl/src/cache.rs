@@ -26,8 +26,21 @@ impl Ftl {
 
     /// Whether another superblock may join the cache.
     fn may_join(&self) -> bool {
-        let scarce = self.free_superblocks() <= self.specification.soft_free;
-        !scarce && self.dynamic < self.dynamic_limit()
+        !self.are_few_free() && self.dynamic < self.dynamic_limit()
+    }
+
+    fn are_few_free(&self) -> bool {
+        self.free_superblocks() <= self.specification.soft_free
+    }
+
+    /// Whether an erase alone would let another superblock join the cache. What was trimmed
+    /// or overwritten is the cache's room too, and no write to the rest of the drive may
+    /// ever ask for it.
+    pub(crate) fn wants_erase(&self) -> bool {
+        self.features.cache.is_some()
+            && self.are_few_free()
+            && self.buckets.has_empty()
+            && self.dynamic < self.dynamic_limit()
     }
 
     /// Units that the cache can hold with what is mapped now, folded empty before.
@@ -36,7 +49,7 @@ impl Ftl {
             return 0;
         };
         let superblocks = cache.fixed_superblocks + self.dynamic_limit();
-        u64::from(superblocks) * u64::from(self.units / cache.bits)
+        u64::from(superblocks) * u64::from(self.data_units / cache.bits)
     }
 
     /// Superblocks of the cache that are full, and can be folded.
@@ -54,7 +67,7 @@ impl Ftl {
         let unmapped = logical - (self.mapped - self.lent_valid);
         cache
             .dynamic_superblocks
-            .min((unmapped / u64::from(self.units)) as u32)
+            .min((unmapped / u64::from(self.data_units)) as u32)
     }
 
     /// Whether a superblock joined the cache, and will leave it.

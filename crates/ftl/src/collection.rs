@@ -2,7 +2,7 @@
 
 use rand_core::Rng as _;
 
-use crate::ftl::{Ftl, Placement, State};
+use crate::ftl::{Ftl, Placement, State, Superblock};
 use crate::specification::Policy;
 use crate::traffic::Cause;
 
@@ -64,8 +64,13 @@ pub enum Progress {
 }
 
 impl Ftl {
-    /// Whether collection should go on in the background: few superblocks are free.
+    /// Whether collection should go on in the background: few superblocks are free, or the
+    /// cache of one bit a cell could have one that needs but an erase.
     pub fn wants_collection(&self) -> bool {
+        self.are_too_few_free() || self.wants_erase()
+    }
+
+    fn are_too_few_free(&self) -> bool {
         self.free_superblocks() < self.specification.soft_free
     }
 
@@ -97,7 +102,18 @@ impl Ftl {
         if let Some(lent) = self.overdrawn() {
             return Some((lent, Cause::Folding));
         }
-        Some((self.choose()?, Cause::Collection))
+        let victim = match !self.are_too_few_free() && self.wants_erase() {
+            true => self.empty(),
+            false => self.choose(),
+        };
+        Some((victim?, Cause::Collection))
+    }
+
+    /// A closed superblock with no valid unit.
+    fn empty(&self) -> Option<u32> {
+        let is_empty = |block: &Superblock| block.state == State::Closed && block.valid == 0;
+        let index = self.superblocks.iter().position(is_empty)?;
+        Some(index as u32)
     }
 
     /// Begins to write a closed superblock anew; false when it is not closed, or a
@@ -126,9 +142,9 @@ impl Ftl {
             self.buckets.remove(superblock, block.valid);
         }
         block.state = State::Victim;
-        let share = f64::from(block.valid) / f64::from(self.units);
+        let share = f64::from(block.valid) / f64::from(self.data_units);
         // A victim with no invalid unit would ask for endless copies per write.
-        let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.units));
+        let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.data_units));
         self.collection = Some(Collection {
             superblock,
             cause,
@@ -188,16 +204,30 @@ impl Ftl {
 
     fn choose(&mut self) -> Option<u32> {
         match self.specification.policy {
-            Policy::Greedy => self.buckets.fewest(),
+            Policy::Greedy => self.fewest(),
             Policy::Choices(choices) => self.best_of(choices),
             Policy::Fifo => self.first_closed(),
             Policy::CostBenefit => self.greatest_benefit(),
         }
     }
 
+    fn fewest(&mut self) -> Option<u32> {
+        if self.buckets.has_lists() {
+            return self.buckets.fewest();
+        }
+        let closed = (0..)
+            .zip(&self.superblocks)
+            .filter(|(_, block)| block.state == State::Closed);
+        closed
+            .min_by_key(|(_, block)| block.valid)
+            .map(|(index, _)| index)
+    }
+
     fn best_of(&mut self, choices: u32) -> Option<u32> {
         // With none closed, drawing would never end.
-        self.buckets.fewest()?;
+        if self.buckets.is_empty() {
+            return None;
+        }
         let mut best: Option<u32> = None;
         for _ in 0..choices {
             let drawn = self.any_closed();
@@ -230,14 +260,17 @@ impl Ftl {
     }
 
     fn greatest_benefit(&self) -> Option<u32> {
+        let units = f64::from(self.data_units);
         let mut best = (f64::NEG_INFINITY, None);
         for (index, block) in self.superblocks.iter().enumerate() {
             if block.state == State::Closed {
-                let share = f64::from(block.valid) / f64::from(self.units);
-                let benefit = (1.0 - share) * (self.clock - block.closed_at) as f64 / (2.0 * share);
-                if block.valid == 0 {
-                    return Some(index as u32);
-                }
+                let valid = f64::from(block.valid);
+                // (1 - u) age / 2u; the greatest where nothing is valid.
+                let age = (self.clock - block.closed_at) as f64;
+                let benefit = match block.valid {
+                    0 => f64::INFINITY,
+                    _ => (units - valid) * age / (2.0 * valid),
+                };
                 if benefit > best.0 {
                     best = (benefit, Some(index as u32));
                 }
@@ -288,6 +321,7 @@ impl Ftl {
         let Some(mut collection) = self.collection else {
             return;
         };
+        let first = copies.len();
         let mut found = 0;
         while found < most
             && let Some(copy) = self.located.pop()
@@ -305,11 +339,19 @@ impl Ftl {
             }
             let from = collection.superblock * self.units + offset + word.trailing_zeros();
             copies.push(Copy {
-                logical: self.reverse[from as usize] - 1,
+                logical: self.owner(from) - 1,
                 from,
             });
             collection.looked_at = offset + word.trailing_zeros() + 1;
             found += 1;
+        }
+        // Entries are far apart: looked at here, side by side, they come from memory together.
+        for copy in &copies[first..] {
+            assert_eq!(
+                self.entry(copy.logical),
+                copy.from + 1,
+                "a valid unit is where the map says"
+            );
         }
         found += self.untouched_copies(collection.superblock, most - found, copies);
         collection.under_way += found;
@@ -319,9 +361,9 @@ impl Ftl {
 
     /// A unit of a victim was given a place that the collection may have passed.
     pub(crate) fn collect_also(&mut self, copy: Copy) {
-        let superblock = copy.from / self.units;
+        let (superblock, offset) = self.division.superblock(copy.from);
         let passed = (self.collection.as_ref())
-            .is_some_and(|it| it.superblock == superblock && copy.from % self.units < it.looked_at);
+            .is_some_and(|it| it.superblock == superblock && offset < it.looked_at);
         if passed {
             self.located.push(copy);
         }
@@ -336,7 +378,7 @@ impl Ftl {
     pub fn place_copy(&mut self, copy: Copy) -> Option<Placement> {
         let mut collection = self.collection.expect("copies belong to a collection");
         let anonymous = copy.logical == Copy::ANONYMOUS;
-        if !anonymous && self.map[copy.logical as usize] != copy.from + 1 {
+        if !anonymous && self.entry(copy.logical) != copy.from + 1 {
             collection.under_way -= 1;
             self.collection = Some(collection);
             return None;
@@ -384,7 +426,7 @@ impl Ftl {
             "a copy at another's place"
         );
         self.programmed_unit(placement.physical);
-        if self.map[copy.logical as usize] != copy.from + 1 {
+        if self.entry(copy.logical) != copy.from + 1 {
             return Copied::Dead;
         }
         self.change(copy.logical, placement.physical + 1);
@@ -408,7 +450,7 @@ impl Ftl {
             "superblock {superblock} erased with valid units"
         );
         let first = superblock as usize * self.units as usize;
-        self.forget_units(first);
+        self.forget_units(first, superblock);
         self.forget_programs(superblock);
         let capacity = self.capacity(superblock);
         let block = &mut self.superblocks[superblock as usize];
@@ -420,6 +462,7 @@ impl Ftl {
         block.written = 0;
         block.erases += 1;
         block.reads = 0;
+        block.in_order = false;
         if block.cached {
             self.free_cache(superblock);
         } else {
@@ -432,9 +475,10 @@ impl Ftl {
 
 impl Ftl {
     /// Nothing is programmed from this unit on in its superblock.
-    fn forget_units(&mut self, first: usize) {
+    fn forget_units(&mut self, first: usize, superblock: u32) {
+        let in_order = self.superblocks[superblock as usize].in_order;
         let units = &mut self.reverse[first..first + self.units as usize];
-        if self.anonymous.is_none() {
+        if self.anonymous.is_none() && !in_order {
             units.fill(0);
             return;
         }

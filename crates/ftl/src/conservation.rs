@@ -41,9 +41,9 @@ impl Ftl {
             let Some(physical) = self.entry(logical).checked_sub(1) else {
                 continue;
             };
-            let (superblock, offset) = (physical / self.units, physical % self.units);
+            let (superblock, offset) = self.division.superblock(physical);
             let word = self.valid[(superblock * self.words + offset / 64) as usize];
-            if self.reverse[physical as usize] != logical + 1 || word >> (offset % 64) & 1 == 0 {
+            if self.owner(physical) != logical + 1 || word >> (offset % 64) & 1 == 0 {
                 return Err(Broken::Inverse(logical));
             }
         }
@@ -71,6 +71,16 @@ impl Ftl {
             });
         }
         Ok(())
+    }
+
+    /// Units that have a place, valid or not: programmed and not erased since, if all that
+    /// was placed is programmed.
+    pub fn placed_units(&self) -> u64 {
+        let written = self
+            .superblocks
+            .iter()
+            .map(|block| u64::from(block.written));
+        written.sum()
     }
 
     /// For each count, the closed superblocks with so many valid units.

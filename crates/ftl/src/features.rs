@@ -34,6 +34,8 @@ pub struct Features {
     pub allocation: Allocation,
     /// A cache of one bit a cell.
     pub cache: Option<SlcCache>,
+    /// Program units of a row of dies of which one is parity, which holds no data.
+    pub parity: Option<u32>,
     /// Keep account of what survives a power cut; memory for what changed since the last
     /// journal.
     pub power_cuts: bool,
@@ -48,11 +50,23 @@ impl Features {
         u32::from(self.system_units > 0) + u32::from(self.cache.is_some())
     }
 
+    /// Units of so many that hold data.
+    pub(crate) fn data_units(&self, units: u32) -> u32 {
+        match self.parity {
+            None => units,
+            Some(stripe) => units / stripe * (stripe - 1),
+        }
+    }
+
     pub(crate) fn fixed_superblocks(&self) -> u32 {
         self.cache.map_or(0, |cache| cache.fixed_superblocks)
     }
 
     pub(crate) fn check(&self, specification: &Specification) -> Result<(), Impossible> {
+        let dies = specification.geometry.dies;
+        if let Some(stripe) = (self.parity).filter(|&it| it < 2 || !dies.is_multiple_of(it)) {
+            return Err(Impossible::UnevenParity { stripe, dies });
+        }
         let Some(cache) = &self.cache else {
             return Ok(());
         };

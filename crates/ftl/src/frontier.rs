@@ -125,12 +125,19 @@ impl Ftl {
 
     /// Units that a superblock holds.
     pub(crate) fn capacity(&self, superblock: u32) -> u32 {
-        self.units / self.bits(superblock)
+        match self.bits(superblock) {
+            1 => self.data_units,
+            bits => self.data_units / bits,
+        }
     }
 
     /// Units that one program fills in a superblock.
     pub(crate) fn program_units(&self, superblock: u32) -> u32 {
-        self.specification.geometry.program_units / self.bits(superblock)
+        let program_units = self.specification.geometry.program_units;
+        match self.bits(superblock) {
+            1 => program_units,
+            bits => program_units / bits,
+        }
     }
 
     fn bits(&self, superblock: u32) -> u32 {
@@ -167,17 +174,22 @@ impl Ftl {
             self.frontiers[frontier] = None;
         }
         let offset = match self.features.allocation {
-            Allocation::InTurn => in_turn,
+            Allocation::InTurn => self.offset_of(superblock, in_turn),
             Allocation::NextFree => self.next_offset(frontier, superblock),
         };
         self.clock += 1;
         self.traffic.add(cause);
         let physical = superblock * self.units + offset;
-        assert_eq!(
-            self.reverse[physical as usize], 0,
+        let block = &self.superblocks[superblock as usize];
+        assert!(
+            self.reverse[physical as usize] == 0 && !block.in_order,
             "unit {physical} programmed twice"
         );
-        Some(self.placement(physical))
+        let placement = self.placement_at(superblock, offset);
+        if self.features.allocation == Allocation::InTurn {
+            self.owe_parity_behind(placement);
+        }
+        Some(placement)
     }
 
     /// Free superblocks that are collection's alone.
@@ -218,9 +230,11 @@ impl Ftl {
                 };
                 let row = cursor.rows[die as usize];
                 cursor.rows[die as usize] += 1;
+                self.skip_parity(frontier, superblock, die);
                 (row * geometry.dies + die) * program_units
             }
         };
+        let cursor = &mut self.cursors[frontier];
         cursor.begun = Some(offset + 1).filter(|next| !next.is_multiple_of(program_units));
         if self.frontiers[frontier].is_none() {
             cursor.rows.fill(0);
@@ -228,29 +242,48 @@ impl Ftl {
         offset
     }
 
+    /// A die whose next row is parity goes on behind it.
+    fn skip_parity(&mut self, frontier: usize, superblock: u32, die: u32) {
+        let row = self.cursors[frontier].rows[die as usize];
+        if row < self.specification.geometry.rows && self.is_parity(row, die) {
+            self.cursors[frontier].rows[die as usize] += 1;
+            self.owe_parity(superblock, row, die);
+        }
+    }
+
     pub(crate) fn placement(&self, physical: u32) -> Placement {
-        let geometry = &self.specification.geometry;
-        let (superblock, offset) = (physical / self.units, physical % self.units);
+        let (superblock, offset) = self.division.superblock(physical);
+        self.placement_at(superblock, offset)
+    }
+
+    pub(crate) fn placement_at(&self, superblock: u32, offset: u32) -> Placement {
         let program_units = self.program_units(superblock);
-        let program = offset / program_units;
+        let (program, unit) = match self.superblocks[superblock as usize].cached {
+            true => (offset / program_units, offset % program_units),
+            false => self.division.program(offset),
+        };
+        let (row, die) = self.division.die(program);
         Placement {
-            physical,
+            physical: superblock * self.units + offset,
             superblock,
-            die: program % geometry.dies,
-            row: program / geometry.dies,
-            full: (offset + 1).is_multiple_of(program_units),
+            die,
+            row,
+            full: unit + 1 == program_units,
         }
     }
 
     /// Whether a unit of a superblock has been placed.
     pub(crate) fn has_place(&self, superblock: u32, offset: u32) -> bool {
         let block = &self.superblocks[superblock as usize];
+        let Some(number) = self.number_of(superblock, offset) else {
+            return false;
+        };
         if block.state != State::Open {
-            return offset < block.written;
+            return number < block.written;
         }
         let frontier = self.frontiers.iter().position(|&it| it == Some(superblock));
         let Some(cursor) = frontier.and_then(|frontier| self.cursors.get(frontier)) else {
-            return offset < block.written;
+            return number < block.written;
         };
         let placement = self.placement(superblock * self.units + offset);
         let program_units = self.program_units(superblock);
@@ -283,6 +316,12 @@ impl Ftl {
         block.state = State::Open;
         block.stream = stream;
         self.frontiers[frontier] = Some(superblock);
+        if let Some(cursor) = self.cursors.get_mut(frontier) {
+            cursor.rows.fill(0);
+            for die in 0..self.specification.geometry.dies {
+                self.skip_parity(frontier, superblock, die);
+            }
+        }
     }
 
     /// Closes a superblock when its last unit has its place and no copy is under way.

@@ -9,8 +9,10 @@ use thiserror::Error;
 use crate::anonymous::Anonymous;
 use crate::buckets::Buckets;
 use crate::collection::{Collection, Copy};
+use crate::division::Division;
 use crate::features::{Allocation, Features};
 use crate::frontier::{Cursor, Writer};
+use crate::parity::Parity;
 use crate::recovery::Unsafe;
 use crate::specification::{Geometry, Impossible, Separation, Specification};
 use crate::traffic::{Cause, Traffic};
@@ -41,6 +43,8 @@ pub(crate) struct Superblock {
     pub(crate) stream: u32,
     /// Programmed with one bit a cell.
     pub(crate) cached: bool,
+    /// Written in order by the past and not erased since: what no array names is as it was.
+    pub(crate) in_order: bool,
     /// Reads since its erase that the device told.
     pub(crate) reads: u32,
 }
@@ -55,6 +59,7 @@ impl Superblock {
         closed_at: 0,
         stream: 0,
         cached: false,
+        in_order: false,
         reads: 0,
     };
 }
@@ -84,7 +89,13 @@ pub struct Full;
 pub struct Ftl {
     pub(crate) specification: Specification,
     pub(crate) features: Features,
+    /// Units of a superblock, and those of them that hold data.
     pub(crate) units: u32,
+    pub(crate) data_units: u32,
+    pub(crate) parity: Option<Parity>,
+    /// Programs of parity that the device has not taken.
+    pub(crate) parity_due: VecDeque<Placement>,
+    pub(crate) division: Division,
     /// Physical unit + 1 of each logical one; 0: unmapped.
     pub(crate) map: Vec<u32>,
     /// Logical unit + 1 that was programmed at each physical one; 0: nothing.
@@ -115,6 +126,9 @@ pub struct Ftl {
     pub(crate) located: Vec<Copy>,
     /// Units of the past that were not touched since, where they have no addresses.
     pub(crate) anonymous: Option<Box<Anonymous>>,
+    /// Logical units below this one are where a past in order left them, while their map
+    /// entry is 0.
+    pub(crate) in_order: u32,
     /// What is not yet safe from a power cut, where that counts.
     pub(crate) unsafe_changes: Option<Box<Unsafe>>,
     /// Copies that the host's writes have paid for.
@@ -163,13 +177,17 @@ impl Ftl {
         (superblocks.iter_mut().take(fixed as usize)).for_each(|block| block.cached = true);
         Ok(Self {
             units,
+            data_units: features.data_units(units),
+            parity: (features.parity).map(|stripe| Parity::new(stripe, dies)),
+            parity_due: VecDeque::new(),
+            division: Division::new(&specification.geometry),
             words,
             // Zeroed allocations: memory is used where units are touched.
             map: vec![0; (specification.logical_units + features.system_units) as usize],
             reverse: vec![0; units as usize * count as usize],
             valid: vec![0; words as usize * count as usize],
             superblocks,
-            buckets: Buckets::new(count, units),
+            buckets: Buckets::new(specification.policy, count, units),
             closing_order: VecDeque::new(),
             free: (fixed..count).map(|superblock| (0, superblock)).collect(),
             fixed_free: (0..fixed).map(|superblock| (0, superblock)).collect(),
@@ -182,6 +200,7 @@ impl Ftl {
             collection: None,
             located: Vec::new(),
             anonymous: None,
+            in_order: 0,
             unsafe_changes: (features.power_cuts)
                 .then(|| Box::new(Unsafe::new(words as usize * count as usize, count))),
             tokens: 0.0,
@@ -320,7 +339,7 @@ impl Ftl {
     }
 
     /// Makes what was placed the unit's, and closes what is full.
-    fn remap(&mut self, logical: u32, placement: Placement) {
+    pub(crate) fn remap(&mut self, logical: u32, placement: Placement) {
         if self.is_untouched(logical) {
             self.forget_place(logical);
         }
@@ -340,7 +359,7 @@ impl Ftl {
         if self.features.power_cuts {
             self.locate(logical);
         } else {
-            self.drop_untouched();
+            self.drop_untouched(logical);
             self.map[logical as usize] = self.unmapped();
             self.mapped -= 1;
         }
@@ -379,7 +398,7 @@ impl Ftl {
     }
 
     pub(crate) fn bit(&self, physical: u32) -> (usize, u64) {
-        let (superblock, offset) = (physical / self.units, physical % self.units);
+        let (superblock, offset) = self.division.superblock(physical);
         (
             (superblock * self.words + offset / 64) as usize,
             1 << (offset % 64),
@@ -403,9 +422,10 @@ impl Ftl {
     }
 
     pub(crate) fn invalidate(&mut self, physical: u32) {
-        let (word, bit) = self.bit(physical);
-        self.valid[word] &= !bit;
-        self.lose_valid(physical / self.units);
+        let (superblock, offset) = self.division.superblock(physical);
+        let word = superblock * self.words + offset / 64;
+        self.valid[word as usize] &= !(1 << (offset % 64));
+        self.lose_valid(superblock);
     }
 
     /// A superblock has one valid unit less.
@@ -414,8 +434,7 @@ impl Ftl {
         block.valid -= 1;
         if block.state == State::Closed {
             let valid = block.valid;
-            self.buckets.remove(superblock, valid + 1);
-            self.buckets.insert(superblock, valid);
+            self.buckets.lower(superblock, valid);
         } else if block.cached {
             self.lent_valid -= u64::from(self.is_lent(superblock));
         }
@@ -423,7 +442,7 @@ impl Ftl {
 
     /// Makes a unit of a full superblock valid again.
     pub(crate) fn revalidate(&mut self, logical: u32, physical: u32) {
-        let superblock = physical / self.units;
+        let (superblock, _) = self.division.superblock(physical);
         let block = &self.superblocks[superblock as usize];
         if block.state == State::Closed {
             self.buckets.remove(superblock, block.valid);

@@ -68,6 +68,16 @@ impl Instant {
         self.ftl.programmed(placement);
     }
 
+    /// Programs what the stream has begun, its rest filled.
+    ///
+    /// # Panics
+    /// If the drive has no such stream.
+    pub fn pad(&mut self, stream: u32) {
+        if let Some(placement) = self.ftl.pad(stream) {
+            self.ftl.programmed(placement);
+        }
+    }
+
     /// Folds the superblock of the cache that was closed first; false when there is none.
     pub fn fold(&mut self) -> bool {
         let begun = self.ftl.begin_folding().is_some();
@@ -86,6 +96,14 @@ impl Instant {
     /// If the drive has no such unit.
     pub fn trim(&mut self, logical: u32) -> bool {
         self.ftl.trim(logical)
+    }
+
+    /// The physical unit that a read of `logical` senses, as [`Ftl::locate`] has it.
+    ///
+    /// # Panics
+    /// If the drive has no such unit.
+    pub fn locate(&mut self, logical: u32) -> Option<u32> {
+        self.ftl.locate(logical)
     }
 
     /// Collects one superblock whole; false when there is none.

@@ -109,7 +109,7 @@ impl Ftl {
     fn holds(&self, logical: u32, entry: u32) -> Option<u32> {
         let changes = self.unsafe_changes.as_ref()?;
         let found = self.found(changes, changes.changed.get(&logical)?);
-        (found != 0 && found != entry).then(|| (found - 1) / self.units)
+        (found != 0 && found != entry).then(|| self.division.superblock(found - 1).0)
     }
 
     /// The entry that recovery would find: the newest that was programmed, or else the
@@ -155,7 +155,7 @@ impl Ftl {
     pub(crate) fn programmed_unit(&mut self, physical: u32) {
         let (word, bit) = self.bit(physical);
         match (
-            self.reverse[physical as usize].checked_sub(1),
+            self.owner(physical).checked_sub(1),
             &mut self.unsafe_changes,
         ) {
             (_, None) => {}
@@ -315,10 +315,15 @@ impl Ftl {
             return;
         }
         let mut settled = Unsafe::new(self.valid.len(), self.superblocks.len() as u32);
-        for physical in 0..self.reverse.len() as u32 {
-            if self.has_place(physical / self.units, physical % self.units) {
-                let (word, bit) = self.bit(physical);
-                settled.programmed[word] |= bit;
+        for (superblock, block) in (0..).zip(&self.superblocks) {
+            if block.written == 0 {
+                continue;
+            }
+            for offset in 0..self.units {
+                if self.has_place(superblock, offset) {
+                    let (word, bit) = self.bit(superblock * self.units + offset);
+                    settled.programmed[word] |= bit;
+                }
             }
         }
         self.unsafe_changes = Some(Box::new(settled));

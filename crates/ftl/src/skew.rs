@@ -1,6 +1,7 @@
 //! Writes that prefer some units, as classes of units that are alike.
 
 use crate::past::Past;
+use crate::specification::Impossible;
 
 /// Classes of a past by Zipf's law: each spans the same ratio of ranks.
 const ZIPF_CLASSES: i32 = 24;
@@ -14,10 +15,16 @@ pub(crate) struct Class {
     pub(crate) space: f64,
 }
 
-/// The classes of a skewed past, the hottest first; none if it is not skewed.
-pub(crate) fn classes(past: Past, logical_units: u32) -> Option<Vec<Class>> {
-    match past {
-        Past::Fresh | Past::Sequential | Past::Random => None,
+/// The classes of a random past, the hottest first.
+///
+/// # Errors
+/// When a share is none.
+pub(crate) fn classes(past: Past, logical_units: u32) -> Result<Vec<Class>, Impossible> {
+    let classes = match past {
+        Past::Fresh | Past::Sequential | Past::Random => vec![Class {
+            writes: 1.0,
+            space: 1.0,
+        }],
         Past::HotCold {
             writes_percent,
             space_percent,
@@ -30,13 +37,15 @@ pub(crate) fn classes(past: Past, logical_units: u32) -> Option<Vec<Class>> {
                 writes: 1.0 - writes,
                 space: 1.0 - space,
             };
-            Some(vec![Class { writes, space }, cold])
+            vec![Class { writes, space }, cold]
         }
-        Past::Zipf { theta_percent } => Some(zipf(
-            f64::from(theta_percent) / 100.0,
-            f64::from(logical_units),
-        )),
-    }
+        Past::Zipf { theta_percent } => {
+            zipf(f64::from(theta_percent) / 100.0, f64::from(logical_units))
+        }
+    };
+    let is_share = |share: f64| (0.0..=1.0).contains(&share);
+    let works = (classes.iter()).all(|class| is_share(class.writes) && is_share(class.space));
+    works.then_some(classes).ok_or(Impossible::NoShare)
 }
 
 /// The unit of rank k is written in proportion to k to the power of -theta.

@@ -7,57 +7,90 @@ use rand_pcg::Pcg64Mcg;
 use crate::collection::below;
 use crate::ftl::{Ftl, State};
 use crate::instant::Instant;
-use crate::past::Past;
 use crate::skew::{self, Class};
-use crate::specification::{Geometry, Impossible, Specification};
+use crate::specification::{Geometry, Impossible, Policy, Separation, Specification};
+use crate::steady::{self, Left, Steady};
 
-/// Superblocks and units of a superblock of a small drive, at most.
+/// Superblocks of a small drive, at most, if it has not more of the size that is asked.
 const SUPERBLOCKS: u32 = 1024;
-const UNITS: u32 = 256;
-/// Times the space is written before the state is taken: the facts' hot and cold tables
-/// are steady from there.
-const TURNS: u32 = 6;
 
-/// The share of a superblock that is valid and of each class, the oldest superblock first.
-pub(crate) fn ages(
-    specification: &Specification,
-    filled: u32,
-    classes: &[Class],
-) -> Result<Vec<Vec<f64>>, Impossible> {
-    let small = scaled_down(specification, filled);
-    let mut drive = Instant::new(Ftl::with_past(small, Past::Random)?);
-    let mut random = drive.ftl().random.clone();
-    let ends = skew::ends(classes, small.logical_units);
-    for _ in 0..u64::from(TURNS) * u64::from(small.logical_units) {
-        drive.write(draw(&mut random, classes, &ends), 0);
+/// Units of a small drive, at most, and how often its space is written before its state is
+/// taken. Cost-benefit leaves cold data alone for long, and is steady after the others.
+fn size(policy: Policy) -> (u32, u32) {
+    match policy {
+        Policy::Greedy | Policy::Choices(_) | Policy::Fifo => (512 * 1024, 3),
+        Policy::CostBenefit => (256 * 1024, 12),
     }
-    Ok(by_age(drive.ftl(), &ends))
 }
 
-fn scaled_down(specification: &Specification, filled: u32) -> Specification {
+/// What is left in superblocks of so many units, of a past that filled `filled` of `written`
+/// units.
+pub(crate) fn steady(
+    specification: &Specification,
+    units: u32,
+    (filled, written): (u32, f64),
+    classes: &[Class],
+) -> Result<Steady, Impossible> {
+    let mapped = f64::from(filled) / written;
+    let small = scaled_down(specification, units, mapped, classes)?;
+    let (mut ftl, units) = (Ftl::fresh(small)?, small.logical_units);
+    let ends = skew::ends(classes, units);
+    // The state of another policy is near its own.
+    let closed = steady::fifo(1.0 - mapped, small.geometry.superblocks, classes);
+    let has_open = small.separation != Separation::Mixed;
+    let open = closed.last().cloned().filter(|_| has_open);
+    let open = open.map(|left| (left, f64::midpoint(mapped, 1.0)));
+    ftl.fill_as(&Steady { closed, open }, &ends);
+    let mut drive = Instant::new(ftl);
+    let mut random = drive.ftl().random.clone();
+    let (_, turns) = size(specification.policy);
+    let mut write = |drive: &mut Instant| drive.write(draw(&mut random, classes, &ends), 0);
+    for _ in 0..u64::from(turns) * u64::from(units) {
+        write(&mut drive);
+    }
+    // Until the host is about to open a superblock.
+    while drive.ftl().frontiers[0].is_some() {
+        write(&mut drive);
+    }
+    Ok(left(drive.ftl(), &ends))
+}
+
+/// The specification of a small drive that has this share of what is written mapped.
+fn scaled_down(
+    specification: &Specification,
+    units: u32,
+    mapped: f64,
+    classes: &[Class],
+) -> Result<Specification, Impossible> {
     let Geometry { superblocks, .. } = specification.geometry;
-    let units = specification.geometry.superblock_units();
-    let (fewer, smaller) = (superblocks.min(SUPERBLOCKS), units.min(UNITS));
+    let (most_units, _) = size(specification.policy);
+    let fewer = superblocks.min(SUPERBLOCKS.max(most_units / units));
+    let smaller = units.min(most_units / fewer);
     let scale =
         |count: u32| (u64::from(count) * u64::from(fewer)).div_ceil(u64::from(superblocks)) as u32;
     let hard_free = specification
         .hard_free
         .min(scale(specification.hard_free).max(3));
-    let share = f64::from(filled) / (f64::from(superblocks) * f64::from(units));
-    Specification {
+    let mut small = Specification {
         geometry: Geometry {
             superblocks: fewer,
             dies: 1,
             program_units: 1,
             rows: smaller,
         },
-        logical_units: libm::round(share * f64::from(fewer * smaller)) as u32,
         streams: 1,
         soft_free: scale(specification.soft_free).max(hard_free + 1),
         hard_free,
         wear_threshold: None,
+        logical_units: 1,
         ..*specification
-    }
+    };
+    // As much is open as on the large one: that share hangs on what is mapped alone.
+    let ftl = Ftl::fresh(small)?;
+    let guess = mapped * f64::from(ftl.closed_by_past()) * f64::from(smaller);
+    let written = ftl.mean_written(libm::round(guess) as u32, classes);
+    small.logical_units = (libm::round(mapped * written) as u32).max(1);
+    Ok(small)
 }
 
 fn draw(random: &mut Pcg64Mcg, classes: &[Class], ends: &[u32]) -> u32 {
@@ -73,22 +106,30 @@ fn draw(random: &mut Pcg64Mcg, classes: &[Class], ends: &[u32]) -> u32 {
     below(random, first)
 }
 
-fn by_age(ftl: &Ftl, ends: &[u32]) -> Vec<Vec<f64>> {
+/// What is left in the superblocks of a drive.
+fn left(ftl: &Ftl, ends: &[u32]) -> Steady {
     let mut closed: Vec<u32> = (0..ftl.superblocks.len() as u32)
         .filter(|&index| ftl.superblocks[index as usize].state == State::Closed)
         .collect();
     closed.sort_by_key(|&index| ftl.superblocks[index as usize].closed_at);
-    let units = ftl.units;
-    let one = 1.0 / f64::from(units);
-    let shares = |superblock: u32| {
+    let all = closed.len() as f64 * f64::from(ftl.units);
+    let left = |superblock: u32| {
+        let block = &ftl.superblocks[superblock as usize];
+        let one = 1.0 / f64::from(block.written);
         let mut shares = vec![0.0; ends.len()];
-        for physical in superblock * units..(superblock + 1) * units {
-            let logical = ftl.reverse[physical as usize];
-            if logical != 0 && ftl.map[logical as usize - 1] == physical + 1 {
+        for physical in superblock * ftl.units..(superblock + 1) * ftl.units {
+            let logical = ftl.owner(physical);
+            if logical != 0 && ftl.entry(logical - 1) == physical + 1 {
                 shares[ends.partition_point(|&end| end < logical)] += one;
             }
         }
-        shares
+        let age = (ftl.clock - block.closed_at) as f64 / all;
+        Left { shares, age }
     };
-    closed.into_iter().map(shares).collect()
+    let fill = |open: u32| f64::from(ftl.superblocks[open as usize].written) / f64::from(ftl.units);
+    let open = ftl.frontiers.iter().skip(1).find_map(|&it| it);
+    Steady {
+        open: open.map(|open| (left(open), fill(open))),
+        closed: closed.into_iter().map(left).collect(),
+    }
 }

@@ -126,6 +126,16 @@ pub enum Impossible {
         /// Bits of a cell.
         bits: u32,
     },
+    /// Dies are not so many whole stripes, or a stripe has no data.
+    #[error(
+        "parity of {stripe} program units over {dies} dies: give 2 or more that divide the dies"
+    )]
+    UnevenParity {
+        /// Program units of a stripe.
+        stripe: u32,
+        /// Dies.
+        dies: u32,
+    },
     /// The past covers more than there is.
     #[error("a past of {filled} units on a drive of {logical}")]
     Overfilled {
@@ -174,7 +184,7 @@ impl Specification {
         self.check_counts()?;
         features.check(self)?;
         let (units, superblocks) = (
-            u64::from(self.geometry.superblock_units()),
+            u64::from(features.data_units(self.geometry.superblock_units())),
             self.geometry.superblocks,
         );
         let (physical, logical) = (

@@ -36,6 +36,8 @@ pub struct Traffic {
     pub map: u64,
     /// Units that padded a program unit.
     pub padding: u64,
+    /// Units of parity across dies.
+    pub parity: u64,
     /// Superblocks erased.
     pub erases: u64,
 }
@@ -56,7 +58,7 @@ impl Traffic {
     /// All units programmed.
     pub fn programmed(&self) -> u64 {
         let moved = self.collection + self.wear_levelling + self.folding + self.refresh;
-        self.host + moved + self.map + self.padding
+        self.host + moved + self.map + self.padding + self.parity
     }
 
     /// Units programmed per unit that the host wrote; NaN if it wrote none.
@@ -74,6 +76,7 @@ impl Traffic {
             refresh: self.refresh - earlier.refresh,
             map: self.map - earlier.map,
             padding: self.padding - earlier.padding,
+            parity: self.parity - earlier.parity,
             erases: self.erases - earlier.erases,
         }
     }

@@ -18,6 +18,7 @@ mod error;
 pub mod execute;
 pub mod expected;
 pub mod explain;
+pub mod flash;
 pub mod formatting;
 pub mod import;
 pub mod interleave;

@@ -1,15 +1,18 @@
-//! What is found without a run: in a trace, at the arm of a disk, of real drives.
+//! What is found without a run: in a trace, at the arm of a disk, by formula of a flash
+//! drive, of real drives.
 
 use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;
 use diskperf_laboratory::analysis::disk_queue::DiskQueue;
 use diskperf_laboratory::analysis::expected::ExpectedFigures;
+use diskperf_laboratory::analysis::flash::{Flash, FlashDrive};
 use diskperf_laboratory::analysis::real_drives::RealDrives;
 use diskperf_laboratory::analysis::recorded::Observed;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::analysis::trace::Trace;
 use diskperf_laboratory::disk_queue::{self, Asked as AskedOfQueue};
 use diskperf_laboratory::expected;
+use diskperf_laboratory::flash::{self, Asked as AskedOfFlash};
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::recording::device::{Asked as AskedOfDisk, Ready};
 use diskperf_laboratory::reproduce::real_drives;
@@ -25,6 +28,7 @@ pub(crate) struct Finding(Found);
 enum Found {
     Trace(Box<Trace>),
     Queue(DiskQueue),
+    Flash(Box<Flash>),
     Drives(RealDrives),
     Expected(ExpectedFigures),
     Recorded(Box<Observed>),
@@ -35,6 +39,7 @@ impl Finding {
         match &self.0 {
             Found::Trace(of) => report::trace(of, format, width),
             Found::Queue(of) => report::disk_queue(of, format, width),
+            Found::Flash(of) => report::flash(of, format, width),
             Found::Drives(of) => report::real_drives(of, format, width),
             Found::Expected(of) => report::expected(of, format, width),
             Found::Recorded(of) => report::recorded(of, format, width),
@@ -161,6 +166,74 @@ pub(crate) fn calculate_disk(py: Python<'_>, asked: AskedQueue) -> PyResult<Find
     })?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Queue(found)))
+}
+
+/// A flash drive's numbers, as `python/diskperf/_findings.py` gathers them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AskedDrive {
+    dies: u32,
+    program_bytes: u64,
+    program_us: f64,
+    sensed_bytes: u64,
+    read_us: f64,
+    transfer_us: f64,
+    capacity_bytes: u64,
+    buffer_bytes: u64,
+    arrival_mb_per_s: f64,
+    cache_bytes: u64,
+    cache_mb_per_s: f64,
+    cycles: f64,
+    years: f64,
+}
+
+/// What is to be calculated of it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AskedCalculation {
+    spares: Vec<f64>,
+    policies: Vec<String>,
+    superblock_units: u32,
+    hot: Option<String>,
+    trimmed: f64,
+    apart: bool,
+    depths: Vec<u32>,
+    seed: u64,
+    drive: AskedDrive,
+}
+
+/// Formulas of a flash drive, beside the model of its translation layer.
+#[pyfunction]
+pub(crate) fn calculate_flash(py: Python<'_>, asked: AskedCalculation) -> PyResult<Finding> {
+    let drive = asked.drive;
+    let asked = AskedOfFlash {
+        spares: asked.spares,
+        policies: asked.policies,
+        superblock_units: asked.superblock_units,
+        hot: asked.hot,
+        trimmed: asked.trimmed,
+        apart: asked.apart,
+        depths: asked.depths,
+        seed: asked.seed,
+        drive: FlashDrive {
+            dies: drive.dies,
+            program_bytes: drive.program_bytes,
+            program_us: drive.program_us,
+            sensed_bytes: drive.sensed_bytes,
+            read_us: drive.read_us,
+            transfer_us: drive.transfer_us,
+            capacity_bytes: drive.capacity_bytes,
+            buffer_bytes: drive.buffer_bytes,
+            arrival_mb_per_s: drive.arrival_mb_per_s,
+            cache_bytes: drive.cache_bytes,
+            cache_mb_per_s: drive.cache_mb_per_s,
+            cycles: drive.cycles,
+            years: drive.years,
+        },
+    };
+    let found = interruptible(py, |_| flash::flash(&asked))?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Flash(Box::new(found))))
 }
 
 /// Real drives of a directory, each calibrated on half of its trace and replayed.

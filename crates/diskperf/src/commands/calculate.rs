@@ -2,7 +2,8 @@
 
 use super::{DONE, Outcome};
 use crate::arguments::{
-    CalculateArguments, Calculation, DiskQueueArguments, FormatArguments, InterleaveArguments,
+    CalculateArguments, Calculation, DiskQueueArguments, FlashArguments, FormatArguments,
+    InterleaveArguments,
 };
 use crate::output::{print, say, width};
 use diskperf_laboratory::LaboratoryError;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     match &arguments.calculation {
         Calculation::Disk(arguments) => disk(arguments),
+        Calculation::Flash(arguments) => flash(arguments),
         Calculation::Interleave(arguments) => interleave(arguments),
         Calculation::Format(arguments) => format(arguments),
     }
@@ -50,6 +52,13 @@ fn disk(arguments: &DiskQueueArguments) -> Outcome {
         arguments.format.into(),
         width(),
     ))?;
+    Ok(DONE)
+}
+
+/// What can be said of a flash drive without its time.
+fn flash(arguments: &FlashArguments) -> Outcome {
+    let found = diskperf_laboratory::flash::flash(&arguments.asked())?;
+    print(&report::flash(&found, arguments.format.into(), width()))?;
     Ok(DONE)
 }
 

@@ -25,6 +25,10 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ("calculate interleave", "calculate interleave --driver-ms 2"),
     ("calculate disk", "calculate disk --requests 10"),
     (
+        "calculate flash",
+        "calculate flash --spare 28% --policy fifo --depth 2",
+    ),
+    (
         "calculate format",
         "calculate format --on sun3-rimfire-2344",
     ),

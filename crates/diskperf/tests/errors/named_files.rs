@@ -208,6 +208,8 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "catalogue",
         Read("calculate disk --requests 10 --catalogue {}"),
     ),
+    ("calculate flash", "policy", Nothing),
+    ("calculate flash", "hot", Nothing),
     ("calculate format", "on", Read("calculate format --on {}")),
     ("calculate format", "settings", Nothing),
     (

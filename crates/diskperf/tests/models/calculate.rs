@@ -144,3 +144,74 @@ fn a_queue_that_there_is_not_names_its_option() {
         user.run(&words(&all)).expect(2, says);
     }
 }
+
+#[test]
+fn a_flash_drives_formulas_stand_beside_its_model() {
+    let user = User::new();
+    let line = "calculate flash --spare 10%,28% --policy fifo,greedy,choices_3,cost_benefit";
+    user.run(&words(line)).expect(0, &[]).shows(&[
+        "Write amplification: uniform random writes, superblocks of 256 units",
+        "choices_3",
+        "DWPD",
+        "Random reads of 4 KiB from 32 dies, 48.8 us each",
+        "many dies",
+        "buffer, sequential writes",
+        "the model stands alone",
+    ]);
+    for (format, says) in [
+        ("csv", "spare,over_provisioning,policy"),
+        ("markdown", "| spare |"),
+    ] {
+        let all = format!("{line} --depth 8 --format {format}");
+        user.run(&words(&all)).expect(0, &[]).shows(&[says]);
+    }
+    let all = format!("{line} --cache 42GB --arrival-mb-per-s 3300 --buffer 64M --format json");
+    let json = user.run(&words(&all)).expect(0, &[]).json();
+    for spare in json["spares"].as_array().expect("of spares") {
+        for of in spare["policies"].as_array().expect("of policies") {
+            let model = of["model"].as_f64().expect("a model");
+            match of["formula"].as_f64() {
+                Some(formula) => assert!((model / formula - 1.0).abs() < 0.03, "{of}"),
+                None => assert_eq!(of["policy"], "cost_benefit"),
+            }
+        }
+    }
+    let depths = json["depths"].as_array().expect("of depths");
+    for of in depths {
+        let [formula, model, bound] =
+            ["formula", "model", "bound"].map(|name| of[name].as_f64().expect("a share"));
+        assert!(
+            (model - formula).abs() < 0.02 && model < bound + 0.01,
+            "{of}"
+        );
+    }
+    let cliffs = json["cliffs"].as_array().expect("of cliffs");
+    let cache = cliffs.last().expect("a cache");
+    let after = cache["full_after_s"].as_f64().expect("a time");
+    assert!((after - 42.0 / 3.3).abs() < 0.01, "{cache}");
+    assert!(user.stored().is_empty(), "nothing was run");
+}
+
+#[test]
+fn a_flash_drive_that_there_is_not_names_its_option() {
+    let user = User::new();
+    for (options, says) in [
+        ("--spare 0", &["--spare 0", "never free a superblock"][..]),
+        ("--spare 100%", &["--spare 1", "nothing would be mapped"]),
+        ("--spare 0.1", &["write 10%"]),
+        ("--spare 0.1%", &["--spare 0.001", "0.01 to 0.95"]),
+        ("--policy elevator", &["--policy elevator", "cost_benefit"]),
+        ("--policy choices_0", &["--policy choices_0"]),
+        ("--hot 90", &["--hot 90", "such as 90/10"]),
+        ("--hot 0/10", &["--hot 0/10"]),
+        ("--depth 0", &["--depth 0", "1 to 4096"]),
+        ("--dies 1", &["--dies 1", "a queue needs two"]),
+        ("--superblock-units 1", &["--superblock-units 1"]),
+        ("--program 1K", &["--program 1024", "a unit at least"]),
+        ("--program-us nan", &["--program-us NaN"]),
+        ("--trimmed 95%", &["--trimmed 0.95"]),
+    ] {
+        let all = format!("calculate flash {options}");
+        user.run(&words(&all)).expect(2, says);
+    }
+}

@@ -302,6 +302,7 @@ impl FlashSpecification {
                 fixed_superblocks: cache.fixed_superblocks,
                 dynamic_superblocks: cache.dynamic_superblocks,
             }),
+            parity: None,
             power_cuts: false,
             anonymous: self.layer.past == Past::Random,
         }

@@ -1,14 +1,12 @@
 //! What holds at every step: conservation, copies that race with writes, pacing, wear,
 //! and the specifications that are refused.
 
+use crate::support::{SEED, random};
 use diskperf_ftl::{
     Cause, Copied, Copy, Ftl, Geometry, Impossible, Instant, Past, Policy, Progress, Separation,
     Specification,
 };
-use rand_core::{Rng as _, SeedableRng as _};
-use rand_pcg::Pcg64Mcg;
-
-const SEED: u64 = 27;
+use rand_core::Rng as _;
 
 fn small() -> Specification {
     Specification {
@@ -30,7 +28,7 @@ fn small() -> Specification {
 }
 
 #[test]
-fn units_go_die_by_die_and_row_by_row() {
+pub(crate) fn units_go_die_by_die_and_row_by_row() {
     let mut ftl = Ftl::fresh(small()).unwrap();
     for logical in 0..24 {
         let place = ftl.write(logical, 0).unwrap();
@@ -58,7 +56,7 @@ fn copies_under_way() -> (Ftl, Vec<Copy>) {
 }
 
 #[test]
-fn a_unit_is_read_at_its_old_place_until_the_map_is_switched() {
+pub(crate) fn a_unit_is_read_at_its_old_place_until_the_map_is_switched() {
     let (mut ftl, copies) = copies_under_way();
     let copy = copies[0];
     let placement = ftl.place_copy(copy).unwrap();
@@ -69,7 +67,7 @@ fn a_unit_is_read_at_its_old_place_until_the_map_is_switched() {
 }
 
 #[test]
-fn a_copy_of_what_was_overwritten_is_dead() {
+pub(crate) fn a_copy_of_what_was_overwritten_is_dead() {
     let (mut ftl, copies) = copies_under_way();
     let placement = ftl.place_copy(copies[0]).unwrap();
     let newer = ftl.write(copies[0].logical, 0).unwrap();
@@ -89,7 +87,7 @@ fn a_copy_of_what_was_overwritten_is_dead() {
 }
 
 #[test]
-fn laws_hold_after_every_request_of_every_policy() {
+pub(crate) fn laws_hold_after_every_request_of_every_policy() {
     for policy in [
         Policy::Greedy,
         Policy::Choices(3),
@@ -103,7 +101,7 @@ fn laws_hold_after_every_request_of_every_policy() {
                 ..small()
             };
             let mut drive = Instant::new(Ftl::fresh(specification).unwrap());
-            let mut random = Pcg64Mcg::seed_from_u64(SEED);
+            let mut random = random();
             for _ in 0..5000 {
                 let logical = (random.next_u64() % 660) as u32;
                 match random.next_u64() % 8 {
@@ -121,7 +119,7 @@ fn laws_hold_after_every_request_of_every_policy() {
 }
 
 #[test]
-fn paced_copies_keep_superblocks_free() {
+pub(crate) fn paced_copies_keep_superblocks_free() {
     let specification = Specification {
         geometry: Geometry {
             superblocks: 1010,
@@ -135,7 +133,7 @@ fn paced_copies_keep_superblocks_free() {
         ..small()
     };
     let mut drive = Instant::new(Ftl::with_past(specification, Past::Random).unwrap());
-    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut random = random();
     let (mut most, mut fewest_free) = (0, u32::MAX);
     for _ in 0..specification.logical_units {
         let before = drive.ftl().traffic().collection;
@@ -152,7 +150,7 @@ fn paced_copies_keep_superblocks_free() {
 }
 
 #[test]
-fn static_wear_levelling_moves_what_is_never_written() {
+pub(crate) fn static_wear_levelling_moves_what_is_never_written() {
     let threshold = 10;
     for (wear_threshold, levelled) in [(Some(threshold), true), (None, false)] {
         let specification = Specification {
@@ -160,7 +158,7 @@ fn static_wear_levelling_moves_what_is_never_written() {
             ..small()
         };
         let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
-        let mut random = Pcg64Mcg::seed_from_u64(SEED);
+        let mut random = random();
         let mut spread = 0;
         for _ in 0..60_000 {
             drive.write((random.next_u64() % 66) as u32, 0);
@@ -178,7 +176,7 @@ fn static_wear_levelling_moves_what_is_never_written() {
 
 /// Superblocks with k valid units are c/k of all: k w_k is level above the victims' k.
 #[test]
-fn valid_counts_are_spread_as_one_over_k() {
+pub(crate) fn valid_counts_are_spread_as_one_over_k() {
     let specification = Specification {
         geometry: Geometry {
             superblocks: 20_005,
@@ -191,7 +189,7 @@ fn valid_counts_are_spread_as_one_over_k() {
     };
     let state = diskperf_ftl::analytic::greedy_state(0.15, 16);
     let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
-    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut random = random();
     for _ in 0..specification.logical_units * 6 {
         drive.write((random.next_u64() % 272_000) as u32, 0);
     }
@@ -217,7 +215,7 @@ fn valid_counts_are_spread_as_one_over_k() {
 }
 
 #[test]
-fn impossible_specifications_are_refused_with_the_reason() {
+pub(crate) fn impossible_specifications_are_refused_with_the_reason() {
     let geometry = small().geometry;
     let with = |superblocks, dies| Geometry {
         superblocks,

@@ -56,6 +56,7 @@ fn features(seed: u64) -> Features {
             fixed_superblocks: 1,
             dynamic_superblocks: 2,
         }),
+        parity: None,
         power_cuts: true,
         anonymous: false,
     }
@@ -298,7 +299,7 @@ impl Device {
 }
 
 #[test]
-fn a_power_cut_at_every_event_keeps_what_must_be_kept() {
+pub(crate) fn a_power_cut_at_every_event_keeps_what_must_be_kept() {
     let (mut lost, mut erases) = (0, 0);
     for workload in 0..WORKLOADS {
         let seed = SEED + workload;
@@ -348,7 +349,7 @@ fn a_flush_twice_has_nothing_to_journal() {
 
 /// A scan takes open superblocks x program units, not the drive.
 #[test]
-fn a_scan_looks_at_what_open_superblocks_have() {
+pub(crate) fn a_scan_looks_at_what_open_superblocks_have() {
     let mut device = Device::new(SEED);
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
     for _ in 0..EVENTS {

@@ -1,0 +1,346 @@
+//! What can be said of a flash drive without its time: formulas beside the model of its
+//! translation layer.
+
+mod dies;
+mod written;
+
+use crate::error::LaboratoryError;
+use diskperf_analysis::flash::{Amplification, Cliff, DieUse, Flash, FlashDrive, Spare};
+use diskperf_ftl::{Past, Policy, analytic};
+
+/// Bytes that a map entry stands for.
+const UNIT_BYTES: u64 = 4096;
+/// The deepest queue of reads.
+pub const DEEPEST: u32 = 4096;
+/// The most dies.
+pub const MOST_DIES: u32 = 4096;
+/// Units of a superblock, at least and at most.
+pub const SUPERBLOCK_UNITS: (u32, u32) = (2, 16_384);
+/// The spares that a model of some thousand superblocks can have.
+const SPARES: (f64, f64) = (0.01, 0.95);
+
+/// What is to be calculated.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Spares, each a share of closed superblocks.
+    pub spares: Vec<f64>,
+    /// Policies of collection by name.
+    pub policies: Vec<String>,
+    /// Units of 4 KiB of a superblock.
+    pub superblock_units: u32,
+    /// Percents of writes and of the space that they go to, as `90/10`; none if uniform.
+    pub hot: Option<String>,
+    /// The share of the space that is trimmed.
+    pub trimmed: f64,
+    /// Whether what is moved has superblocks of its own.
+    pub apart: bool,
+    /// Depths of the queue of reads.
+    pub depths: Vec<u32>,
+    /// Of what the model draws.
+    pub seed: u64,
+    /// The drive.
+    pub drive: FlashDrive,
+}
+
+/// Calculates what is asked.
+///
+/// # Errors
+///
+/// A number out of its range, a policy that there is not.
+pub fn flash(asked: &Asked) -> Result<Flash, LaboratoryError> {
+    check(asked)?;
+    let policies = (asked.policies.iter())
+        .map(|name| Ok((name.as_str(), policy(name)?)))
+        .collect::<Result<Vec<_>, LaboratoryError>>()?;
+    let hot = asked.hot.as_deref().map(hot).transpose()?;
+    let spares = (asked.spares.iter())
+        .map(|&spare| of_spare(asked, spare, &policies, hot))
+        .collect::<Result<Vec<_>, LaboratoryError>>()?;
+    let writes = match hot {
+        None => "uniform random writes".to_owned(),
+        Some((writes, space)) => format!("{writes} % of the writes to {space} % of the space"),
+    };
+    Ok(Flash {
+        drive: asked.drive,
+        superblock_units: asked.superblock_units,
+        writes,
+        trimmed: asked.trimmed,
+        seed: asked.seed,
+        depths: asked.depths.iter().map(|&it| dies_at(asked, it)).collect(),
+        cliffs: cliffs(&asked.drive, &spares),
+        spares,
+    })
+}
+
+fn of_spare(
+    asked: &Asked,
+    spare: f64,
+    policies: &[(&str, Policy)],
+    hot: Option<(u8, u8)>,
+) -> Result<Spare, LaboratoryError> {
+    let shares = hot.map(|(writes, space)| (f64::from(writes) / 100.0, f64::from(space) / 100.0));
+    let left = analytic::spare_after_trim(spare, asked.trimmed);
+    let policies = policies
+        .iter()
+        .map(|&(name, policy)| {
+            let model = written::amplification(asked, spare, policy, past(hot))
+                .map_err(|error| request(format!("--spare {spare}: {error}")))?;
+            let formula = formula(policy, left, asked.superblock_units, shares);
+            Ok(of_policy(name, formula, model, &asked.drive))
+        })
+        .collect::<Result<Vec<_>, LaboratoryError>>()?;
+    Ok(Spare {
+        spare,
+        over_provisioning: spare / (1.0 - spare),
+        pools: shares.map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
+        policies,
+    })
+}
+
+fn past(hot: Option<(u8, u8)>) -> Past {
+    match hot {
+        None => Past::Random,
+        Some((writes_percent, space_percent)) => Past::HotCold {
+            writes_percent,
+            space_percent,
+        },
+    }
+}
+
+/// The amplification by formula, where there is one: that of hot and cold writes is of one
+/// frontier, whose oldest superblock is collected.
+fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -> Option<f64> {
+    match (policy, shares) {
+        (Policy::Fifo, None) => Some(analytic::fifo(spare)),
+        (Policy::Fifo, Some((writes, space))) => {
+            Some(analytic::hot_cold_fifo(spare, writes, space))
+        }
+        (Policy::Greedy, None) => Some(analytic::greedy(spare, units)),
+        (Policy::Choices(choices), None) => Some(analytic::choices(spare, units, choices)),
+        (Policy::Greedy | Policy::Choices(_), Some(_)) | (Policy::CostBenefit, _) => None,
+    }
+}
+
+fn of_policy(name: &str, formula: Option<f64>, model: f64, drive: &FlashDrive) -> Amplification {
+    let of_units = |bytes: u64| bytes as f64 / UNIT_BYTES as f64;
+    // A victim's page has as many valid units as the victim on average.
+    let together = (of_units(drive.sensed_bytes) * (1.0 - 1.0 / model)).max(1.0);
+    let copy_us = drive.read_us / together + drive.transfer_us;
+    let random_write_iops = analytic::random_writes_per_s(
+        f64::from(drive.dies),
+        model,
+        (drive.program_us / 1e6, of_units(drive.program_bytes)),
+        copy_us / 1e6,
+    );
+    Amplification {
+        policy: name.to_owned(),
+        formula,
+        model,
+        random_write_iops,
+        terabytes_written: drive.capacity_bytes as f64 * drive.cycles / model / 1e12,
+        drive_writes_per_day: analytic::drive_writes_per_day(drive.cycles, model, drive.years),
+    }
+}
+
+fn dies_at(asked: &Asked, depth: u32) -> DieUse {
+    let (drive, dies) = (&asked.drive, f64::from(asked.drive.dies));
+    let model = dies::busy(drive.dies, depth, asked.seed);
+    DieUse {
+        depth,
+        formula: analytic::utilisation_of(drive.dies, depth, 0.0),
+        many_dies: analytic::utilisation(f64::from(depth) / dies, 0.0),
+        bound: analytic::dies_hit(dies, f64::from(depth)),
+        model,
+        iops: model * dies * 1e6 / (drive.read_us + drive.transfer_us),
+    }
+}
+
+fn cliffs(drive: &FlashDrive, spares: &[Spare]) -> Vec<Cliff> {
+    // Bytes per microsecond are MB/s.
+    let sequential = f64::from(drive.dies) * drive.program_bytes as f64 / drive.program_us;
+    let buffer = |name: String, out_mb_per_s: f64| {
+        cliff(
+            name,
+            (drive.buffer_bytes, drive.arrival_mb_per_s),
+            out_mb_per_s,
+            out_mb_per_s.min(drive.arrival_mb_per_s),
+        )
+    };
+    let mut cliffs = vec![buffer("buffer, sequential writes".to_owned(), sequential)];
+    for of in spares {
+        let Some(first) = of.policies.first() else {
+            continue;
+        };
+        let name = format!(
+            "buffer, random writes, {} at {:.1} % spare",
+            first.policy,
+            100.0 * of.spare
+        );
+        cliffs.push(buffer(
+            name,
+            first.random_write_iops * UNIT_BYTES as f64 / 1e6,
+        ));
+    }
+    if drive.cache_bytes > 0 {
+        let taken = drive.cache_mb_per_s.min(drive.arrival_mb_per_s);
+        cliffs.push(cliff(
+            "cache of one bit a cell".to_owned(),
+            (drive.cache_bytes, taken),
+            0.0,
+            sequential.min(drive.arrival_mb_per_s),
+        ));
+    }
+    cliffs
+}
+
+fn cliff(
+    name: String,
+    (bytes, in_mb_per_s): (u64, f64),
+    out_mb_per_s: f64,
+    then_mb_per_s: f64,
+) -> Cliff {
+    let full_after_s = analytic::buffer_full_s(bytes as f64, in_mb_per_s * 1e6, out_mb_per_s * 1e6);
+    Cliff {
+        name,
+        bytes,
+        in_mb_per_s,
+        out_mb_per_s,
+        full_after_s,
+        accepted_bytes: full_after_s.map(|s| s * in_mb_per_s * 1e6),
+        then_mb_per_s,
+    }
+}
+
+/// The policy of this name.
+fn policy(name: &str) -> Result<Policy, LaboratoryError> {
+    match name {
+        "fifo" => return Ok(Policy::Fifo),
+        "greedy" => return Ok(Policy::Greedy),
+        "cost_benefit" => return Ok(Policy::CostBenefit),
+        _ => {}
+    }
+    (name.strip_prefix("choices_"))
+        .and_then(|choices| choices.parse().ok())
+        .filter(|choices| (1..=1000).contains(choices))
+        .map(Policy::Choices)
+        .ok_or_else(|| {
+            request(format!(
+                "--policy {name}: no such policy; fifo, greedy, cost_benefit and choices_1 to choices_1000 are"
+            ))
+        })
+}
+
+/// Percents of the writes and of the space that they go to.
+fn hot(text: &str) -> Result<(u8, u8), LaboratoryError> {
+    let percents = text.split_once('/').and_then(|(writes, space)| {
+        let percent = |text: &str| text.trim().parse().ok().filter(|it| (1..=99).contains(it));
+        Some((percent(writes)?, percent(space)?))
+    });
+    percents.ok_or_else(|| {
+        request(format!(
+            "--hot {text}: give percents of the writes and of the space that they go to, such as 90/10"
+        ))
+    })
+}
+
+fn request(text: String) -> LaboratoryError {
+    LaboratoryError::Request(text)
+}
+
+fn check(asked: &Asked) -> Result<(), LaboratoryError> {
+    for &spare in &asked.spares {
+        let why = match spare {
+            _ if spare <= 0.0 => "without spare, collection could never free a superblock",
+            _ if spare >= 1.0 => "nothing would be mapped",
+            _ => "the model has too few superblocks for it",
+        };
+        in_range("--spare", spare, SPARES, why)?;
+    }
+    let units = f64::from(asked.superblock_units);
+    let (least, most) = (f64::from(SUPERBLOCK_UNITS.0), f64::from(SUPERBLOCK_UNITS.1));
+    in_range("--superblock-units", units, (least, most), "of the model")?;
+    in_range(
+        "--trimmed",
+        asked.trimmed,
+        (0.0, 0.9),
+        "what is left is written",
+    )?;
+    for &depth in &asked.depths {
+        let most = f64::from(DEEPEST);
+        in_range("--depth", f64::from(depth), (1.0, most), "reads under way")?;
+    }
+    check_drive(&asked.drive)
+}
+
+fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
+    let dies = f64::from(drive.dies);
+    in_range(
+        "--dies",
+        dies,
+        (2.0, f64::from(MOST_DIES)),
+        "a queue needs two",
+    )?;
+    let units = (UNIT_BYTES as f64, 1e9);
+    for (option, value, range, what) in [
+        (
+            "--program",
+            drive.program_bytes as f64,
+            units,
+            "bytes, a unit at least",
+        ),
+        (
+            "--sensed",
+            drive.sensed_bytes as f64,
+            units,
+            "bytes, a unit at least",
+        ),
+        (
+            "--program-us",
+            drive.program_us,
+            (0.1, 1e6),
+            "a program takes time",
+        ),
+        ("--read-us", drive.read_us, (0.1, 1e6), "a read takes time"),
+        ("--transfer-us", drive.transfer_us, (0.0, 1e5), "of a unit"),
+        (
+            "--capacity",
+            drive.capacity_bytes as f64,
+            (1e6, 1e18),
+            "bytes",
+        ),
+        ("--buffer", drive.buffer_bytes as f64, (0.0, 1e15), "bytes"),
+        (
+            "--arrival-mb-per-s",
+            drive.arrival_mb_per_s,
+            (0.001, 1e6),
+            "what comes in",
+        ),
+        ("--cache", drive.cache_bytes as f64, (0.0, 1e18), "bytes"),
+        (
+            "--cache-mb-per-s",
+            drive.cache_mb_per_s,
+            (0.001, 1e6),
+            "its rate",
+        ),
+        ("--cycles", drive.cycles, (1.0, 1e7), "erases of a block"),
+        ("--years", drive.years, (0.01, 100.0), "of the warranty"),
+    ] {
+        in_range(option, value, range, what)?;
+    }
+    Ok(())
+}
+
+fn in_range(
+    option: &str,
+    value: f64,
+    (least, most): (f64, f64),
+    why: &str,
+) -> Result<(), LaboratoryError> {
+    // Not a number is in no range.
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(request(format!(
+        "{option} {value}: {least} to {most} is allowed: {why}"
+    )))
+}

@@ -1,0 +1,83 @@
+//! The amplification of a translation layer that is really written.
+
+use super::Asked;
+use diskperf_ftl::{
+    Features, Ftl, Geometry, Impossible, Instant, Past, Policy, Separation, Specification,
+};
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+
+/// Closed superblocks, and units of all of them, at most.
+const SUPERBLOCKS: u32 = 2000;
+const UNITS: u32 = 1 << 21;
+/// Free superblocks: amplification is that of the spare of closed ones.
+const FREE: u32 = 6;
+/// Units programmed before and while amplification is counted.
+const UNCOUNTED: u64 = 1_000_000;
+const COUNTED: u64 = 4_000_000;
+
+/// Units programmed for each that is written in the steady state of this past.
+pub(super) fn amplification(
+    asked: &Asked,
+    spare: f64,
+    policy: Policy,
+    past: Past,
+) -> Result<f64, Impossible> {
+    let specification = specification(asked, spare, policy);
+    let logical = f64::from(specification.logical_units);
+    let filled = ((1.0 - asked.trimmed) * logical).round() as u32;
+    let ftl = Ftl::written(specification, Features::default(), past, filled)?;
+    let mut drive = Instant::new(ftl);
+    let mut random = Pcg64Mcg::seed_from_u64(asked.seed);
+    let mut write = |drive: &mut Instant, programmed: u64| {
+        let before = *drive.ftl().traffic();
+        while drive.ftl().traffic().since(&before).programmed() < programmed {
+            drive.write(draw(&mut random, past, filled), 0);
+        }
+        drive.ftl().traffic().since(&before).amplification()
+    };
+    write(&mut drive, UNCOUNTED);
+    Ok(write(&mut drive, COUNTED))
+}
+
+fn specification(asked: &Asked, spare: f64, policy: Policy) -> Specification {
+    let units = asked.superblock_units;
+    let closed = SUPERBLOCKS.min(UNITS / units).max(100);
+    let (separation, open) = match asked.apart {
+        true => (Separation::Apart, 2),
+        false => (Separation::Mixed, 1),
+    };
+    Specification {
+        // Open superblocks are half full on average.
+        geometry: Geometry {
+            superblocks: closed + FREE + open / 2,
+            dies: 1,
+            program_units: 1,
+            rows: units,
+        },
+        logical_units: ((1.0 - spare) * f64::from(closed) * f64::from(units)).round() as u32,
+        policy,
+        separation,
+        streams: 1,
+        soft_free: FREE,
+        hard_free: FREE - 1,
+        wear_threshold: None,
+        seed: asked.seed,
+    }
+}
+
+fn draw(random: &mut Pcg64Mcg, past: Past, filled: u32) -> u32 {
+    let mut below = |bound: u32| (random.next_u64() % u64::from(bound)) as u32;
+    let Past::HotCold {
+        writes_percent,
+        space_percent,
+    } = past
+    else {
+        return below(filled);
+    };
+    let hot = (u64::from(filled) * u64::from(space_percent) / 100).max(1) as u32;
+    match below(100) < u32::from(writes_percent) {
+        true => below(hot),
+        false => hot + below(filled - hot),
+    }
+}
