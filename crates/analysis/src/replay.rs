@@ -53,9 +53,9 @@ impl Fidelity {
         if issued == 0 {
             return None;
         }
-        let elapsed: u64 = result.kept().map(|one| one.elapsed().0).sum();
+        let elapsed: u64 = sum(result.kept().map(|one| one.elapsed().0));
         let late_after = Nanoseconds(elapsed / issued).clamp(LATE_AT_LEAST, LATE_AT_MOST);
-        let held_up: u64 = loads().map(|load| load.held_up).sum();
+        let held_up: u64 = sum(loads().map(|load| load.held_up));
         let late = later_than(&lags, late_after).saturating_sub(held_up);
         let share = |count: u64| count as f64 / issued as f64;
         let us = |lag: Nanoseconds| lag.0 as f64 / 1e3;
@@ -95,7 +95,12 @@ impl Fidelity {
 
 fn later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
     let later = lags.buckets().iter().filter(|(lag, _)| *lag > moment.0);
-    later.map(|(_, count)| count).sum()
+    sum(later.map(|(_, count)| count))
+}
+
+/// A document may hold any numbers.
+fn sum(of: impl Iterator<Item = u64>) -> u64 {
+    of.fold(0, u64::saturating_add)
 }
 
 /// Whether the host kept up with a result, if it is one of a replay.

@@ -3,7 +3,7 @@
 mod disk;
 mod drive;
 mod fixed;
-mod flash;
+pub(crate) mod flash;
 mod kernel;
 mod memory;
 mod minix;

@@ -312,7 +312,7 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
         for one in row.result.flash() {
             titles.push(match row.result.drives {
                 1 => row.title.clone(),
-                _ => format!("{}, drive {}", row.title, one.drive + 1),
+                _ => format!("{}, drive {}", row.title, u64::from(one.drive) + 1),
             });
             found.push(one);
         }

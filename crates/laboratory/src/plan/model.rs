@@ -23,8 +23,8 @@ const FILE_SUITE: &str = "ffs83";
 /// The suite of drives by themselves.
 const RAW_SUITE: &str = "interleave91";
 
-/// The suite of disks with firmware.
-const DISK_SUITE: &str = "today26";
+/// The suite of disks with firmware and of flash drives.
+const DEVICE_SUITE: &str = "today26";
 
 /// The paper's two file systems, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
@@ -229,10 +229,9 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
     }
     match medium {
         Medium::Device => {
-            let usual = match computer.specification.drives[0].disk() {
-                Some(_) => DISK_SUITE,
-                None => RAW_SUITE,
-            };
+            let drive = &computer.specification.drives[0];
+            let of_today = drive.disk().is_some() || drive.flash().is_some();
+            let usual = if of_today { DEVICE_SUITE } else { RAW_SUITE };
             named_suite(what.unwrap_or(usual), medium).map(Some)
         }
         Medium::Directory | Medium::File => Ok(None),

@@ -26,7 +26,7 @@ const LANE_BYTES_PER_S: [f64; 3] = [0.984_615e9, 1.969_231e9, 3.938_462e9];
 const PACKET_BYTES: f64 = 24.0;
 
 /// Reads the drive.
-pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
+pub(crate) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
     let geometry = read_geometry(reader);
     let times = read_times(reader);
     let mut flag = |key, doc| reader.flag(key, doc);

@@ -177,6 +177,10 @@ pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
     if kind.as_deref() == Some("drive") {
         return disk(reader);
     }
+    if kind.as_deref() == Some("flash") {
+        crate::specification::flash::read(reader);
+        return Geometry::of_type("");
+    }
     if kind.as_deref() == Some("fixed") {
         reader.integer("sectors", 1..=u64::MAX, "how many it has");
         reader.integer("sector_bytes", 128..=65_536, "data of a sector");
