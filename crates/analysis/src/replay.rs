@@ -95,7 +95,7 @@ impl Fidelity {
 
 fn later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
     let later = lags.buckets().iter().filter(|(lag, _)| *lag > moment.0);
-    sum(later.map(|(_, count)| count))
+    sum(later.map(|(_, count)| *count))
 }
 
 /// A document may hold any numbers.
