@@ -183,7 +183,7 @@ fn main() {
     criterion.final_summary();
     for load in LOADS.iter().filter(|_| measures()) {
         let mut closed = Closed::new(load);
-        let rounds = (20 * REQUESTS / load.measured).max(3) as u32;
+        let rounds = (20 * REQUESTS / load.measured).max(3) as usize;
         let seconds = shortest(rounds, || {
             let start = thread_time();
             black_box(closed.run(load.measured));
