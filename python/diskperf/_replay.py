@@ -14,11 +14,60 @@ from diskperf._settings import Value
 from diskperf._system import System
 
 
+# A str is a sequence of str too: here it is one target.
 @overload
-def replay(*files: str | os.PathLike[str], on: Target, **options: object) -> Run: ...
+def replay(  # type: ignore[overload-overlap]
+    *files: str | os.PathLike[str],
+    on: Target,
+    speed: float | None = ...,
+    depth: int | None = ...,
+    think: bool = ...,
+    slots: int | None = ...,
+    scale_addresses: bool | int | str = ...,
+    form: str | None = ...,
+    columns: str | None = ...,
+    time_unit: str | None = ...,
+    partial: bool = ...,
+    window_s: tuple[float, float] | None = ...,
+    device: str | None = ...,
+    repetitions: int | None = ...,
+    cache: str = ...,
+    settings: Mapping[str, Value] | None = ...,
+    catalogue: str | os.PathLike[str] | None = ...,
+    fresh: str | None = ...,
+    destroy_data_on: Sequence[str | os.PathLike[str]] = ...,
+    ignore_signature: bool = ...,
+    no_budget: bool = ...,
+    seed: int = ...,
+    label: str | None = ...,
+    store: bool | str | os.PathLike[str] | None = ...,
+) -> Run: ...
 @overload
 def replay(
-    *files: str | os.PathLike[str], on: Sequence[Target], **options: object
+    *files: str | os.PathLike[str],
+    on: Sequence[Target],
+    speed: float | None = ...,
+    depth: int | None = ...,
+    think: bool = ...,
+    slots: int | None = ...,
+    scale_addresses: bool | int | str = ...,
+    form: str | None = ...,
+    columns: str | None = ...,
+    time_unit: str | None = ...,
+    partial: bool = ...,
+    window_s: tuple[float, float] | None = ...,
+    device: str | None = ...,
+    repetitions: int | None = ...,
+    cache: str = ...,
+    settings: Mapping[str, Value] | None = ...,
+    catalogue: str | os.PathLike[str] | None = ...,
+    fresh: str | None = ...,
+    destroy_data_on: Sequence[str | os.PathLike[str]] = ...,
+    ignore_signature: bool = ...,
+    no_budget: bool = ...,
+    seed: int = ...,
+    label: str | None = ...,
+    store: bool | str | os.PathLike[str] | None = ...,
 ) -> list[Run]: ...
 def replay(
     *files: str | os.PathLike[str],
@@ -107,7 +156,7 @@ def replay(
             "scale_to": None if isinstance(scale_addresses, bool) else scale_addresses,
         },
     }
-    made, failure = _native.run(request, _place(store))
+    made, failure, _ = _native.run(request, _place(store), None)
     if failure is not None:
         warnings.warn(failure, StoreWarning, stacklevel=2)
     runs = [Run(native) for native in made]
