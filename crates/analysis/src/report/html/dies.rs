@@ -30,6 +30,9 @@ const MOST_REQUESTS: usize = 5;
 /// The shortest time that is looked at closely.
 const LEAST_CLOSE: Nanoseconds = Nanoseconds(200_000);
 
+/// How many times as long as its request it is at the most: more would hide it.
+const MOST_AROUND: u64 = 6;
+
 /// What is drawn of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
@@ -160,9 +163,10 @@ impl Seen<'_> {
             let last = first.saturating_add(length).min(ended.0);
             (Nanoseconds(first), Nanoseconds(last))
         };
+        let longest = took.saturating_mul(MOST_AROUND).max(LEAST_CLOSE.0);
         let mut length = took.saturating_mul(5).div_ceil(4).max(LEAST_CLOSE.0);
         while self.intervals(around(length.saturating_mul(2))) <= MOST_INTERVALS / 3
-            && length < ended.0 - from.0
+            && length < longest.min(ended.since(from).0)
         {
             length = length.saturating_mul(2);
         }

@@ -10,7 +10,7 @@ use diskperf_timeline::trace::{FlashLevels, TracedDie};
 use std::collections::VecDeque;
 
 /// Intervals that are kept.
-pub const MOST_INTERVALS: usize = 1 << 17;
+pub const MOST_INTERVALS: usize = 1 << 19;
 
 /// Samples of levels at the most: with these, every other one is given up.
 pub const MOST_LEVELS: usize = 1 << 12;

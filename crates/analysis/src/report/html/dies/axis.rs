@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 /// Measures of the picture, in pixels of its own.
 pub(super) const LEFT: f64 = 112.0;
-pub(super) const WIDTH: f64 = 844.0;
-pub(super) const RIGHT: f64 = 14.0;
+pub(super) const WIDTH: f64 = 830.0;
+pub(super) const RIGHT: f64 = 28.0;
 
 /// Steps between two named moments that a whole axis has at the most.
 const MOST_STEPS: f64 = 9.0;

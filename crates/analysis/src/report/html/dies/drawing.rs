@@ -23,7 +23,10 @@ const TOP: f64 = 24.0;
 /// The line of a request: its words, and its bar.
 const WORDS: f64 = 14.0;
 const BAR: f64 = 9.0;
+const LETTER: f64 = 6.6;
 const REQUEST: f64 = WORDS + BAR + 5.0;
+/// What part of its waiting a cause has to be to be told.
+const LEAST_CAUSE: u64 = 50;
 /// All dies together, and one.
 const DIES: f64 = 360.0;
 const LEAST_DIE: f64 = 5.0;
@@ -231,7 +234,7 @@ fn described(request: &TracedRequest, drive: &Drive) -> String {
     }
 }
 
-/// What a request waited for, the longest first.
+/// What a request waited for, the longest first, without what hardly counts.
 fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
     for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait(*stage)) {
@@ -242,6 +245,8 @@ fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
         }
     }
     causes.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    let least = waited(request) / LEAST_CAUSE;
+    causes.retain(|(_, took)| *took >= least);
     causes
 }
 
@@ -267,21 +272,17 @@ fn requests(view: &View, drive: &Drive) -> String {
     for (number, request) in view.slowest.iter().enumerate() {
         let top = TOP + number as f64 * REQUEST;
         let words = escape::text(&told(request, drive, 2));
-        // On the side where there is room.
-        let begins = view.x(request.issued) / ACROSS * WIDTH;
-        let (anchor, x) = match begins < WIDTH / 2.0 {
-            true => ("start", LEFT + begins),
-            false => ("end", LEFT + view.x(request.completed()) / ACROSS * WIDTH),
+        // On the side where there is room, for some six pixels a letter.
+        let room = WIDTH - view.x(request.issued) / ACROSS * WIDTH;
+        let (anchor, at) = match words.chars().count() as f64 * LETTER < room {
+            true => ("start", view.x(request.issued)),
+            false => ("end", view.x(request.completed())),
         };
+        let x = LEFT + at / ACROSS * WIDTH;
         let _ = writeln!(
             out,
-            "<text class=\"waits\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{:.2}\">{words}</text>",
+            "<text class=\"waits\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{at:.2}\">{words}</text>",
             top + WORDS - 4.0,
-            if anchor == "start" {
-                view.x(request.issued)
-            } else {
-                view.x(request.completed())
-            }
         );
         let mut bar = String::new();
         let _ = write!(

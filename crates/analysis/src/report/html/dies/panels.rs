@@ -82,7 +82,8 @@ fn all<'a>(view: &View, drive: &'a Drive) -> Vec<Panel<'a>> {
         ),
         level(
             "amplification",
-            rounded(course.most(amplification)),
+            // The least there is, 1, is not to lie on the edge.
+            rounded(1.1 * course.most(amplification)),
             Box::new(|factor| format!("{factor:.2}")),
             ("queue", Box::new(amplification)),
         ),
