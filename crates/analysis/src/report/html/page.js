@@ -46,7 +46,7 @@
       }
       for (const words of svg.querySelectorAll(".waits")) {
         const x = (Number(words.dataset.at) - from) / (until - from);
-        words.setAttribute("x", left + width * Math.min(Math.max(x, 0), 1));
+        words.setAttribute("x", left + Math.max(Math.min(width * x, width - words.getComputedTextLength()), 0));
       }
       const ns = (place) => first + (last - first) * place / across;
       const [start, end] = [ns(from), ns(until)];

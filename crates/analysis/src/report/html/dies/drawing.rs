@@ -23,6 +23,7 @@ const TOP: f64 = 24.0;
 /// The line of a request: its words, and its bar.
 const WORDS: f64 = 14.0;
 const BAR: f64 = 9.0;
+/// The width of a letter, about.
 const LETTER: f64 = 6.6;
 const REQUEST: f64 = WORDS + BAR + 5.0;
 /// What part of its waiting a cause has to be to be told.
@@ -272,16 +273,13 @@ fn requests(view: &View, drive: &Drive) -> String {
     for (number, request) in view.slowest.iter().enumerate() {
         let top = TOP + number as f64 * REQUEST;
         let words = escape::text(&told(request, drive, 2));
-        // On the side where there is room, for some six pixels a letter.
-        let room = WIDTH - view.x(request.issued) / ACROSS * WIDTH;
-        let (anchor, at) = match words.chars().count() as f64 * LETTER < room {
-            true => ("start", view.x(request.issued)),
-            false => ("end", view.x(request.completed())),
-        };
-        let x = LEFT + at / ACROSS * WIDTH;
+        // Where the request begins, or further left, where they would not end in the picture.
+        let at = view.x(request.issued);
+        let room = WIDTH - words.chars().count() as f64 * LETTER;
+        let x = LEFT + (at / ACROSS * WIDTH).min(room).max(0.0);
         let _ = writeln!(
             out,
-            "<text class=\"waits\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{at:.2}\">{words}</text>",
+            "<text class=\"waits\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{at:.2}\">{words}</text>",
             top + WORDS - 4.0,
         );
         let mut bar = String::new();
