@@ -287,7 +287,10 @@ fn requests(view: &View, drive: &Drive) -> String {
             bar,
             "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{ACROSS}\" height=\"{BAR}\"/>"
         );
-        for (stage, from, until) in request.parts() {
+        // Where all of it is one pixel, that is red.
+        let mut parts: Vec<_> = request.parts().collect();
+        parts.sort_by_key(|(stage, ..)| is_wait(*stage));
+        for (stage, from, until) in parts {
             let class = match is_wait(stage) {
                 true => "missed",
                 false => Family::of(stage).variable().trim_start_matches('-'),
