@@ -3,19 +3,20 @@
 //!
 //! Of each program that was run there is a group of tracks: the programs'
 //! processes, the processor, handlers of interrupts, the channel, the bus, each
-//! drive's arm and platter, and the requests with what they went through. A flow
+//! drive's arm and platter, or dies, and the requests with what they went through. A flow
 //! leads from a request to whoever used what it brought.
 
 mod schema;
 
 use crate::explanation::words::{bytes, stage};
 use crate::explanation::{is_of_processor, window};
-use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
-use diskperf_timeline::{Nanoseconds, Stage, Trace};
+use diskperf_timeline::trace::{Position, Purpose, TracedFlash, TracedRequest};
+use diskperf_timeline::{DieBusy, Nanoseconds, Stage, Trace};
 use prost::Message;
 use schema::{
     DebugAnnotation, EventType, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
+use std::collections::BTreeMap;
 
 /// Something with a begin and an end, and what happened in it.
 struct Slice {
@@ -98,6 +99,9 @@ impl Writer {
             )
         };
         self.lanes(group, "bus", stages(&requests, None, bus));
+        for flash in &trace.flash {
+            self.dies(group, flash, (from, until));
+        }
         for drive in 0..trace.drives.len() as u32 {
             let number = drive + 1;
             let arm = stages(&requests, Some(drive), is_of_arm);
@@ -112,6 +116,29 @@ impl Writer {
                 &format!("drive {number}, requests"),
                 slices.collect(),
             );
+        }
+    }
+
+    /// What kept the dies of a flash drive, those of each channel after each other.
+    fn dies(&mut self, group: u64, flash: &TracedFlash, (from, until): (Nanoseconds, Nanoseconds)) {
+        let mut of_dies: BTreeMap<(u32, u32), Vec<Slice>> = BTreeMap::new();
+        for one in &flash.kept {
+            if one.from >= from && one.until <= until {
+                let by = match one.by {
+                    DieBusy::Read => "read",
+                    DieBusy::Program => "program",
+                    DieBusy::Erase => "erase",
+                    DieBusy::Collection => "collection",
+                    DieBusy::Suspension => "suspension",
+                };
+                let slices = of_dies.entry(flash.place(one.die)).or_default();
+                slices.push(Slice::of(by.to_owned(), one.from, one.until));
+            }
+        }
+        let drive = flash.drive.saturating_add(1);
+        for ((channel, die), slices) in of_dies {
+            let name = format!("drive {drive}, channel {channel}, die {die}");
+            self.lanes(group, &name, slices);
         }
     }
 

@@ -52,6 +52,21 @@ impl Ftl {
         u64::from(superblocks) * u64::from(self.data_units / cache.bits)
     }
 
+    /// Units that the cache takes before something is folded, as things are; none without a
+    /// cache.
+    pub fn cache_free_units(&self) -> Option<u64> {
+        let cache = self.features.cache?;
+        let room = self.units / cache.bits;
+        let open = self.frontiers[self.cache_frontier()];
+        let left = open.map_or(0, |open| {
+            room.saturating_sub(self.superblocks[open as usize].written)
+        });
+        let spare = (self.free_superblocks()).saturating_sub(self.specification.soft_free);
+        let joining = self.dynamic_limit().saturating_sub(self.dynamic).min(spare);
+        let whole = self.fixed_free.len() as u64 + u64::from(joining);
+        Some(u64::from(left) + whole * u64::from(room))
+    }
+
     /// Superblocks of the cache that are full, and can be folded.
     pub fn cached_superblocks(&self) -> u32 {
         self.cached.len() as u32

@@ -438,8 +438,11 @@ impl Kernel {
 fn computer(
     specification: &Specification,
     circumstances: Circumstances,
-    (drives, controllers): (Drives, Controllers),
+    (mut drives, controllers): (Drives, Controllers),
 ) -> Computer {
+    if circumstances.trace {
+        drives.record_flash();
+    }
     let volumes = &specification.volumes[..circumstances.volumes];
     let written = |volume: &Volume| {
         let (block_bytes, fragment_bytes) = specification.block_sizes(volume);

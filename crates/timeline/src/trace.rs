@@ -1,6 +1,10 @@
 //! All that happened on a modelled computer between two moments, as those who
 //! did it recorded it: what pictures and explanations are made of.
 
+mod flash;
+
+pub use flash::{FlashLevels, TracedDie, TracedFlash};
+
 use crate::{Nanoseconds, Span, Stage};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +31,9 @@ pub struct Trace {
     /// When the clock interrupted.
     #[serde(default)]
     pub ticks: Vec<Nanoseconds>,
+    /// What flash drives did.
+    #[serde(default)]
+    pub flash: Vec<TracedFlash>,
 }
 
 impl Trace {
@@ -44,7 +51,8 @@ impl Trace {
             + size_of_val(&self.handlers[..])
             + size_of_val(&self.busy[..])
             + size_of_val(&self.ticks[..]);
-        (all + of_requests.sum::<usize>() + of_processes.sum::<usize>()) as u64
+        let of_flash: usize = self.flash.iter().map(TracedFlash::bytes).sum();
+        (all + of_flash + of_requests.sum::<usize>() + of_processes.sum::<usize>()) as u64
     }
 }
 

@@ -77,6 +77,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
             })
             .to_vec(),
         ticks: Vec::new(),
+        flash: Vec::new(),
     }
 }
 

@@ -10,12 +10,14 @@ mod blocks;
 mod call_sizes;
 mod chart;
 mod course;
+mod dies;
 mod escape;
 mod family;
 mod heat_map;
 mod latency;
 mod libraries;
 mod page;
+mod picture;
 mod platter;
 mod repeat;
 mod repetitions;
@@ -27,7 +29,7 @@ mod waterfall;
 
 pub use chart::{Chart, ROWS};
 pub use heat_map::Surface;
-pub use platter::Picture;
+pub use picture::Picture;
 
 use super::comparison_table;
 use super::details;
@@ -186,7 +188,7 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
         page.section(&anchor(view), &heading(view));
         page.facts(view);
     }
-    platters(page, view, reported);
+    pictures(page, view, reported);
     let curves: Vec<Chart> = call_sizes::chart(view)
         .map(Chart::wide)
         .into_iter()
@@ -230,16 +232,23 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
 }
 
 /// The results of a modelled run that pictures say the most of, by their
-/// numbers: those that lose the most to missed revolutions; where none loses
-/// any, the first.
+/// numbers: those that lose the most to missed revolutions, or at the dies of a flash
+/// drive; where none loses any, the first.
 pub fn worth_a_picture(run: &Run) -> Vec<usize> {
+    let is_lost = |stage| {
+        let at_dies = matches!(
+            stage,
+            Stage::DieWait(_) | Stage::BufferFull | Stage::Collection
+        );
+        at_dies || matches!(stage, Stage::MissedRevolution(_))
+    };
     let share = |result: &ProgramResult| {
         let workers = result.kept().flat_map(|one| &one.workers);
         let entries = workers.flat_map(|worker| worker.ledger.entries());
         let (mut lost, mut all) = (0, 0);
         for entry in entries {
             all += entry.ns.0;
-            if matches!(entry.stage, Stage::MissedRevolution(_)) {
+            if is_lost(entry.stage) {
                 lost += entry.ns.0;
             }
         }
@@ -257,9 +266,13 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
 }
 
 /// Pictures, in their order.
-fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
+fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
-        page.part("What the platter did");
+        let is_of_dies = |(_, picture): &(usize, Picture)| matches!(picture, Picture::Dies(_));
+        page.part(match reported.pictures.iter().any(is_of_dies) {
+            true => "What the dies did",
+            false => "What the platter did",
+        });
     }
     if let Some(reason) = &reported.no_pictures {
         page.paragraph(reason);
@@ -271,13 +284,13 @@ fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
             .iter()
             .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
         let title = row.map_or_else(String::new, |row| titled(view, row));
-        let name = format!("platter-{}-{number}", slug(&view.run.id));
-        page.html(&platter::figure(picture, &name, &title));
+        let name = format!("{}-{}-{number}", picture.kind(), slug(&view.run.id));
+        page.html(&picture.figures(&name, &title));
     }
 }
 
-/// Pictures of one run, and the share of its time that a program loses to
-/// missed revolutions to be worth one.
+/// Pictures of one run, and the share of its time that a program has to lose to be
+/// worth one.
 const MOST_PICTURES: usize = 3;
 const SHOWN_SHARE: f64 = 0.01;
 

@@ -145,6 +145,22 @@ fn a_trace_is_one_of_perfettos() {
     }
 }
 
+/// Of a flash drive: what kept each die.
+#[test]
+fn a_flash_drive_has_a_track_for_each_die() {
+    let user = User::new();
+    let line = "run random --direct --set program.depth=4 --size 256K --on bare-nvme-tlc \
+                --set program.area_bytes=16M --set drive.past=random --perfetto dies.pftrace";
+    user.run(&words(line)).expect(0, &[]);
+    let seen = seen(&user.file("dies.pftrace"));
+    let names: BTreeSet<&str> = seen.names.values().map(String::as_str).collect();
+    let dies = names
+        .iter()
+        .filter(|name| name.starts_with("drive 1, channel "));
+    assert!(dies.count() > 4, "{names:?}");
+    assert!(names.contains("drive 1, requests"), "{names:?}");
+}
+
 /// A run with `--perfetto` writes the trace and is stored.
 #[test]
 fn a_run_writes_the_trace_that_explaining_it_does() {

@@ -69,6 +69,40 @@ fn each_chart_has_a_mark_for_each_row() {
 }
 
 #[test]
+fn dies_of_a_flash_drive_are_seen() {
+    if !browser::there_is("dies_of_a_flash_drive_are_seen") {
+        return;
+    }
+    let user = User::new();
+    let line = "run random --direct --set program.depth=8 --set program.write_share=0.5 \
+                --set program.duration_ms=50 --on bare-nvme-tlc --set drive.past=random";
+    let line: Vec<&str> = line.split_whitespace().collect();
+    user.run(&line).expect(0, &[]);
+    user.run(&["report", "-o", "page.html"]).expect(0, &[]);
+    let phone = Look {
+        phone: true,
+        ..Look::default()
+    };
+    for look in [Look::default(), phone] {
+        let answers = open(&user.file("page.html"), look);
+        let names = figures(&answers);
+        assert_eq!(
+            count(&names, "dies-"),
+            2,
+            "closely and as a whole: {names:?}"
+        );
+        for figure in answers["figures"].as_array().unwrap() {
+            assert_eq!(figure["marks"], figure["rows"], "{figure}");
+        }
+        assert_eq!(answers["overflow"], 0);
+        let text = answers["text"].as_str().unwrap();
+        for part in ["The slowest: read of 4 KiB", "die busy", "Drag across"] {
+            assert!(text.contains(part), "{part}");
+        }
+    }
+}
+
+#[test]
 fn a_phone_and_a_dark_screen_show_it_all() {
     if !browser::there_is("a_phone_and_a_dark_screen_show_it_all") {
         return;

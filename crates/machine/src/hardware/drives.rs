@@ -7,10 +7,11 @@
 use super::Request;
 use super::device::Device;
 use super::disk::device::MediaCacheState;
+use super::flash::device::Flash;
 use super::mechanism::{Busy, CIRCLE, Mechanism};
 use crate::parts::Id;
 use diskperf_sim::Time;
-use diskperf_timeline::trace::{DiskPosition, Position, TracedDrive};
+use diskperf_timeline::trace::{DiskPosition, Position, TracedDrive, TracedFlash};
 use std::ops::{Index, IndexMut};
 
 /// The drives of a computer.
@@ -64,6 +65,41 @@ impl Drives {
     /// All of them, by number.
     pub fn iter(&self) -> impl Iterator<Item = Drive<'_>> {
         (0..self.numbered.len()).map(|number| self.get(number))
+    }
+
+    fn flash_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flash)> {
+        let Self {
+            devices, numbered, ..
+        } = self;
+        // Devices have their numbers in the order in which they were added.
+        let numbers = numbered.iter().enumerate();
+        let numbers = numbers.filter(|(_, one)| matches!(one, Numbered::Device(_)));
+        let of_devices = numbers.zip(devices);
+        of_devices.filter_map(|((number, _), device)| match device {
+            Device::Flash(flash) => Some((number as u32, &mut **flash)),
+            Device::Fixed(_) | Device::Disk(_) => None,
+        })
+    }
+
+    /// Has flash drives record what they do, for [`Self::take_flash`].
+    pub(crate) fn record_flash(&mut self) {
+        self.flash_mut().for_each(|(_, flash)| flash.record());
+    }
+
+    /// What flash drives did since this was asked last.
+    pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
+        let all = self.flash_mut();
+        all.filter_map(|(number, flash)| flash.take_recorded(now, number))
+            .collect()
+    }
+
+    /// Memory of what flash drives record.
+    pub(crate) fn recorded_bytes(&self) -> usize {
+        let of = |device: &Device| match device {
+            Device::Flash(flash) => flash.recorded_bytes(),
+            Device::Fixed(_) | Device::Disk(_) => 0,
+        };
+        self.devices.iter().map(of).sum()
     }
 
     /// Those of them that are mechanisms.

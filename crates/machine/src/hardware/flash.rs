@@ -13,4 +13,5 @@ pub mod expected;
 mod link;
 mod places;
 mod pool;
+pub mod recorder;
 pub mod specification;

@@ -62,7 +62,8 @@ impl Computer {
     /// What was recorded since the last time this was asked.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;
-        let hardware = self.hardware.borrow();
+        let mut hardware = self.hardware.borrow_mut();
+        taken.flash = hardware.drives.take_flash(self.sim.now());
         taken.drives = hardware.drives.iter().map(Drive::traced).collect();
         let busy = hardware.controllers.busy(self.sim.now());
         taken.controllers = busy.iter().map(|busy| Some(busy.as_ref()?.0)).collect();
@@ -77,12 +78,13 @@ impl Computer {
         let Some(tracing) = &self.tracing else {
             return (made, events);
         };
+        let of_drives = self.hardware.borrow().drives.recorded_bytes();
         let of_processes: usize = self
             .cpu
             .processes(|all| all.iter().map(|one| one.traced_bytes()).sum());
         (
             made,
-            events + (tracing.borrow().bytes() + of_processes) as u64,
+            events + (tracing.borrow().bytes() + of_processes + of_drives) as u64,
         )
     }
 

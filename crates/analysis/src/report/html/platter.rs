@@ -59,7 +59,7 @@ struct Missed {
 
 impl Picture {
     /// What is to be seen in a trace; nothing of one without requests of a disk.
-    pub fn of(trace: &Trace) -> Option<Self> {
+    pub(super) fn of(trace: &Trace) -> Option<Self> {
         let opened = trace.processes.iter().map(|process| process.opened).min()?;
         let ended = trace
             .processes

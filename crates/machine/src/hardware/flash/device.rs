@@ -11,6 +11,7 @@ mod flushes;
 mod map;
 mod programs;
 mod reads;
+mod recording;
 mod writes;
 
 use super::agenda::{Agenda, Event};
@@ -20,6 +21,7 @@ use super::die::{Die, Free};
 use super::link::Link;
 use super::places::Places;
 use super::pool::Pool;
+use super::recorder::Recorder;
 use super::specification::{
     FlashError, FlashSpecification, FlushOrder, InterfaceSpecification, UNIT_BYTES,
 };
@@ -75,6 +77,8 @@ pub struct Flash {
     suspensions: u64,
     written_in_place: u64,
     what_if: WhatIf,
+    /// What it does, where somebody wants to see it.
+    recorder: Option<Box<Recorder>>,
     /// Room for the dies of a read.
     touched: Vec<u32>,
 }
@@ -149,6 +153,7 @@ impl Flash {
             suspensions: 0,
             written_in_place: 0,
             what_if: WhatIf::default(),
+            recorder: None,
             touched: Vec::new(),
             specification: specification.clone(),
         })
@@ -332,6 +337,7 @@ impl Flash {
                 Event::Idle { generation } => self.collecting.rest(generation),
             }
             self.go_on(at, requests);
+            self.record_levels(at);
         }
         self.done.len() > before
     }

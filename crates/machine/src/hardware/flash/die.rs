@@ -206,6 +206,14 @@ impl Die {
         })
     }
 
+    /// What keeps it now, and whether a program or an erase stands still, for those who look
+    /// on: one that stands and nothing else is *suspension*.
+    pub(super) fn seen(&self, is_host: impl Fn(u32) -> bool) -> (Option<DieBusy>, bool) {
+        let stands = self.array.as_ref().is_some_and(Array::stands);
+        let alone = stands.then_some(DieBusy::Suspension);
+        (self.kept_by(is_host).or(alone), stands)
+    }
+
     /// Notes what keeps it from now on; `is_host` tells whose a program is.
     pub(super) fn note(&mut self, now: Time, is_host: impl Fn(u32) -> bool) {
         let keeps = self.kept_by(is_host);

@@ -58,7 +58,11 @@ impl Flash {
         self.serve_further(now, number);
         let die = &mut self.dies[number as usize];
         let programs = &self.programs;
-        die.note(now, |program| programs[program].is_of_host());
+        let is_host = |program| Program::is_of_host(&programs[program]);
+        die.note(now, is_host);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(now, number, die.seen(is_host));
+        }
         self.free[number as usize] = die.free(Ahead {
             of_programs: self.specification.cache_program,
             of_reads: self.specification.cache_program && self.specification.reads_during_data_in,

@@ -4,6 +4,7 @@ use super::super::device::Flash;
 use super::super::specification::FlashSpecification;
 use crate::hardware::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
+use diskperf_timeline::trace::TracedFlash;
 
 /// A flash drive, and who asks it. A sector is a unit of 4 KiB.
 pub struct Host {
@@ -36,6 +37,16 @@ impl Host {
     /// The drive.
     pub fn flash(&self) -> &Flash {
         &self.flash
+    }
+
+    /// Has the drive record what it does.
+    pub fn record(&mut self) {
+        self.flash.record();
+    }
+
+    /// What it recorded.
+    pub fn take_recorded(&mut self) -> Option<TracedFlash> {
+        self.flash.take_recorded(self.now, 0)
     }
 
     /// Requests that were not taken when they were done.

@@ -1,0 +1,93 @@
+//! Throughput, levels and write amplification over some time.
+
+use super::Drive;
+use diskperf_timeline::trace::{FlashLevels, Purpose, TracedFlash};
+use diskperf_timeline::{Nanoseconds, Trace};
+
+/// Intervals at the most, and the requests that one has to have on average.
+const MOST: usize = 120;
+const REQUESTS_EACH: usize = 6;
+/// Fewer would show no course.
+const LEAST: usize = 12;
+
+/// Of how many intervals amplification is one figure: it is of programs, which are few.
+const TOGETHER: usize = 4;
+
+/// What happened in equal intervals, one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Course {
+    pub(super) intervals: Vec<Interval>,
+}
+
+/// An interval of a course.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Interval {
+    pub(super) from: Nanoseconds,
+    pub(super) until: Nanoseconds,
+    pub(super) read_bytes_per_s: f64,
+    pub(super) written_bytes_per_s: f64,
+    /// At its end, if that is known.
+    pub(super) levels: Option<FlashLevels>,
+    /// Units programmed for each that the host wrote.
+    pub(super) amplification: Option<f64>,
+}
+
+impl Course {
+    pub(super) fn of(
+        trace: &Trace,
+        flash: &TracedFlash,
+        (drive, (from, until)): (Drive, (Nanoseconds, Nanoseconds)),
+    ) -> Self {
+        let all = trace.requests.iter();
+        let ended = |at: Nanoseconds| at > from && at <= until;
+        let own = all.filter(|one| one.drive == drive.number && ended(one.completed()));
+        let own: Vec<_> = own.collect();
+        let count = (own.len() / REQUESTS_EACH).clamp(LEAST, MOST);
+        let length = until.since(from).0 as f64 / count as f64;
+        let at = |number: usize| {
+            Nanoseconds(
+                from.0
+                    .saturating_add((length * number as f64).round() as u64),
+            )
+        };
+        let interval = |number: usize| Interval {
+            from: at(number),
+            until: at(number + 1),
+            levels: levels_at(flash, at(number + 1)),
+            ..Interval::default()
+        };
+        let mut intervals: Vec<Interval> = (0..count).map(interval).collect();
+        for request in own {
+            let place = request.completed().since(from).0 as f64 / length.max(1.0);
+            let interval = &mut intervals[(place as usize).min(count - 1)];
+            let bytes = f64::from(request.sectors) * f64::from(drive.sector_bytes);
+            let rate = bytes / (length.max(1.0) / 1e9);
+            match request.purpose {
+                Purpose::Read | Purpose::ReadAhead => interval.read_bytes_per_s += rate,
+                Purpose::Write | Purpose::WriteBehind => interval.written_bytes_per_s += rate,
+            }
+        }
+        let mut before = levels_at(flash, from);
+        for some in intervals.chunks_mut(TOGETHER) {
+            let after = some.last().and_then(|last| last.levels);
+            let amplification = before
+                .zip(after)
+                .and_then(|(before, after)| after.amplification_since(&before));
+            some.iter_mut()
+                .for_each(|one| one.amplification = amplification);
+            before = after.or(before);
+        }
+        Self { intervals }
+    }
+
+    /// The largest of a figure; 0 without any.
+    pub(super) fn most(&self, of: impl Fn(&Interval) -> Option<f64>) -> f64 {
+        self.intervals.iter().filter_map(of).fold(0.0, f64::max)
+    }
+}
+
+/// The last sample by a moment.
+fn levels_at(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
+    let after = flash.levels.partition_point(|one| one.at <= at);
+    flash.levels.get(after.checked_sub(1)?).copied()
+}

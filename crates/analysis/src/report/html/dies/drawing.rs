@@ -1,0 +1,423 @@
+//! The picture as SVG, in the colours of the page.
+//!
+//! What is drawn over time is in plots: pictures within the picture, as wide as
+//! [`ACROSS`], of which the script shows a part when somebody looks closer.
+
+use super::axis::{LEFT, RIGHT, WIDTH, axis};
+use super::panels::panels;
+use super::stretches::STRETCHES;
+use super::{Dies, Drive, Picture, View, die_of, is_wait, waited};
+use crate::explanation::words;
+use crate::report::html::chart::figure_with;
+use crate::report::html::escape;
+use crate::report::html::family::Family;
+use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::units::{format_nanoseconds, format_size};
+use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
+use std::fmt::Write;
+
+/// The width of a plot in units of its own.
+pub(super) const ACROSS: f64 = 10_000.0;
+
+const TOP: f64 = 24.0;
+/// The line of a request: its words, and its bar.
+const WORDS: f64 = 14.0;
+const BAR: f64 = 9.0;
+/// The width of a letter, about.
+const LETTER: f64 = 6.6;
+const REQUEST: f64 = WORDS + BAR + 5.0;
+/// What part of its waiting a cause has to be to be told.
+const LEAST_CAUSE: u64 = 50;
+/// All dies together, and one.
+const DIES: f64 = 360.0;
+const LEAST_DIE: f64 = 5.0;
+const MOST_DIE: f64 = 16.0;
+/// Between channels.
+const GAP: f64 = 4.0;
+
+impl View {
+    /// A moment as a place in a plot.
+    pub(super) fn x(&self, at: Nanoseconds) -> f64 {
+        let length = (self.until.since(self.from).0 as f64).max(1.0);
+        ACROSS * (at.since(self.from).0 as f64 / length).min(1.0)
+    }
+}
+
+/// Where dies are drawn: those of a channel below each other.
+struct Rows {
+    height: f64,
+    channels: u32,
+    each: u32,
+}
+
+impl Rows {
+    fn of(drive: &Drive) -> Self {
+        Self {
+            height: (DIES / f64::from(drive.dies.max(1))).clamp(LEAST_DIE, MOST_DIE),
+            channels: drive.channels,
+            each: drive.dies.div_ceil(drive.channels).max(1),
+        }
+    }
+
+    fn channel(&self, channel: u32) -> f64 {
+        f64::from(channel) * (f64::from(self.each) * self.height + GAP)
+    }
+
+    fn die(&self, die: u32) -> f64 {
+        let (channel, place) = (die % self.channels, die / self.channels);
+        self.channel(channel) + f64::from(place) * self.height
+    }
+
+    /// What of its row a die takes.
+    fn mark(&self) -> f64 {
+        self.height - 1.0
+    }
+
+    fn all(&self) -> f64 {
+        self.channel(self.channels) - GAP
+    }
+}
+
+/// A plot at a height of the picture.
+pub(super) fn plot((top, height): (f64, f64), content: &str) -> String {
+    format!(
+        "<svg class=\"plot\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height:.1}\" \
+         viewBox=\"0 0 {ACROSS} {height:.1}\" preserveAspectRatio=\"none\">{content}</svg>\n"
+    )
+}
+
+/// The class that has the colour of what keeps a die.
+fn colour(by: DieBusy) -> &'static str {
+    match by {
+        DieBusy::Read => "media",
+        DieBusy::Program => "processor",
+        DieBusy::Erase => "rotation",
+        DieBusy::Collection => "queue",
+        DieBusy::Suspension => "other",
+    }
+}
+
+fn keeps(by: DieBusy) -> &'static str {
+    match by {
+        DieBusy::Read => "read",
+        DieBusy::Program => "program",
+        DieBusy::Erase => "erase",
+        DieBusy::Collection => "collection: reads and programs of the drive's own",
+        DieBusy::Suspension => "suspension: a program or an erase comes to stand still",
+    }
+}
+
+fn die_name(drive: &Drive, die: u32) -> String {
+    let (channel, place) = (die % drive.channels, die / drive.channels);
+    format!("channel {channel}, die {place}")
+}
+
+/// A rectangle in a plot.
+pub(super) fn rectangle(
+    out: &mut String,
+    class: &str,
+    (from, until): (f64, f64),
+    (top, height): (f64, f64),
+    title: &str,
+) {
+    // What is shorter than half a pixel is drawn, and seen, all the same.
+    let width = (until - from).max(ACROSS / WIDTH / 2.0);
+    let title = escape::text(title);
+    let _ = writeln!(
+        out,
+        "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{width:.2}\" height=\"{height:.1}\"><title>{title}</title></rect>"
+    );
+}
+
+/// What kept dies, as marks, and how many these are.
+fn marks(view: &View, drive: &Drive, rows: &Rows) -> (String, usize) {
+    let mut out = String::new();
+    match &view.dies {
+        Dies::Exact(kept) => {
+            for one in kept {
+                let (x, y) = ((view.x(one.from), view.x(one.until)), rows.die(one.die));
+                let took = format_nanoseconds(one.until.since(one.from));
+                let stands = match one.stands {
+                    true => ", while a program or an erase stands still",
+                    false => "",
+                };
+                let name = die_name(drive, one.die);
+                let title = format!("{name}: {}, {took}{stands}", keeps(one.by));
+                let class = match one.stands {
+                    true => format!("{} stands", colour(one.by)),
+                    false => colour(one.by).to_owned(),
+                };
+                rectangle(&mut out, &class, x, (y, rows.mark()), &title);
+            }
+            (out, kept.len())
+        }
+        Dies::Stretches(stretches) => {
+            let x = |place: usize| ACROSS * place as f64 / STRETCHES as f64;
+            for one in stretches {
+                let class = format!("{} step{}", colour(one.by), one.step);
+                let name = die_name(drive, one.die);
+                let percent = 100 * one.step / super::stretches::STEPS;
+                let title = format!(
+                    "{name}: busy about {percent} %, most with {}",
+                    keeps(one.by)
+                );
+                let y = (rows.die(one.die), rows.mark());
+                rectangle(&mut out, &class, (x(one.first), x(one.last)), y, &title);
+            }
+            (out, stretches.len())
+        }
+    }
+}
+
+/// The rows of dies, what requests waited for at them in red, and what is not known.
+fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
+    let (view, drive) = picture;
+    let (marks, count) = marks(view, drive, rows);
+    let mut inner = String::new();
+    for die in 0..drive.dies {
+        let y = rows.die(die);
+        let _ = writeln!(
+            inner,
+            "<rect class=\"ground\" x=\"0\" y=\"{y:.1}\" width=\"{ACROSS}\" height=\"{:.1}\"/>",
+            rows.mark()
+        );
+    }
+    if drive.complete_from > view.from && drive.left_out > 0 {
+        let title = format!(
+            "not kept: {} intervals before this moment were left out",
+            drive.left_out
+        );
+        let x = (0.0, view.x(drive.complete_from));
+        rectangle(&mut inner, "gone", x, (0.0, rows.all()), &title);
+    }
+    let _ = write!(inner, "<g class=\"rows_marks\">\n{marks}</g>\n");
+    for request in &view.slowest {
+        let Some(die) = die_of(request, drive) else {
+            continue;
+        };
+        for (stage, from, until) in request.parts() {
+            if matches!(stage, Stage::DieWait(_)) {
+                let x = (view.x(from), view.x(until));
+                let y = (rows.die(die) + rows.mark() - 1.6, 2.4);
+                let title = format!("{}: {}", described(request, drive), words::stage(stage));
+                rectangle(&mut inner, "missed", x, y, &title);
+            }
+        }
+    }
+    let mut out = String::new();
+    for channel in 0..drive.channels {
+        let middle = top + rows.channel(channel) + f64::from(rows.each) * rows.height / 2.0;
+        let _ = writeln!(
+            out,
+            "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">channel {channel}</text>",
+            LEFT - 8.0,
+            middle + 3.5
+        );
+    }
+    (out + &plot((top, rows.all()), &inner), count)
+}
+
+fn described(request: &TracedRequest, drive: &Drive) -> String {
+    let purpose = match request.purpose {
+        Purpose::Read => "read",
+        Purpose::ReadAhead => "read-ahead",
+        Purpose::Write => "write",
+        Purpose::WriteBehind => "write-behind",
+    };
+    let bytes = u64::from(request.sectors).saturating_mul(u64::from(drive.sector_bytes));
+    let place = match die_of(request, drive) {
+        Some(die) => format!(" ({})", die_name(drive, die)),
+        None => String::new(),
+    };
+    match request.sectors {
+        0 => "flush".to_owned(),
+        _ => format!("{purpose} of {}{place}", format_size(bytes)),
+    }
+}
+
+/// What a request waited for, the longest first, without what hardly counts.
+fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
+    let mut causes: Vec<(Stage, u64)> = Vec::new();
+    for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait(*stage)) {
+        let took = until.since(from).0;
+        match causes.iter_mut().find(|(other, _)| *other == stage) {
+            Some((_, all)) => *all = all.saturating_add(took),
+            None => causes.push((stage, took)),
+        }
+    }
+    causes.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    let least = waited(request) / LEAST_CAUSE;
+    causes.retain(|(_, took)| *took >= least);
+    causes
+}
+
+/// A request in a sentence: what it was, how long it took, and what for.
+fn told(request: &TracedRequest, drive: &Drive, most: usize) -> String {
+    let took = format_nanoseconds(request.completed().since(request.issued));
+    let cause = |(stage, ns): &(Stage, u64)| {
+        let took = format_nanoseconds(Nanoseconds(*ns));
+        format!("{took} {}", words::stage(*stage))
+    };
+    let causes = causes(request);
+    let named: Vec<String> = causes.iter().take(most).map(cause).collect();
+    format!(
+        "{}, {took}: {}",
+        described(request, drive),
+        named.join(", ")
+    )
+}
+
+/// The slowest requests, one below the other.
+fn requests(view: &View, drive: &Drive) -> String {
+    let mut out = String::new();
+    for (number, request) in view.slowest.iter().enumerate() {
+        let top = TOP + number as f64 * REQUEST;
+        let words = escape::text(&told(request, drive, 2));
+        // Where the request begins, or further left, where they would not end in the picture.
+        let at = view.x(request.issued);
+        let room = WIDTH - words.chars().count() as f64 * LETTER;
+        let x = LEFT + (at / ACROSS * WIDTH).min(room).max(0.0);
+        let _ = writeln!(
+            out,
+            "<text class=\"waits\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{at:.2}\">{words}</text>",
+            top + WORDS - 4.0,
+        );
+        let mut bar = String::new();
+        let _ = write!(
+            bar,
+            "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{ACROSS}\" height=\"{BAR}\"/>"
+        );
+        // Where all of it is one pixel, that is red.
+        let mut parts: Vec<_> = request.parts().collect();
+        parts.sort_by_key(|(stage, ..)| is_wait(*stage));
+        for (stage, from, until) in parts {
+            let class = match is_wait(stage) {
+                true => "missed",
+                false => Family::of(stage).variable().trim_start_matches('-'),
+            };
+            let took = format_nanoseconds(until.since(from));
+            let title = format!(
+                "{}: {}, {took}",
+                described(request, drive),
+                words::stage(stage)
+            );
+            rectangle(
+                &mut bar,
+                class,
+                (view.x(from), view.x(until)),
+                (0.0, BAR),
+                &title,
+            );
+        }
+        out += &plot((top + WORDS, BAR), &bar);
+    }
+    if !view.slowest.is_empty() {
+        let _ = writeln!(
+            out,
+            "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">slowest requests</text>",
+            LEFT - 8.0,
+            TOP + WORDS + BAR - 1.0
+        );
+    }
+    out
+}
+
+fn key(view: &View) -> String {
+    let mut all: Vec<DieBusy> = match &view.dies {
+        Dies::Exact(kept) => kept.iter().map(|one| one.by).collect(),
+        Dies::Stretches(stretches) => stretches.iter().map(|one| one.by).collect(),
+    };
+    all.sort_unstable_by_key(|by| *by as usize);
+    all.dedup();
+    let entry = |class: &str, words: &str| {
+        format!("<li><i style=\"background:var(--{class})\"></i>{words}</li>")
+    };
+    let mut keys: String = all
+        .iter()
+        .map(|by| entry(colour(*by), keeps(*by)))
+        .collect();
+    if matches!(&view.dies, Dies::Exact(kept) if kept.iter().any(|one| one.stands)) {
+        keys += "<li><i class=\"stands\"></i>a program or an erase stands still</li>";
+    }
+    if !view.slowest.is_empty() {
+        keys += &entry("missed", "a slow request waits");
+    }
+    format!("<ul class=\"key\">{keys}</ul>")
+}
+
+fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
+    let from = format_nanoseconds(view.from.since(drive.opened));
+    let length = format_nanoseconds(view.until.since(view.from));
+    let mut text = match is_close {
+        true => format!("{length} from {from} on, around the request that waited the longest. "),
+        false => format!("The whole repetition, {length}. "),
+    };
+    text += match view.dies {
+        Dies::Exact(_) => "Each line is a die, and a mark is what kept it. ",
+        Dies::Stretches(_) => {
+            "Each line is a die; a mark has the colour of what kept it the most of some time, \
+             and is the stronger the busier it was. "
+        }
+    };
+    let slowest = view.slowest.iter().max_by_key(|one| waited(one));
+    if let Some(slowest) = slowest {
+        let _ = write!(text, "The slowest: {}. ", told(slowest, drive, 4));
+    }
+    if drive.left_out > 0 && drive.complete_from > view.from {
+        let shown = format_nanoseconds(drive.complete_from.since(drive.opened));
+        let _ = write!(
+            text,
+            "What kept dies before {shown} was left out, and no request of then is among the slowest. "
+        );
+    }
+    text
+}
+
+/// One picture, with its words.
+fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool) -> String {
+    let (view, drive) = picture;
+    let rows = Rows::of(drive);
+    let of_requests = view.slowest.len() as f64 * REQUEST;
+    let top = TOP + of_requests + if of_requests > 0.0 { 6.0 } else { 0.0 };
+    let (dies, count) = dies(picture, &rows, top);
+    let (panels, bottom) = panels(view, drive, top + rows.all() + 12.0);
+    let from_ns = view.from.since(drive.opened).0 as f64;
+    let until_ns = view.until.since(drive.opened).0 as f64;
+    let (width, height) = (LEFT + WIDTH + RIGHT, bottom + 20.0);
+    let content = format!(
+        "<div class=\"scroll\"><svg class=\"platter dies\" viewBox=\"0 0 {width} {height:.1}\" role=\"img\" \
+         aria-label=\"{}\" data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-across=\"{ACROSS}\" \
+         data-from=\"{from_ns}\" data-until=\"{until_ns}\">\n{}{}{dies}{panels}</svg></div>{}\
+         <p class=\"quiet screen closer\" hidden>Drag across the picture to look closer; a double click \
+         shows all of it again.</p>",
+        escape::text(title),
+        axis((from_ns, until_ns), (TOP - 4.0, bottom)),
+        requests(view, drive),
+        key(view)
+    );
+    figure_with(
+        title,
+        &caption(view, drive, is_close),
+        &content,
+        &format!(
+            "data-picture=\"{}\" data-rows=\"{count}\"",
+            escape::text(name)
+        ),
+    )
+}
+
+/// The pictures with their words: looked at closely, and as a whole.
+pub(in crate::report::html) fn figures(picture: &Picture, name: &str, title: &str) -> String {
+    let drive = &picture.drive;
+    let number = drive.number + 1;
+    let whole = figure(
+        (&picture.whole, drive),
+        (name, &format!("{title}: dies of drive {number}")),
+        false,
+    );
+    let close = picture.close.as_ref().map_or_else(String::new, |close| {
+        let title = format!("{title}: dies of drive {number}, closely");
+        figure((close, drive), (&format!("{name}-closely"), &title), true)
+    });
+    close + &whole
+}

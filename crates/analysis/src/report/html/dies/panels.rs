@@ -1,0 +1,166 @@
+//! What stands below the dies: throughput, levels and write amplification over time.
+
+use super::axis::LEFT;
+use super::course::Interval;
+use super::drawing::{plot, rectangle};
+use super::{Drive, View};
+use diskperf_timeline::units::{format_nanoseconds, format_size};
+use std::fmt::Write;
+
+const HEIGHT: f64 = 46.0;
+const BELOW: f64 = 12.0;
+
+/// A line of a panel: its class, and what it is at an interval.
+type Line<'a> = (&'a str, Box<dyn Fn(&Interval) -> Option<f64> + 'a>);
+
+/// A panel: some figures on one scale.
+struct Panel<'a> {
+    name: &'a str,
+    /// What its upper edge is.
+    most: f64,
+    words: Box<dyn Fn(f64) -> String + 'a>,
+    lines: Vec<Line<'a>>,
+}
+
+/// All panels that there is something to be seen in, and where they end.
+pub(super) fn panels(view: &View, drive: &Drive, top: f64) -> (String, f64) {
+    let mut out = String::new();
+    let mut at = top;
+    for panel in all(view, drive) {
+        if panel.most > 0.0 {
+            out += &drawn(view, drive, &panel, at);
+            at += HEIGHT + BELOW;
+        }
+    }
+    (out, at - BELOW)
+}
+
+fn all<'a>(view: &View, drive: &'a Drive) -> Vec<Panel<'a>> {
+    let course = &view.course;
+    let read: Line<'a> = ("media", Box::new(|one| Some(one.read_bytes_per_s)));
+    let written: Line<'a> = ("processor", Box::new(|one| Some(one.written_bytes_per_s)));
+    let rate = course.most(|one| Some(one.read_bytes_per_s.max(one.written_bytes_per_s)));
+    let unit_bytes = u64::from(drive.unit_bytes);
+    let bytes = move |units: f64| format_size((units as u64).saturating_mul(unit_bytes));
+    let buffer = |one: &Interval| Some(f64::from(one.levels?.buffer_units));
+    let cache = |one: &Interval| Some(one.levels?.cache_free_units? as f64);
+    let spare = |one: &Interval| Some(f64::from(one.levels?.free_superblocks));
+    let amplification = |one: &Interval| one.amplification;
+    let level = |name, most, words: Box<dyn Fn(f64) -> String>, line: Line<'a>| Panel {
+        name,
+        most,
+        words,
+        lines: vec![line],
+    };
+    let is_written = course.most(amplification) > 0.0;
+    let shown = |most: f64| if is_written { most } else { 0.0 };
+    vec![
+        Panel {
+            name: "throughput",
+            most: rounded(rate),
+            words: Box::new(per_second),
+            lines: vec![read, written],
+        },
+        // Of a drive that is only read, levels stand where they are.
+        level(
+            "in the buffer",
+            shown(f64::from(drive.buffer_units)),
+            Box::new(bytes),
+            ("accent", Box::new(buffer)),
+        ),
+        level(
+            "pSLC free",
+            shown(course.most(cache)),
+            Box::new(bytes),
+            ("controller", Box::new(cache)),
+        ),
+        level(
+            "free superblocks",
+            shown(course.most(spare)),
+            Box::new(|count| format!("{count:.0}")),
+            ("arm", Box::new(spare)),
+        ),
+        level(
+            "amplification",
+            // The least there is, 1, is not to lie on the edge.
+            rounded(1.1 * course.most(amplification)),
+            Box::new(|factor| format!("{factor:.2}")),
+            ("queue", Box::new(amplification)),
+        ),
+    ]
+}
+
+/// A round figure that is no less.
+fn rounded(most: f64) -> f64 {
+    if most <= 0.0 || !most.is_finite() {
+        return 0.0;
+    }
+    let power = 10f64.powf(most.log10().floor());
+    let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    let step = steps
+        .into_iter()
+        .find(|step| step * power >= most * 0.999_999);
+    step.unwrap_or(10.0) * power
+}
+
+fn per_second(bytes_per_s: f64) -> String {
+    match bytes_per_s / 1e6 {
+        mb if mb >= 10.0 => format!("{mb:.0} MB/s"),
+        mb => format!("{mb:.1} MB/s"),
+    }
+}
+
+fn drawn(view: &View, drive: &Drive, panel: &Panel<'_>, top: f64) -> String {
+    let mut inner = format!(
+        "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{}\" height=\"{HEIGHT}\"/>\n",
+        super::drawing::ACROSS
+    );
+    let y = |value: f64| 1.0 + (HEIGHT - 2.0) * (1.0 - (value / panel.most).clamp(0.0, 1.0));
+    for (class, of) in &panel.lines {
+        let (mut line, mut pen) = (String::new(), "M");
+        for one in &view.course.intervals {
+            let Some(value) = of(one) else {
+                pen = "M";
+                continue;
+            };
+            let (from, until) = (view.x(one.from), view.x(one.until));
+            let _ = write!(line, "{pen}{from:.1} {0:.1}L{until:.1} {0:.1}", y(value));
+            pen = "L";
+        }
+        let _ = writeln!(inner, "<path class=\"course {class}-line\" d=\"{line}\"/>");
+    }
+    for one in &view.course.intervals {
+        let values = panel
+            .lines
+            .iter()
+            .filter_map(|(class, of)| Some((class, of(one)?)));
+        let values: Vec<String> = values
+            .map(|(class, value)| match panel.lines.len() {
+                1 => (panel.words)(value),
+                _ => format!(
+                    "{} {}",
+                    if *class == "media" { "read" } else { "written" },
+                    (panel.words)(value)
+                ),
+            })
+            .collect();
+        let at = format_nanoseconds(one.from.since(drive.opened));
+        let title = format!("{} at {at}: {}", panel.name, values.join(", "));
+        if !values.is_empty() {
+            let x = (view.x(one.from), view.x(one.until));
+            rectangle(&mut inner, "hover", x, (0.0, HEIGHT), &title);
+        }
+    }
+    let right = LEFT - 8.0;
+    format!(
+        "<text class=\"time\" x=\"{right:.1}\" y=\"{:.1}\">{}</text>\
+         <text class=\"time\" x=\"{right:.1}\" y=\"{:.1}\">{}</text>\
+         <text class=\"time\" x=\"{right:.1}\" y=\"{:.1}\">0</text>\n{}",
+        top + HEIGHT / 2.0 + 4.0,
+        panel.name,
+        top + 9.0,
+        (panel.words)(panel.most),
+        top + HEIGHT,
+        plot((top, HEIGHT), &inner)
+    )
+}

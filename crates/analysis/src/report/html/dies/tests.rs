@@ -1,0 +1,242 @@
+use super::*;
+use crate::report::html::picture;
+use diskperf_timeline::trace::{FlashLevels, Purpose, TracedDrive, TracedProcess};
+use diskperf_timeline::{DieBusy, Span};
+
+fn us(us: u64) -> Nanoseconds {
+    Nanoseconds(us * 1000)
+}
+
+fn kept(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
+    TracedDie {
+        die,
+        by,
+        stands: false,
+        from: us(from),
+        until: us(until),
+    }
+}
+
+/// A read of 4 KiB of a die: it waits until `waits`, behind something, and is read.
+fn read((channel, die): (u32, u32), issued: u64, (by, waits): (DieBusy, u64)) -> TracedRequest {
+    let span = |stage, until| Span {
+        stage,
+        until: us(until),
+    };
+    TracedRequest {
+        drive: 0,
+        sector: 8,
+        sectors: 1,
+        purpose: Purpose::Read,
+        position: Some(Position::Flash { channel, die }),
+        issued: us(issued),
+        spans: vec![
+            span(Stage::DieWait(by), waits),
+            span(Stage::FlashRead, waits + 50),
+        ],
+        uses: Vec::new(),
+    }
+}
+
+fn levels(at: u64, host_units: u64, programmed_units: u64) -> FlashLevels {
+    FlashLevels {
+        at: us(at),
+        buffer_units: 4,
+        cache_free_units: None,
+        free_superblocks: 20,
+        host_units,
+        programmed_units,
+    }
+}
+
+/// Two channels of two dies for 10 ms; a read waits for an erase of 3 ms at the second die
+/// of the second channel.
+fn trace() -> Trace {
+    Trace {
+        drives: vec![TracedDrive {
+            revolution_ns: 0.0,
+            phase: 0.0,
+            sector_bytes: 4096,
+        }],
+        requests: vec![
+            read((0, 0), 100, (DieBusy::Read, 150)),
+            read((1, 1), 2000, (DieBusy::Erase, 5000)),
+        ],
+        processes: vec![TracedProcess {
+            number: 1,
+            opened: us(0),
+            spans: vec![Span {
+                stage: Stage::User,
+                until: us(10_000),
+            }],
+            work: Vec::new(),
+        }],
+        flash: vec![TracedFlash {
+            drive: 0,
+            channels: 2,
+            dies: 4,
+            unit_bytes: 4096,
+            buffer_units: 16,
+            kept: vec![
+                kept(0, DieBusy::Read, (100, 200)),
+                kept(3, DieBusy::Erase, (2000, 5000)),
+                TracedDie {
+                    stands: true,
+                    ..kept(3, DieBusy::Read, (5000, 5050))
+                },
+            ],
+            levels: vec![levels(0, 100, 100), levels(4000, 110, 130)],
+            ..TracedFlash::default()
+        }],
+        ..Trace::default()
+    }
+}
+
+/// The same with so much going on that not every interval can be drawn.
+fn busy() -> Trace {
+    let mut trace = trace();
+    let reads = (0..9_000).map(|number| kept(1, DieBusy::Read, (number, number + 1)));
+    trace.flash[0].kept.extend(reads);
+    trace
+}
+
+#[test]
+fn a_short_time_is_drawn_interval_by_interval() {
+    let picture = Picture::of(&trace()).unwrap();
+    assert!(picture.close.is_none());
+    let html = figures(&picture, "dies-1", "a test");
+    assert!(html.contains("data-picture=\"dies-1\" data-rows=\"3\""));
+    let marks = html.split("class=\"rows_marks\"").nth(1).unwrap();
+    let marks = marks.split("</g>").next().unwrap();
+    assert_eq!(marks.matches("<rect").count(), 3, "{marks}");
+    for words in [
+        "channel 1, die 1: erase, 3.00 ms",
+        "read, 50.0 µs, while a program or an erase stands still",
+        "The slowest: read of 4 KiB (channel 1, die 1), 3.05 ms: 3.00 ms die busy: erase",
+        "amplification at 3.33 ms: 3.00",
+        "in the buffer at 5.00 ms: 16 KiB",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert!(!html.contains("pSLC"), "it has none");
+}
+
+#[test]
+fn what_a_request_waits_for_is_red_at_its_die() {
+    let html = figures(&Picture::of(&trace()).unwrap(), "dies-1", "a test");
+    // In the lines of both requests, and at their dies.
+    assert_eq!(html.matches("<rect class=\"missed\"").count(), 4);
+    let waits = "read of 4 KiB (channel 1, die 1): die busy: erase";
+    assert_eq!(html.matches(waits).count(), 2, "{html}");
+}
+
+#[test]
+fn a_long_time_is_drawn_twice() {
+    let picture = Picture::of(&busy()).unwrap();
+    let close = picture.close.as_ref().unwrap();
+    // Around the read that waited, all of which is in it.
+    assert!(
+        close.from <= us(2000) && close.until >= us(5050),
+        "{close:?}"
+    );
+    assert!(matches!(picture.whole.dies, Dies::Stretches(_)));
+    let html = figures(&picture, "dies-1", "a test");
+    assert!(html.contains("data-picture=\"dies-1-closely\""));
+    assert!(html.contains("channel 1, die 0: busy about 100 %, most with read"));
+    assert!(html.contains("channel 1, die 1: busy about 100 %, most with erase"));
+}
+
+#[test]
+fn stretches_are_joined_and_say_what_most_of_them_went_to() {
+    let all = [
+        kept(0, DieBusy::Program, (0, 800)),
+        kept(0, DieBusy::Read, (800, 805)),
+        kept(1, DieBusy::Read, (1595, 1600)),
+    ];
+    let found = stretches::of(all.iter(), (us(0), us(1600)), 2);
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.die, one.by, one.step, one.first, one.last))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (0, DieBusy::Program, 4, 0, 80),
+            (0, DieBusy::Read, 2, 80, 81),
+            (1, DieBusy::Read, 2, 159, 160),
+        ]
+    );
+}
+
+#[test]
+fn what_was_left_out_is_said_and_not_searched() {
+    let mut trace = busy();
+    trace.flash[0].left_out = 7;
+    trace.flash[0].complete_from = us(3000);
+    let picture = Picture::of(&trace).unwrap();
+    let html = figures(&picture, "dies-1", "a test");
+    assert!(html.contains("not kept: 7 intervals before this moment were left out"));
+    assert!(html.contains("What kept dies before 3.00 ms was left out"));
+    assert!(picture.whole.slowest.is_empty(), "it was issued before");
+}
+
+#[test]
+fn amplification_and_rates_are_of_their_intervals() {
+    let picture = Picture::of(&trace()).unwrap();
+    let intervals = &picture.whole.course.intervals;
+    assert_eq!(intervals.len(), 12);
+    let moved: f64 = (intervals.iter())
+        .map(|one| one.read_bytes_per_s * one.until.since(one.from).seconds())
+        .sum();
+    assert!((moved - 8192.0).abs() < 1.0, "{moved}");
+    assert_eq!(
+        intervals[0].amplification, None,
+        "nothing was written by then"
+    );
+    let all: Vec<f64> = intervals
+        .iter()
+        .filter_map(|one| one.amplification)
+        .collect();
+    assert_eq!(all, [3.0; 4]);
+}
+
+#[test]
+fn documents_of_any_numbers_are_drawn() {
+    let mut trace = busy();
+    let flash = &mut trace.flash[0];
+    flash.channels = 0;
+    flash.kept.push(TracedDie {
+        from: Nanoseconds(u64::MAX),
+        ..kept(u32::MAX, DieBusy::Read, (0, 1))
+    });
+    flash.kept.push(TracedDie {
+        until: Nanoseconds(u64::MAX),
+        ..kept(0, DieBusy::Read, (0, 1))
+    });
+    flash.levels.push(FlashLevels {
+        buffer_units: u32::MAX,
+        cache_free_units: Some(u64::MAX),
+        ..levels(5000, u64::MAX, u64::MAX)
+    });
+    trace.requests[0].position = Some(Position::Flash {
+        channel: u32::MAX,
+        die: u32::MAX,
+    });
+    let html = figures(&Picture::of(&trace).unwrap(), "dies-1", "a test");
+    assert!(!html.contains("NaN") && !html.contains("inf"));
+    trace.processes[0].spans[0].until = Nanoseconds(u64::MAX);
+    assert!(Picture::of(&trace).is_some());
+}
+
+#[test]
+fn without_flash_or_requests_there_is_no_picture() {
+    let mut idle = trace();
+    idle.requests.clear();
+    assert_eq!(Picture::of(&idle), None);
+    let mut other = trace();
+    other.flash.clear();
+    assert_eq!(Picture::of(&other), None);
+    assert_eq!(picture::Picture::of(&other), None);
+    let kind = picture::Picture::of(&trace()).map(|picture| picture.kind());
+    assert_eq!(kind, Some("dies"));
+}
