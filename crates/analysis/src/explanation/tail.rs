@@ -89,6 +89,8 @@ pub struct TailRerun {
     pub p999: Nanoseconds,
     /// What they took beyond the p99 of the run as it is, all together.
     pub above: Nanoseconds,
+    /// What is behind most of that, if anything is left.
+    pub left: Option<Stage>,
 }
 
 /// Those of each kind of which there are enough, where a flash drive was asked.
@@ -103,9 +105,14 @@ pub fn tails(trace: &Trace) -> Vec<Tail> {
 
 /// What the requests of this tail came to in another run: without this stage.
 pub fn rerun(of: &Tail, stage: Stage, trace: &Trace) -> Option<TailRerun> {
-    let sorted = slower_and_slower(trace, of.way);
+    let sorted = by_time(trace, of.way);
+    let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
+        .filter(|one| took(one) > of.p99)
+        .collect();
+    let left = causes((&sorted, &slowest), of.p99);
     Some(TailRerun {
         stage,
+        left: left.first().map(|cause| cause.stage),
         p99: took(sorted.get(rank(sorted.len(), 99, 100)?)?),
         p999: took(sorted.get(rank(sorted.len(), 999, 1000)?)?),
         above: above(&sorted, of.p99),
@@ -113,7 +120,7 @@ pub fn rerun(of: &Tail, stage: Stage, trace: &Trace) -> Option<TailRerun> {
 }
 
 fn tail(trace: &Trace, way: Way) -> Option<Tail> {
-    let sorted = slower_and_slower(trace, way);
+    let sorted = by_time(trace, way);
     if sorted.len() < LEAST {
         return None;
     }
@@ -144,7 +151,7 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
 }
 
 /// The requests of a kind that were issued in the timed part, the fastest first.
-fn slower_and_slower(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
+fn by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
     let Some((from, until)) = window(trace) else {
         return Vec::new();
     };

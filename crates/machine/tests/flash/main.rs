@@ -6,6 +6,7 @@ mod expectations;
 mod expected;
 mod ledger;
 mod parallelism;
+mod passing;
 
 use diskperf_ftl::{Past, Policy};
 use diskperf_machine::hardware::Operation;

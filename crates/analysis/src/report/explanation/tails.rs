@@ -10,6 +10,8 @@ use serde::Serialize;
 
 /// Causes that a table shows.
 const SHOWN: usize = 6;
+/// A rerun that removes as much as was stated, but for this share, needs no word.
+const AGREES: f64 = 0.1;
 /// Parts of a request shorter than this are not worth a word.
 const WORTH_NS: u64 = 1000;
 
@@ -58,6 +60,7 @@ fn sentences(tail: &Tail) -> String {
             us(rerun.p99.0 as f64),
             us(rerun.p999.0 as f64),
         ));
+        all.extend(remainder(tail, rerun));
     }
     all.push(example(tail.way, &tail.example));
     all.join(" ")
@@ -66,6 +69,19 @@ fn sentences(tail: &Tail) -> String {
 /// What a rerun has less above p99, in nanoseconds.
 fn removed(tail: &Tail, rerun: &TailRerun) -> i64 {
     tail.above.0 as i64 - rerun.above.0 as i64
+}
+
+/// Why a rerun has more left above p99 than was to be left: a program that waits for
+/// completions asks for more in the same time when these come sooner.
+fn remainder(tail: &Tail, rerun: &TailRerun) -> Option<String> {
+    let stated = tail.causes.first()?.removes.0 as f64;
+    let left = rerun.left?;
+    (removed(tail, rerun) as f64 / stated < 1.0 - AGREES).then(|| {
+        format!(
+            "That is less: what is left above p99 is mostly {}, which comes more often when requests end sooner and the next ones begin sooner; with arrivals at a fixed rate (program.rate_iops) it does not.",
+            stage(left)
+        )
+    })
 }
 
 /// Where a p99.9 comes from.
