@@ -10,6 +10,7 @@ pub mod observed;
 pub mod processor;
 pub mod side_by_side;
 pub mod stored;
+pub mod tail;
 pub mod unlike;
 pub mod verdict;
 pub mod words;
@@ -20,6 +21,7 @@ use diskperf_timeline::trace::{Counted, TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
 use intervals::Intervals;
 use serde::Serialize;
+use tail::Tail;
 
 /// What a run, or a system and a suite, come to.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +52,8 @@ pub struct ProgramExplanation {
     pub verdict: Vec<String>,
     /// What it would take with something changed, the best first.
     pub counterfactuals: Vec<Counterfactual>,
+    /// Of a flash drive, what the slowest requests waited for.
+    pub tails: Vec<Tail>,
 }
 
 /// The program again, with something changed.

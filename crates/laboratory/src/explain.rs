@@ -7,6 +7,7 @@ mod difference;
 mod parts;
 mod rerun;
 pub mod storage;
+mod tails;
 
 pub use difference::differences;
 
@@ -117,15 +118,23 @@ pub fn explain(
     let mut ended = false;
     for (computer, base) in plan.computers.iter().zip(bases) {
         let mut found = vec![Vec::new(); base.len()];
+        let mut tails = tails::of(&base);
         if means.counterfactuals && !ended {
-            match counterfactuals(plan, computer, &base, means) {
+            let changed = tails::rerun(plan, computer, (&base, &mut tails), means)
+                .and_then(|()| counterfactuals(plan, computer, &base, means));
+            match changed {
                 Err(LaboratoryError::Interrupted) => ended = true,
                 all => found = all?,
             }
         }
-        for ((job, outcome), counterfactuals) in plan.suite.jobs().zip(base).zip(found) {
+        let found = found.into_iter().zip(tails);
+        for ((job, outcome), (counterfactuals, tails)) in plan.suite.jobs().zip(base).zip(found) {
             let trace = outcome.trace.expect("it was recorded");
-            programs.push(program(plan, (job, computer), &trace, counterfactuals));
+            programs.push(ProgramExplanation {
+                counterfactuals,
+                tails,
+                ..program(plan, (job, computer), &trace)
+            });
             traces.push(trace);
         }
     }
@@ -191,7 +200,6 @@ fn program(
     plan: &ModelPlan,
     (job, computer): (&Job, &Computer),
     trace: &Trace,
-    counterfactuals: Vec<Counterfactual>,
 ) -> ProgramExplanation {
     let account = Account::of(trace).expect("every program is timed");
     ProgramExplanation {
@@ -201,7 +209,8 @@ fn program(
         verdict: verdict(&account),
         account,
         accounted: None,
-        counterfactuals,
+        counterfactuals: Vec::new(),
+        tails: Vec::new(),
     }
 }
 

@@ -26,7 +26,7 @@ use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{Experiment, Setting, SizeChoice};
 use over::Over;
-use point::{REPETITIONS, Subject, Turn, point_fingerprint, titles};
+use point::{Subject, Turn, point_fingerprint, repetitions, titles};
 use search::{Evaluate, Share, Space};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ fn blank(
             from_store: 0,
             budget: search.budget,
             size_bytes: sizes.collect(),
-            repetitions: REPETITIONS,
+            repetitions: repetitions(today),
             seed: search.experiment.seed,
         },
         spread: None,

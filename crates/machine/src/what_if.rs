@@ -1,5 +1,7 @@
 //! Costs that are taken away to see what they are worth.
 
+use diskperf_timeline::DieBusy;
+
 /// What is supposed of a computer that no catalogue has: each takes one cost of
 /// its drives away and leaves all others as they are. Costs that are numbers of
 /// the catalogue (a processor's speed, a bus's rate) are changed there.
@@ -24,4 +26,8 @@ pub struct WhatIf {
     /// A flash drive collects and folds in no time, beside its dies. What it programs for
     /// the host is where it would be.
     pub no_collection: bool,
+    /// Reads for the host wait for no die of a flash drive while this keeps it: they are
+    /// sensed beside it. What it does takes the die as long as before, and is waited for by
+    /// all others.
+    pub reads_pass: Option<DieBusy>,
 }

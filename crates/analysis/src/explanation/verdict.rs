@@ -64,6 +64,11 @@ fn bottleneck(account: &Account) -> String {
             "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {with_any} at once {both}."
         );
     }
+    if of_drive >= LIMITS && drive.revolution_ns == 0.0 {
+        return format!(
+            "Bottleneck: {name}, busy {busy} of the time; the processor is busy {processor}, {both} while a drive is."
+        );
+    }
     if of_drive >= LIMITS {
         return format!(
             "Bottleneck: {name}, busy {busy} of the time, though sectors of the data pass under its heads in {} only; the processor is busy {processor}, {both} while a drive is.",
@@ -84,7 +89,8 @@ fn bottleneck(account: &Account) -> String {
 /// What a block costs, in revolutions.
 fn quantum(account: &Account) -> Option<String> {
     let drive = busiest(account)?;
-    if drive.usual_requests < 2 {
+    // What does not turn is not counted in revolutions.
+    if drive.usual_requests < 2 || drive.revolution_ns == 0.0 {
         return None;
     }
     let count = drive.requests as f64;

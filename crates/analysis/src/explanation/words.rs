@@ -76,6 +76,22 @@ pub fn die_busy(busy: DieBusy) -> &'static str {
     }
 }
 
+/// What part of a request's time went to a stage, after how long that was.
+pub fn cause(of: Stage) -> String {
+    match of {
+        Stage::DieWait(DieBusy::Read) => "behind other reads".to_owned(),
+        Stage::DieWait(DieBusy::Program) => "behind a program of what was written".to_owned(),
+        Stage::DieWait(DieBusy::Erase) => {
+            "behind an erase that garbage collection began".to_owned()
+        }
+        Stage::DieWait(DieBusy::Collection) => {
+            "behind reads and programs of garbage collection".to_owned()
+        }
+        Stage::DieWait(DieBusy::Suspension) => "until a program or an erase stood still".to_owned(),
+        of => stage(of),
+    }
+}
+
 /// A deadline as the subject of a sentence.
 pub fn late_thing(deadline: Deadline) -> &'static str {
     match deadline {

@@ -1,6 +1,7 @@
 //! Where the time of programs went: tables, JSON, CSV.
 
 mod devices;
+mod tails;
 
 use super::csv::{Field, number, optional, written};
 use super::document::{Block, Column, Grid, Group};
@@ -54,6 +55,7 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     if account.devices.iter().any(|one| !one.operations.is_empty()) {
         blocks.push(Block::Grid(devices::requests(&account.devices)));
     }
+    blocks.extend(tails::blocks(&program.tails));
     let shown = &program.counterfactuals;
     let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
     let alone = shown.iter().filter(|one| !one.beats_sum).filter(gaining);
@@ -217,6 +219,10 @@ pub(super) fn named(stage: Stage) -> (String, Option<String>) {
             let cause = serde_json::to_value(deadline).expect("a name");
             ("missed_revolution".to_owned(), Some(text(cause)))
         }
+        Stage::DieWait(busy) => {
+            let cause = serde_json::to_value(busy).expect("a name");
+            ("die_wait".to_owned(), Some(text(cause)))
+        }
         stage => (text(serde_json::to_value(stage).expect("a name")), None),
     }
 }
@@ -273,6 +279,9 @@ struct Program<'e> {
     devices: &'e [DeviceAccount],
     verdict: String,
     counterfactuals: Vec<Changed<'e>>,
+    /// Of flash drives alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tails: Vec<tails::TailLine>,
 }
 
 #[derive(Serialize)]
@@ -337,6 +346,7 @@ impl<'e> Program<'e> {
             devices: &account.devices,
             verdict: program.verdict.join(" "),
             counterfactuals: changed.collect(),
+            tails: program.tails.iter().map(tails::TailLine::of).collect(),
         }
     }
 }

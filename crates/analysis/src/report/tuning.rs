@@ -324,6 +324,9 @@ fn searched(tuned: &Tuned) -> String {
             )
         }
     };
+    if repetitions == 1 {
+        return format!("{how}; each program ran once with {}", sizes.join(", "));
+    }
     format!(
         "{how}; each program ran {repetitions} times with {}, and the first {} not count",
         sizes.join(", "),

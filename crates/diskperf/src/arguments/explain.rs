@@ -27,7 +27,7 @@ pub(crate) struct ExplainArguments {
     /// For a target: state of the cache before each repetition
     #[arg(long, value_enum, default_value = "cold")]
     pub(crate) cache: Cache,
-    /// For a path: bypass the page cache with O_DIRECT
+    /// For a target: bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
     /// For a path: make a fresh file system: ext4, ext2, xfs or btrfs (root)

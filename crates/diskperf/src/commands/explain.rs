@@ -315,9 +315,9 @@ fn modelled(
     (name, number): (&str, usize),
     changes: &[Setting],
 ) -> Result<Subject, LaboratoryError> {
-    if arguments.fresh.is_some() || arguments.direct {
+    if arguments.fresh.is_some() {
         return Err(LaboratoryError::Request(format!(
-            "--fresh and --direct apply to real storage, and {name} is a modelled system; omit them"
+            "--fresh applies to real storage, and {name} is a modelled system; omit it"
         )));
     }
     let mut experiment = arguments.experiment((name, number));

@@ -5,6 +5,7 @@ mod calculate;
 mod catalogue;
 mod errors;
 mod explain;
+mod flash;
 mod import;
 mod perfetto;
 mod real_drives;

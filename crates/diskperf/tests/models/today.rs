@@ -4,7 +4,7 @@ use crate::support::{User, words};
 use serde_json::Value;
 
 /// Systems on which a step is left out, with the step and the reason.
-const LEFT_OUT: [(&str, &str, &str); 12] = [
+const LEFT_OUT: [(&str, &str, &str); 16] = [
     ("bare-fixed", "log_append", "no file system"),
     ("bare-sas-10k", "log_append", "no file system"),
     ("bare-sata-7200", "log_append", "no file system"),
@@ -14,6 +14,10 @@ const LEFT_OUT: [(&str, &str, &str); 12] = [
     ("bare-nvme-qlc", "log_append", "no file system"),
     ("bare-nvme-tlc", "log_append", "no file system"),
     ("bare-nvme-tlc-plp", "log_append", "no file system"),
+    ("bare-nvme-tlc-plp:no-plp", "log_append", "no file system"),
+    ("bare-nvme-tlc-plp:spare28", "log_append", "no file system"),
+    ("bare-nvme-tlc:hmb64", "log_append", "no file system"),
+    ("bare-nvme-zclass", "log_append", "no file system"),
     ("bare-sata-tlc", "log_append", "no file system"),
     ("sun3-cheetah-2344:raw-ab", "log_append", "no file system"),
     ("sun3-rimfire-2344:raw-ab", "log_append", "no file system"),

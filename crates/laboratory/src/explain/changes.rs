@@ -3,6 +3,7 @@
 use crate::model::computer::Computer;
 use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Setting;
+use diskperf_timeline::Stage;
 
 /// Something changed.
 #[derive(Clone)]
@@ -29,6 +30,9 @@ pub(super) enum Kind {
 const FASTEST_PROCESSOR: &str = "100000";
 const FASTEST_BUS: &str = "1000000000000";
 const FASTEST_CHANNEL: &str = "1000000000000";
+/// The largest buffer and the most memory for the map that it takes.
+const ENDLESS_BUFFER: &str = "1099511627776";
+const WHOLE_MAP: &str = "1099511627776";
 
 /// All single changes that this computer takes.
 pub(super) fn changes(computer: &Computer) -> Vec<Change> {
@@ -75,6 +79,7 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
                     || other.what_if.no_rotational_latency,
                 deadlines_met: one.what_if.deadlines_met || other.what_if.deadlines_met,
                 no_collection: one.what_if.no_collection || other.what_if.no_collection,
+                reads_pass: one.what_if.reads_pass.or(other.what_if.reads_pass),
             };
             if what_if.no_rotational_latency && what_if.deadlines_met {
                 // Where nothing is waited for, no deadline is.
@@ -95,6 +100,29 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
         }
     }
     pairs
+}
+
+/// What takes a stage of requests away and leaves what is behind it: reads that pass a die,
+/// a buffer that is never full. None for stages that are the work itself.
+pub(super) fn without(stage: Stage) -> Option<Change> {
+    let settings: &[(&str, &str)] = match stage {
+        Stage::DieWait(busy) => {
+            let what_if = WhatIf {
+                reads_pass: Some(busy),
+                ..WhatIf::default()
+            };
+            return Some(Change::supposing("reads pass the die", what_if));
+        }
+        Stage::BufferFull | Stage::Collection => &[("write_buffer_bytes", ENDLESS_BUFFER)],
+        Stage::ChannelWait | Stage::ChannelTransfer => &[("channel_bytes_per_s", FASTEST_CHANNEL)],
+        Stage::ControllerQueue => &[("command_us", "0")],
+        Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP)],
+        Stage::ReadRetry => &[("read_retry_share", "0")],
+        Stage::Decode => &[("decode_us", "0")],
+        _ => return None,
+    };
+    let setting = |(key, text): &(&str, &str)| Some(Setting::new(&format!("drive.{key}"), text));
+    change("", Kind::Removed, settings.iter().map(setting))
 }
 
 /// The parameters of a computer.

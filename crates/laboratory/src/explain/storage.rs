@@ -256,6 +256,7 @@ fn told(
             accounted: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
             account,
             counterfactuals: Vec::new(),
+            tails: Vec::new(),
         });
         told.sizes_bytes.push(result.size_bytes);
         told.traces.push(trace);

@@ -8,18 +8,34 @@ use crate::model::bench::{Bench, Usage};
 use crate::model::run::{task, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, model::plan_of_point, title};
-use crate::rig::{THREE_RUNS, repeat_unobserved};
+use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::Figures;
 use diskperf_battery::Job;
 use diskperf_machine::catalogue::Catalogue;
+use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Histogram, Repetition, Setting, SizeChoice, Workload};
+use diskperf_timeline::{Histogram, Protocol, Repetition, Setting, SizeChoice, Workload};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// How often each program is repeated. A program asks for the same places in each repetition:
+/// on a flash drive that was written before, the second would overwrite what the first wrote,
+/// and that is not the steady state which the drive begins in.
+pub(super) fn protocol(plan: &ModelPlan) -> Protocol {
+    let drives = &plan.computers[0].specification.drives;
+    let was_written = |flash: &FlashSpecification| flash.was_written();
+    match (drives.iter()).any(|drive| drive.flash().is_some_and(was_written)) {
+        true => ONCE,
+        false => THREE_RUNS,
+    }
+}
+
 /// Repetitions of each program, and how many of the first do not count.
-pub(super) const REPETITIONS: (u32, u32) = (THREE_RUNS.repetitions, THREE_RUNS.discarded);
+pub(super) fn repetitions(plan: &ModelPlan) -> (u32, u32) {
+    let protocol = protocol(plan);
+    (protocol.repetitions, protocol.discarded)
+}
 
 /// What a search is about.
 pub(super) struct Subject<'a> {
@@ -92,7 +108,7 @@ pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
         MODEL_VERSION.to_owned(),
         plan.target.clone(),
         format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
-        format!("{REPETITIONS:?} {}", plan.experiment.cache.name()),
+        format!("{:?} {}", repetitions(plan), plan.experiment.cache.name()),
     ];
     for job in plan.suite.jobs() {
         let values = job.program.parameter_values();
@@ -127,7 +143,7 @@ pub(super) fn run(
 
 fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<Figures, LaboratoryError> {
     let title = title(job);
-    let work = (task(plan, job, &title), THREE_RUNS);
+    let work = (task(plan, job, &title), protocol(plan));
     let mut busy_before = bench.machine.processor_busy().0;
     let mut kept = repeat_unobserved(bench, work, |one| {
         if one.discarded {

@@ -8,12 +8,15 @@ use crate::hardware::flash::specification::{
     LayerSpecification, LinkSpecification, Suspension, UNIT_BYTES,
 };
 use crate::kernel::ffs;
-use diskperf_ftl::{Past, Policy};
+use diskperf_ftl::{Impossible, Past, Policy};
 use diskperf_sim::Time;
 
 /// What the label of a drive without tracks says.
 const LABEL_TRACK_SECTORS: u32 = 63;
 const LABEL_TRACKS: u32 = 255;
+
+/// No plane of a die has so few blocks.
+const FEW_BLOCKS: u32 = 64;
 
 /// The longest of its times, in microseconds.
 const LONGEST_US: f64 = 1e6;
@@ -86,7 +89,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         interface: read_interface(reader),
     };
     if let Err(error) = specification.check() {
-        reader.fail(blamed(&error), &error.to_string());
+        let key = blamed(&specification, &error);
+        reader.fail(key, &error.to_string());
     }
     DriveSpecification {
         driver_type: String::new(),
@@ -105,15 +109,42 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
 }
 
 /// The key that a refusal is about first.
-fn blamed(error: &FlashError) -> &'static str {
+fn blamed(specification: &FlashSpecification, error: &FlashError) -> &'static str {
     match error {
-        FlashError::Layer(_) => "spare_share",
+        FlashError::Layer(error) => blamed_of_layer(specification, error),
         FlashError::Zero(key) => key,
         FlashError::Page(_) => "page_bytes",
         FlashError::Times { .. } => "read_ns",
         FlashError::InPlace(_) => "in_place",
         FlashError::Buffer { .. } => "write_buffer_bytes",
         FlashError::Large(_) => "blocks_per_plane",
+    }
+}
+
+/// Of the translation layer's refusals.
+fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'static str {
+    match error {
+        Impossible::SoftBelowHard { .. } => "soft_free_superblocks",
+        Impossible::HardTooLow { .. } => "hard_free_superblocks",
+        Impossible::FewBits(_) | Impossible::UnevenCache { .. } => "slc_fixed_bytes",
+        Impossible::Overfilled { .. } | Impossible::NoShare => "past_fill_share",
+        Impossible::Deadlock { free, .. } => {
+            let blocks = specification.geometry.blocks;
+            let cache = specification
+                .cache
+                .map_or(0, |cache| cache.fixed_superblocks);
+            let logical = specification.layer.logical_units;
+            let superblock = specification.layer_superblock_units();
+            // Whatever takes more than all that is spare cannot be right whatever the rest is.
+            let spare = blocks.saturating_sub(logical / superblock.max(1));
+            match () {
+                () if cache >= spare => "slc_fixed_bytes",
+                () if *free >= spare && blocks < FEW_BLOCKS => "blocks_per_plane",
+                () if *free >= spare => "soft_free_superblocks",
+                () => "spare_share",
+            }
+        }
+        Impossible::Zero(_) | Impossible::TooLarge(_) | Impossible::NoSpare { .. } => "spare_share",
     }
 }
 
@@ -239,7 +270,8 @@ fn read_buffer(reader: &mut Reader<'_>) -> Option<BufferSpecification> {
         "whether the buffer survives a power cut, so that a flush has nothing to do",
     );
     let units = (bytes / u64::from(UNIT_BYTES)).min(u64::from(u32::MAX)) as u32;
-    (units > 0).then_some(BufferSpecification { units, protected })
+    // Less than a unit is no buffer, and is refused as one that is too small.
+    (bytes > 0).then_some(BufferSpecification { units, protected })
 }
 
 /// Pages of 4 KiB of the map that memory holds.

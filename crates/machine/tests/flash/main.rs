@@ -6,6 +6,7 @@ mod expectations;
 mod expected;
 mod ledger;
 mod parallelism;
+mod passing;
 mod recorded;
 
 use diskperf_ftl::{Past, Policy};

@@ -18,6 +18,7 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
             accounted: None,
             verdict: Vec::new(),
             counterfactuals: Vec::new(),
+            tails: Vec::new(),
         }],
         notes: vec!["a note of both".to_owned()],
     }

@@ -184,8 +184,16 @@ impl Die {
         !senses && (cache_read || self.reading == 0)
     }
 
+    /// Whose reads keep it, if some do.
+    pub(super) fn kept_by_reads(&self) -> Option<DieBusy> {
+        (self.reading > 0).then_some(match self.reading_own < self.reading {
+            true => DieBusy::Read,
+            false => DieBusy::Collection,
+        })
+    }
+
     /// What keeps it now.
-    fn kept_by(&self, is_host: impl Fn(u32) -> bool) -> Option<DieBusy> {
+    pub(super) fn kept_by(&self, is_host: impl Fn(u32) -> bool) -> Option<DieBusy> {
         if let Some(array) = &self.array {
             match array.progress {
                 Progress::Stops { .. } => return Some(DieBusy::Suspension),
@@ -193,11 +201,8 @@ impl Die {
                 Progress::Stands { .. } => {}
             }
         }
-        if self.reading > 0 {
-            return Some(match self.reading_own < self.reading {
-                true => DieBusy::Read,
-                false => DieBusy::Collection,
-            });
+        if let Some(reads) = self.kept_by_reads() {
+            return Some(reads);
         }
         let data = self.loading.or(self.loaded)?;
         Some(match is_host(data) {

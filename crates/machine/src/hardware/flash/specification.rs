@@ -269,6 +269,12 @@ impl FlashSpecification {
         }
     }
 
+    /// Units of a block of every plane of every die.
+    pub(crate) fn layer_superblock_units(&self) -> u32 {
+        let geometry = &self.geometry;
+        geometry.dies() * geometry.program_units() * geometry.word_lines
+    }
+
     /// Of the translation layer, whose choices are drawn by `seed`.
     pub(super) fn layer_specification(&self, seed: u64) -> diskperf_ftl::Specification {
         diskperf_ftl::Specification {
@@ -383,6 +389,11 @@ impl FlashSpecification {
     /// how a program stops that has not begun, which a die that never stops one does not do.
     pub(super) fn reads_stop_data_in(&self) -> bool {
         self.reads_during_data_in && self.suspension.is_some_and(|rule| rule.most > 0)
+    }
+
+    /// Whether it was written before anything is asked of it.
+    pub fn was_written(&self) -> bool {
+        self.layer.past != Past::Fresh
     }
 
     /// What its buffer holds, in bytes.

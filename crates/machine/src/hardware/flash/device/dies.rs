@@ -12,7 +12,7 @@ impl Flash {
         let (Some(rule), Some(array)) = (&self.specification.suspension, &mut die.array) else {
             return;
         };
-        if die.reads.is_empty() {
+        if die.reads.is_empty() || self.what_if.reads_pass == Some(array.cause) {
             return;
         }
         if let Some(stands) = array.stop(now, rule) {
@@ -53,6 +53,16 @@ impl Flash {
         self.serve(now, number);
     }
 
+    /// Whether it is supposed that reads for the host are sensed beside what keeps a die now.
+    fn reads_pass(&self, number: u32) -> bool {
+        let Some(supposed) = self.what_if.reads_pass else {
+            return false;
+        };
+        let programs = &self.programs;
+        let of_host = |program| programs[program].is_of_host();
+        self.dies[number as usize].kept_by(of_host) == Some(supposed)
+    }
+
     /// Has a die do what is next.
     pub(super) fn serve(&mut self, now: Time, number: u32) {
         self.serve_further(now, number);
@@ -72,12 +82,17 @@ impl Flash {
     fn serve_further(&mut self, now: Time, number: u32) {
         let die = &self.dies[number as usize];
         let stands = die.array.as_ref().is_some_and(Array::stands);
+        let passes = self.reads_pass(number);
+        let die = &self.dies[number as usize];
         if die.array.is_some() && !stands {
+            if passes {
+                self.start_reads(now, number, true);
+            }
             self.load_ahead(now, number);
             return;
         }
         let has_data = die.array.is_none() && (die.loading.is_some() || die.loaded.is_some());
-        let senses = self.specification.reads_stop_data_in() || !has_data;
+        let senses = self.specification.reads_stop_data_in() || !has_data || passes;
         if senses {
             self.start_reads(now, number, true);
         }
@@ -157,6 +172,11 @@ impl Flash {
                         && (plane.held.is_none() || self.specification.cache_read)
                 }),
             };
+            let of_page = of.page;
+            let supposed = self.what_if.reads_pass;
+            if !can && for_host && supposed.is_some() && supposed == die.kept_by_reads() {
+                self.pass(now, op);
+            }
             if !can {
                 if page.is_none() && !self.specification.independent_planes {
                     return;
@@ -164,7 +184,7 @@ impl Flash {
                 place += 1;
                 continue;
             }
-            page = Some(of.page);
+            page = Some(of_page);
             // What waited until now is booked before the plane is another's.
             self.sense(now, op);
             let die = &mut self.dies[number as usize];

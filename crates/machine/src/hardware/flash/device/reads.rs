@@ -16,12 +16,15 @@ pub(super) enum Reader {
     /// Of a collection: the copies are with the operation.
     #[default]
     Collection,
+    /// Nobody's any more: somebody had it beside the die, as is supposed of it, and it takes
+    /// the die as long as before.
+    Passed,
 }
 
 impl Reader {
     /// Whether somebody waits for it.
     pub(super) fn is_host(self) -> bool {
-        matches!(self, Self::Host(_) | Self::Map(Some(_)))
+        matches!(self, Self::Host(_) | Self::Map(Some(_)) | Self::Passed)
     }
 }
 
@@ -43,6 +46,8 @@ pub(super) struct ReadOp {
     queued: Time,
     begun: Time,
     pub(super) is_sensed: bool,
+    /// Whether it is sensed beside all that its die does, as is supposed of it.
+    beside: bool,
     /// When it was in its plane's register.
     pub(super) sensed: Time,
     /// What kept its die while it waited.
@@ -124,7 +129,7 @@ impl Flash {
         op.page = u64::from(place.word_line) * pages + u64::from(place.page);
         op.units = 1;
         (op.sense, op.again) = (sense, again);
-        (op.queued, op.is_sensed) = (now, false);
+        (op.queued, op.is_sensed, op.beside) = (now, false, false);
         number
     }
 
@@ -155,13 +160,30 @@ impl Flash {
         if op.reader.is_host() {
             die.waited(op.queued, now, &mut op.kept);
         }
-        die.reading += 1;
-        die.reading_own += u32::from(!op.reader.is_host());
-        let plane = &mut die.planes[op.plane as usize];
-        assert!(plane.sensing.is_none(), "a plane senses one page at a time");
-        plane.sensing = Some(number);
+        if !op.beside {
+            die.reading += 1;
+            die.reading_own += u32::from(!op.reader.is_host());
+            let plane = &mut die.planes[op.plane as usize];
+            assert!(plane.sensing.is_none(), "a plane senses one page at a time");
+            plane.sensing = Some(number);
+        }
         let ends = now + op.sense + op.again;
         self.agenda.note(ends, Event::Sensed(number));
+    }
+
+    /// What a host waits for is sensed beside what its die does; the die has it to do all
+    /// the same, for nobody.
+    pub(super) fn pass(&mut self, now: Time, number: u32) {
+        if self.ops[number].reader == Reader::Passed {
+            return;
+        }
+        let beside = self.ops.take();
+        self.ops[beside] = ReadOp {
+            beside: true,
+            ..self.ops[number].clone()
+        };
+        self.ops[number].reader = Reader::Passed;
+        self.sense(now, beside);
     }
 
     /// A page is sensed: it goes into the register, if that is free, and to the channel.
@@ -169,6 +191,16 @@ impl Flash {
         let op = &mut self.ops[number];
         (op.is_sensed, op.sensed) = (true, now);
         let (die, plane) = (op.die, op.plane);
+        if op.beside {
+            self.queue_read(now, number);
+            return;
+        }
+        if op.reader == Reader::Passed {
+            let of = &mut self.dies[die as usize];
+            of.planes[plane as usize].sensing = None;
+            of.reading -= 1;
+            self.ops.give_back(number);
+        }
         self.fill_register(now, die, plane);
         self.serve(now, die);
     }
@@ -184,9 +216,15 @@ impl Flash {
             return;
         }
         (of.sensing, of.held) = (None, Some(number));
+        self.queue_read(now, number);
+    }
+
+    /// A page that is sensed waits for its channel.
+    fn queue_read(&mut self, now: Time, number: u32) {
+        let op = &self.ops[number];
         let is_host = op.reader.is_host();
         let takes = self.transfer_time(op.units);
-        let channel = die % self.specification.geometry.channels;
+        let channel = op.die % self.specification.geometry.channels;
         self.channels[channel as usize].queue_read((number, takes), is_host);
         self.start_channel(now, channel);
     }
@@ -207,18 +245,24 @@ impl Flash {
         (number, from): (u32, Time),
     ) {
         let op = &self.ops[number];
-        let (die, plane, reader) = (op.die, op.plane, op.reader);
-        let of = &mut self.dies[die as usize];
-        of.reading -= 1;
-        of.reading_own -= u32::from(!reader.is_host());
-        of.planes[plane as usize].held = None;
+        let (die, plane, reader, beside) = (op.die, op.plane, op.reader, op.beside);
+        if !beside {
+            let of = &mut self.dies[die as usize];
+            of.reading -= 1;
+            of.reading_own -= u32::from(!reader.is_host());
+            of.planes[plane as usize].held = None;
+        }
         match reader {
             Reader::Host(id) => self.deliver(now, requests, (number, id, from)),
             Reader::Map(Some(id)) => self.map_page_read(now, requests, id),
             Reader::Map(None) => {}
             Reader::Collection => self.copies_read(number),
+            Reader::Passed => unreachable!("it ends when it is sensed"),
         }
         self.ops.give_back(number);
+        if beside {
+            return;
+        }
         self.fill_register(now, die, plane);
         self.serve(now, die);
     }

@@ -2,6 +2,7 @@
 
 use super::super::device::Flash;
 use super::super::specification::FlashSpecification;
+use crate::WhatIf;
 use crate::hardware::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use diskperf_timeline::trace::TracedFlash;
@@ -26,6 +27,14 @@ impl Host {
             flash: flash.unwrap_or_else(|error| panic!("{error}")),
             requests: Requests::default(),
             now: Time::ZERO,
+        }
+    }
+
+    /// The same, of whose drive this is supposed.
+    pub fn supposing(self, what_if: WhatIf) -> Self {
+        Self {
+            flash: self.flash.supposing(what_if),
+            ..self
         }
     }
 

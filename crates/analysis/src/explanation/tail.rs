@@ -1,0 +1,223 @@
+//! What the slowest requests of a flash drive waited for.
+//!
+//! The slowest are the one in a hundred beyond p99. Their causes are the stages in which
+//! they spent more than requests do in the mean; the time above p99 that a cause is behind
+//! is what would be gone of it if each of them had not spent that stage.
+
+use super::window;
+use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
+use diskperf_timeline::{Nanoseconds, Stage, Trace};
+use serde::Serialize;
+
+/// With fewer requests there is no slowest one in a hundred to speak of.
+const LEAST: usize = 1000;
+
+/// Whether requests brought or took data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Reads.
+    Read,
+    /// Writes, and what else changes what is stored.
+    Write,
+}
+
+/// The slowest requests of a program, of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tail {
+    /// Which requests.
+    pub way: Way,
+    /// How many there were.
+    pub requests: usize,
+    /// Half of them were no slower, 99 in 100, and 999 in 1000.
+    pub p50: Nanoseconds,
+    /// 99 in 100.
+    pub p99: Nanoseconds,
+    /// 999 in 1000.
+    pub p999: Nanoseconds,
+    /// How many were slower than 99 in 100.
+    pub slowest: usize,
+    /// What these took beyond p99, all together.
+    pub above: Nanoseconds,
+    /// Where they spent more than others, the greatest difference first.
+    pub causes: Vec<TailCause>,
+    /// The one that 999 in 1000 are no slower than.
+    pub example: Example,
+    /// What became of it in a run without the first cause, if there was one.
+    pub rerun: Option<TailRerun>,
+}
+
+/// A stage in which the slowest spent more than others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TailCause {
+    /// The stage.
+    pub stage: Stage,
+    /// What a request spent in it, in the mean.
+    pub usual_ns: f64,
+    /// What one of the slowest did.
+    pub slowest_ns: f64,
+    /// What would be gone of the time above p99 without it.
+    pub removes: Nanoseconds,
+}
+
+impl TailCause {
+    /// By how much the slowest are slower for it.
+    pub fn excess_ns(&self) -> f64 {
+        self.slowest_ns - self.usual_ns
+    }
+}
+
+/// One request, taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// What it took.
+    pub took: Nanoseconds,
+    /// Where its data are.
+    pub position: Option<Position>,
+    /// Where its time went, in order.
+    pub parts: Vec<(Stage, Nanoseconds)>,
+}
+
+/// The same requests in a run without a cause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TailRerun {
+    /// What was taken away.
+    pub stage: Stage,
+    /// Their p99 there.
+    pub p99: Nanoseconds,
+    /// Their p99.9.
+    pub p999: Nanoseconds,
+    /// What they took beyond the p99 of the run as it is, all together.
+    pub above: Nanoseconds,
+    /// What is behind most of that, if anything is left.
+    pub left: Option<Stage>,
+}
+
+/// Those of each kind of which there are enough, where a flash drive was asked.
+pub fn tails(trace: &Trace) -> Vec<Tail> {
+    let in_flash = |one: &TracedRequest| matches!(one.position, Some(Position::Flash { .. }));
+    if !trace.requests.iter().any(in_flash) {
+        return Vec::new();
+    }
+    let both = [Way::Read, Way::Write].into_iter();
+    both.filter_map(|way| tail(trace, way)).collect()
+}
+
+/// What the requests of this tail came to in another run: without this stage.
+pub fn rerun(of: &Tail, stage: Stage, trace: &Trace) -> Option<TailRerun> {
+    let sorted = by_time(trace, of.way);
+    let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
+        .filter(|one| took(one) > of.p99)
+        .collect();
+    let left = causes((&sorted, &slowest), of.p99);
+    Some(TailRerun {
+        stage,
+        left: left.first().map(|cause| cause.stage),
+        p99: took(sorted.get(rank(sorted.len(), 99, 100)?)?),
+        p999: took(sorted.get(rank(sorted.len(), 999, 1000)?)?),
+        above: above(&sorted, of.p99),
+    })
+}
+
+fn tail(trace: &Trace, way: Way) -> Option<Tail> {
+    let sorted = by_time(trace, way);
+    if sorted.len() < LEAST {
+        return None;
+    }
+    let at = |of: usize, all: usize| Some(sorted[rank(sorted.len(), of, all)?]);
+    let p99 = took(at(99, 100)?);
+    let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
+        .filter(|one| took(one) > p99)
+        .collect();
+    let example = at(999, 1000)?;
+    Some(Tail {
+        way,
+        requests: sorted.len(),
+        p50: took(at(50, 100)?),
+        p99,
+        p999: took(example),
+        slowest: slowest.len(),
+        above: above(&sorted, p99),
+        causes: causes((&sorted, &slowest), p99),
+        example: Example {
+            took: took(example),
+            position: example.position,
+            parts: (example.parts())
+                .map(|(stage, from, until)| (stage, until.since(from)))
+                .collect(),
+        },
+        rerun: None,
+    })
+}
+
+/// The requests of a kind that were issued in the timed part, the fastest first.
+fn by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
+    let Some((from, until)) = window(trace) else {
+        return Vec::new();
+    };
+    let mut all: Vec<&TracedRequest> = (trace.requests.iter())
+        .filter(|one| one.issued >= from && one.completed() <= until)
+        .filter(|one| match one.purpose {
+            Purpose::Read | Purpose::ReadAhead => way == Way::Read,
+            Purpose::Write | Purpose::WriteBehind => way == Way::Write,
+        })
+        .collect();
+    all.sort_by_key(|one| (took(one), one.issued));
+    all
+}
+
+/// The place of the one that `of` in `all` are no slower than.
+fn rank(count: usize, of: usize, all: usize) -> Option<usize> {
+    (count * of).div_ceil(all).checked_sub(1)
+}
+
+fn took(request: &TracedRequest) -> Nanoseconds {
+    request.completed().since(request.issued)
+}
+
+fn above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
+    let beyond = |one: &&TracedRequest| Nanoseconds(took(one).0.saturating_sub(p99.0));
+    requests.iter().map(beyond).sum()
+}
+
+fn by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
+    let mut table = [0; Stage::COUNT];
+    for (stage, from, until) in request.parts() {
+        table[stage.index()] += until.0 - from.0;
+    }
+    table
+}
+
+fn causes(
+    (all, slowest): (&[&TracedRequest], &[&TracedRequest]),
+    p99: Nanoseconds,
+) -> Vec<TailCause> {
+    let mean = |requests: &[&TracedRequest]| {
+        let mut sums = [0.0; Stage::COUNT];
+        for request in requests {
+            for (sum, ns) in sums.iter_mut().zip(by_stage(request)) {
+                *sum += ns as f64;
+            }
+        }
+        sums.map(|sum| sum / requests.len().max(1) as f64)
+    };
+    let (usual, of_slowest) = (mean(all), mean(slowest));
+    let mut removes = [0; Stage::COUNT];
+    for request in slowest {
+        let beyond = took(request).0 - p99.0;
+        for (sum, ns) in removes.iter_mut().zip(by_stage(request)) {
+            *sum += ns.min(beyond);
+        }
+    }
+    let cause = |stage: Stage| TailCause {
+        stage,
+        usual_ns: usual[stage.index()],
+        slowest_ns: of_slowest[stage.index()],
+        removes: Nanoseconds(removes[stage.index()]),
+    };
+    let mut found: Vec<TailCause> = (Stage::ALL.into_iter().map(cause))
+        .filter(|cause| cause.excess_ns() > 0.0)
+        .collect();
+    found.sort_by(|one, other| other.excess_ns().total_cmp(&one.excess_ns()));
+    found
+}

@@ -1,0 +1,219 @@
+//! What the slowest requests waited for: sentences, a table, JSON.
+
+use super::super::document::{Block, Column, Grid, Group};
+use super::{Line, named};
+use crate::explanation::tail::{Example, Tail, TailCause, TailRerun, Way};
+use crate::explanation::words::{cause, milliseconds, percent, stage};
+use diskperf_timeline::trace::Position;
+use diskperf_timeline::{Nanoseconds, Stage};
+use serde::Serialize;
+
+/// Causes that a table shows.
+const SHOWN: usize = 6;
+/// A rerun that removes as much as was stated, but for this share, needs no word.
+const AGREES: f64 = 0.1;
+/// Parts of a request shorter than this are not worth a word.
+const WORTH_NS: u64 = 1000;
+
+pub(super) fn blocks(tails: &[Tail]) -> Vec<Block> {
+    let of = |tail: &Tail| [Block::Text(sentences(tail)), Block::Grid(causes(tail))];
+    tails.iter().flat_map(of).collect()
+}
+
+fn plural(way: Way) -> &'static str {
+    match way {
+        Way::Read => "reads",
+        Way::Write => "writes",
+    }
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.1} us", ns / 1000.0)
+}
+
+fn sentences(tail: &Tail) -> String {
+    let mut all = vec![format!(
+        "The slowest {} of {} {} took more than {} (p99), {} above it together (p50 {}, p99.9 {}).",
+        tail.slowest,
+        tail.requests,
+        plural(tail.way),
+        us(tail.p99.0 as f64),
+        milliseconds(tail.above.0 as f64),
+        us(tail.p50.0 as f64),
+        us(tail.p999.0 as f64),
+    )];
+    if let Some(first) = tail.causes.first() {
+        all.push(format!(
+            "Top cause: {}, {} each where {} have {} in the mean; without it {} of the time above p99 would be gone ({}).",
+            stage(first.stage),
+            us(first.slowest_ns),
+            plural(tail.way),
+            us(first.usual_ns),
+            milliseconds(first.removes.0 as f64),
+            percent(first.removes.0 as f64 / tail.above.0.max(1) as f64),
+        ));
+    }
+    if let Some(rerun) = &tail.rerun {
+        all.push(format!(
+            "A rerun without it removes {}: p99 {}, p99.9 {}.",
+            milliseconds(removed(tail, rerun) as f64),
+            us(rerun.p99.0 as f64),
+            us(rerun.p999.0 as f64),
+        ));
+        all.extend(remainder(tail, rerun));
+    }
+    all.push(example(tail.way, &tail.example));
+    all.join(" ")
+}
+
+/// What a rerun has less above p99, in nanoseconds.
+fn removed(tail: &Tail, rerun: &TailRerun) -> i64 {
+    tail.above.0 as i64 - rerun.above.0 as i64
+}
+
+/// Why a rerun has more left above p99 than was to be left: a program that waits for
+/// completions asks for more in the same time when these come sooner.
+fn remainder(tail: &Tail, rerun: &TailRerun) -> Option<String> {
+    let stated = tail.causes.first()?.removes.0 as f64;
+    let left = rerun.left?;
+    (removed(tail, rerun) as f64 / stated < 1.0 - AGREES).then(|| {
+        format!(
+            "That is less: what is left above p99 is mostly {}, which comes more often when requests end sooner and the next ones begin sooner; with arrivals at a fixed rate (program.rate_iops) it does not.",
+            stage(left)
+        )
+    })
+}
+
+/// Where a p99.9 comes from.
+fn example(way: Way, of: &Example) -> String {
+    let at = match of.position {
+        Some(Position::Flash { channel, die }) => format!(" of die {die} on channel {channel}"),
+        Some(Position::Disk(_)) | None => String::new(),
+    };
+    let mut parts: Vec<&(Stage, Nanoseconds)> = of.parts.iter().collect();
+    parts.retain(|(_, ns)| ns.0 >= WORTH_NS);
+    let told = parts
+        .iter()
+        .map(|(stage, ns)| format!("{} {}", us(ns.0 as f64), cause(*stage)));
+    let name = match way {
+        Way::Read => "read",
+        Way::Write => "write",
+    };
+    let told: Vec<String> = told.collect();
+    format!(
+        "The {name} at p99.9{at} took {}: {}.",
+        us(of.took.0 as f64),
+        told.join(", ")
+    )
+}
+
+fn causes(tail: &Tail) -> Grid {
+    let shown: Vec<&TailCause> = tail.causes.iter().take(SHOWN).collect();
+    let column = |of: &dyn Fn(&TailCause) -> String| shown.iter().map(|one| of(one)).collect();
+    let figure = |ns: f64| format!("{:.1}", ns / 1000.0);
+    let above = tail.above.0.max(1) as f64;
+    Grid {
+        key: Column::words(
+            &format!("the slowest 1 % of {}", plural(tail.way)),
+            column(&|one| stage(one.stage)),
+        ),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("us", column(&|one| figure(one.slowest_ns))),
+                Column::figures("mean of all", column(&|one| figure(one.usual_ns))),
+                Column::figures("more", column(&|one| figure(one.excess_ns()))),
+                Column::figures(
+                    "behind, above p99",
+                    column(&|one| percent(one.removes.0 as f64 / above)),
+                ),
+            ],
+        )],
+    }
+}
+
+/// A tail, as the `explain` contract has it.
+#[derive(Serialize)]
+pub(super) struct TailLine {
+    requests_of: Way,
+    requests: usize,
+    p50_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    slowest: usize,
+    above_p99_ns: u64,
+    causes: Vec<CauseLine>,
+    example: ExampleLine,
+    rerun: Option<RerunLine>,
+}
+
+#[derive(Serialize)]
+struct CauseLine {
+    stage: String,
+    cause: Option<String>,
+    usual_ns: f64,
+    slowest_ns: f64,
+    removes_ns: u64,
+}
+
+#[derive(Serialize)]
+struct ExampleLine {
+    ns: u64,
+    position: Option<Position>,
+    parts: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct RerunLine {
+    stage: String,
+    cause: Option<String>,
+    p99_ns: u64,
+    p999_ns: u64,
+    removed_ns: i64,
+}
+
+impl TailLine {
+    pub(super) fn of(tail: &Tail) -> Self {
+        let causes = tail.causes.iter().map(|one| {
+            let (stage, cause) = named(one.stage);
+            CauseLine {
+                stage,
+                cause,
+                usual_ns: one.usual_ns,
+                slowest_ns: one.slowest_ns,
+                removes_ns: one.removes.0,
+            }
+        });
+        let parts = tail.example.parts.iter().map(|(stage, ns)| {
+            let (stage, cause) = named(*stage);
+            let ns = ns.0;
+            Line { stage, cause, ns }
+        });
+        let rerun = tail.rerun.as_ref().map(|rerun| {
+            let (stage, cause) = named(rerun.stage);
+            RerunLine {
+                stage,
+                cause,
+                p99_ns: rerun.p99.0,
+                p999_ns: rerun.p999.0,
+                removed_ns: removed(tail, rerun),
+            }
+        });
+        Self {
+            requests_of: tail.way,
+            requests: tail.requests,
+            p50_ns: tail.p50.0,
+            p99_ns: tail.p99.0,
+            p999_ns: tail.p999.0,
+            slowest: tail.slowest,
+            above_p99_ns: tail.above.0,
+            causes: causes.collect(),
+            example: ExampleLine {
+                ns: tail.example.took.0,
+                position: tail.example.position,
+                parts: parts.collect(),
+            },
+            rerun,
+        }
+    }
+}

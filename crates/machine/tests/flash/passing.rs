@@ -1,0 +1,78 @@
+//! Reads that pass a die while something keeps it, as is supposed of them: on the drive of
+//! facts 7, where a read alone takes 54.096.
+
+use super::*;
+use diskperf_machine::WhatIf;
+use diskperf_timeline::DieBusy;
+
+const EXACT_US: f64 = 0.001;
+
+fn passing(specification: &FlashSpecification, busy: DieBusy) -> Host {
+    new_host(specification).supposing(WhatIf {
+        reads_pass: Some(busy),
+        ..WhatIf::default()
+    })
+}
+
+fn are(found: &[f64], expected: &[f64]) {
+    for (one, other) in found.iter().zip(expected) {
+        assert!((one - other).abs() < EXACT_US, "{found:?}: {expected:?}");
+    }
+}
+
+/// Facts 7.7: without a suspension, the read ends at 558.192.
+#[test]
+fn a_read_passes_a_program_which_takes_as_long_as_before() {
+    let script = [(0.0, WRITE, 0, 1), (100.0, READ, 1, 1)];
+    let mut specification = toy();
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    are(
+        &ends_of(&mut new_host(&specification), &script),
+        &[504.096, 558.192],
+    );
+    let mut host = passing(&specification, DieBusy::Program);
+    are(&ends_of(&mut host, &script), &[504.096, 154.096]);
+    // What it does not pass, it waits for.
+    let mut host = passing(&specification, DieBusy::Erase);
+    are(&ends_of(&mut host, &script), &[504.096, 558.192]);
+}
+
+/// Facts 7.8: with a suspension, the read waits 20, and the program ends at 563.192.
+#[test]
+fn a_read_does_not_wait_until_a_program_stands_still() {
+    let script = [(0.0, WRITE, 0, 1), (100.0, READ, 1, 1)];
+    let mut specification = toy();
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    specification.suspension = suspending(8);
+    are(
+        &ends_of(&mut new_host(&specification), &script),
+        &[563.192, 174.096],
+    );
+    let mut host = passing(&specification, DieBusy::Suspension);
+    let found = ends_of(&mut host, &script);
+    are(&found[1..], &[154.096]);
+}
+
+/// Facts 7.2: the second of two ends at 108.192. A third, which comes while they keep the
+/// die, finds it as busy as before where it does not pass.
+#[test]
+fn reads_pass_reads_which_keep_the_die_as_before() {
+    let script = [(0.0, READ, 1, 1), (0.0, READ, 2, 1)];
+    let mut specification = toy();
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    let mut host = passing(&specification, DieBusy::Read);
+    // Their transfers follow each other.
+    are(&ends_of(&mut host, &script), &[54.096, 58.192]);
+    let with_write = [(0.0, READ, 1, 1), (0.0, READ, 2, 1), (1.0, WRITE, 0, 1)];
+    let as_it_is = ends_of(&mut new_host(&specification), &with_write)[2];
+    let mut host = passing(&specification, DieBusy::Read);
+    let passed = ends_of(&mut host, &with_write)[2];
+    // Nothing is transferred for the read that was passed.
+    assert!(
+        (as_it_is - passed).abs() <= 4.1 + EXACT_US,
+        "{as_it_is}: {passed}"
+    );
+}
