@@ -326,8 +326,11 @@ impl Ftl {
         while found < most
             && let Some(copy) = self.located.pop()
         {
-            copies.push(copy);
-            found += 1;
+            // The host may have written or trimmed it since.
+            if self.entry(copy.logical) == copy.from + 1 {
+                copies.push(copy);
+                found += 1;
+            }
         }
         while found < most && collection.looked_at < self.units {
             let offset = collection.looked_at;

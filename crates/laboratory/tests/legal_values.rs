@@ -208,7 +208,8 @@ fn no_legal_value_panics() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
     let [results, beyond, refused] = outcomes.into_inner();
     println!("{results} results, {beyond} beyond the budget, {refused} refused");
-    assert!(results > refused / 2, "many values give a result");
+    // Whole sectors of 4 KiB, which drives of today ask for, refuse most sizes of a call.
+    assert!(results > CASES / 5, "many values give a result");
 }
 
 /// Cases that panicked, asked for more memory than there is, or came to no end.

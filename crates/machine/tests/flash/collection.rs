@@ -21,9 +21,9 @@ fn steady(depth: u32) -> FlashSpecification {
     let units = 8 * 6 * 32;
     let layer = &mut specification.layer;
     (layer.soft_free, layer.hard_free) = (6, 3);
-    // Free superblocks, one fewer than the soft threshold, and open ones, half full, are no
-    // spare.
-    let closed = 160.0 - (f64::from(layer.soft_free) - 1.0) - 1.0;
+    // No spare are free superblocks, one fewer than the soft threshold; the two open ones,
+    // half full in the mean; and of the victim what was copied, half of it in the mean.
+    let closed = 160.0 - (f64::from(layer.soft_free) - 1.0) - 1.0 - 0.5;
     layer.logical_units = (closed * f64::from(units) * 0.9) as u32;
     (layer.past, layer.filled) = (Past::Random, layer.logical_units);
     layer.dies_erasing = 8;
