@@ -128,6 +128,7 @@ fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'
         Impossible::HardTooLow { .. } => "hard_free_superblocks",
         Impossible::FewBits(_) | Impossible::UnevenCache { .. } => "slc_fixed_bytes",
         Impossible::Overfilled { .. } | Impossible::NoShare => "past_fill_share",
+        Impossible::UnevenParity { .. } => "dies_per_channel",
         Impossible::Deadlock { free, .. } => {
             let blocks = specification.geometry.blocks;
             let cache = specification
