@@ -126,7 +126,7 @@ fn a_killed_search_leaves_settings_that_clean_puts_back() {
     let home = User::new();
     let disk = Disk::new(home.scratch());
     let search = disk.search();
-    let mut changed = 0;
+    let (mut changed, mut killed) = (0, 0);
     for kill in 0..kills() {
         if kill % 10 == 0 {
             user = User::with_own_run_directory();
@@ -143,7 +143,9 @@ fn a_killed_search_leaves_settings_that_clean_puts_back() {
             process.signal(Signal::KILL);
             let outcome = process.finish();
             let when = format!("kill {kill} after {delay:?}: {outcome:?}");
-            assert_eq!(outcome.code, None, "{when}");
+            // One that finds the better setting soon ends before.
+            assert!(matches!(outcome.code, None | Some(0)), "{when}");
+            killed += u32::from(outcome.code.is_none());
             assert!(repetitions(&user).is_empty(), "{when}");
         }
         changed += u32::from(disk.value() != Disk::AHEAD_KB);
@@ -156,6 +158,7 @@ fn a_killed_search_leaves_settings_that_clean_puts_back() {
     }
     eprintln!("{changed} of {} searches had changed the setting", kills());
     assert!(changed > 0, "no kill came in the middle");
+    assert!(killed >= kills() / 2, "{killed} searches were killed");
 }
 
 #[test]
