@@ -223,15 +223,17 @@ impl FlashTraffic {
         for one in all {
             match sums.iter_mut().find(|sum| sum.drive == one.drive) {
                 None => sums.push(*one),
+                // A document may hold any numbers.
                 Some(sum) => {
-                    sum.host_units += one.host_units;
-                    sum.collection_units += one.collection_units;
-                    sum.folding_units += one.folding_units;
-                    sum.levelling_units += one.levelling_units;
-                    sum.map_units += one.map_units;
-                    sum.padding_units += one.padding_units;
-                    sum.erases += one.erases;
-                    sum.suspensions += one.suspensions;
+                    let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+                    add(&mut sum.host_units, one.host_units);
+                    add(&mut sum.collection_units, one.collection_units);
+                    add(&mut sum.folding_units, one.folding_units);
+                    add(&mut sum.levelling_units, one.levelling_units);
+                    add(&mut sum.map_units, one.map_units);
+                    add(&mut sum.padding_units, one.padding_units);
+                    add(&mut sum.erases, one.erases);
+                    add(&mut sum.suspensions, one.suspensions);
                 }
             }
         }
