@@ -4,6 +4,7 @@ take turns, and where results go.
 DISKPERF names a program that is built already, DISKPERF_PYTHON an interpreter that has
 the package; without them both are built with the profile of a release."""
 
+import contextlib
 import json
 import math
 import os
@@ -115,6 +116,19 @@ def bounds(ratios):
         below += 1
         chance += math.comb(count, below) * 0.5**count
     return statistics.median(ordered), ordered[below], ordered[-1 - below]
+
+
+@contextlib.contextmanager
+def loop_device(image, size, direct_io=True):
+    """A loop device over a new file that is all there. Needs root."""
+    fill(image, size)
+    past_cache = "--direct-io=" + ("on" if direct_io else "off")
+    attach = ["losetup", "--find", "--show", past_cache, str(image)]
+    device = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
 
 
 def measured(binary, program, target, settings, options=()):
