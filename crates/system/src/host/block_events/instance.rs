@@ -220,8 +220,8 @@ impl Instance {
         for processor in all {
             let processor = processor.map_err(|source| self.failed("per_cpu", source))?;
             let file = format!("per_cpu/{}/stats", processor.file_name().to_string_lossy());
-            let text = self.read(&file)?;
-            let text = String::from_utf8_lossy(&text);
+            // The kernel makes the text anew for each call: pieces of it would not fit.
+            let text = self.read_text(&file)?;
             let counted = lost_in(&text).ok_or_else(|| {
                 let text = format!("`{text}` does not say what was lost");
                 self.failed(&file, io::Error::new(io::ErrorKind::InvalidData, text))
