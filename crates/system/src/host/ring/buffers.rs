@@ -4,19 +4,32 @@ use crate::{RingOptions, Submission};
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The unit in which storage finds copies, and in which a share of the data is zeroes.
 const UNIT_BYTES: usize = 4096;
 
+/// A large page. A request whose memory is in few pieces is one command where a device takes
+/// few: with a virtio disk's 254, one of 1 MiB in pages of 4 KiB fills its whole queue.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Buffers from this length on are in large pages. Those of a few pages gain nothing, and
+/// memory that is registered counts by whole pages against the limit of who is not root.
+const LARGE_BYTES: u32 = 64 << 10;
+
 /// The random stream that the data is drawn from.
 const DATA_STREAM: u128 = 2;
+
+/// What was mapped, and how much.
+type Mapping = (NonNull<u8>, usize);
 
 /// Page-aligned buffers of one length. A slot under way is the kernel's, or a thread's of
 /// the pool; an idle one is the program's.
 pub(super) struct Buffers {
+    mapping: Mapping,
+    /// Where the first buffer is in it.
     memory: NonNull<u8>,
     length: usize,
     bytes: u32,
@@ -40,11 +53,10 @@ impl Buffers {
         let length = stride
             .checked_mul(options.depth as usize)
             .ok_or(Errno::NOMEM)?;
-        let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: a new mapping, at an address of the kernel's choice.
-        let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, kind)? };
+        let (mapping, memory) = mapped(length, options.buffer_bytes >= LARGE_BYTES)?;
         let mut buffers = Self {
-            memory: NonNull::new(memory.cast()).ok_or(Errno::NOMEM)?,
+            mapping,
+            memory,
             length,
             bytes: options.buffer_bytes,
             stride,
@@ -122,8 +134,36 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         // SAFETY: the mapping is this structure's, and no slot is under way: who keeps the
         // kernel or a thread from it is the ring, which else never drops it.
-        let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.length) };
+        let (start, length) = self.mapping;
+        let _ = unsafe { munmap(start.as_ptr().cast(), length) };
     }
+}
+
+/// A mapping with its length, and where memory of this length begins in it; in large pages, if
+/// so.
+#[allow(unsafe_code)]
+fn mapped(length: usize, is_large: bool) -> Result<(Mapping, NonNull<u8>), Errno> {
+    // Whole pages, and one more, so that they can begin where large pages do.
+    let pages = (length.div_ceil(LARGE_PAGE_BYTES)).checked_add(1);
+    let in_pages = pages.and_then(|pages| pages.checked_mul(LARGE_PAGE_BYTES));
+    let whole = match is_large {
+        true => in_pages.ok_or(Errno::NOMEM)?,
+        false => length,
+    };
+    let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: a new mapping, at an address of the kernel's choice.
+    let start = unsafe { mmap_anonymous(std::ptr::null_mut(), whole, access, kind)? };
+    let start = NonNull::<u8>::new(start.cast()).ok_or(Errno::NOMEM)?;
+    if !is_large {
+        return Ok(((start, whole), start));
+    }
+    // SAFETY: the mapping is longer by a large page than what begins there.
+    let memory = unsafe { start.add(start.as_ptr().align_offset(LARGE_PAGE_BYTES)) };
+    let in_pages = whole - LARGE_PAGE_BYTES;
+    // A kernel without large pages refuses, and all is as it would be anyway.
+    // SAFETY: the range is within the mapping, which nobody uses yet.
+    let _ = unsafe { madvise(memory.as_ptr().cast(), in_pages, Advice::LinuxHugepage) };
+    Ok(((start, whole), memory))
 }
 
 #[cfg(test)]
