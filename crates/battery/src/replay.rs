@@ -15,7 +15,6 @@ use course::Course;
 use diskperf_blocktrace::{Operation, Record};
 use diskperf_system::{Buffer, EngineChoice, Open, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
-use schedule::Schedule;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -199,9 +198,8 @@ impl Pattern for Replayed {
             let options = replay.ring_options(worker);
             system.open_ring(options, &[file]).await?;
             let made = made(replay.clone(), requests);
-            let schedule = Schedule::new(replay.pace, made, system.now());
             let slots = u64::from(replay.slots);
-            Course::new((system, worker), file, schedule, slots)
+            Course::new((system, worker), file, slots, (replay.pace, made))
                 .run()
                 .await
         })

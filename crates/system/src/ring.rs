@@ -107,7 +107,9 @@ pub struct Completion {
 
 /// Several requests under way at once. A worker has one ring at a time.
 impl System {
-    /// Opens a ring for these open files, and fills its buffers.
+    /// Opens a ring for these open files, and fills its buffers. On real storage that takes
+    /// longer than many requests: a timed part in which nothing was read or written begins when
+    /// its first ring is open.
     ///
     /// # Errors
     ///
@@ -138,6 +140,28 @@ impl System {
     #[inline]
     pub async fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
         on_each_world!(self, world => world.submit(submissions))
+    }
+
+    /// The same at a moment, which is near: on real storage nothing but the clock is looked
+    /// at until then.
+    ///
+    /// # Panics
+    ///
+    /// As [`System::submit`].
+    #[inline]
+    pub async fn submit_at(
+        &mut self,
+        moment: Nanoseconds,
+        submissions: &[Submission],
+    ) -> Result<()> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Host(host) => host.submit_at(Some(moment), submissions),
+            Self::Model(model) => {
+                model.sleep_until(moment).await?;
+                model.submit(submissions).await
+            }
+        }
     }
 
     /// Waits until this many requests are complete, at most until a moment, and takes all

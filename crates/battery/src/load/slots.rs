@@ -4,6 +4,8 @@
 use crate::program::ProgramError;
 use diskperf_system::{Call, Completion, Errno, Error, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 /// The slots of a ring.
 pub(crate) struct Slots {
@@ -31,9 +33,9 @@ impl Slots {
         Self {
             free: (0..depth as u32).rev().collect(),
             doing: vec![None; depth],
-            batch: Vec::with_capacity(depth),
+            batch: with_memory(depth),
             at_once: at_once.max(1) as usize,
-            done: Vec::with_capacity(depth),
+            done: with_memory(depth),
             taken: 0,
         }
     }
@@ -48,6 +50,12 @@ impl Slots {
     #[inline]
     pub(crate) fn under_way(&self) -> usize {
         self.doing.len() - self.free.len()
+    }
+
+    /// How many have been submitted and did not complete.
+    #[inline]
+    pub(crate) fn submitted(&self) -> usize {
+        self.under_way() - self.batch.len()
     }
 
     /// Gives a request a free slot, whatever slot it names, and tells which; it is submitted
@@ -68,11 +76,23 @@ impl Slots {
     /// Submits what has a slot and is not submitted.
     #[inline]
     pub(crate) async fn submit(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        self.submit_at(None, system).await
+    }
+
+    /// The same, not before a moment that is near.
+    #[inline]
+    pub(crate) async fn submit_at(
+        &mut self,
+        moment: Option<Nanoseconds>,
+        system: &mut System,
+    ) -> Result<(), ProgramError> {
         // A device that has completed all that it had begins again with the first few.
         let few = self.batch.len().min(self.at_once.div_ceil(4));
         let (first, others) = self.batch.split_at(few);
-        if !first.is_empty() {
-            system.submit(first).await?;
+        match moment {
+            _ if first.is_empty() => {}
+            None => system.submit(first).await?,
+            Some(moment) => system.submit_at(moment, first).await?,
         }
         for some in others.chunks(self.at_once) {
             system.submit(some).await?;
@@ -157,6 +177,15 @@ impl Slots {
         }
         Ok(())
     }
+}
+
+/// Room for so many, in memory that is there already: the first touch of a page takes as long
+/// as a fast request.
+fn with_memory<T: Copy>(count: usize) -> Vec<T> {
+    let mut room = Vec::with_capacity(count);
+    // Else the memory would be asked for as zeroes, which are there when they are touched.
+    black_box(room.spare_capacity_mut()).fill(MaybeUninit::zeroed());
+    room
 }
 
 /// Whether an operation's result is no number of bytes.

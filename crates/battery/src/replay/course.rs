@@ -1,17 +1,20 @@
 //! The loop that makes a trace's requests.
 
-use super::NAME;
 use super::schedule::{Schedule, Turn};
+use super::{NAME, Requests};
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_blocktrace as blocktrace;
 use diskperf_system::{File, Operation, Submission, System};
-use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::{Nanoseconds, ReplayPace};
 
 /// A worker on real storage that sleeps is woken late: this long before a request is due
 /// it looks at the clock again and again instead.
 const AWAKE: Nanoseconds = Nanoseconds::from_millis(1);
+
+/// How long it looks at nothing but the clock.
+const LOOK: Nanoseconds = Nanoseconds(100_000);
 
 /// A trace on its way.
 pub(super) struct Course<'a> {
@@ -33,16 +36,19 @@ impl<'a> Course<'a> {
     pub(super) fn new(
         (system, worker): (&'a mut System, &'a Worker),
         file: File,
-        schedule: Schedule,
         slots: u64,
+        (pace, requests): (ReplayPace, Requests),
     ) -> Self {
+        // Memory for many slots takes milliseconds: the trace begins after that.
+        let (numbers, slots) = (vec![0; slots as usize], Slots::new(slots));
+        let schedule = Schedule::new(pace, requests, system.now());
         Self {
             system,
             worker,
             file,
             schedule,
-            slots: Slots::new(slots),
-            numbers: vec![0; slots as usize],
+            slots,
+            numbers,
             free_again: None,
             held_up: 0,
             deepest: 0,
@@ -53,33 +59,69 @@ impl<'a> Course<'a> {
         let mut now = self.system.now();
         loop {
             let turn = self.fill(now)?;
-            self.slots.submit(self.system).await?;
-            let (at_least, until) = match turn {
+            self.submit_at(None).await?;
+            now = match turn {
                 Some(Turn::Over) if self.slots.under_way() == 0 => {
                     self.system.used_slots(self.held_up, self.deepest as u64);
                     return Ok(());
                 }
-                Some(Turn::Wait(due)) => self.wait_for(due, now),
-                Some(Turn::Over | Turn::Await | Turn::Issue { .. }) | None => (1, None),
+                Some(Turn::Wait(due)) => self.wait_for(due, now).await?,
+                Some(Turn::Over | Turn::Await | Turn::Issue { .. }) | None => {
+                    self.reap(1, None).await?
+                }
             };
-            now = self.slots.reap(self.system, at_least, until).await?;
             if turn.is_none() {
                 self.free_again = Some(now);
-            }
-            while let Some(done) = self.slots.take(|_| self.worker.file(NAME))? {
-                let number = self.numbers[done.slot as usize];
-                self.schedule.completed(number, now);
             }
         }
     }
 
-    /// How to wait for a moment: for how many completions before, and how long.
-    fn wait_for(&self, due: Nanoseconds, now: Nanoseconds) -> (usize, Option<Nanoseconds>) {
-        match self.system.wakes_late() {
-            false => (1, Some(due)),
-            true if due.since(now) > AWAKE => (1, Some(Nanoseconds(due.0 - AWAKE.0))),
-            true => (0, Some(due)),
+    async fn submit_at(&mut self, moment: Option<Nanoseconds>) -> Result<(), ProgramError> {
+        self.deepest = self.deepest.max(self.slots.under_way());
+        self.slots.submit_at(moment, self.system).await
+    }
+
+    /// Waits as [`System::reap`] does, and tells the schedule what completed.
+    async fn reap(
+        &mut self,
+        at_least: usize,
+        until: Option<Nanoseconds>,
+    ) -> Result<Nanoseconds, ProgramError> {
+        let now = self.slots.reap(self.system, at_least, until).await?;
+        while let Some(done) = self.slots.take(|_| self.worker.file(NAME))? {
+            let number = self.numbers[done.slot as usize];
+            self.schedule.completed(number, now);
         }
+        Ok(now)
+    }
+
+    /// Waits for the moment when the next request is due, or for a completion.
+    async fn wait_for(
+        &mut self,
+        due: Nanoseconds,
+        now: Nanoseconds,
+    ) -> Result<Nanoseconds, ProgramError> {
+        match self.system.wakes_late() {
+            false => self.reap(1, Some(due)).await,
+            true if due.since(now) > AWAKE => {
+                self.reap(1, Some(Nanoseconds(due.0 - AWAKE.0))).await
+            }
+            true if self.schedule.goes_by_the_clock() => self.issue_at(due).await,
+            true => self.reap(0, Some(due)).await,
+        }
+    }
+
+    /// Has the requests that are due at a moment ready, and looks at the clock until then:
+    /// nothing but their submission is left to be done.
+    async fn issue_at(&mut self, due: Nanoseconds) -> Result<Nanoseconds, ProgramError> {
+        self.fill(due)?;
+        let mut now = self.reap(0, Some(due)).await?;
+        // In the end nothing can complete, and there is but the clock to be looked at.
+        while now < due && (self.slots.submitted() > 0 || due.since(now) > LOOK) {
+            now = self.reap(0, Some(due)).await?;
+        }
+        self.submit_at(Some(due)).await?;
+        Ok(now)
     }
 
     /// Gives slots to the requests whose turn it is; what comes then, none if no slot is
@@ -101,7 +143,6 @@ impl<'a> Course<'a> {
                         intended: due,
                     });
                     self.numbers[slot as usize] = number;
-                    self.deepest = self.deepest.max(self.slots.under_way());
                     let free = self
                         .free_again
                         .filter(|free| due.is_some_and(|due| due < *free));

@@ -63,6 +63,11 @@ impl Schedule {
         }
     }
 
+    /// Whether no completion changes which request is next, or when.
+    pub(super) fn goes_by_the_clock(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+
     /// What is to be done at this moment, with room for a request.
     pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
         match self {

@@ -127,10 +127,22 @@ impl SteadyClock {
     /// Time since the arbitrary moment of [`monotonic`].
     #[inline]
     pub(crate) fn now(&mut self) -> Nanoseconds {
+        self.now_within(SET_FOR)
+    }
+
+    /// The same, where there is time to set it: half of what it goes on by itself is left
+    /// for readings that are to be quick.
+    #[inline]
+    pub(crate) fn now_and_set(&mut self) -> Nanoseconds {
+        self.now_within(Nanoseconds(SET_FOR.0 / 2))
+    }
+
+    #[inline]
+    fn now_within(&mut self, set_for: Nanoseconds) -> Nanoseconds {
         let ticks = self.clock.ticks();
         let since = self.clock.span(self.set_at_ticks, ticks);
         // On some machines the counter begins anew after a sleep.
-        if since > SET_FOR || ticks.0 < self.set_at_ticks.0 {
+        if since > set_for || ticks.0 < self.set_at_ticks.0 {
             self.set();
         } else {
             self.latest = self.latest.max(self.set_at + since);

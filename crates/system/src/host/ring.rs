@@ -163,6 +163,12 @@ impl Ring {
         self.slots.iter().any(is_write)
     }
 
+    /// Looks at the clock until a moment.
+    #[inline]
+    pub(super) fn look_until(&mut self, moment: Nanoseconds) {
+        while self.clock.now() < moment {}
+    }
+
     /// Hands requests to the engine; `late` gets the lag of each that had an intended start.
     #[inline]
     pub(super) fn submit(
@@ -237,7 +243,7 @@ impl Ring {
             Engine::Uring(uring) => uring.harvest(&mut self.ready),
             Engine::Pool(pool) => pool.harvest(&mut self.ready),
         }
-        let now = self.clock.now();
+        let now = self.clock.now_and_set();
         let mut again = false;
         for (number, result) in self.ready.drain(..) {
             let slot = &mut self.slots[number as usize];

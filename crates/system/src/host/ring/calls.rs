@@ -21,13 +21,19 @@ impl Host {
         let record = log.map(|log| RingRecord::of(log, options.depth, &files));
         let ring = Box::new(Ring::new(options, files, self.control.clock)?);
         // A second ring of a timed part adds to what the first one measured.
-        if self.load.is_none() || !self.measuring {
+        let is_first = self.load.is_none() || !self.measuring;
+        if is_first {
             let recorder = LoadRecorder::new(ring.engine_name(), options.depth, options.interval);
             self.load = Some(Box::new(recorder));
         }
         self.engine_note = ring.note().cloned();
         self.ring = Some(ring);
         self.ring_record = record;
+        let is_counted = self.measure.calls > 0;
+        if is_first && self.measuring && !is_counted {
+            // Filling the buffers of a ring takes tens of milliseconds, which are none of storage.
+            self.restart_measuring()?;
+        }
         Ok(())
     }
 
@@ -43,10 +49,22 @@ impl Host {
 
     #[inline]
     pub(crate) fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
+        self.submit_at(None, submissions)
+    }
+
+    #[inline]
+    pub(crate) fn submit_at(
+        &mut self,
+        moment: Option<Nanoseconds>,
+        submissions: &[Submission],
+    ) -> Result<()> {
         self.control.check()?;
         let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
             return Err(no_ring());
         };
+        if let Some(moment) = moment {
+            ring.look_until(moment);
+        }
         if let Some(record) = &mut self.ring_record {
             record.submitted(submissions);
         }
