@@ -68,6 +68,14 @@ impl Class {
     }
 }
 
+/// Spreads a number over all bits (SplitMix64).
+fn spread(number: u64) -> u64 {
+    let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
 fn add(count: &mut u32, more: i32) {
     *count = count.checked_add_signed(more).expect("counts are of units");
 }
@@ -132,7 +140,7 @@ impl Ftl {
     /// If the drive has no such unit.
     pub fn is_untouched(&self, logical: u32) -> bool {
         (self.anonymous.as_ref())
-            .is_some_and(|it| logical < it.filled() && self.map[logical as usize] == 0)
+            .is_some_and(|it| logical < it.filled() && self.map.get(logical) == 0)
     }
 
     pub(crate) fn untouched_in(&self, superblock: u32) -> u32 {
@@ -151,7 +159,7 @@ impl Ftl {
         let superblock = self.touch(logical);
         let physical = self.untouched_place(superblock);
         self.reverse[physical as usize] = logical + 1;
-        self.map[logical as usize] = physical + 1;
+        self.map.set(logical, physical + 1);
         let (word, bit) = self.bit(physical);
         self.valid[word] |= bit;
         self.programmed_unit(physical);
@@ -160,6 +168,23 @@ impl Ftl {
             from: physical,
         });
         Some(physical)
+    }
+
+    /// A place as an untouched unit has one, drawn from its address: the same at each read
+    /// until the unit is touched. A read changes nothing by it: a unit's superblock stays
+    /// open, and reads ask for its die and its page alone.
+    ///
+    /// # Panics
+    /// If the unit is not [untouched](Self::is_untouched).
+    pub fn drawn_place(&self, logical: u32) -> u32 {
+        assert!(self.is_untouched(logical), "unit {logical} has a place");
+        let geometry = &self.specification.geometry;
+        let fixed = self.features.fixed_superblocks();
+        let drawn = spread(spread(self.specification.seed) ^ u64::from(logical));
+        let share = |bits: u32, bound: u32| ((u64::from(bits) * u64::from(bound)) >> 32) as u32;
+        let superblock = fixed + share((drawn >> 32) as u32, geometry.superblocks - fixed);
+        let number = share(drawn as u32, self.data_units);
+        superblock * self.units + self.offset_by(geometry.program_units, number)
     }
 
     /// Makes an untouched unit invalid where it was.

@@ -6,6 +6,9 @@ use crate::ftl::{Ftl, Placement, State, Superblock};
 use crate::specification::Policy;
 use crate::traffic::Cause;
 
+/// The greatest share of the writes that a victim makes room for which may pay for nothing.
+const MOST_UNPAID: f64 = 0.75;
+
 /// A superblock that is being emptied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Collection {
@@ -142,9 +145,8 @@ impl Ftl {
             self.buckets.remove(superblock, block.valid);
         }
         block.state = State::Victim;
-        let share = f64::from(block.valid) / f64::from(self.data_units);
-        // A victim with no invalid unit would ask for endless copies per write.
-        let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.data_units));
+        let copies_per_write = self.copies_per_write(superblock, cause);
+        self.unpaid = 0;
         self.collection = Some(Collection {
             superblock,
             cause,
@@ -156,14 +158,36 @@ impl Ftl {
         });
     }
 
-    /// A host write pays for x / (1 - x) copies, x the victim's valid share, and for up to
-    /// twice that as free superblocks fall below the soft threshold.
+    /// Copies that a host write pays for: x / (1 - x), x the valid share of the victim, since
+    /// that many writes fill what is won. Writes that came while the victim before this one
+    /// was erased, when there was nothing to copy, are spread over those that come now: were
+    /// they to pay for copies then, the next write would wait for them all.
+    fn copies_per_write(&self, superblock: u32, cause: Cause) -> f64 {
+        let units = f64::from(self.data_units);
+        let valid = f64::from(self.superblocks[superblock as usize].valid);
+        if matches!(cause, Cause::WearLevelling | Cause::Refresh) {
+            // Nothing is won: it is to be done before a superblock more is written.
+            return valid / units;
+        }
+        let won = units - valid;
+        let left = won - f64::from(self.unpaid).min(won * MOST_UNPAID);
+        // A victim with no invalid unit would ask for endless copies per write.
+        valid / left.max(1.0)
+    }
+
+    /// A host write pays for copies, and for up to twice as many as free superblocks fall
+    /// from the soft threshold to the hard one.
     pub(crate) fn pay_for_copies(&mut self) {
-        if let Some(collection) = &self.collection {
-            let soft = self.specification.soft_free;
-            let short = soft.saturating_sub(self.free_superblocks());
-            let haste = 1.0 + f64::from(short) / f64::from(soft);
-            self.tokens += collection.copies_per_write * haste;
+        match &self.collection {
+            Some(collection) if self.has_handed_out_all(collection) => self.unpaid += 1,
+            Some(collection) => {
+                let (soft, hard) = (self.specification.soft_free, self.specification.hard_free);
+                let short = soft.saturating_sub(self.free_superblocks());
+                let haste = 1.0 + f64::from(short) / f64::from(soft - hard);
+                self.tokens += collection.copies_per_write * haste;
+            }
+            // Enough is free: nothing is owed.
+            None => self.unpaid = 0,
         }
     }
 

@@ -37,7 +37,7 @@ impl Ftl {
     /// # Errors
     /// With the first law that is broken.
     pub fn check(&self) -> Result<(), Broken> {
-        for logical in 0..self.map.len() as u32 {
+        for logical in 0..self.map.count() {
             let Some(physical) = self.entry(logical).checked_sub(1) else {
                 continue;
             };
@@ -61,7 +61,7 @@ impl Ftl {
             }
             valid += u64::from(bits);
         }
-        let mapped = (0..self.map.len() as u32)
+        let mapped = (0..self.map.count())
             .filter(|&logical| self.is_untouched(logical) || self.entry(logical) != 0)
             .count() as u64;
         if valid != mapped || mapped != self.mapped {

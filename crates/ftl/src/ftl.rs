@@ -10,6 +10,7 @@ use crate::anonymous::Anonymous;
 use crate::buckets::Buckets;
 use crate::collection::{Collection, Copy};
 use crate::division::Division;
+use crate::entries::Entries;
 use crate::features::{Allocation, Features};
 use crate::frontier::{Cursor, Writer};
 use crate::parity::Parity;
@@ -97,7 +98,7 @@ pub struct Ftl {
     pub(crate) parity_due: VecDeque<Placement>,
     pub(crate) division: Division,
     /// Physical unit + 1 of each logical one; 0: unmapped.
-    pub(crate) map: Vec<u32>,
+    pub(crate) map: Entries,
     /// Logical unit + 1 that was programmed at each physical one; 0: nothing.
     pub(crate) reverse: Vec<u32>,
     pub(crate) valid: Vec<u64>,
@@ -133,6 +134,8 @@ pub struct Ftl {
     pub(crate) unsafe_changes: Option<Box<Unsafe>>,
     /// Copies that the host's writes have paid for.
     pub(crate) tokens: f64,
+    /// Writes since the last copy of the collection under way was handed out.
+    pub(crate) unpaid: u32,
     /// Units mapped, the layer's own with them.
     pub(crate) mapped: u64,
     pub(crate) system_mapped: u64,
@@ -182,8 +185,8 @@ impl Ftl {
             parity_due: VecDeque::new(),
             division: Division::new(&specification.geometry),
             words,
+            map: Entries::new(specification.logical_units + features.system_units),
             // Zeroed allocations: memory is used where units are touched.
-            map: vec![0; (specification.logical_units + features.system_units) as usize],
             reverse: vec![0; units as usize * count as usize],
             valid: vec![0; words as usize * count as usize],
             superblocks,
@@ -204,6 +207,7 @@ impl Ftl {
             unsafe_changes: (features.power_cuts)
                 .then(|| Box::new(Unsafe::new(words as usize * count as usize, count))),
             tokens: 0.0,
+            unpaid: 0,
             mapped: 0,
             system_mapped: 0,
             clock: 0,
@@ -360,7 +364,7 @@ impl Ftl {
             self.locate(logical);
         } else {
             self.drop_untouched(logical);
-            self.map[logical as usize] = self.unmapped();
+            self.map.set(logical, self.unmapped());
             self.mapped -= 1;
         }
     }
@@ -382,7 +386,7 @@ impl Ftl {
             return untouched;
         };
         self.change(logical, 0);
-        self.map[logical as usize] = self.unmapped();
+        self.map.set(logical, self.unmapped());
         self.mapped -= 1;
         self.invalidate(old);
         true
@@ -407,7 +411,7 @@ impl Ftl {
 
     /// Makes the placed unit the logical one's.
     pub(crate) fn switch(&mut self, logical: u32, placement: Placement) {
-        self.map[logical as usize] = placement.physical + 1;
+        self.map.set(logical, placement.physical + 1);
         let (word, bit) = self.bit(placement.physical);
         self.valid[word] |= bit;
         self.gain_valid(placement.superblock);

@@ -67,7 +67,7 @@ impl Ftl {
     /// A map entry as it is where every unit has a place: the physical unit + 1; 0:
     /// unmapped.
     pub(crate) fn entry(&self, logical: u32) -> u32 {
-        match self.map[logical as usize] {
+        match self.map.get(logical) {
             TRIMMED => 0,
             0 if logical < self.in_order => self.in_order_place(logical) + 1,
             entry => entry,

@@ -12,6 +12,7 @@ mod cache;
 mod collection;
 mod conservation;
 mod division;
+mod entries;
 mod features;
 mod frontier;
 mod ftl;

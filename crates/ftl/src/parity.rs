@@ -51,10 +51,14 @@ impl Parity {
 impl Ftl {
     /// The offset in a superblock of its unit of data of this number.
     pub(crate) fn offset_of(&self, superblock: u32, number: u32) -> u32 {
+        self.offset_by(self.program_units(superblock), number)
+    }
+
+    /// The same where one program fills so many units.
+    pub(crate) fn offset_by(&self, program_units: u32, number: u32) -> u32 {
         let Some(parity) = &self.parity else {
             return number;
         };
-        let program_units = self.program_units(superblock);
         parity.program(number / program_units) * program_units + number % program_units
     }
 

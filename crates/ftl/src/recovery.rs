@@ -257,7 +257,7 @@ impl Ftl {
         if let Some(physical) = now.checked_sub(1) {
             self.invalidate(physical);
         }
-        self.map[logical as usize] = self.unmapped();
+        self.map.set(logical, self.unmapped());
         if let Some(physical) = entry.checked_sub(1) {
             self.revalidate(logical, physical);
         }

@@ -168,6 +168,14 @@ impl Closed {
     }
 }
 
+/// Whether the command line names it, or nothing.
+fn is_wanted(load: &Load) -> bool {
+    let mut words = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'));
+    words.all(|word| load.name.contains(&word))
+}
+
 fn main() {
     let mut criterion = Criterion::default()
         .with_measurement(ThreadTime::new())
@@ -181,7 +189,7 @@ fn main() {
     }
     group.finish();
     criterion.final_summary();
-    for load in LOADS.iter().filter(|_| measures()) {
+    for load in LOADS.iter().filter(|load| measures() && is_wanted(load)) {
         let mut closed = Closed::new(load);
         let rounds = (20 * REQUESTS / load.measured).max(3) as usize;
         let seconds = shortest(rounds, || {

@@ -252,6 +252,24 @@ fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
     );
 }
 
+/// Nothing is mapped in a drive that writes in place: its flush needs no journal.
+#[test]
+fn a_flush_of_a_drive_that_writes_in_place_ends_with_its_buffer() {
+    let mut specification = toy();
+    specification.in_place = true;
+    specification.buffer = buffered(16, false);
+    let mut host = new_host(&specification);
+    for sector in 0..3 {
+        host.one(WRITE, sector, 1);
+    }
+    let flush = host.one(Operation::Flush, 0, 0);
+    let journal = |span: &diskperf_timeline::Span| span.stage == diskperf_timeline::Stage::Journal;
+    assert!(!flush.spans.spans().iter().any(journal), "{flush:?}");
+    assert!(host.now() >= us(500.0), "the programs end before");
+    host.rest();
+    assert_eq!(host.under_way(), 0);
+}
+
 #[test]
 fn a_flush_covers_what_was_written_before_it() {
     let mut specification = toy();

@@ -7,7 +7,7 @@ use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_machine::specification::Specification;
 
 /// The drive with other values of its keys, as the command line gives them.
-fn set(drive: &str, settings: &[Setting]) -> FlashSpecification {
+pub(super) fn set(drive: &str, settings: &[Setting]) -> FlashSpecification {
     let resolved = Catalogue::embedded().resolve(&format!("bare-{drive}"), settings);
     let read = resolved.and_then(Specification::read);
     let (read, _) = read.unwrap_or_else(|error| panic!("{drive}: {error}"));

@@ -5,6 +5,7 @@ mod collection;
 mod expectations;
 mod expected;
 mod ledger;
+mod pacing;
 mod parallelism;
 mod passing;
 mod recorded;

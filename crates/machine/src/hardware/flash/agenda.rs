@@ -3,7 +3,7 @@
 use crate::hardware::RequestId;
 use diskperf_sim::Time;
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Something that happens at its moment. One whose generation is over happens not at all.
 #[derive(Clone, Copy, Debug)]
@@ -44,40 +44,135 @@ pub(super) enum Event {
     },
 }
 
+impl Event {
+    /// The lane of its kind. What an array does takes any time, and has none.
+    fn lane(&self) -> Option<usize> {
+        match self {
+            Self::Decoded(_) => Some(0),
+            Self::Arrived { .. } => Some(1),
+            Self::Sensed(_) => Some(2),
+            Self::Transferred { .. } => Some(3),
+            Self::Ended(_) => Some(4),
+            Self::Array { .. } | Self::Idle { .. } => None,
+        }
+    }
+}
+
+const LANES: usize = 5;
+
+/// How far back an event goes in its lane; one that would go further goes into the heap.
+const FURTHEST: usize = 16;
+
+/// When an event happens, and behind that its number: what is noted first happens first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn(u128);
+
+impl Turn {
+    const NEVER: Self = Self(u128::MAX);
+
+    #[inline]
+    fn new(at: Time, number: u64) -> Self {
+        Self(u128::from(at.0) << 64 | u128::from(number))
+    }
+
+    #[inline]
+    fn at(self) -> Time {
+        Time((self.0 >> 64) as u64)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    at: Time,
-    number: u64,
+    turn: Turn,
     event: Event,
 }
 
 /// Events in the order of time; of the same moment, in the order in which they were noted.
-#[derive(Clone, Debug, Default)]
+///
+/// Events of one kind are noted nearly in order: each kind has a lane that is sorted from
+/// behind, which takes no time. A heap has the rest.
+#[derive(Clone, Debug)]
 pub(super) struct Agenda {
-    entries: BinaryHeap<Entry>,
+    lanes: [VecDeque<Entry>; LANES],
+    rest: BinaryHeap<Entry>,
     number: u64,
+    /// The first of each lane, and behind them the heap's.
+    fronts: [Turn; LANES + 1],
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self {
+            lanes: Default::default(),
+            rest: BinaryHeap::new(),
+            number: 0,
+            fronts: [Turn::NEVER; LANES + 1],
+        }
+    }
 }
 
 impl Agenda {
     #[inline]
     pub(super) fn note(&mut self, at: Time, event: Event) {
         self.number += 1;
-        let number = self.number;
-        self.entries.push(Entry { at, number, event });
+        let turn = Turn::new(at, self.number);
+        let place = self.insert(Entry { turn, event });
+        self.fronts[place] = self.fronts[place].min(turn);
+    }
+
+    /// Puts an entry where it belongs; gives its lane, or the heap's number.
+    #[inline]
+    fn insert(&mut self, entry: Entry) -> usize {
+        let Some(number) = entry.event.lane() else {
+            self.rest.push(entry);
+            return LANES;
+        };
+        let lane = &mut self.lanes[number];
+        if lane.back().is_none_or(|last| last.turn < entry.turn) {
+            lane.push_back(entry);
+            return number;
+        }
+        let later = lane.iter().rev().take_while(|of| of.turn > entry.turn);
+        let later = later.take(FURTHEST + 1).count();
+        if later > FURTHEST {
+            self.rest.push(entry);
+            return LANES;
+        }
+        lane.insert(lane.len() - later, entry);
+        number
+    }
+
+    /// Whose turn is first, and where that is.
+    #[inline]
+    fn first(&self) -> (Turn, usize) {
+        let mut first = (self.fronts[0], 0);
+        for (place, turn) in self.fronts.iter().enumerate().skip(1) {
+            if *turn < first.0 {
+                first = (*turn, place);
+            }
+        }
+        first
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
-        self.entries.peek().map(|entry| entry.at)
+        let (turn, _) = self.first();
+        (turn < Turn::NEVER).then(|| turn.at())
     }
 
     /// The next event, if it is due.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Option<(Time, Event)> {
-        if self.next()? > now {
+        let (turn, place) = self.first();
+        if turn == Turn::NEVER || turn.at() > now {
             return None;
         }
-        self.entries.pop().map(|entry| (entry.at, entry.event))
+        let (entry, next) = match self.lanes.get_mut(place) {
+            Some(lane) => (lane.pop_front(), lane.front()),
+            None => (self.rest.pop(), self.rest.peek()),
+        };
+        self.fronts[place] = next.map_or(Turn::NEVER, |of| of.turn);
+        entry.map(|entry| (turn.at(), entry.event))
     }
 }
 
@@ -85,7 +180,7 @@ impl Ord for Entry {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         // The heap has its greatest first.
-        (other.at, other.number).cmp(&(self.at, self.number))
+        other.turn.cmp(&self.turn)
     }
 }
 
@@ -98,8 +193,55 @@ impl PartialOrd for Entry {
 
 impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+        self.turn == other.turn
     }
 }
 
 impl Eq for Entry {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Events of any kind come in the order of their moments, and of their notes.
+        #[test]
+        fn events_come_in_order(notes in proptest::collection::vec((0u64..200, 0u32..4), 1..400)) {
+            let mut agenda = Agenda::default();
+            let mut noted = Vec::new();
+            let (mut taken, mut now) = (Vec::new(), Time::ZERO);
+            for (number, &(after, kind)) in notes.iter().enumerate() {
+                let of = number as u32;
+                let event = match kind {
+                    0 => Event::Sensed(of),
+                    1 => Event::Transferred { channel: of, generation: 0 },
+                    2 => Event::Array { die: of, generation: 0 },
+                    _ => Event::Idle { generation: u64::from(of) },
+                };
+                agenda.note(now + Time(after), event);
+                noted.push((now + Time(after), of));
+                if number % 3 == 2 {
+                    now = agenda.next().expect("one was noted");
+                    taken.extend(agenda.take(now).map(numbered));
+                }
+            }
+            while let Some(next) = agenda.next() {
+                taken.extend(agenda.take(next).map(numbered));
+            }
+            noted.sort();
+            prop_assert_eq!(taken, noted);
+        }
+    }
+
+    fn numbered((at, event): (Time, Event)) -> (Time, u32) {
+        let number = match event {
+            Event::Sensed(of) => of,
+            Event::Transferred { channel, .. } => channel,
+            Event::Array { die, .. } => die,
+            Event::Idle { generation } => generation as u32,
+            event => unreachable!("{event:?} is not noted here"),
+        };
+        (at, number)
+    }
+}

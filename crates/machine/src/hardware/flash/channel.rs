@@ -1,10 +1,13 @@
 //! A channel: pages from registers to the controller, and data of programs the other way.
 //!
-//! Data of a program go page by page, so that a read waits for one page at most; while
-//! both wait they take turns.
+//! Data of a program go page by page, so that a read for the host waits for one page at most:
+//! it goes before all others, which come in turn after a few of them.
 
 use diskperf_sim::Time;
 use std::collections::VecDeque;
+
+/// Reads for the host that go before others which wait: as many units as a page of 16 KiB has.
+const MOST_PASSING: u32 = 4;
 
 /// What crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +35,8 @@ pub(super) struct Channel {
     reads: VecDeque<(u32, Time)>,
     /// Programs, and reads of the drive itself.
     others: VecDeque<Queued>,
-    /// A read has just crossed while others waited.
-    owes: bool,
+    /// Reads for the host that have crossed since others wait.
+    passed: u32,
     pub(super) generation: u32,
     busy: Time,
 }
@@ -60,6 +63,16 @@ impl Channel {
                 takes,
                 pages: 1,
             }),
+        }
+    }
+
+    /// A read of the drive itself keeps a register from one for the host: it crosses as that
+    /// would, unless it does already.
+    pub(super) fn hurry(&mut self, op: u32) {
+        let is_it = |queued: &Queued| queued.load == Load::Read(op);
+        let place = self.others.iter().position(is_it);
+        if let Some(queued) = place.and_then(|place| self.others.remove(place)) {
+            self.reads.push_back((op, queued.takes));
         }
     }
 
@@ -100,14 +113,18 @@ impl Channel {
     }
 
     fn begin(&mut self, now: Time) -> Option<Time> {
-        let takes_turns = self.owes && !self.others.is_empty();
+        let takes_turns = self.passed >= MOST_PASSING && !self.others.is_empty();
         if let Some((op, takes)) = self.reads.front().copied().filter(|_| !takes_turns) {
             self.reads.pop_front();
-            self.owes = !self.others.is_empty();
+            self.passed = if self.others.is_empty() {
+                0
+            } else {
+                self.passed + 1
+            };
             return Some(self.carry((Load::Read(op), now), takes, takes));
         }
         let queued = self.others.pop_front()?;
-        self.owes = false;
+        self.passed = 0;
         let mut pages = queued.pages;
         if matches!(queued.load, Load::Program(_)) && pages > 1 && !self.reads.is_empty() {
             self.others.push_front(Queued {

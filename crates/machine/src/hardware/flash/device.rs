@@ -29,7 +29,7 @@ use crate::WhatIf;
 use crate::hardware::mechanism::Busy;
 use crate::hardware::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
-use diskperf_ftl::{Ftl, Past, Traffic};
+use diskperf_ftl::{Ftl, Past, Progress, Traffic};
 use diskperf_sim::{Stream, Time};
 use diskperf_timeline::trace::Position;
 use diskperf_timeline::{DieBusy, FlashTraffic, Nanoseconds, Stage};
@@ -49,6 +49,8 @@ pub struct Flash {
     agenda: Agenda,
     dies: Vec<Die>,
     channels: Vec<Channel>,
+    /// What so many units of a page take on a channel.
+    transfer_times: Vec<Time>,
     link: Link,
     buffer: Buffer,
     ops: Pool<ReadOp>,
@@ -130,6 +132,7 @@ impl Flash {
             agenda: Agenda::default(),
             dies: vec![Die::new(geometry.planes); dies as usize],
             channels: vec![Channel::default(); geometry.channels as usize],
+            transfer_times: specification.transfer_times(),
             link: Link::new(&specification.interface.link),
             buffer: Buffer::new(units),
             ops: Pool::default(),
@@ -174,16 +177,9 @@ impl Flash {
         u64::from(self.specification.layer.logical_units)
     }
 
-    /// Where a sector's data is, if it was written and not since the drive's past alone.
+    /// Where a sector's data is, if it was written.
     pub fn position(&self, sector: u64) -> Option<Position> {
-        let logical = sector as u32;
-        let place = if self.specification.in_place {
-            self.places.in_place(logical)
-        } else if self.ftl.is_untouched(logical) {
-            return None;
-        } else {
-            self.place(self.ftl.read(logical)?)
-        };
+        let place = self.locate(sector as u32)?;
         let channels = self.specification.geometry.channels;
         Some(Position::Flash {
             channel: place.die % channels,
@@ -191,14 +187,16 @@ impl Flash {
         })
     }
 
-    /// Where the data of a sector is; it has a place from now on. Nowhere if it was never
-    /// written.
-    fn locate(&mut self, logical: u32) -> Option<super::places::Place> {
+    /// Where the data of a sector is. Nowhere if it was never written.
+    fn locate(&self, logical: u32) -> Option<super::places::Place> {
         if self.specification.in_place {
             return Some(self.places.in_place(logical));
         }
-        let physical = self.ftl.locate(logical)?;
-        Some(self.place(physical))
+        if self.ftl.is_untouched(logical) {
+            // Nothing of a past is in the cache of one bit a cell.
+            return Some(self.places.of(self.ftl.drawn_place(logical), false));
+        }
+        Some(self.place(self.ftl.read(logical)?))
     }
 
     fn place(&self, physical: u32) -> super::places::Place {
@@ -336,7 +334,10 @@ impl Flash {
                 Event::Ended(id) => self.end(at, requests, id),
                 Event::Idle { generation } => self.collecting.rest(generation),
             }
-            self.go_on(at, requests);
+            // A command that is over makes nothing possible inside, but that nobody waits.
+            if !matches!(event, Event::Ended(_)) || self.under_way == 0 {
+                self.go_on(at, requests);
+            }
             self.record_levels(at);
         }
         self.done.len() > before
@@ -356,8 +357,24 @@ impl Flash {
         &self.specification.interface
     }
 
+    /// Whether anything waits for a die, for room, or for collection: without, reads are all
+    /// that there is to do, and those see to themselves.
+    fn has_work(&self) -> bool {
+        !self.crowded.is_empty()
+            || self.buffer.waits() > 0
+            || self.collecting.has_work()
+            || self.ftl.progress() != Progress::Idle
+            || self.ftl.wants_collection()
+            || self.flushes.has_work()
+            || self.journal_is_due()
+            || self.map.as_ref().is_some_and(Map::has_work)
+    }
+
     /// What an event makes possible.
     fn go_on(&mut self, now: Time, requests: &mut Requests) {
+        if !self.has_work() {
+            return;
+        }
         self.admit(now, requests);
         if self.specification.in_place {
             self.end_flushes(now, requests);

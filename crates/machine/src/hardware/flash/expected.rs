@@ -87,15 +87,42 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     let specification = quartered(specification);
     let mut host = Host::new(&specification, SEED);
     let units = host.flash().sectors();
-    let of = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
+    let mut draws = Streams::new(SEED).stream("places");
+    let mut ask = |host: &mut Host| {
+        host.ask(WRITE, draws.below(units), 1);
+    };
+    (0..depth).for_each(|_| ask(&mut host));
+    // At least so many, and on to the end of a collection.
+    let mut write = |host: &mut Host, least: u64| {
+        let (mut erases, mut done) = (u64::MAX, 0);
+        while done < least || erases > 0 && host.flash().traffic().erases == erases {
+            host.wait();
+            ask(host);
+            done += 1;
+            if done == least {
+                erases = host.flash().traffic().erases;
+            }
+        }
+        done
+    };
     // What the buffer and the cache take is over then, and collection is even.
-    let before = 300_000 + cache_units(&specification);
-    let mut asked = Loop::new(&mut host, depth);
-    asked.run((0, before), of);
-    let traffic = *asked.host.flash().traffic();
-    let stretch = asked.run((0, STEADY), of);
-    let since = asked.host.flash().traffic().since(&traffic);
-    (stretch.iops(), since.amplification())
+    write(&mut host, 300_000 + cache_units(&specification));
+    let (begun, traffic) = (host.now(), *host.flash().traffic());
+    let writes = write(&mut host, STEADY);
+    let since = host.flash().traffic().since(&traffic);
+    let seconds = (host.now() - begun).seconds();
+    // So few collections leave more room, or less, than they found, which changes what is
+    // copied by several percent. What the victims had left does not hang on that.
+    let emptied = since.erases * u64::from(specification.layer_superblock_units());
+    if emptied <= since.collection {
+        return (writes as f64 / seconds, since.amplification());
+    }
+    let by_collection = emptied as f64 / (emptied - since.collection) as f64;
+    // Map, journal and padding are collected as the host's units are.
+    let by_others = (since.programmed() - since.collection) as f64 / since.host as f64;
+    let amplification = by_collection * by_others;
+    let programmed_per_s = since.programmed() as f64 / seconds;
+    (programmed_per_s / amplification, amplification)
 }
 
 fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
@@ -143,6 +170,9 @@ fn quartered(of: &FlashSpecification) -> FlashSpecification {
     let mut specification = of.clone();
     specification.geometry.word_lines /= PARTS;
     specification.times.erase.0 /= u64::from(PARTS);
+    specification.map_cache_pages = specification
+        .map_cache_pages
+        .map(|pages| (pages / PARTS).max(1));
     let layer = &mut specification.layer;
     layer.logical_units /= PARTS;
     layer.filled /= PARTS;

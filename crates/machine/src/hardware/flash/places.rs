@@ -23,6 +23,7 @@ pub(super) struct Places {
     program_units: StrengthReducedU32,
     cache_program_units: StrengthReducedU32,
     dies: StrengthReducedU32,
+    channels: StrengthReducedU32,
     page_units: StrengthReducedU32,
     planes: StrengthReducedU32,
     rows: u32,
@@ -38,10 +39,17 @@ impl Places {
             program_units: reduced(program_units),
             cache_program_units: reduced(program_units / geometry.pages_per_word_line),
             dies: reduced(geometry.dies()),
+            channels: reduced(geometry.channels),
             page_units: reduced(geometry.page_units()),
             planes: reduced(geometry.planes),
             rows: geometry.word_lines,
         }
+    }
+
+    /// The channel of a die: they take turns.
+    #[inline]
+    pub(super) fn channel(&self, die: u32) -> u32 {
+        die % self.channels
     }
 
     /// The superblock of a physical unit.

@@ -298,6 +298,19 @@ impl FlashSpecification {
         self.journal.pages + self.map_cache_pages.map_or(0, |_| pages)
     }
 
+    /// What so many units of a page take on a channel, with their check bytes: from none to
+    /// all of a page.
+    pub(super) fn transfer_times(&self) -> Vec<Time> {
+        let geometry = &self.geometry;
+        let spare = f64::from(geometry.page_spare_bytes) / f64::from(geometry.page_units());
+        let unit_bytes = f64::from(UNIT_BYTES) + spare;
+        let takes = |units: u32| {
+            let bytes = f64::from(units) * unit_bytes;
+            Time((bytes * 1e9 / self.channel.bytes_per_s + 0.5) as u64)
+        };
+        (0..=geometry.page_units()).map(takes).collect()
+    }
+
     /// What the translation layer does besides.
     pub(super) fn features(&self) -> Features {
         Features {
@@ -310,7 +323,7 @@ impl FlashSpecification {
             }),
             parity: None,
             power_cuts: false,
-            anonymous: self.layer.past == Past::Random,
+            anonymous: !matches!(self.layer.past, Past::Fresh | Past::Sequential),
         }
     }
 
@@ -379,8 +392,8 @@ impl FlashSpecification {
     /// each unit that was written in order. Others take memory when they are touched.
     pub fn memory_bytes(&self) -> u64 {
         let written = match self.layer.past {
-            Past::Fresh | Past::Random => 0,
-            _ => u64::from(self.layer.filled),
+            Past::Sequential => u64::from(self.layer.filled),
+            Past::Fresh | Past::Random | Past::HotCold { .. } | Past::Zipf { .. } => 0,
         };
         written * 8 + written / 8
     }

@@ -4,7 +4,7 @@
 use super::programs::Author;
 use super::reads::Reader;
 use super::*;
-use diskperf_ftl::{Copy, Progress, Writer};
+use diskperf_ftl::{Copy, Writer};
 
 /// The collection under way.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,11 @@ impl Collecting {
     pub(super) fn wake(&mut self) {
         self.asked += 1;
         self.rests = false;
+    }
+
+    /// Whether copies are under way, or the cache is to be folded.
+    pub(super) fn has_work(&self) -> bool {
+        self.under_way > 0 || self.rests || self.held_since.is_some()
     }
 
     /// Nothing has been asked of it for some time, if nothing was since `generation`.
@@ -144,11 +149,11 @@ impl Flash {
     }
 
     /// Hands out copies: those that the host's writes have paid for, or as many as there is
-    /// room for when the host waits, or wants nothing.
+    /// room for when the host waits, or asks for nothing.
     fn hand_out_due(&mut self, now: Time) {
         let room = self.room();
         let program_units = self.specification.geometry.program_units();
-        let is_free = self.ftl.must_collect() || self.buffer.waits() < program_units;
+        let is_free = self.ftl.must_collect() || self.under_way == 0;
         let due = match is_free {
             true => room,
             false => room.min(self.ftl.copies_due()),
@@ -164,6 +169,7 @@ impl Flash {
         copies.clear();
         self.ftl.next_copies(most, &mut copies);
         self.collecting.under_way += copies.len() as u32;
+        let page_units = self.specification.geometry.page_units();
         let mut last = None;
         for copy in &copies {
             // What is still in the buffer is not read.
@@ -173,7 +179,10 @@ impl Flash {
                 continue;
             }
             let place = self.place(copy.from);
-            match last.filter(|(_, of)| *of == place) {
+            // Units without addresses are somewhere in a superblock: more of them than a page
+            // holds are another page.
+            let joins = |(op, of): &(u32, _)| *of == place && self.ops[*op].units < page_units;
+            match last.filter(joins) {
                 Some((op, _)) => {
                     self.ops[op].units += 1;
                     self.ops[op].copies.push(*copy);

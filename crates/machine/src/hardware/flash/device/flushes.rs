@@ -28,6 +28,11 @@ pub(super) struct Flushes {
 }
 
 impl Flushes {
+    /// Whether some command waits for the buffer, or for the journal.
+    pub(super) fn has_work(&self) -> bool {
+        !self.waiting.is_empty() || !self.for_journal.is_empty()
+    }
+
     /// So many entries of the map have changed.
     pub(super) fn count(&mut self, changes: usize) {
         self.changes += changes as u64;
@@ -116,16 +121,25 @@ impl Flash {
         }
     }
 
-    /// Programs a page of the journal, if somebody waits for it, or it is full.
-    pub(super) fn assign_journal(&mut self, now: Time) -> bool {
-        let geometry = self.specification.geometry;
-        let journal = self.specification.journal;
-        let pages = self.flushes.changes / u64::from(journal.changes_per_page);
+    /// Pages of the journal that changes of the map fill.
+    fn journal_pages(&self) -> u64 {
+        self.flushes.changes / u64::from(self.specification.journal.changes_per_page)
+    }
+
+    /// Whether a program of the journal is to be made: somebody waits for it, or it is full.
+    pub(super) fn journal_is_due(&self) -> bool {
+        let program_units = self.specification.geometry.program_units();
         let wanted = !self.flushes.for_journal.is_empty();
-        let due = wanted || pages >= u64::from(geometry.program_units());
-        if !due || self.flushes.under_way || self.holds_host() {
+        wanted || self.journal_pages() >= u64::from(program_units)
+    }
+
+    /// Programs pages of the journal, if they are due.
+    pub(super) fn assign_journal(&mut self, now: Time) -> bool {
+        if !self.journal_is_due() || self.flushes.under_way || self.holds_host() {
             return false;
         }
+        let geometry = self.specification.geometry;
+        let (journal, pages) = (self.specification.journal, self.journal_pages());
         // It does not wait for a die that is free.
         let turn = self.turn;
         let free = self.free_die(Writer::System);

@@ -29,6 +29,11 @@ impl Map {
         }
     }
 
+    /// Whether pages are to be written back.
+    pub(super) fn has_work(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
     /// Look-ups that found their page, and that did not.
     pub(super) fn counts(&self) -> (u64, u64) {
         let (hits, misses, _) = self.cache.counts();

@@ -225,8 +225,8 @@ impl Flash {
         let page_units = self.specification.geometry.page_units();
         let cached = self.ftl.is_cache(placement.superblock);
         let pages = self.units_by(cached) / page_units;
-        let page = self.transfer_time(page_units);
-        let channel = die % self.specification.geometry.channels;
+        let page = self.transfer_times[page_units as usize];
+        let channel = self.places.channel(die);
         self.channels[channel as usize].queue_program(number, (page, pages));
         self.start_channel(now, channel);
     }
@@ -268,7 +268,10 @@ impl Flash {
         let placement = program.placement.expect("it was placed");
         let units = std::mem::take(&mut program.units);
         let copies = std::mem::take(&mut program.copies);
-        self.flushes.count(units.len() + copies.len());
+        // What is written in place changes no map.
+        if !self.specification.in_place {
+            self.flushes.count(units.len() + copies.len());
+        }
         for unit in &units {
             self.buffer.programmed(*unit);
             if let Some(owner) = unit.owner {

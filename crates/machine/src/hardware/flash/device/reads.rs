@@ -59,6 +59,7 @@ impl Flash {
     pub(super) fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let (first, units) = (request.sector as u32, request.sectors);
+        let page_units = self.specification.geometry.page_units();
         let (mut hits, mut last) = (0, None::<(u32, Place)>);
         let mut left = 0;
         for logical in first..first + units {
@@ -71,7 +72,8 @@ impl Flash {
                 hits += 1;
                 continue;
             };
-            match last.filter(|(_, of)| *of == place) {
+            let joins = |(op, of): &(u32, _)| *of == place && self.ops[*op].units < page_units;
+            match last.filter(joins) {
                 Some((op, _)) => self.ops[op].units += 1,
                 None => {
                     let op = self.new_read(now, Reader::Host(id), place);
@@ -208,11 +210,17 @@ impl Flash {
     /// What a plane has sensed goes into its register, if that is free.
     pub(super) fn fill_register(&mut self, now: Time, die: u32, plane: u32) {
         let of = &mut self.dies[die as usize].planes[plane as usize];
-        let Some(number) = of.sensing.filter(|_| of.held.is_none()) else {
-            return;
-        };
+        let Some(number) = of.sensing else { return };
         let op = &self.ops[number];
         if !op.is_sensed {
+            return;
+        }
+        if let Some(held) = of.held {
+            if op.reader.is_host() && !self.ops[held].reader.is_host() {
+                let channel = self.places.channel(die);
+                self.channels[channel as usize].hurry(held);
+                self.start_channel(now, channel);
+            }
             return;
         }
         (of.sensing, of.held) = (None, Some(number));
@@ -223,18 +231,10 @@ impl Flash {
     fn queue_read(&mut self, now: Time, number: u32) {
         let op = &self.ops[number];
         let is_host = op.reader.is_host();
-        let takes = self.transfer_time(op.units);
-        let channel = op.die % self.specification.geometry.channels;
+        let takes = self.transfer_times[op.units as usize];
+        let channel = self.places.channel(op.die);
         self.channels[channel as usize].queue_read((number, takes), is_host);
         self.start_channel(now, channel);
-    }
-
-    /// What so many units of a page take on a channel, with their check bytes.
-    pub(super) fn transfer_time(&self, units: u32) -> Time {
-        let geometry = &self.specification.geometry;
-        let spare = f64::from(geometry.page_spare_bytes) / f64::from(geometry.page_units());
-        let bytes = f64::from(units) * (f64::from(UNIT_BYTES) + spare);
-        Time((bytes * 1e9 / self.specification.channel.bytes_per_s + 0.5) as u64)
     }
 
     /// A page read has crossed the channel, on which it was from a moment on.

@@ -1,0 +1,56 @@
+//! How long a write waits at most while a drive collects.
+
+use super::*;
+use diskperf_machine::catalogue::Setting;
+
+/// How much smaller than the catalogue's its superblocks are: all shares stay.
+const PARTS: u32 = 2;
+
+fn small(drive: &str) -> FlashSpecification {
+    let mut small = expected::set(drive, &[Setting::new("drive.past", "random")]);
+    small.geometry.word_lines /= PARTS;
+    small.times.erase.0 /= u64::from(PARTS);
+    small.layer.logical_units /= PARTS;
+    small.layer.filled /= PARTS;
+    small.cache = None;
+    small
+}
+
+/// What collecting a superblock takes a drive that does nothing else, at least: programs of
+/// what is valid in a victim at an amplification of 4, and erases.
+fn collection(of: &FlashSpecification) -> Time {
+    let geometry = &of.geometry;
+    let programs = f64::from(geometry.word_lines) * 0.75;
+    let rounds = geometry.dies().div_ceil(of.layer.dies_erasing);
+    let erases = Time(of.times.erase.0 * u64::from(rounds));
+    Time((programs * of.times.program.0 as f64) as u64) + erases
+}
+
+/// Facts 7, 45: with pacing, less than a tenth of a superblock's collection.
+#[test]
+fn no_write_waits_for_a_tenth_of_a_collection() {
+    for (drive, reads) in [("nvme-tlc", 0.3), ("nvme-tlc-plp", 0.0), ("sata-tlc", 0.3)] {
+        let specification = small(drive);
+        let mut host = new_host(&specification);
+        let mut draws = Streams::new(SEED).stream("load");
+        let sectors = host.flash().sectors();
+        let mut ask = |host: &mut Host| {
+            let operation = if draws.chance(reads) { READ } else { WRITE };
+            host.ask(operation, draws.below(sectors), 1);
+        };
+        (0..32).for_each(|_| ask(&mut host));
+        let (mut longest, mut collected) = (Time::ZERO, 0);
+        while collected < 2 {
+            let (_, done) = host.wait();
+            let took = Time(done.spans.marked().0 - done.spans.issued().0);
+            if done.operation == WRITE && took > longest {
+                longest = took;
+            }
+            collected = host.flash().traffic().erases;
+            ask(&mut host);
+        }
+        let whole = collection(&specification);
+        println!("{drive}: longest {longest}, a collection {whole}, seed {SEED}");
+        assert!(longest < Time(whole.0 / 10), "{drive}");
+    }
+}
