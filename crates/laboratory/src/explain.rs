@@ -4,6 +4,7 @@
 
 mod changes;
 mod difference;
+mod moments;
 mod parts;
 mod rerun;
 pub mod storage;

@@ -25,17 +25,15 @@ fn ns(value: &Value) -> f64 {
 
 #[test]
 fn a_rerun_without_the_top_cause_removes_the_time_that_was_stated() {
-    let plp = "bare-nvme-tlc-plp --size 32M";
-    // Arrivals at a fixed rate, since in a closed loop requests that end sooner are followed
-    // sooner by the next: that is another load. A program that no read stops is so long that
-    // this does not matter.
+    let plp = "bare-nvme-tlc-plp";
     for (load, cause) in [
         (
-            "--set program.rate_iops=400000 --set program.arrivals=poisson --set program.depth=128",
+            "--size 32M --set program.rate_iops=400000 --set program.arrivals=poisson --set program.depth=128",
             "read",
         ),
+        ("--size 64M --set program.depth=32", "read"),
         (
-            "--set program.depth=32 --set drive.suspends_most=0",
+            "--size 32M --set program.depth=32 --set drive.suspends_most=0",
             // Its programs, three of four in the steady state.
             "collection",
         ),
@@ -103,7 +101,7 @@ fn the_cliff_of_writes_at_random_over_the_spare() {
 }
 
 /// A setting that there is no drive with, the key that the refusal is about, and why.
-const REFUSED: [(&str, &str, &str); 26] = [
+const REFUSED: [(&str, &str, &str); 28] = [
     ("channels=0", "channels", "from 1 to 64"),
     ("dies_per_channel=0", "dies_per_channel", "from 1 to 64"),
     ("planes=0", "planes", "from 1 to 16"),
@@ -155,7 +153,13 @@ const REFUSED: [(&str, &str, &str); 26] = [
         "collection needs 3",
     ),
     ("past_fill_share=1.1", "past_fill_share", "from 0 to 1"),
-    ("past=full", "past", "`fresh`, `sequential`, `random`"),
+    (
+        "past=full",
+        "past",
+        "`fresh`, `sequential`, `random`, `hot_cold`, `zipf`",
+    ),
+    ("past_hot_percent=100", "past_hot_percent", "from 1 to 99"),
+    ("past_zipf_percent=0", "past_zipf_percent", "from 1 to 250"),
     ("queue_depth=0", "queue_depth", "from 1 to 65536"),
     (
         "write_buffer_bytes=1",

@@ -2,6 +2,7 @@
 
 use super::Means;
 use super::changes::{Change, without};
+use super::moments;
 use super::rerun::{self, Outcome, Variant};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -16,8 +17,8 @@ pub(super) fn of(base: &[Outcome]) -> Vec<Vec<Tail>> {
     tails.collect()
 }
 
-/// Makes each program again without the first cause of each of its tails, and says what
-/// became of the same requests.
+/// Makes the requests of each program again, at the same moments, without the first cause of
+/// each of its tails, and says what became of them.
 pub(super) fn rerun(
     plan: &ModelPlan,
     computer: &Computer,
@@ -33,6 +34,7 @@ pub(super) fn rerun(
         .filter_map(|stage| Some((stage, without(stage)?)))
         .collect();
     let own = plan.settings_of(computer);
+    let same = moments::plan(plan, computer, base);
     let outcomes = means.machines().each(changes.len(), |number| {
         let change = &changes[number].1;
         let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
@@ -44,7 +46,7 @@ pub(super) fn rerun(
             trace: true,
             ..Variant::of(plan, &changed)
         };
-        match rerun::rerun_like(plan, &variant, base, means.stop) {
+        match rerun::rerun_like(&same, &variant, base, means.stop) {
             Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
             outcome => Ok(outcome.ok()),
         }

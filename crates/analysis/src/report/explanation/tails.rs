@@ -71,14 +71,14 @@ fn removed(tail: &Tail, rerun: &TailRerun) -> i64 {
     tail.above.0 as i64 - rerun.above.0 as i64
 }
 
-/// Why a rerun has more left above p99 than was to be left: a program that waits for
-/// completions asks for more in the same time when these come sooner.
+/// Why a rerun has more left above p99 than was to be left: requests that do not wait for one
+/// thing may wait for the next.
 fn remainder(tail: &Tail, rerun: &TailRerun) -> Option<String> {
     let stated = tail.causes.first()?.removes.0 as f64;
     let left = rerun.left?;
     (removed(tail, rerun) as f64 / stated < 1.0 - AGREES).then(|| {
         format!(
-            "That is less: what is left above p99 is mostly {}, which comes more often when requests end sooner and the next ones begin sooner; with arrivals at a fixed rate (program.rate_iops) it does not.",
+            "That is less: what is left above p99 is mostly {}.",
             stage(left)
         )
     })

@@ -1,0 +1,133 @@
+//! The requests of a program once more, each at the same moment: something that is taken
+//! away changes how long they take then, and not what is asked for when. A program that
+//! waits for completions would ask for more in the same time.
+
+use super::rerun::Outcome;
+use crate::model::computer::Computer;
+use crate::plan::ModelPlan;
+use diskperf_analysis::explanation::window;
+use diskperf_battery::replay::{Requests, Trace as Asked};
+use diskperf_battery::{Job, Medium, Program, Replay};
+use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::{
+    CacheMode, Nanoseconds, ReplayPace, Stage, Trace, TraceFacts, TraceOperation,
+};
+use std::sync::Arc;
+
+/// The most under way at once, as of any replay on a model.
+const MOST_SLOTS: usize = 4096;
+
+/// The plan with the requests of each program in its place, where they can be made so.
+pub(super) fn plan(plan: &ModelPlan, computer: &Computer, base: &[Outcome]) -> ModelPlan {
+    let mut changed = plan.clone();
+    let label = &computer.specification.volumes[0].partition.label;
+    let flash = computer.specification.drives[0].flash();
+    let buffered = flash.is_some_and(|flash| flash.buffer.is_some());
+    let place = (
+        u64::from(label.sector_bytes),
+        computer.room_bytes(0),
+        buffered,
+    );
+    let by_itself = computer.medium() == Medium::Device && plan.drives == 1;
+    for (job, outcome) in changed.suite.jobs_mut().zip(base) {
+        let requests = outcome.trace.as_ref().filter(|_| by_itself);
+        if let Some(program) = requests.and_then(|trace| of(trace, place)) {
+            *job = Job {
+                size_bytes: program.usual_bytes(),
+                protocol: job.protocol,
+                name: job.name.clone(),
+                ..Job::of(program)
+            };
+        }
+    }
+    changed
+}
+
+/// The requests of a trace as a program; none where one is more than a read or a write, or
+/// where some came before the timed part.
+fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) -> Option<Program> {
+    let (from, until) = window(trace)?;
+    let requests = &trace.requests;
+    let first = requests.iter().map(|one| one.issued).min()?;
+    // What came before the timed part, in a ramp, has changed the drive: it is to come again.
+    if first < from {
+        return None;
+    }
+    let timed = requests.iter().filter(|one| one.issued <= until);
+    let mut records: Vec<Record> = timed
+        .map(|one| record(one, first, (sector_bytes, buffered)))
+        .collect::<Option<_>>()?;
+    records.sort_by_key(|one| one.issued_ns);
+    let slots = records.len().min(MOST_SLOTS);
+    let of = |operation| of_kind(&records, operation);
+    let held = TraceFacts {
+        has_times: true,
+        devices: 1,
+        read: of(Operation::Read),
+        write: of(Operation::Write),
+        lasts_ns: records.last()?.issued_ns,
+        largest_bytes: records.iter().map(|one| one.length_bytes).max()?,
+        unit_bytes: sector_bytes,
+        ..TraceFacts::default()
+    };
+    Some(Program::of_replay(Replay {
+        trace: Arc::new(Kept(records.into())),
+        held,
+        pace: ReplayPace::default(),
+        slots: slots as u32,
+        space_bytes,
+        unit_bytes: sector_bytes,
+        cache: CacheMode::Direct,
+        discards: false,
+    }))
+}
+
+fn record(
+    of: &TracedRequest,
+    first: Nanoseconds,
+    (sector_bytes, buffered): (u64, bool),
+) -> Option<Record> {
+    let operation = match of.purpose {
+        Purpose::Read => Operation::Read,
+        Purpose::Write => Operation::Write,
+        Purpose::ReadAhead | Purpose::WriteBehind => return None,
+    };
+    // A write that was programmed before it was done, past the buffer, was forced, and a flush
+    // moves nothing: a replay makes neither.
+    let mut stages = of.spans.iter().map(|span| span.stage);
+    let is_forced = buffered && stages.any(|stage| stage == Stage::FlashProgram);
+    (of.sectors > 0 && !is_forced).then_some(Record {
+        issued_ns: of.issued.since(first).0,
+        completed_ns: None,
+        think_ns: None,
+        operation,
+        fua: false,
+        sync: false,
+        device: DeviceIndex(0),
+        offset_bytes: of.sector * sector_bytes,
+        length_bytes: u64::from(of.sectors) * sector_bytes,
+        errno: 0,
+    })
+}
+
+fn of_kind(records: &[Record], operation: Operation) -> TraceOperation {
+    let of_it = records.iter().filter(|one| one.operation == operation);
+    TraceOperation {
+        requests: of_it.clone().count() as u64,
+        bytes: of_it.map(|one| one.length_bytes).sum(),
+        ..TraceOperation::default()
+    }
+}
+
+/// Requests in memory.
+#[derive(Debug)]
+struct Kept(Arc<[Record]>);
+
+impl Asked for Kept {
+    fn requests(&self) -> Requests {
+        let records = Arc::clone(&self.0);
+        let numbers = 0..records.len();
+        Box::new(numbers.map(move |number| Ok(records[number])))
+    }
+}
