@@ -6,7 +6,7 @@ mod describe;
 pub mod host;
 mod job_file;
 pub mod model;
-mod replay;
+pub(crate) mod replay;
 mod workload;
 
 use crate::error::LaboratoryError;

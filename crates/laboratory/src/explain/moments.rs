@@ -5,6 +5,7 @@
 use super::rerun::Outcome;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
+use crate::plan::replay::MOST_SLOTS;
 use diskperf_analysis::explanation::window;
 use diskperf_battery::replay::{Requests, Trace as Asked};
 use diskperf_battery::{Job, Medium, Program, Replay};
@@ -14,9 +15,6 @@ use diskperf_timeline::{
     CacheMode, Nanoseconds, ReplayPace, Stage, Trace, TraceFacts, TraceOperation,
 };
 use std::sync::Arc;
-
-/// The most under way at once, as of any replay on a model.
-const MOST_SLOTS: usize = 4096;
 
 /// The plan with the requests of each program in its place, where they can be made so.
 pub(super) fn plan(plan: &ModelPlan, computer: &Computer, base: &[Outcome]) -> ModelPlan {
@@ -59,7 +57,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         .map(|one| record(one, first, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
     records.sort_by_key(|one| one.issued_ns);
-    let slots = records.len().min(MOST_SLOTS);
+    let slots = records.len().min(MOST_SLOTS as usize);
     let of = |operation| of_kind(&records, operation);
     let held = TraceFacts {
         has_times: true,

@@ -235,7 +235,7 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
 }
 
 /// The most requests under way at once, of any replay.
-const MOST_SLOTS: u32 = 4096;
+pub(crate) const MOST_SLOTS: u32 = 4096;
 /// The same where nobody says how many, and the most memory of their buffers then.
 const USUAL_SLOTS: u64 = 1024;
 const USUAL_BUFFERS_BYTES: u64 = GIB;

@@ -2,18 +2,17 @@
 
 use super::*;
 use diskperf_machine::catalogue::Setting;
+use diskperf_machine::hardware::flash::expected::divided;
 
 /// How much smaller than the catalogue's its superblocks are: all shares stay.
 const PARTS: u32 = 2;
 
 fn small(drive: &str) -> FlashSpecification {
-    let mut small = expected::set(drive, &[Setting::new("drive.past", "random")]);
-    small.geometry.word_lines /= PARTS;
-    small.times.erase.0 /= u64::from(PARTS);
-    small.layer.logical_units /= PARTS;
-    small.layer.filled /= PARTS;
-    small.cache = None;
-    small
+    let whole = expected::set(drive, &[Setting::new("drive.past", "random")]);
+    FlashSpecification {
+        cache: None,
+        ..divided(&whole, PARTS)
+    }
 }
 
 /// What collecting a superblock takes a drive that does nothing else, at least: programs of

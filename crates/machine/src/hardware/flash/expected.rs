@@ -84,7 +84,7 @@ fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) ->
 
 /// Writes a second and write amplification, in the steady state of writes at random.
 fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
-    let specification = quartered(specification);
+    let specification = divided(specification, PARTS);
     let mut host = Host::new(&specification, SEED);
     let units = host.flash().sectors();
     let mut draws = Streams::new(SEED).stream("places");
@@ -126,7 +126,7 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
 }
 
 fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
-    let specification = quartered(specification);
+    let specification = divided(specification, PARTS);
     let mut host = Host::new(&specification, SEED);
     let units = host.flash().sectors();
     let of = |draws: &mut Stream, _| {
@@ -165,17 +165,17 @@ fn fill(host: &mut Host, units: u64) {
     host.pause(Time::from_millis(500));
 }
 
-/// The drive with superblocks of a part of their size.
-fn quartered(of: &FlashSpecification) -> FlashSpecification {
+/// The drive with superblocks so many times smaller, and all shares as they are.
+pub fn divided(of: &FlashSpecification, parts: u32) -> FlashSpecification {
     let mut specification = of.clone();
-    specification.geometry.word_lines /= PARTS;
-    specification.times.erase.0 /= u64::from(PARTS);
+    specification.geometry.word_lines /= parts;
+    specification.times.erase.0 /= u64::from(parts);
     specification.map_cache_pages = specification
         .map_cache_pages
-        .map(|pages| (pages / PARTS).max(1));
+        .map(|pages| (pages / parts).max(1));
     let layer = &mut specification.layer;
-    layer.logical_units /= PARTS;
-    layer.filled /= PARTS;
+    layer.logical_units /= parts;
+    layer.filled /= parts;
     specification
 }
 

@@ -169,7 +169,6 @@ impl Flash {
         copies.clear();
         self.ftl.next_copies(most, &mut copies);
         self.collecting.under_way += copies.len() as u32;
-        let page_units = self.specification.geometry.page_units();
         let mut last = None;
         for copy in &copies {
             // What is still in the buffer is not read.
@@ -179,11 +178,8 @@ impl Flash {
                 continue;
             }
             let place = self.place(copy.from);
-            // Units without addresses are somewhere in a superblock: more of them than a page
-            // holds are another page.
-            let joins = |(op, of): &(u32, _)| *of == place && self.ops[*op].units < page_units;
-            match last.filter(joins) {
-                Some((op, _)) => {
+            match self.same_page(last, place) {
+                Some(op) => {
                     self.ops[op].units += 1;
                     self.ops[op].copies.push(*copy);
                 }

@@ -59,8 +59,7 @@ impl Flash {
     pub(super) fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let (first, units) = (request.sector as u32, request.sectors);
-        let page_units = self.specification.geometry.page_units();
-        let (mut hits, mut last) = (0, None::<(u32, Place)>);
+        let (mut hits, mut last) = (0, None);
         let mut left = 0;
         for logical in first..first + units {
             if self.buffer.has(logical) {
@@ -72,9 +71,8 @@ impl Flash {
                 hits += 1;
                 continue;
             };
-            let joins = |(op, of): &(u32, _)| *of == place && self.ops[*op].units < page_units;
-            match last.filter(joins) {
-                Some((op, _)) => self.ops[op].units += 1,
+            match self.same_page(last, place) {
+                Some(op) => self.ops[op].units += 1,
                 None => {
                     let op = self.new_read(now, Reader::Host(id), place);
                     left += 1;
@@ -99,6 +97,14 @@ impl Flash {
         }
         self.touched = touched;
         self.touched.clear();
+    }
+
+    /// The last page read, if a unit at this place is of the same page. Units without addresses
+    /// are somewhere: more of them than a page holds are another page.
+    pub(super) fn same_page(&self, last: Option<(u32, Place)>, place: Place) -> Option<u32> {
+        let page_units = self.specification.geometry.page_units();
+        let (op, of) = last?;
+        (of == place && self.ops[op].units < page_units).then_some(op)
     }
 
     /// Units that no die is needed for cross the link at once.
