@@ -218,13 +218,18 @@ pub(crate) async fn a_reap_ends_at_its_moment(system: &mut World) {
         .await
         .unwrap();
     assert!(then >= moment);
-    // One that is far enough does.
-    let later = then + Nanoseconds::from_millis(3);
-    let taken = completions.len();
-    let after = system.reap(2 - taken, Some(later), &mut completions).await;
-    assert!(after.unwrap() >= later);
+    // One that is far enough does, and ends as soon as there are enough.
+    let far = then + Nanoseconds::from_millis(60_000);
+    let missing = 1 - completions.len();
+    let after = system.reap(missing, Some(far), &mut completions).await;
+    assert!(after.unwrap() < far);
     assert_eq!(completions.len(), 1);
+    // With fewer under way than are wanted it waits until the moment.
+    let later = system.now() + Nanoseconds::from_millis(3);
+    let after = system.reap(1, Some(later), &mut completions).await;
+    assert!(after.unwrap() >= later);
     assert!(system.now() >= later);
+    assert_eq!(completions.len(), 1);
 }
 
 pub(crate) async fn a_ring_that_is_closed_has_nothing_under_way(system: &mut World) {
