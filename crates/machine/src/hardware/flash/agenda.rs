@@ -98,6 +98,8 @@ pub(super) struct Agenda {
     number: u64,
     /// The first of each lane, and behind them the heap's.
     fronts: [Turn; LANES + 1],
+    /// The first of them all, and where that is.
+    first: (Turn, usize),
 }
 
 impl Default for Agenda {
@@ -107,6 +109,7 @@ impl Default for Agenda {
             rest: BinaryHeap::new(),
             number: 0,
             fronts: [Turn::NEVER; LANES + 1],
+            first: (Turn::NEVER, 0),
         }
     }
 }
@@ -118,6 +121,7 @@ impl Agenda {
         let turn = Turn::new(at, self.number);
         let place = self.insert(Entry { turn, event });
         self.fronts[place] = self.fronts[place].min(turn);
+        self.first = self.first.min((turn, place));
     }
 
     /// Puts an entry where it belongs; gives its lane, or the heap's number.
@@ -142,9 +146,9 @@ impl Agenda {
         number
     }
 
-    /// Whose turn is first, and where that is.
+    /// Looks for the first of all fronts.
     #[inline]
-    fn first(&self) -> (Turn, usize) {
+    fn look(&self) -> (Turn, usize) {
         let mut first = (self.fronts[0], 0);
         for (place, turn) in self.fronts.iter().enumerate().skip(1) {
             if *turn < first.0 {
@@ -156,14 +160,14 @@ impl Agenda {
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
-        let (turn, _) = self.first();
+        let (turn, _) = self.first;
         (turn < Turn::NEVER).then(|| turn.at())
     }
 
     /// The next event, if it is due.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Option<(Time, Event)> {
-        let (turn, place) = self.first();
+        let (turn, place) = self.first;
         if turn == Turn::NEVER || turn.at() > now {
             return None;
         }
@@ -172,6 +176,7 @@ impl Agenda {
             None => (self.rest.pop(), self.rest.peek()),
         };
         self.fronts[place] = next.map_or(Turn::NEVER, |of| of.turn);
+        self.first = self.look();
         entry.map(|entry| (turn.at(), entry.event))
     }
 }

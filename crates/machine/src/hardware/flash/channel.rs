@@ -55,6 +55,12 @@ impl Channel {
         self.busy
     }
 
+    /// What crosses now.
+    #[inline]
+    pub(super) fn carries(&self) -> Option<Load> {
+        self.now.map(|transfer| transfer.load)
+    }
+
     pub(super) fn queue_read(&mut self, (op, takes): (u32, Time), is_host: bool) {
         match is_host {
             true => self.reads.push_back((op, takes)),

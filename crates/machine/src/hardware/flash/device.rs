@@ -16,7 +16,7 @@ mod writes;
 
 use super::agenda::{Agenda, Event};
 use super::buffer::Buffer;
-use super::channel::Channel;
+use super::channel::{Channel, Load};
 use super::die::{Die, Free};
 use super::link::Link;
 use super::places::Places;
@@ -36,7 +36,7 @@ use diskperf_timeline::{DieBusy, FlashTraffic, Nanoseconds, Stage};
 use flushes::Flushes;
 use map::Map;
 use programs::Program;
-use reads::ReadOp;
+use reads::{ReadOp, Reader};
 use std::collections::VecDeque;
 use writes::Crowded;
 
@@ -78,6 +78,8 @@ pub struct Flash {
     busy: Busy,
     suspensions: u64,
     written_in_place: u64,
+    /// Whether nothing waited when that was looked at last; reads of the host leave it so.
+    rests: bool,
     what_if: WhatIf,
     /// What it does, where somebody wants to see it.
     recorder: Option<Box<Recorder>>,
@@ -155,6 +157,7 @@ impl Flash {
             busy: Busy::default(),
             suspensions: 0,
             written_in_place: 0,
+            rests: false,
             what_if: WhatIf::default(),
             recorder: None,
             touched: Vec::new(),
@@ -320,6 +323,7 @@ impl Flash {
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
         while let Some((at, event)) = self.agenda.take(now) {
+            self.rests &= self.is_of_a_read(&event, requests);
             match event {
                 Event::Decoded(id) => self.decoded(at, requests, id),
                 Event::Arrived { id, first, units } => {
@@ -370,9 +374,30 @@ impl Flash {
             || self.map.as_ref().is_some_and(Map::has_work)
     }
 
+    /// Whether an event is of a read for the host alone, which gives the drive nothing to do
+    /// besides.
+    fn is_of_a_read(&self, event: &Event, requests: &Requests) -> bool {
+        match *event {
+            Event::Decoded(id) | Event::Ended(id) => {
+                requests[id].operation == Operation::Read && self.map.is_none()
+            }
+            Event::Sensed(op) => matches!(self.ops[op].reader, Reader::Host(_)),
+            Event::Transferred { channel, .. } => match self.channels[channel as usize].carries() {
+                Some(Load::Read(op)) => matches!(self.ops[op].reader, Reader::Host(_)),
+                Some(Load::Program(_)) | None => false,
+            },
+            Event::Arrived { .. } | Event::Array { .. } | Event::Idle { .. } => false,
+        }
+    }
+
     /// What an event makes possible.
     fn go_on(&mut self, now: Time, requests: &mut Requests) {
+        if self.rests {
+            debug_assert!(!self.has_work(), "a read for the host gave the drive work");
+            return;
+        }
         if !self.has_work() {
+            self.rests = true;
             return;
         }
         self.admit(now, requests);

@@ -158,6 +158,14 @@ impl Die {
         }
     }
 
+    /// Whether it has anything to do but for reads that are under way.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        let reads = !self.reads.is_empty() || !self.own_reads.is_empty();
+        let data = self.loading.is_some() || self.loaded.is_some() || !self.programs.is_empty();
+        reads || data || self.array.is_some() || self.erase_due
+    }
+
     /// Whether it takes the data of a program: nothing for the host waits for it, and it
     /// does nothing, or, where that can be (`ahead`), programs, or reads for itself.
     pub(super) fn free(&self, ahead: Ahead) -> Free {

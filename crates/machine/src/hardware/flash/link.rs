@@ -61,6 +61,15 @@ impl Link {
                 ends: ready,
             };
         }
+        if taken.back().is_none_or(|last| last.ends <= ready) {
+            let ends = ready + takes;
+            let crossing = Crossing {
+                begins: ready,
+                ends,
+            };
+            taken.push_back(crossing);
+            return crossing;
+        }
         let mut begins = ready;
         let mut place = taken.len();
         for (number, of) in taken.iter().enumerate() {

@@ -81,6 +81,9 @@ impl Flash {
 
     fn serve_further(&mut self, now: Time, number: u32) {
         let die = &self.dies[number as usize];
+        if !die.has_work() {
+            return;
+        }
         let stands = die.array.as_ref().is_some_and(Array::stands);
         let passes = self.reads_pass(number);
         let die = &self.dies[number as usize];
@@ -188,9 +191,13 @@ impl Flash {
             // What waited until now is booked before the plane is another's.
             self.sense(now, op);
             let die = &mut self.dies[number as usize];
-            match for_host {
-                true => die.reads.remove(place),
-                false => die.own_reads.remove(place),
+            let queue = match for_host {
+                true => &mut die.reads,
+                false => &mut die.own_reads,
+            };
+            match place {
+                0 => queue.pop_front(),
+                _ => queue.remove(place),
             };
         }
     }

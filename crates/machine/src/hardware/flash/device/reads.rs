@@ -296,26 +296,34 @@ impl Flash {
         let is_first = self.commands[id.place()].last == Time::ZERO;
         let overhead = self.link_overhead(is_first);
         let crossing = (self.link).cross(now, Toward::Host, (ready, bytes, overhead));
+        let waits = op.kept.iter();
+        let waits = waits.map(|(busy, until)| (Stage::DieWait(*busy), *until));
+        let spans = waits.chain([
+            (Stage::FlashRead, op.begun + op.sense),
+            (Stage::ReadRetry, op.begun + op.sense + op.again),
+            (Stage::ChannelWait, from),
+            (Stage::ChannelTransfer, now),
+            (Stage::Decode, ready),
+            (Stage::BusWait, crossing.begins),
+            (Stage::BusTransfer, crossing.ends),
+        ]);
         let command = &mut self.commands[id.place()];
         command.left -= 1;
-        if crossing.ends >= command.last {
-            command.last = crossing.ends;
+        if crossing.ends < command.last {
+            if command.left == 0 {
+                self.answered(requests, id);
+            }
+            return;
+        }
+        command.last = crossing.ends;
+        if command.left > 0 {
             command.spans.clear();
-            let waits = op.kept.iter();
-            (command.spans).extend(waits.map(|(busy, until)| (Stage::DieWait(*busy), *until)));
-            command.spans.extend([
-                (Stage::FlashRead, op.begun + op.sense),
-                (Stage::ReadRetry, op.begun + op.sense + op.again),
-                (Stage::ChannelWait, from),
-                (Stage::ChannelTransfer, now),
-                (Stage::Decode, ready),
-                (Stage::BusWait, crossing.begins),
-                (Stage::BusTransfer, crossing.ends),
-            ]);
+            command.spans.extend(spans);
+            return;
         }
-        if command.left == 0 {
-            self.answered(requests, id);
-        }
+        let request = &mut requests[id];
+        spans.for_each(|(stage, until)| book(request, stage, until));
+        self.finish(crossing.ends, requests, id);
     }
 
     /// All of a read is with the host: its time is that of the last of it.
