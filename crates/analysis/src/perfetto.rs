@@ -130,6 +130,7 @@ impl Writer {
                     DieBusy::Erase => "erase",
                     DieBusy::Collection => "collection",
                     DieBusy::Suspension => "suspension",
+                    DieBusy::Channel => "channel",
                 };
                 let slices = of_dies.entry(flash.place(one.die)).or_default();
                 slices.push(Slice::of(by.to_owned(), one.from, one.until));

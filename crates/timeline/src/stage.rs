@@ -127,16 +127,20 @@ pub enum DieBusy {
     Collection,
     /// A program or an erase coming to stand still for reads.
     Suspension,
+    /// Nothing but data of earlier reads, which keep registers until the channel has carried
+    /// them.
+    Channel,
 }
 
 impl DieBusy {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Program,
         Self::Erase,
         Self::Collection,
         Self::Suspension,
+        Self::Channel,
     ];
 }
 
@@ -156,7 +160,7 @@ impl Deadline {
 impl Stage {
     /// How many stages there are, a missed revolution counted once for each
     /// deadline, waiting for a die once for each reason.
-    pub const COUNT: usize = 52;
+    pub const COUNT: usize = 53;
 
     /// All of them, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -200,6 +204,7 @@ impl Stage {
         Self::DieWait(DieBusy::Erase),
         Self::DieWait(DieBusy::Collection),
         Self::DieWait(DieBusy::Suspension),
+        Self::DieWait(DieBusy::Channel),
         Self::MapMiss,
         Self::BufferFull,
         Self::Collection,
@@ -256,18 +261,18 @@ impl Stage {
             Self::FlashProgram => 33,
             Self::FlashErase => 34,
             Self::DieWait(_) => 35,
-            Self::MapMiss => 40,
-            Self::BufferFull => 41,
-            Self::Collection => 42,
-            Self::ReadRetry => 43,
-            Self::ChannelTransfer => 44,
-            Self::Decode => 45,
-            Self::Journal => 46,
-            Self::Cleaning => 47,
-            Self::Completion => 48,
-            Self::Think => 49,
-            Self::Device => 50,
-            Self::Unattributed => 51,
+            Self::MapMiss => 41,
+            Self::BufferFull => 42,
+            Self::Collection => 43,
+            Self::ReadRetry => 44,
+            Self::ChannelTransfer => 45,
+            Self::Decode => 46,
+            Self::Journal => 47,
+            Self::Cleaning => 48,
+            Self::Completion => 49,
+            Self::Think => 50,
+            Self::Device => 51,
+            Self::Unattributed => 52,
         };
         stage + second
     }
@@ -318,6 +323,7 @@ impl Stage {
             Self::DieWait(DieBusy::Erase) => "die_wait: erase",
             Self::DieWait(DieBusy::Collection) => "die_wait: collection",
             Self::DieWait(DieBusy::Suspension) => "die_wait: suspension",
+            Self::DieWait(DieBusy::Channel) => "die_wait: channel",
             Self::MapMiss => "map_miss",
             Self::BufferFull => "buffer_full",
             Self::Collection => "collection",

@@ -73,6 +73,7 @@ pub fn die_busy(busy: DieBusy) -> &'static str {
         DieBusy::Erase => "erase",
         DieBusy::Collection => "collection",
         DieBusy::Suspension => "suspension",
+        DieBusy::Channel => "channel",
     }
 }
 
@@ -86,6 +87,9 @@ pub fn cause(of: Stage) -> String {
         }
         Stage::DieWait(DieBusy::Collection) => {
             "behind reads and programs of garbage collection".to_owned()
+        }
+        Stage::DieWait(DieBusy::Channel) => {
+            "until the channel had carried what the die read before".to_owned()
         }
         Stage::DieWait(DieBusy::Suspension) => "until a program or an erase stood still".to_owned(),
         of => stage(of),

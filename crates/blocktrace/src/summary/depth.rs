@@ -50,7 +50,7 @@ impl Depth {
             Operation::Write => of.writes += 1,
             _ => of.others += 1,
         }
-        of.bytes += record.length_bytes;
+        of.bytes = of.bytes.saturating_add(record.length_bytes);
     }
 
     /// Time passes, and requests end.
@@ -72,7 +72,7 @@ impl Depth {
         self.area += depth * until.saturating_sub(from) as f64;
         while depth > 0.0 && from < until {
             self.interval(until);
-            let end = (from / self.interval_ns + 1) * self.interval_ns;
+            let end = (from / self.interval_ns + 1).saturating_mul(self.interval_ns);
             let end = end.min(until);
             let spent = depth * (end - from) as f64;
             self.interval(from).depth_ns += spent;
@@ -168,9 +168,32 @@ impl Interval {
             reads: self.reads + other.reads,
             writes: self.writes + other.writes,
             others: self.others + other.others,
-            bytes: self.bytes + other.bytes,
+            bytes: self.bytes.saturating_add(other.bytes),
             depth: 0.0,
             depth_ns: self.depth_ns + other.depth_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A time may be any that 64 bits have.
+    #[test]
+    fn a_request_may_last_until_the_last_nanosecond() {
+        let mut depth = Depth::new();
+        for _ in 0..2 {
+            depth.add(&Record {
+                completed_ns: Some(u64::MAX),
+                length_bytes: u64::MAX,
+                ..Record::at(0)
+            });
+        }
+        let (summary, series) = depth.finish(0);
+        assert_eq!(summary.map(|of| (of.mean, of.most)), Some((2.0, 2)));
+        assert!(series.intervals.len() <= INTERVALS);
+        let all = series.intervals.iter().all(|of| of.depth <= 2.0);
+        assert!(all && series.intervals[0].depth == 2.0, "{series:?}");
     }
 }

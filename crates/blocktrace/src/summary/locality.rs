@@ -32,7 +32,7 @@ impl Locality {
         let device = self.devices.entry(record.device.0).or_default();
         let (first, end) = (
             record.offset_bytes,
-            record.offset_bytes + record.length_bytes,
+            record.offset_bytes.saturating_add(record.length_bytes),
         );
         self.requests += 1;
         let is_strict = device.last_end == Some(first);

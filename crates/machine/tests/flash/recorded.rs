@@ -36,6 +36,7 @@ fn a_read_behind_a_program_is_seen_with_what_stands() {
             (DieBusy::Program, false),
             (DieBusy::Suspension, false),
             (DieBusy::Read, true),
+            (DieBusy::Channel, true),
             (DieBusy::Program, false),
         ],
         "{:?} from {begun:?}",
@@ -110,7 +111,8 @@ fn a_long_time_leaves_out_its_beginning() {
     let mut host = new_host(&toy());
     host.record();
     ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
-    let reads = MOST_INTERVALS + 100;
+    // Each senses, and has its data cross the channel.
+    let reads = MOST_INTERVALS / 2 + 50;
     for _ in 0..reads {
         host.ask(READ, 0, 1);
         host.pause(us(100.0));

@@ -192,11 +192,15 @@ impl Die {
         !senses && (cache_read || self.reading == 0)
     }
 
-    /// Whose reads keep it, if some do.
+    /// Whose reads keep it, if some do, or the channel that their data wait for.
     pub(super) fn kept_by_reads(&self) -> Option<DieBusy> {
-        (self.reading > 0).then_some(match self.reading_own < self.reading {
-            true => DieBusy::Read,
-            false => DieBusy::Collection,
+        (self.reading > 0).then(|| {
+            let senses = self.planes.iter().any(|plane| plane.sensing.is_some());
+            match (senses, self.reading_own < self.reading) {
+                (false, _) => DieBusy::Channel,
+                (true, true) => DieBusy::Read,
+                (true, false) => DieBusy::Collection,
+            }
         })
     }
 

@@ -94,6 +94,7 @@ fn colour(by: DieBusy) -> &'static str {
         DieBusy::Erase => "rotation",
         DieBusy::Collection => "queue",
         DieBusy::Suspension => "other",
+        DieBusy::Channel => "controller",
     }
 }
 
@@ -104,6 +105,7 @@ fn keeps(by: DieBusy) -> &'static str {
         DieBusy::Erase => "erase",
         DieBusy::Collection => "collection: reads and programs of the drive's own",
         DieBusy::Suspension => "suspension: a program or an erase comes to stand still",
+        DieBusy::Channel => "channel: what was read has not crossed it yet",
     }
 }
 
