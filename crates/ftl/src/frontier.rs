@@ -1,5 +1,6 @@
 //! Where the next unit goes: open superblocks, their dies and rows.
 
+use crate::collection::Progress;
 use crate::features::Allocation;
 use crate::ftl::{Ftl, Placement, State};
 use crate::specification::{Policy, Separation};
@@ -297,9 +298,12 @@ impl Ftl {
         if self.features.cache.is_some() && frontier == self.cache_frontier() {
             return self.open_cache(frontier, stream);
         }
-        // The host leaves what collection needs to go on.
+        // The host leaves what collection needs to go on: superblocks, and, where its erase
+        // waits for a journal, that.
+        let waits = cause == Cause::Map && self.progress() == Progress::Waiting;
         if matches!(cause, Cause::Host | Cause::Padding | Cause::Map)
             && self.free.len() <= self.kept()
+            && !waits
         {
             return None;
         }

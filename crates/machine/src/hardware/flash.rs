@@ -7,6 +7,7 @@
 mod agenda;
 mod buffer;
 mod channel;
+mod contents;
 pub mod device;
 mod die;
 pub mod expected;

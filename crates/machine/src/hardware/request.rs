@@ -141,13 +141,13 @@ impl RequestId {
 }
 
 /// All requests that are under way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Requests {
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     /// Of the request that is here, or of the one that comes next.
     generation: u32,

@@ -115,7 +115,7 @@ fn blamed(specification: &FlashSpecification, error: &FlashError) -> &'static st
         FlashError::Zero(key) => key,
         FlashError::Page(_) => "page_bytes",
         FlashError::Times { .. } => "read_ns",
-        FlashError::InPlace(_) => "in_place",
+        FlashError::InPlace(_) | FlashError::PowerCutsInPlace => "in_place",
         FlashError::Buffer { .. } => "write_buffer_bytes",
         FlashError::Large(_) => "blocks_per_plane",
     }
@@ -364,6 +364,7 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
         dies_erasing,
         past,
         filled: (f64::from(logical) * fill) as u32,
+        power_cuts: false,
     }
 }
 

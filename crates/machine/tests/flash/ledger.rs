@@ -9,7 +9,7 @@ const DRIVES: u64 = 150;
 const REQUESTS: u32 = 400;
 
 /// A drive of which most is drawn.
-fn drawn(draws: &mut Stream) -> FlashSpecification {
+pub(super) fn drawn(draws: &mut Stream) -> FlashSpecification {
     let mut specification = toy();
     let geometry = &mut specification.geometry;
     geometry.channels = 1 + draws.below(3) as u32;

@@ -8,6 +8,7 @@ mod ledger;
 mod pacing;
 mod parallelism;
 mod passing;
+mod power_cut;
 mod recorded;
 
 use diskperf_ftl::{Past, Policy};
@@ -79,6 +80,7 @@ fn toy() -> FlashSpecification {
             dies_erasing: 1 << 10,
             past: Past::Fresh,
             filled: 0,
+            power_cuts: false,
         },
         interface: InterfaceSpecification {
             queue_depth: 1 << 10,

@@ -8,6 +8,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) logical: u32,
+    /// Which write's data it has, as [`Contents`](super::contents::Contents) counts them.
+    pub(super) version: u64,
     epoch: u64,
     /// The write that is done only when the unit is programmed.
     pub(super) owner: Option<RequestId>,
@@ -19,6 +21,8 @@ struct Versions {
     /// One waits that a later one replaces.
     waits: bool,
     epoch: u64,
+    /// Of what waits.
+    version: u64,
     /// Those that wait and have owners.
     owned: u32,
     programming: u32,
@@ -87,20 +91,27 @@ impl Buffer {
 
     /// A unit has come for which room was reserved; whether it took the place of one that
     /// waited. One with an owner is programmed before the rest, and by itself.
-    pub(super) fn insert(&mut self, logical: u32, owner: Option<RequestId>) -> bool {
-        let waits = self.held.get(&logical).is_some_and(|of| of.waits);
-        match owner {
-            None if waits => {
-                self.used -= 1;
-                return true;
-            }
-            // The owner's data are newer.
-            Some(_) if waits => self.forget(logical),
-            Some(_) | None => {}
+    pub(super) fn insert(
+        &mut self,
+        (logical, version): (u32, u64),
+        owner: Option<RequestId>,
+    ) -> bool {
+        let mut replaced = self.held.get_mut(&logical).filter(|of| of.waits);
+        if let (None, Some(replaced)) = (owner, &mut replaced) {
+            replaced.version = version;
+            self.used -= 1;
+            return true;
         }
-        let epoch = self.first_epoch + self.epochs.len() as u64 - 1;
+        // What takes the place of data that a flush waits for is waited for as they were.
+        let newest = self.first_epoch + self.epochs.len() as u64 - 1;
+        let epoch = replaced.map_or(newest, |of| of.epoch);
+        self.epochs[(epoch - self.first_epoch) as usize] += 1;
+        if owner.is_some() {
+            self.forget(logical);
+        }
         let waiting = Waiting {
             logical,
+            version,
             epoch,
             owner,
         };
@@ -112,11 +123,11 @@ impl Buffer {
             }
             None => {
                 (versions.waits, versions.epoch) = (true, epoch);
+                versions.version = version;
                 self.waiting.push_back(waiting);
             }
         }
         self.waits += 1;
-        *self.epochs.back_mut().expect("an epoch") += 1;
         false
     }
 
@@ -149,15 +160,38 @@ impl Buffer {
 
     fn next_of_waiting(&mut self) -> Option<Waiting> {
         loop {
-            let next = self.waiting.pop_front()?;
+            let mut next = self.waiting.pop_front()?;
             self.wanted = self.wanted.saturating_sub(1);
             let versions = self.held.get_mut(&next.logical);
             // It may have been forgotten since.
             if let Some(versions) = versions.filter(|of| of.waits && of.epoch == next.epoch) {
                 versions.waits = false;
+                next.version = versions.version;
                 return Some(next);
             }
         }
+    }
+
+    /// The newest data of a unit that wait, if some do.
+    pub(super) fn waiting_version(&self, logical: u32) -> Option<u64> {
+        let of = self.held.get(&logical)?;
+        let owned = (of.owned > 0).then(|| {
+            let of_unit = |unit: &&Waiting| unit.logical == logical;
+            self.urgent.iter().rev().find(of_unit)
+        });
+        let owned = owned.flatten().map(|unit| unit.version);
+        owned.max(of.waits.then_some(of.version))
+    }
+
+    /// The power fails: nothing is being programmed any more, nobody waits, and nothing is
+    /// here but what waited, if the buffer is `protected`.
+    pub(super) fn lose_power(&mut self, protected: bool) {
+        let mut kept = Self::new(self.units);
+        while protected && let Some(unit) = self.next() {
+            kept.reserve(1);
+            kept.insert((unit.logical, unit.version), None);
+        }
+        *self = kept;
     }
 
     /// A unit has been programmed.

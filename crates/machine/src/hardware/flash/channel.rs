@@ -50,6 +50,15 @@ struct Queued {
 }
 
 impl Channel {
+    /// The power fails: it carries nothing.
+    pub(super) fn lose_power(&mut self) {
+        *self = Self {
+            generation: self.generation + 1,
+            busy: self.busy,
+            ..Self::default()
+        };
+    }
+
     /// How long it has been carrying something.
     pub(super) fn busy(&self) -> Time {
         self.busy

@@ -9,6 +9,7 @@ mod collection;
 mod dies;
 mod flushes;
 mod map;
+pub mod power;
 mod programs;
 mod reads;
 mod recording;
@@ -17,6 +18,7 @@ mod writes;
 use super::agenda::{Agenda, Event};
 use super::buffer::Buffer;
 use super::channel::{Channel, Load};
+use super::contents::Contents;
 use super::die::{Die, Free};
 use super::link::Link;
 use super::places::Places;
@@ -29,7 +31,7 @@ use crate::WhatIf;
 use crate::hardware::mechanism::Busy;
 use crate::hardware::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
-use diskperf_ftl::{Ftl, Past, Progress, Traffic};
+use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
 use diskperf_sim::{Stream, Time};
 use diskperf_timeline::trace::Position;
 use diskperf_timeline::{DieBusy, FlashTraffic, Nanoseconds, Stage};
@@ -81,6 +83,8 @@ pub struct Flash {
     /// Whether nothing waited when that was looked at last; reads of the host leave it so.
     rests: bool,
     what_if: WhatIf,
+    /// Which data are where, if power cuts count.
+    contents: Option<Box<Contents>>,
     /// What it does, where somebody wants to see it.
     recorder: Option<Box<Recorder>>,
     /// Room for the dies of a read.
@@ -159,6 +163,10 @@ impl Flash {
             written_in_place: 0,
             rests: false,
             what_if: WhatIf::default(),
+            contents: layer.power_cuts.then(|| {
+                let units = geometry.blocks * specification.layer_superblock_units();
+                Box::new(Contents::new(units))
+            }),
             recorder: None,
             touched: Vec::new(),
             specification: specification.clone(),

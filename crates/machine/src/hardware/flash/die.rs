@@ -158,6 +158,19 @@ impl Die {
         }
     }
 
+    /// The power fails: it does nothing, and nothing waits for it.
+    pub(super) fn lose_power(&mut self, now: Time) {
+        let idle = Self {
+            generation: self.generation + 1,
+            keeps: self.keeps,
+            since: self.since,
+            busy: self.busy,
+            ..Self::new(self.planes.len() as u32)
+        };
+        *self = idle;
+        self.note(now, |_| false);
+    }
+
     /// Whether it has anything to do but for reads that are under way.
     #[inline]
     pub(super) fn has_work(&self) -> bool {

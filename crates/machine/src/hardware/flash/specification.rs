@@ -135,6 +135,10 @@ pub struct LayerSpecification {
     pub past: Past,
     /// Units that this past wrote.
     pub filled: u32,
+    /// Keep account of what survives a power cut: of the data of each unit, and of what the
+    /// journal has. An erase then waits for the journal where a scan would need what it
+    /// erases.
+    pub power_cuts: bool,
 }
 
 /// Between host and drive.
@@ -256,6 +260,9 @@ pub enum FlashError {
     /// More than physical units are counted by.
     #[error("{0} units of 4096 bytes: up to 4294967294 are counted")]
     Large(u64),
+    /// What is written in place has no journal.
+    #[error("power cuts of a drive that is written in place are not modelled")]
+    PowerCutsInPlace,
 }
 
 impl FlashSpecification {
@@ -270,7 +277,7 @@ impl FlashSpecification {
     }
 
     /// Units of a block of every plane of every die.
-    pub(crate) fn layer_superblock_units(&self) -> u32 {
+    pub fn layer_superblock_units(&self) -> u32 {
         let geometry = &self.geometry;
         geometry.dies() * geometry.program_units() * geometry.word_lines
     }
@@ -322,8 +329,10 @@ impl FlashSpecification {
                 dynamic_superblocks: cache.dynamic_superblocks,
             }),
             parity: None,
-            power_cuts: false,
-            anonymous: !matches!(self.layer.past, Past::Fresh | Past::Sequential),
+            power_cuts: self.layer.power_cuts,
+            // What survives a power cut has an address.
+            anonymous: !self.layer.power_cuts
+                && !matches!(self.layer.past, Past::Fresh | Past::Sequential),
         }
     }
 
@@ -376,6 +385,9 @@ impl FlashSpecification {
         let program_units = geometry.program_units();
         if self.in_place && program_units != 1 {
             return Err(FlashError::InPlace(program_units));
+        }
+        if self.in_place && self.layer.power_cuts {
+            return Err(FlashError::PowerCutsInPlace);
         }
         if let Some(buffer) = self.buffer.filter(|buffer| buffer.units < program_units) {
             let units = buffer.units;

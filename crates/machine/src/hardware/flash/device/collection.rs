@@ -55,6 +55,20 @@ impl Collecting {
         self.asked
     }
 
+    /// Nothing is under way, nor held back.
+    pub(super) fn lose_power(&mut self, now: Time) {
+        *self = Self {
+            held: self.held(now),
+            asked: self.asked,
+            ..Self::default()
+        };
+    }
+
+    /// Whether all copies are programmed.
+    pub(super) fn has_copied(&self) -> bool {
+        self.under_way == 0
+    }
+
     /// How long the host has been held back so far.
     pub(super) fn held(&self, now: Time) -> Time {
         let now_held = self.held_since.map_or(Time::ZERO, |since| now - since);
@@ -297,6 +311,7 @@ impl Flash {
 
     pub(super) fn start_erase(&mut self, now: Time, number: u32) {
         self.dies[number as usize].erase_due = false;
+        self.note_erase(number);
         self.collecting.erasing += 1;
         let takes = self.specification.channel.command + self.specification.times.erase;
         let erase = super::super::die::Work::Erase;

@@ -2,7 +2,7 @@
 
 use super::programs::Author;
 use super::*;
-use diskperf_ftl::Writer;
+use diskperf_ftl::{Journal, Writer};
 
 /// Flushes, and the journal.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub(super) struct Flushes {
     journalling: Vec<RequestId>,
     /// A journal is to be programmed, or is.
     under_way: bool,
+    /// The same, as the translation layer has it where power cuts count.
+    begun: Option<Journal>,
     /// Changes of the map since the last journal began.
     changes: u64,
     /// The page of the ring that is next.
@@ -31,6 +33,14 @@ impl Flushes {
     /// Whether some command waits for the buffer, or for the journal.
     pub(super) fn has_work(&self) -> bool {
         !self.waiting.is_empty() || !self.for_journal.is_empty()
+    }
+
+    /// Nobody waits, and the journal goes on where it was.
+    pub(super) fn lose_power(&mut self) {
+        *self = Self {
+            page: self.page,
+            ..Self::default()
+        };
     }
 
     /// So many entries of the map have changed.
@@ -90,10 +100,15 @@ impl Flash {
 
     /// A flush has come to the controller.
     pub(super) fn begin_flush(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        if !self.keeps_writes() {
-            self.finish(now, requests, id);
-            return;
+        match self.specification.buffer {
+            Some(buffer) if buffer.protected => self.finish(now, requests, id),
+            // Trims are all that is not durable.
+            None => self.join_journal(now, requests, id),
+            Some(_) => self.wait_for_buffer(id),
         }
+    }
+
+    fn wait_for_buffer(&mut self, id: RequestId) {
         let epoch = self.buffer.flush();
         self.flushes.waiting.push_back((id, epoch));
     }
@@ -130,12 +145,20 @@ impl Flash {
     pub(super) fn journal_is_due(&self) -> bool {
         let program_units = self.specification.geometry.program_units();
         let wanted = !self.flushes.for_journal.is_empty();
-        wanted || self.journal_pages() >= u64::from(program_units)
+        wanted || self.journal_pages() >= u64::from(program_units) || self.erase_waits()
+    }
+
+    /// Whether an erase waits for the journal: a scan after a power cut would need what it
+    /// erases.
+    fn erase_waits(&self) -> bool {
+        let waits = || self.ftl.progress() == Progress::Waiting && self.collecting.has_copied();
+        self.contents.is_some() && self.ftl.unjournalled() > 0 && waits()
     }
 
     /// Programs pages of the journal, if they are due.
     pub(super) fn assign_journal(&mut self, now: Time) -> bool {
-        if !self.journal_is_due() || self.flushes.under_way || self.holds_host() {
+        let held = self.holds_host() && !self.erase_waits();
+        if !self.journal_is_due() || self.flushes.under_way || held {
             return false;
         }
         let geometry = self.specification.geometry;
@@ -164,6 +187,7 @@ impl Flash {
         let padded = self.ftl.pad_writer(Writer::System);
         let flushes = &mut self.flushes;
         flushes.under_way = true;
+        flushes.begun = self.contents.is_some().then(|| self.ftl.begin_journal());
         flushes.changes = 0;
         std::mem::swap(&mut flushes.journalling, &mut flushes.for_journal);
         self.put(now, number, padded.or(last));
@@ -173,6 +197,9 @@ impl Flash {
     /// The journal has been programmed.
     pub(super) fn journalled(&mut self, now: Time, requests: &mut Requests) {
         self.flushes.under_way = false;
+        if let Some(journal) = self.flushes.begun.take() {
+            self.ftl.journalled(journal);
+        }
         let mut journalling = std::mem::take(&mut self.flushes.journalling);
         for id in journalling.drain(..) {
             book(&mut requests[id], Stage::Journal, now);

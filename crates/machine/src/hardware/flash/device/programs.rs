@@ -4,7 +4,7 @@
 use super::super::buffer::Waiting;
 use super::super::die::Work;
 use super::*;
-use diskperf_ftl::{Copy, Placement, Writer};
+use diskperf_ftl::{Copy, Writer};
 
 /// How many word lines a die may be ahead of the last one in an open superblock: parity is
 /// over a row of all dies, and a controller keeps that of a few rows only. No vendor says of
@@ -135,6 +135,9 @@ impl Flash {
         while let Some(unit) = self.buffer.next() {
             let placed = self.ftl.write(unit.logical, 0);
             let placement = placed.expect("a superblock was free for the host");
+            if let Some(contents) = &mut self.contents {
+                contents.place(placement.physical, unit.version);
+            }
             let program = &mut self.programs[number];
             program.units.push(unit);
             program.placement = Some(placement);
@@ -191,6 +194,9 @@ impl Flash {
 
     /// Adds a copy to a program of its own.
     pub(super) fn add_copy(&mut self, number: u32, (copy, placement): (Copy, Placement)) {
+        if let Some(contents) = &mut self.contents {
+            contents.copy(copy.from, placement.physical);
+        }
         let program = &mut self.programs[number];
         program.copies.push((copy, placement));
         program.placement = Some(placement);
@@ -207,7 +213,7 @@ impl Flash {
     }
 
     /// The units that a program has, with one bit a cell or all.
-    fn units_by(&self, cached: bool) -> u32 {
+    pub(super) fn units_by(&self, cached: bool) -> u32 {
         let geometry = &self.specification.geometry;
         match cached {
             true => geometry.program_units() / geometry.pages_per_word_line,
@@ -283,7 +289,10 @@ impl Flash {
         }
         match self.specification.in_place {
             true => self.written_in_place += units.len() as u64,
-            false => self.ftl.programmed(placement),
+            false => {
+                self.ftl.programmed(placement);
+                self.note_programmed(placement);
+            }
         }
         self.collecting.programmed(copies.len());
         let program = &mut self.programs[number];

@@ -68,7 +68,8 @@ impl Flash {
         let through = self.writes_through(request);
         let owner = through.then_some(id);
         for logical in sector..sector + units {
-            self.buffer.insert(logical, owner);
+            let version = (self.contents.as_mut()).map_or(0, |of| of.next_version());
+            self.buffer.insert((logical, version), owner);
         }
         self.change_map(now, (sector, units));
         let command = &mut self.commands[id.place()];

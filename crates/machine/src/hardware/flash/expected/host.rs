@@ -1,6 +1,7 @@
 //! A host with nothing but a flash drive: it asks, waits, and pauses.
 
 use super::super::device::Flash;
+use super::super::device::power::Recovery;
 use super::super::specification::FlashSpecification;
 use crate::WhatIf;
 use crate::hardware::{Operation, Request, RequestId, Requests, moment};
@@ -8,6 +9,7 @@ use diskperf_sim::{Streams, Time};
 use diskperf_timeline::trace::TracedFlash;
 
 /// A flash drive, and who asks it. A sector is a unit of 4 KiB.
+#[derive(Clone)]
 pub struct Host {
     flash: Flash,
     requests: Requests,
@@ -56,6 +58,12 @@ impl Host {
     /// What it recorded.
     pub fn take_recorded(&mut self) -> Option<TracedFlash> {
         self.flash.take_recorded(self.now, 0)
+    }
+
+    /// The power of the drive fails, and is back at once: nobody asks for anything.
+    pub fn power_cut(&mut self) -> Recovery {
+        self.requests = Requests::default();
+        self.flash.power_cut(self.now)
     }
 
     /// Requests that were not taken when they were done.
