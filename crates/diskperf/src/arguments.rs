@@ -98,8 +98,11 @@ pub(crate) enum Command {
     Man(ManArguments),
 }
 
-/// The modelled system that stands beside this machine's storage.
-const DEFAULT_MODEL: &str = "vax780-sc780-eagle";
+/// The modelled system beside this machine's storage: a drive of today.
+const MODEL_OF_TODAY: &str = "bare-nvme-tlc";
+
+/// The modelled system of programs and of settings that ask for a kernel and a file system.
+const WHOLE_MODEL: &str = "vax780-sc780-eagle";
 
 #[derive(Args)]
 pub(crate) struct RunArguments {
@@ -258,7 +261,6 @@ impl ExperimentArguments {
 
     /// The targets; without any, what the other options are about.
     fn all_targets(&self) -> Vec<PathBuf> {
-        let (here, model) = (PathBuf::from("."), PathBuf::from(DEFAULT_MODEL));
         if !self.targets.is_empty() {
             return self.targets.clone();
         }
@@ -285,10 +287,21 @@ impl ExperimentArguments {
             || self.fresh.is_some()
             || !self.destroy_data_on.is_empty();
         let chosen = self.what.is_some() || self.suite.is_some();
+        // A drive without a computer has nothing else to be set.
+        let of_computer =
+            |setting: &Setting| of_system(setting) && !setting.path.starts_with("drive.");
+        let is_drive = !chosen
+            && self.drives.is_none()
+            && self.catalogue.is_none()
+            && !self.settings.iter().any(of_computer);
+        let model = match is_drive {
+            true => PathBuf::from(MODEL_OF_TODAY),
+            false => PathBuf::from(WHOLE_MODEL),
+        };
         match (modelled, real || chosen) {
             (true, _) => vec![model],
-            (false, true) => vec![here],
-            (false, false) => vec![here, model],
+            (false, true) => vec![PathBuf::from(".")],
+            (false, false) => vec![PathBuf::from("."), model],
         }
     }
 }

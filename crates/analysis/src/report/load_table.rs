@@ -125,6 +125,8 @@ fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
         durable: durable(row),
         cpu: load
             .cpu_us_per_io
+            // A drive without a computer takes no processor.
+            .filter(|us| *us > 0.0)
             .map_or_else(String::new, figures::time_us),
         ..responses(load.response.as_ref())
     }];
