@@ -40,9 +40,6 @@ pub struct Expected {
     pub tolerance_share: f64,
     /// Where the value is from.
     pub source: String,
-    /// The model does not meet it yet: shown, and no test holds the drive to it.
-    #[serde(default)]
-    pub open: bool,
 }
 
 impl Expected {
