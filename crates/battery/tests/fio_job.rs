@@ -294,6 +294,21 @@ fn the_same_seed_does_the_same() {
     assert_eq!(on_model(options), on_model(options));
 }
 
+/// The last requests of a job are taken one by one: with a millisecond for each of 16 under
+/// way, none lasts longer than 16.
+#[test]
+fn the_last_requests_last_no_longer_than_the_others() {
+    for end in ["time_based=1 runtime=100ms", "io_size=1m"] {
+        let load = on_model(&format!(
+            "rw=randread size=2m ioengine=io_uring iodepth=16 {end}"
+        ))
+        .load;
+        let response = load.expect("it has a ring").read.response;
+        let longest = response.max().0 as f64 / 1e6;
+        assert!((15.0..16.1).contains(&longest), "{end}: {longest} ms");
+    }
+}
+
 #[test]
 fn a_latency_or_a_rate_that_is_missed_ends_the_job_with_its_place() {
     for (options, words) in [
