@@ -295,8 +295,12 @@ impl Target {
         device(left).is_some() && device(left) == device(right)
     }
 
-    /// Whether files of this many bytes fit.
-    pub(crate) fn check_room(&self, needed_bytes: u64) -> Result<(), LaboratoryError> {
+    /// Whether files of this many bytes fit; `remedy` says what makes them smaller.
+    pub(crate) fn check_room(
+        &self,
+        needed_bytes: u64,
+        remedy: &str,
+    ) -> Result<(), LaboratoryError> {
         let room_bytes = self.room_bytes();
         if needed_bytes <= room_bytes {
             return Ok(());
@@ -306,7 +310,7 @@ impl Target {
         }
         Err(LaboratoryError::Request(match self.medium {
             Medium::Directory => format!(
-                "not enough space on {}: {} needed, {} there beside a reserve of 16 MiB; give a smaller --size, or smaller areas (program.area_bytes, program.readers)",
+                "not enough space on {}: {} needed, {} there beside a reserve of 16 MiB; {remedy}",
                 self.name(),
                 format_size(needed_bytes),
                 format_size(room_bytes),

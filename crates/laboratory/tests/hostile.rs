@@ -162,6 +162,7 @@ prop_compose! {
                 read_bytes: whole,
                 written_bytes: 0,
                 busy_ms: whole,
+                ..DeviceTraffic::default()
             }],
             controller_caches: vec![ControllerCache {
                 controller: u32::MAX,

@@ -39,8 +39,8 @@ pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{
-    Block, ControllerCache, DeviceTraffic, FlashTraffic, MediaCache, Repetition, Residency,
-    WorkerMeasure,
+    Block, ControllerCache, DeviceRequests, DeviceTraffic, FlashTraffic, MediaCache, Repetition,
+    Residency, WorkerMeasure,
 };
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,

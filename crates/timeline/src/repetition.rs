@@ -94,7 +94,7 @@ pub struct Residency {
 
 /// What a block device's own counters moved by during the timed part: all of
 /// the machine's traffic on it, not the program's alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTraffic {
     /// The device's name in sysfs, as `vda`.
     pub device: String,
@@ -104,6 +104,28 @@ pub struct DeviceTraffic {
     pub written_bytes: u64,
     /// Milliseconds that it had at least one request in flight.
     pub busy_ms: u64,
+    /// Its requests. Absent from what was stored before they were kept.
+    #[serde(default)]
+    pub requests: DeviceRequests,
+}
+
+/// What a block device's counters say of its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceRequests {
+    /// Reads that completed.
+    pub reads: u64,
+    /// Reads that became part of others.
+    pub read_merges: u64,
+    /// Milliseconds that reads took, all of them together.
+    pub read_ms: u64,
+    /// Writes that completed.
+    pub writes: u64,
+    /// Writes that became part of others.
+    pub write_merges: u64,
+    /// Milliseconds that writes took, all of them together.
+    pub write_ms: u64,
+    /// Milliseconds that all requests took, all of them together.
+    pub queue_ms: u64,
 }
 
 /// What the cache of a modelled controller did for one class of accesses during

@@ -246,10 +246,17 @@ fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
         if disks.iter().any(|disk| disk.name == device.device) {
             continue;
         }
+        let requests = &device.requests;
         disks.push(DiskUtilisation {
             name: device.device.clone(),
+            reads: requests.reads,
+            writes: requests.writes,
+            read_merges: requests.read_merges,
+            write_merges: requests.write_merges,
+            read_ticks_ms: requests.read_ms,
+            write_ticks_ms: requests.write_ms,
+            in_queue_ms: requests.queue_ms,
             busy_percent: (100.0 * device.busy_ms as f64 / elapsed_ms).min(100.0),
-            ..DiskUtilisation::default()
         });
     }
 }

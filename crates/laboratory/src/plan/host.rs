@@ -323,10 +323,18 @@ impl HostPlan {
                 SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
             }
         }
+        let remedy = match &self.experiment.workload {
+            Workload::JobFile(_) => "change `size` in the job file",
+            _ => "give a smaller --size, or smaller areas (program.area_bytes, program.readers)",
+        };
         for target in &self.targets {
             match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => target.check_room(self.files_bytes(size_bytes))?,
-                SizeChoice::Auto if self.is_said() => target.check_room(self.files_bytes(0))?,
+                SizeChoice::Bytes(size_bytes) => {
+                    target.check_room(self.files_bytes(size_bytes), remedy)?;
+                }
+                SizeChoice::Auto if self.is_said() => {
+                    target.check_room(self.files_bytes(0), remedy)?;
+                }
                 SizeChoice::Auto => {
                     let jobs = self.suite.jobs();
                     let smallest = jobs

@@ -9,6 +9,7 @@ use crate::target::Target;
 use diskperf_battery::{Job, MadeBy, Medium, Program, Step, Suite};
 use diskperf_fio::job::{Allocation, SyncFlag};
 use diskperf_fio::{self as fio, JobFile, plan};
+use diskperf_machine::catalogue::Component;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, Setting, SizeChoice};
 use makers::made_by_others;
@@ -225,11 +226,16 @@ pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryErr
             "--size: the jobs of a file say how much they move; change `size` there",
         ));
     }
-    let mut settings = experiment.settings.iter();
-    match settings.find_map(Setting::of_program) {
+    // A word that is no component, as `iodepth`, is meant for the jobs too.
+    let of_jobs = |setting: &&Setting| {
+        let of_model = setting.path.contains('.') || Component::of_name(&setting.path).is_some();
+        setting.of_program().is_some() || !of_model
+    };
+    match experiment.settings.iter().find(of_jobs) {
         None => Ok(()),
-        Some(name) => Err(LaboratoryError::Request(format!(
-            "--set program.{name}: the jobs of a file say what they do; change the option there"
+        Some(setting) => Err(LaboratoryError::Request(format!(
+            "--set {}: the jobs of a file say what they do; change the option there",
+            setting.path
         ))),
     }
 }

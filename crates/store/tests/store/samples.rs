@@ -110,6 +110,7 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             read_bytes: random.below(1 << 40),
             written_bytes: random.below(1 << 40),
             busy_ms: random.below(1000),
+            ..DeviceTraffic::default()
         }],
         controller_caches: vec![ControllerCache {
             controller: 1,

@@ -36,6 +36,7 @@ fn possible() -> Run {
             read_bytes: 1,
             written_bytes: 2,
             busy_ms: 3,
+            ..DeviceTraffic::default()
         }],
         controller_caches: vec![ControllerCache {
             controller: 1,

@@ -22,6 +22,7 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
         read_bytes: 64 * MIB,
         written_bytes: 0,
         busy_ms: 600,
+        ..DeviceTraffic::default()
     });
     let read = result("read_8192", 0, vec![repetition]);
     let found = account(&read, &[]).unwrap();

@@ -1,7 +1,7 @@
 //! The counters that the kernel keeps of each block device.
 
 use super::BlockDevice;
-use diskperf_timeline::DeviceTraffic;
+use diskperf_timeline::{DeviceRequests, DeviceTraffic};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,17 +18,32 @@ pub struct Counters {
     pub written_bytes: u64,
     /// Milliseconds with at least one request in flight.
     pub busy_ms: u64,
+    /// Its requests.
+    pub requests: DeviceRequests,
 }
 
 impl Counters {
-    /// Reads a line of `/sys/block/*/stat`.
+    /// Reads a line of `/sys/block/*/stat` (Documentation/block/stat.rst).
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace().map(str::parse::<u64>);
-        let mut field = |skipped: usize| fields.nth(skipped)?.ok();
+        let mut field = || fields.next()?.ok();
+        let [reads, read_merges, read_sectors, read_ms] = [field()?, field()?, field()?, field()?];
+        let [writes, write_merges, written_sectors, write_ms] =
+            [field()?, field()?, field()?, field()?];
+        let [_in_flight, busy_ms, queue_ms] = [field()?, field()?, field()?];
         Some(Self {
-            read_bytes: field(2)? * SECTOR_BYTES,
-            written_bytes: field(3)? * SECTOR_BYTES,
-            busy_ms: field(2)?,
+            read_bytes: read_sectors * SECTOR_BYTES,
+            written_bytes: written_sectors * SECTOR_BYTES,
+            busy_ms,
+            requests: DeviceRequests {
+                reads,
+                read_merges,
+                read_ms,
+                writes,
+                write_merges,
+                write_ms,
+                queue_ms,
+            },
         })
     }
 }
@@ -78,11 +93,21 @@ impl TrafficMeter {
 
     /// What moved between two readings.
     pub fn traffic(&self, before: Counters, after: Counters) -> DeviceTraffic {
+        let moved = |of: fn(&Counters) -> u64| of(&after).saturating_sub(of(&before));
         DeviceTraffic {
             device: self.device.clone(),
-            read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
-            written_bytes: after.written_bytes.saturating_sub(before.written_bytes),
-            busy_ms: after.busy_ms.saturating_sub(before.busy_ms),
+            read_bytes: moved(|of| of.read_bytes),
+            written_bytes: moved(|of| of.written_bytes),
+            busy_ms: moved(|of| of.busy_ms),
+            requests: DeviceRequests {
+                reads: moved(|of| of.requests.reads),
+                read_merges: moved(|of| of.requests.read_merges),
+                read_ms: moved(|of| of.requests.read_ms),
+                writes: moved(|of| of.requests.writes),
+                write_merges: moved(|of| of.requests.write_merges),
+                write_ms: moved(|of| of.requests.write_ms),
+                queue_ms: moved(|of| of.requests.queue_ms),
+            },
         }
     }
 }
@@ -98,6 +123,15 @@ mod tests {
             read_bytes: 12_583_922 * 512,
             written_bytes: 5_273_968 * 512,
             busy_ms: 27_680,
+            requests: DeviceRequests {
+                reads: 168_425,
+                read_merges: 8_747,
+                read_ms: 53_222,
+                writes: 81_319,
+                write_merges: 20_005,
+                write_ms: 10_777,
+                queue_ms: 66_297,
+            },
         };
         assert_eq!(Counters::parse(line), Some(counters));
         assert_eq!(Counters::parse("1 2 3"), None);

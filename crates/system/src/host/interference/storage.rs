@@ -90,6 +90,7 @@ mod tests {
                 read_bytes,
                 written_bytes,
                 busy_ms: 0,
+                ..DeviceTraffic::default()
             }],
             ..Repetition::default()
         };
