@@ -143,7 +143,7 @@ pub fn explain(
     if ended {
         notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());
     } else if means.counterfactuals {
-        notes.push("gain: how much less time the program would take with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
+        notes.push("gain: how much less time the program would take for as much, with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
     }
     let explanation = Explanation {
         what: format!("{} on {}", plan.suite.name, subject.name),
@@ -264,7 +264,7 @@ fn counterfactuals(
         }
     })?;
     let elapsed = |change: usize, step: usize| -> Option<Nanoseconds> {
-        Some(outcomes[change].as_ref()?[step].elapsed)
+        Some(outcomes[change].as_ref()?[step].elapsed_for(&base[step]))
     };
     let of_step = |step: usize| {
         let as_is = base[step].elapsed;

@@ -44,7 +44,23 @@ pub(super) struct Outcome {
     /// How often its program was repeated.
     pub(super) repetitions: u32,
     pub(super) elapsed: Nanoseconds,
+    /// What it moved, which counts for its KB/s.
+    pub(super) payload_bytes: u64,
     pub(super) trace: Option<Trace>,
+}
+
+impl Outcome {
+    /// How long it would take to move as much as `base`: a program that lasts a time, and
+    /// not until all is moved, takes as long as ever and moves more.
+    pub(super) fn elapsed_for(&self, base: &Self) -> Nanoseconds {
+        match (self.payload_bytes, base.payload_bytes) {
+            (0, _) | (_, 0) => self.elapsed,
+            (own, wanted) => {
+                let scaled = u128::from(self.elapsed.0) * u128::from(wanted) / u128::from(own);
+                Nanoseconds(u64::try_from(scaled).unwrap_or(u64::MAX))
+            }
+        }
+    }
 }
 
 /// Runs all programs of a plan, in order, as often as its protocol says. Of each,
@@ -193,6 +209,7 @@ impl<'p> Variation<'p> {
                 number,
                 repetitions: number + 1,
                 elapsed: one.elapsed(),
+                payload_bytes: one.total(|worker| worker.payload_bytes),
                 trace: self.bench.take_trace(),
             };
             number += 1;
