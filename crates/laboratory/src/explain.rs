@@ -116,10 +116,11 @@ pub fn explain(
     let mut programs = Vec::new();
     let mut traces = Vec::new();
     let bases = bases(subject, means)?;
-    let mut ended = false;
+    let (mut ended, mut deep) = (false, false);
     for (computer, base) in plan.computers.iter().zip(bases) {
         let mut found = vec![Vec::new(); base.len()];
         let mut tails = tails::of(&base);
+        deep |= base.iter().any(|outcome| outcome.depth > 1);
         if means.counterfactuals && !ended {
             let changed = tails::rerun(plan, computer, (&base, &mut tails), means)
                 .and_then(|()| counterfactuals(plan, computer, &base, means));
@@ -140,6 +141,9 @@ pub fn explain(
         }
     }
     let mut notes = plan.notes.clone();
+    if deep {
+        notes.push("the program's time: with several requests under way, a wait is booked as the request that ended it spent it, which at depth is its last stages; gain tells what limits the program".to_owned());
+    }
     if ended {
         notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());
     } else if means.counterfactuals {

@@ -46,6 +46,8 @@ pub(super) struct Outcome {
     pub(super) elapsed: Nanoseconds,
     /// What it moved, which counts for its KB/s.
     pub(super) payload_bytes: u64,
+    /// Requests that it may have had under way at once.
+    pub(super) depth: u32,
     pub(super) trace: Option<Trace>,
 }
 
@@ -61,6 +63,12 @@ impl Outcome {
             }
         }
     }
+}
+
+/// Requests that the workers of a repetition may have had under way at once.
+fn depth(one: &Repetition) -> u32 {
+    let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
+    loads.map(|load| load.depth).max().unwrap_or(1)
 }
 
 /// Runs all programs of a plan, in order, as often as its protocol says. Of each,
@@ -210,6 +218,7 @@ impl<'p> Variation<'p> {
                 repetitions: number + 1,
                 elapsed: one.elapsed(),
                 payload_bytes: one.total(|worker| worker.payload_bytes),
+                depth: depth(one),
                 trace: self.bench.take_trace(),
             };
             number += 1;
