@@ -63,21 +63,39 @@ const LANES: usize = 5;
 /// How far back an event goes in its lane; one that would go further goes into the heap.
 const FURTHEST: usize = 16;
 
-/// When an event happens, and behind that its number: what is noted first happens first.
+/// When an event happens, behind that its number (what is noted first happens first), and
+/// in the lowest bits where it is: its lane, or the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn(u128);
+
+/// Bits for a place.
+const PLACE_BITS: u32 = 3;
+const HEAP: usize = LANES;
 
 impl Turn {
     const NEVER: Self = Self(u128::MAX);
 
     #[inline]
-    fn new(at: Time, number: u64) -> Self {
-        Self(u128::from(at.0) << 64 | u128::from(number))
+    fn new(at: Time, number: u64, place: usize) -> Self {
+        let behind = number << PLACE_BITS | place as u64;
+        Self(u128::from(at.0) << 64 | u128::from(behind))
     }
 
     #[inline]
     fn at(self) -> Time {
         Time((self.0 >> 64) as u64)
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        (self.0 as usize) & ((1 << PLACE_BITS) - 1)
+    }
+
+    /// The same, of an entry that goes into the heap.
+    #[inline]
+    fn in_heap(self) -> Self {
+        let mask = (1 << PLACE_BITS) - 1;
+        Self(self.0 & !mask | HEAP as u128)
     }
 }
 
@@ -98,8 +116,8 @@ pub(super) struct Agenda {
     number: u64,
     /// The first of each lane, and behind them the heap's.
     fronts: [Turn; LANES + 1],
-    /// The first of them all, and where that is.
-    first: (Turn, usize),
+    /// The first of them all.
+    first: Turn,
 }
 
 impl Default for Agenda {
@@ -109,7 +127,7 @@ impl Default for Agenda {
             rest: BinaryHeap::new(),
             number: 0,
             fronts: [Turn::NEVER; LANES + 1],
-            first: (Turn::NEVER, 0),
+            first: Turn::NEVER,
         }
     }
 }
@@ -118,59 +136,59 @@ impl Agenda {
     #[inline]
     pub(super) fn note(&mut self, at: Time, event: Event) {
         self.number += 1;
-        let turn = Turn::new(at, self.number);
-        let place = self.insert(Entry { turn, event });
-        self.fronts[place] = self.fronts[place].min(turn);
-        self.first = self.first.min((turn, place));
+        let place = event.lane().unwrap_or(HEAP);
+        let turn = self.insert(Entry {
+            turn: Turn::new(at, self.number, place),
+            event,
+        });
+        let front = &mut self.fronts[turn.place()];
+        *front = turn.min(*front);
+        self.first = turn.min(self.first);
     }
 
-    /// Puts an entry where it belongs; gives its lane, or the heap's number.
+    /// Puts an entry where it belongs; gives its turn, which says where that is.
     #[inline]
-    fn insert(&mut self, entry: Entry) -> usize {
-        let Some(number) = entry.event.lane() else {
+    fn insert(&mut self, entry: Entry) -> Turn {
+        let Some(lane) = self.lanes.get_mut(entry.turn.place()) else {
             self.rest.push(entry);
-            return LANES;
+            return entry.turn;
         };
-        let lane = &mut self.lanes[number];
         if lane.back().is_none_or(|last| last.turn < entry.turn) {
             lane.push_back(entry);
-            return number;
+            return entry.turn;
         }
         let later = lane.iter().rev().take_while(|of| of.turn > entry.turn);
         let later = later.take(FURTHEST + 1).count();
         if later > FURTHEST {
-            self.rest.push(entry);
-            return LANES;
+            let turn = entry.turn.in_heap();
+            self.rest.push(Entry { turn, ..entry });
+            return turn;
         }
         lane.insert(lane.len() - later, entry);
-        number
+        entry.turn
     }
 
-    /// Looks for the first of all fronts.
+    /// The first of all fronts: pairs of them side by side.
     #[inline]
-    fn look(&self) -> (Turn, usize) {
-        let mut first = (self.fronts[0], 0);
-        for (place, turn) in self.fronts.iter().enumerate().skip(1) {
-            if *turn < first.0 {
-                first = (*turn, place);
-            }
-        }
-        first
+    fn look(&self) -> Turn {
+        let [a, b, c, d, e, f] = self.fronts;
+        a.min(b).min(c.min(d)).min(e.min(f))
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
-        let (turn, _) = self.first;
+        let turn = self.first;
         (turn < Turn::NEVER).then(|| turn.at())
     }
 
     /// The next event, if it is due.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Option<(Time, Event)> {
-        let (turn, place) = self.first;
+        let turn = self.first;
         if turn == Turn::NEVER || turn.at() > now {
             return None;
         }
+        let place = turn.place();
         let (entry, next) = match self.lanes.get_mut(place) {
             Some(lane) => (lane.pop_front(), lane.front()),
             None => (self.rest.pop(), self.rest.peek()),

@@ -429,9 +429,12 @@ impl Flash {
     /// The controller works on a command when it is through with those before: on each of
     /// the several that a long request is.
     fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        let interface = self.specification.interface;
+        let interface = &self.specification.interface;
         let request = &mut requests[id];
-        let commands = request.sectors.div_ceil(interface.most_units).max(1);
+        let commands = match request.sectors <= interface.most_units {
+            true => 1,
+            false => request.sectors.div_ceil(interface.most_units),
+        };
         let comes = now + interface.submission;
         let begins = comes.max(self.controller);
         self.controller = begins + Time(interface.command.0 * u64::from(commands));
@@ -472,7 +475,10 @@ impl Flash {
         self.under_way -= 1;
         self.done.push_back(id);
         self.release(now, requests);
-        if let Some(cache) = self.specification.cache.filter(|_| self.under_way == 0) {
+        if self.under_way > 0 {
+            return;
+        }
+        if let Some(cache) = &self.specification.cache {
             let generation = self.collecting.generation();
             self.agenda
                 .note(now + cache.idle, Event::Idle { generation });

@@ -7,6 +7,7 @@ use super::*;
 
 impl Flash {
     /// A read has come for a die: its program or erase stops, if it does that.
+    #[inline]
     pub(super) fn stop_for_reads(&mut self, now: Time, number: u32) {
         let die = &mut self.dies[number as usize];
         let (Some(rule), Some(array)) = (&self.specification.suspension, &mut die.array) else {
@@ -54,6 +55,7 @@ impl Flash {
     }
 
     /// Whether it is supposed that reads for the host are sensed beside what keeps a die now.
+    #[inline]
     fn reads_pass(&self, number: u32) -> bool {
         let Some(supposed) = self.what_if.reads_pass else {
             return false;
@@ -228,6 +230,7 @@ impl Flash {
     }
 
     /// Has a channel carry what is next.
+    #[inline]
     pub(super) fn start_channel(&mut self, now: Time, channel: u32) {
         let of = &mut self.channels[channel as usize];
         if let Some(ends) = of.start(now) {
@@ -243,6 +246,7 @@ impl Flash {
     }
 
     /// Something has crossed a channel.
+    #[inline]
     pub(super) fn transferred(
         &mut self,
         now: Time,
