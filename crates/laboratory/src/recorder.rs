@@ -279,9 +279,10 @@ impl Recorder {
 impl Recorder {
     fn fall_behind_unless_caught_up(&mut self, lock_wait: Duration) {
         let (was_moved, was_behind) = (self.store.was_moved(), self.behind);
+        let before = self.store.file();
         match self.catch_up(lock_wait) {
             _ if was_behind => {}
-            true if was_moved => self.say_moved(),
+            true if was_moved && self.store.file() != before => self.say_moved(),
             true => {}
             false => {
                 self.behind = true;

@@ -2,6 +2,7 @@
 //! file that was moved ends what is being written, and not the use of the store.
 
 use diskperf_store::{Store, StoreError, StoreErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(crate) struct SteadyStore {
     /// Whether it was ever open. One that was is never made anew: what is not at
     /// its name was taken away.
     was_open: bool,
+    /// The file that was opened last: its device and inode.
+    file: Option<(u64, u64)>,
 }
 
 impl SteadyStore {
@@ -45,6 +48,7 @@ impl SteadyStore {
             store: None,
             failure: None,
             was_open: false,
+            file: None,
         }
     }
 
@@ -63,6 +67,11 @@ impl SteadyStore {
         self.failure
             .as_ref()
             .is_some_and(|error| matches!(error.kind, StoreErrorKind::Moved))
+    }
+
+    /// Which file was opened last: one that was moved and put back is the same.
+    pub(crate) fn file(&self) -> Option<(u64, u64)> {
+        self.file
     }
 
     /// Whether what was tried last failed for a reason that time alone may end.
@@ -136,6 +145,8 @@ impl SteadyStore {
                 self.store = Some(store);
                 self.was_open = true;
                 self.failure = None;
+                let metadata = std::fs::metadata(path).ok();
+                self.file = metadata.map(|of| (of.dev(), of.ino()));
             }
             Err(error) => self.failure = Some(error),
         }

@@ -37,7 +37,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::FlashProgram => "flash program".to_owned(),
         Stage::FlashErase => "flash erase".to_owned(),
         Stage::DieWait(busy) => format!("die busy: {}", die_busy(busy)),
-        Stage::MapMiss => "page of the map".to_owned(),
+        Stage::MapMiss => "map look-up".to_owned(),
         Stage::BufferFull => "drive's buffer full".to_owned(),
         Stage::Collection => "writes held for collection".to_owned(),
         Stage::ReadRetry => "flash read again".to_owned(),

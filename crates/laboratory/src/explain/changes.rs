@@ -116,7 +116,7 @@ pub(super) fn without(stage: Stage) -> Option<Change> {
         Stage::BufferFull | Stage::Collection => &[("write_buffer_bytes", ENDLESS_BUFFER)],
         Stage::ChannelWait | Stage::ChannelTransfer => &[("channel_bytes_per_s", FASTEST_CHANNEL)],
         Stage::ControllerQueue => &[("command_us", "0")],
-        Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP)],
+        Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP), ("map_lookup_ns", "0")],
         Stage::ReadRetry => &[("read_retry_share", "0")],
         Stage::Decode => &[("decode_us", "0")],
         _ => return None,

@@ -84,6 +84,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         buffer: read_buffer(reader),
         journal: read_journal(reader),
         map_cache_pages: read_map_cache(reader),
+        map_lookup: read_map_lookup(reader),
         trim_page: time(reader, "trim_us", "forgetting the map of 4 MiB"),
         layer: read_layer(reader, &geometry),
         interface: read_interface(reader),
@@ -283,6 +284,16 @@ fn read_map_cache(reader: &mut Reader<'_>) -> Option<u32> {
         "memory for pages of the map; all of it is in memory if absent",
     )?;
     Some((bytes / u64::from(UNIT_BYTES)) as u32)
+}
+
+/// What memory of the host's costs each read.
+fn read_map_lookup(reader: &mut Reader<'_>) -> Time {
+    let ns = reader.optional_integer(
+        "map_lookup_ns",
+        0..=1_000_000_000,
+        "looking an entry of the map up before a read, where its memory is the host's; no time if absent",
+    );
+    Time(ns.unwrap_or(0))
 }
 
 fn read_journal(reader: &mut Reader<'_>) -> JournalSpecification {

@@ -30,6 +30,22 @@ fn assert_ends(found: &[f64], expected: &[f64]) {
     assert!(same, "{found:?} is not {expected:?}");
 }
 
+/// Memory of the host's for the map costs each read, and no write.
+#[test]
+fn a_look_up_in_the_hosts_memory_is_before_each_read() {
+    let mut specification = toy();
+    specification.map_lookup = us(1.5);
+    let mut host = written(&specification, 1);
+    let read = host.one(READ, 0, 1);
+    let (issued, ended) = (read.spans.issued(), read.spans.marked());
+    let mut looked_up = 0;
+    read.spans.between(issued, ended, |stage, ns| {
+        looked_up += if stage == Stage::MapMiss { ns } else { 0 };
+    });
+    assert_eq!((looked_up, ended.0 - issued.0), (1500, 55_596));
+    assert_ends(&ends_of(&mut host, &[(0.0, WRITE, 1, 1)]), &[504.096]);
+}
+
 #[test]
 fn one_request_takes_its_array_and_the_channel() {
     let mut host = written(&toy(), 1);

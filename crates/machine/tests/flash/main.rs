@@ -70,6 +70,7 @@ fn toy() -> FlashSpecification {
             programs: 1,
         },
         map_cache_pages: None,
+        map_lookup: Time::ZERO,
         trim_page: Time::ZERO,
         layer: LayerSpecification {
             logical_units: 64,

@@ -442,7 +442,12 @@ impl Flash {
         request.mark(Stage::Command, moment(comes));
         request.mark(Stage::ControllerQueue, moment(begins));
         request.mark(Stage::Command, moment(decoded));
-        self.agenda.note(decoded, Event::Decoded(id));
+        let looked_up = match request.operation {
+            Operation::Read => decoded + self.specification.map_lookup,
+            _ => decoded,
+        };
+        request.mark(Stage::MapMiss, moment(looked_up));
+        self.agenda.note(looked_up, Event::Decoded(id));
     }
 
     /// The controller is through with a command.

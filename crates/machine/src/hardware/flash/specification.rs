@@ -218,6 +218,8 @@ pub struct FlashSpecification {
     pub journal: JournalSpecification,
     /// Pages of the map that are in memory; none: all of them.
     pub map_cache_pages: Option<u32>,
+    /// Looking an entry up in what is in memory, before a read: of memory of the host's.
+    pub map_lookup: Time,
     /// Forgetting the entries of a page of the map.
     pub trim_page: Time,
     /// The translation layer.
