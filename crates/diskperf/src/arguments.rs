@@ -272,14 +272,9 @@ impl ExperimentArguments {
         {
             return Vec::new();
         }
-        // A word that is no component, as `iodepth=32`, is likelier meant for programs.
-        let of_system = |setting: &Setting| match setting.path.split_once('.') {
-            Some((component, _)) => component != "program",
-            None => Component::of_name(&setting.path).is_some(),
-        };
         let modelled = self.drives.is_some()
             || self.catalogue.is_some()
-            || self.settings.iter().any(of_system);
+            || self.settings.iter().any(Component::is_set_by);
         let real = self.together
             || self.direct
             || self.drop_caches
@@ -287,9 +282,10 @@ impl ExperimentArguments {
             || self.fresh.is_some()
             || !self.destroy_data_on.is_empty();
         let chosen = self.what.is_some() || self.suite.is_some();
-        // A drive without a computer has nothing else to be set.
-        let of_computer =
-            |setting: &Setting| of_system(setting) && !setting.path.starts_with("drive.");
+        // A drive without a computer has nothing else that can be set.
+        let of_computer = |setting: &Setting| {
+            Component::is_set_by(setting) && !setting.path.starts_with("drive.")
+        };
         let is_drive = !chosen
             && self.drives.is_none()
             && self.catalogue.is_none()

@@ -11,7 +11,7 @@ use diskperf_fio::job::{Allocation, SyncFlag};
 use diskperf_fio::{self as fio, JobFile, plan};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Experiment, JobText, Setting, SizeChoice};
+use diskperf_timeline::{Experiment, JobText, SizeChoice};
 use makers::made_by_others;
 use std::collections::BTreeMap;
 
@@ -226,12 +226,8 @@ pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryErr
             "--size: the jobs of a file say how much they move; change `size` there",
         ));
     }
-    // A word that is no component, as `iodepth`, is meant for the jobs too.
-    let of_jobs = |setting: &&Setting| {
-        let of_model = setting.path.contains('.') || Component::of_name(&setting.path).is_some();
-        setting.of_program().is_some() || !of_model
-    };
-    match experiment.settings.iter().find(of_jobs) {
+    let mut settings = experiment.settings.iter();
+    match settings.find(|setting| !Component::is_set_by(setting)) {
         None => Ok(()),
         Some(setting) => Err(LaboratoryError::Request(format!(
             "--set {}: the jobs of a file say what they do; change the option there",

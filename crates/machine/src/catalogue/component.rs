@@ -1,5 +1,6 @@
 //! The kinds of component that a system consists of.
 
+use diskperf_timeline::Setting;
 use std::fmt;
 
 /// A kind of component. Its name stands in `[components]`, as the name of an
@@ -77,6 +78,15 @@ impl Component {
         Component::ALL
             .into_iter()
             .find(|component| component.name() == name)
+    }
+
+    /// Whether a setting is of a component, and not of programs: a word that names none, as
+    /// `iodepth=32`, is likelier meant for these.
+    pub fn is_set_by(setting: &Setting) -> bool {
+        match setting.path.contains('.') {
+            true => setting.of_program().is_none(),
+            false => Self::of_name(&setting.path).is_some(),
+        }
     }
 
     /// The catalogue's file of the one of that name: `drives/eagle.toml`.

@@ -41,9 +41,9 @@ impl Clock {
     pub fn calibrated() -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel_keeps_time_by_tsc() {
-            let (begin, begin_ticks) = both_clocks(time_stamp_counter);
+            let (begin, begin_ticks) = both_clocks(time_stamp_counter, |_| false);
             while monotonic().since(begin) < CALIBRATION {}
-            let (end, end_ticks) = both_clocks(time_stamp_counter);
+            let (end, end_ticks) = both_clocks(time_stamp_counter, |_| false);
             let ticks = u128::from(end_ticks.saturating_sub(begin_ticks).max(1));
             let scale = (u128::from(end.since(begin).0) << SHIFT) / ticks;
             return Self {
@@ -150,21 +150,10 @@ impl SteadyClock {
 
     #[cold]
     fn set(&mut self) {
-        let mut least = Nanoseconds(u64::MAX);
-        for _ in 0..ATTEMPTS_TO_SET {
-            let before = self.clock.ticks();
-            let now = monotonic();
-            let took = self.clock.span(before, self.clock.ticks());
-            if took < least {
-                least = took;
-                // The clock was read halfway between the two.
-                self.set_at = Nanoseconds(now.0.saturating_sub(took.0 / 2));
-                self.set_at_ticks = before;
-            }
-            if took <= SET_WITHIN {
-                break;
-            }
-        }
+        let clock = self.clock;
+        let near = |took| clock.span(Ticks(0), Ticks(took)) <= SET_WITHIN;
+        let (now, ticks) = both_clocks(|| clock.ticks().0, near);
+        (self.set_at, self.set_at_ticks) = (now, Ticks(ticks));
         let since = self.clock.span(self.set_at_ticks, self.clock.ticks());
         self.latest = self.latest.max(self.set_at + since);
     }
@@ -177,17 +166,21 @@ pub(crate) fn monotonic() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// A reading of [`monotonic`] and the counter's at the same moment: of several attempts the
-/// one that took the least, since a thread that loses the processor between the two would
-/// pair readings that are milliseconds apart.
-fn both_clocks(mut counter: impl FnMut() -> u64) -> (Nanoseconds, u64) {
+/// A reading of [`monotonic`] and the counter's at the same moment. Of several attempts it is
+/// the one that took the least ticks, or the first that is `near` enough: a thread that loses
+/// the processor between the two would pair readings that are milliseconds apart.
+fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> (Nanoseconds, u64) {
     let mut best = (u64::MAX, Nanoseconds::ZERO, 0);
     for _ in 0..ATTEMPTS_TO_SET {
         let before = counter();
         let now = monotonic();
         let took = counter().saturating_sub(before);
         if took < best.0 {
+            // The clock was read halfway between the two.
             best = (took, now, before + took / 2);
+        }
+        if near(took) {
+            break;
         }
     }
     (best.1, best.2)
@@ -267,7 +260,7 @@ mod tests {
             }
             monotonic().0
         };
-        let (now, ticks) = both_clocks(counter);
+        let (now, ticks) = both_clocks(counter, |_| false);
         let apart = now.0.abs_diff(ticks);
         assert!(apart < 10_000_000, "{apart} ns apart");
     }

@@ -70,7 +70,6 @@ impl Channel {
         self.now.map(|transfer| transfer.load)
     }
 
-    #[inline]
     pub(super) fn queue_read(&mut self, (op, takes): (u32, Time), is_host: bool) {
         match is_host {
             true => self.reads.push_back((op, takes)),
@@ -102,7 +101,6 @@ impl Channel {
 
     /// Begins with what is next, or has a program's data stop behind a page for a read;
     /// gives when the transfer ends if that is new.
-    #[inline]
     pub(super) fn start(&mut self, now: Time) -> Option<Time> {
         let Some(transfer) = &mut self.now else {
             return self.begin(now);
@@ -129,7 +127,6 @@ impl Channel {
         Some(stops)
     }
 
-    #[inline]
     fn begin(&mut self, now: Time) -> Option<Time> {
         let takes_turns = self.passed >= MOST_PASSING && !self.others.is_empty();
         if let Some((op, takes)) = self.reads.front().copied().filter(|_| !takes_turns) {
@@ -155,7 +152,6 @@ impl Channel {
         Some(self.carry((queued.load, now), takes, queued.takes))
     }
 
-    #[inline]
     fn carry(&mut self, (load, from): (Load, Time), takes: Time, page: Time) -> Time {
         let ends = from + takes;
         self.now = Some(Transfer {
@@ -169,7 +165,6 @@ impl Channel {
     }
 
     /// The transfer is over; whether all of what crossed has.
-    #[inline]
     pub(super) fn end(&mut self) -> (Transfer, bool) {
         let transfer = self.now.take().expect("something crosses");
         self.busy += transfer.ends - transfer.from;

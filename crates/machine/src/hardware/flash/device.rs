@@ -431,10 +431,7 @@ impl Flash {
     fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let interface = &self.specification.interface;
         let request = &mut requests[id];
-        let commands = match request.sectors <= interface.most_units {
-            true => 1,
-            false => request.sectors.div_ceil(interface.most_units),
-        };
+        let commands = request.sectors.div_ceil(interface.most_units).max(1);
         let comes = now + interface.submission;
         let begins = comes.max(self.controller);
         self.controller = begins + Time(interface.command.0 * u64::from(commands));

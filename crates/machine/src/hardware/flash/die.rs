@@ -183,7 +183,6 @@ impl Die {
 
     /// Whether it takes the data of a program: nothing for the host waits for it, and it
     /// does nothing, or, where that can be (`ahead`), programs, or reads for itself.
-    #[inline]
     pub(super) fn free(&self, ahead: Ahead) -> Free {
         let waits = !self.programs.is_empty() || self.loading.is_some() || self.loaded.is_some();
         if waits || !self.reads.is_empty() || self.reading > self.reading_own {
@@ -203,13 +202,11 @@ impl Die {
 
     /// Whether the array may begin with something: no plane senses, and, without registers
     /// (`cache_read`) beside those of the array, no data of reads wait.
-    #[inline]
     pub(super) fn array_is_free(&self, cache_read: bool) -> bool {
         self.sensing == 0 && (cache_read || self.reading == 0)
     }
 
     /// Whose reads keep it, if some do, or the channel that their data wait for.
-    #[inline]
     pub(super) fn kept_by_reads(&self) -> Option<DieBusy> {
         (self.reading > 0).then_some(match (self.sensing, self.reading_own < self.reading) {
             (0, _) => DieBusy::Channel,
@@ -219,7 +216,6 @@ impl Die {
     }
 
     /// What keeps it now.
-    #[inline]
     pub(super) fn kept_by(&self, is_host: impl Fn(u32) -> bool) -> Option<DieBusy> {
         if let Some(array) = &self.array {
             match array.progress {
@@ -247,7 +243,6 @@ impl Die {
     }
 
     /// Notes what keeps it from now on; `is_host` tells whose a program is.
-    #[inline]
     pub(super) fn note(&mut self, now: Time, is_host: impl Fn(u32) -> bool) {
         let keeps = self.kept_by(is_host);
         if keeps == self.keeps {
@@ -267,7 +262,6 @@ impl Die {
     }
 
     /// Adds what kept a read waiting from a moment until now.
-    #[inline]
     pub(super) fn waited(&self, from: Time, now: Time, add: &mut Vec<(DieBusy, Time)>) {
         let mut at = from;
         let now_kept = self.keeps.unwrap_or(DieBusy::Read);

@@ -42,7 +42,6 @@ impl Link {
 
     /// Bytes that are there at `ready` cross as soon as the link is free for as long as
     /// they take, and `overhead` besides. No time at all takes none of it.
-    #[inline]
     pub(super) fn cross(
         &mut self,
         now: Time,

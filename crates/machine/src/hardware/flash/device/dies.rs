@@ -7,7 +7,6 @@ use super::*;
 
 impl Flash {
     /// A read has come for a die: its program or erase stops, if it does that.
-    #[inline]
     pub(super) fn stop_for_reads(&mut self, now: Time, number: u32) {
         let die = &mut self.dies[number as usize];
         let (Some(rule), Some(array)) = (&self.specification.suspension, &mut die.array) else {
@@ -55,7 +54,6 @@ impl Flash {
     }
 
     /// Whether it is supposed that reads for the host are sensed beside what keeps a die now.
-    #[inline]
     fn reads_pass(&self, number: u32) -> bool {
         let Some(supposed) = self.what_if.reads_pass else {
             return false;
@@ -193,13 +191,9 @@ impl Flash {
             // What waited until now is booked before the plane is another's.
             self.sense(now, op);
             let die = &mut self.dies[number as usize];
-            let queue = match for_host {
-                true => &mut die.reads,
-                false => &mut die.own_reads,
-            };
-            match place {
-                0 => queue.pop_front(),
-                _ => queue.remove(place),
+            match for_host {
+                true => die.reads.remove(place),
+                false => die.own_reads.remove(place),
             };
         }
     }
@@ -230,7 +224,6 @@ impl Flash {
     }
 
     /// Has a channel carry what is next.
-    #[inline]
     pub(super) fn start_channel(&mut self, now: Time, channel: u32) {
         let of = &mut self.channels[channel as usize];
         if let Some(ends) = of.start(now) {
@@ -246,7 +239,6 @@ impl Flash {
     }
 
     /// Something has crossed a channel.
-    #[inline]
     pub(super) fn transferred(
         &mut self,
         now: Time,

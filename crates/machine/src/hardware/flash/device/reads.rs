@@ -124,7 +124,6 @@ impl Flash {
     }
 
     /// A page read for `reader`, of one unit so far.
-    #[inline]
     pub(super) fn new_read(&mut self, now: Time, reader: Reader, place: Place) -> u32 {
         let sense = self.sensing(place);
         let again = self.again(sense);
@@ -142,7 +141,6 @@ impl Flash {
         number
     }
 
-    #[inline]
     fn sensing(&self, place: Place) -> Time {
         let times = &self.specification.times;
         let read = match &self.specification.cache {
@@ -153,7 +151,6 @@ impl Flash {
     }
 
     /// What reading a page again takes until its errors can be corrected.
-    #[inline]
     fn again(&mut self, sense: Time) -> Time {
         let share = self.specification.retry_share;
         let mut again = Time::ZERO;
@@ -164,7 +161,6 @@ impl Flash {
     }
 
     /// A plane begins to sense a page.
-    #[inline]
     pub(super) fn sense(&mut self, now: Time, number: u32) {
         let op = &mut self.ops[number];
         let die = &mut self.dies[op.die as usize];
@@ -200,7 +196,6 @@ impl Flash {
     }
 
     /// A page is sensed: it goes into the register, if that is free, and to the channel.
-    #[inline]
     pub(super) fn sensed(&mut self, now: Time, number: u32) {
         let op = &mut self.ops[number];
         (op.is_sensed, op.sensed) = (true, now);
@@ -221,7 +216,6 @@ impl Flash {
     }
 
     /// What a plane has sensed goes into its register, if that is free.
-    #[inline]
     pub(super) fn fill_register(&mut self, now: Time, die: u32, plane: u32) {
         let of = &mut self.dies[die as usize].planes[plane as usize];
         let Some(number) = of.sensing else { return };
@@ -243,7 +237,6 @@ impl Flash {
     }
 
     /// A page that is sensed waits for its channel.
-    #[inline]
     fn queue_read(&mut self, now: Time, number: u32) {
         let op = &self.ops[number];
         let is_host = op.reader.is_host();
@@ -254,7 +247,6 @@ impl Flash {
     }
 
     /// A page read has crossed the channel, on which it was from a moment on.
-    #[inline]
     pub(super) fn read_transferred(
         &mut self,
         now: Time,
@@ -295,7 +287,6 @@ impl Flash {
     }
 
     /// Units of a page cross the link to the host.
-    #[inline]
     fn deliver(
         &mut self,
         now: Time,
