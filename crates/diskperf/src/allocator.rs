@@ -1,0 +1,93 @@
+//! The allocator of the program: mimalloc's, and the system's for what is large.
+//!
+//! Models take and free small pieces at every event and megabytes at every run. musl's
+//! allocator has one lock for all threads, and gives each large piece back to the system;
+//! glibc's takes longer for the small ones. The tables of a flash drive are gigabytes of
+//! zeroes of which a run touches little: mimalloc writes all of these, where the system maps
+//! pages that take no memory until then.
+#![allow(unsafe_code)]
+
+use mimalloc::MiMalloc;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// What is as large as this is the system's.
+const LARGE_BYTES: usize = 32 << 20;
+
+/// See above.
+pub(crate) struct Allocator;
+
+fn is_large(bytes: usize) -> bool {
+    bytes >= LARGE_BYTES
+}
+
+// SAFETY: a piece goes back to the allocator that it came from, as its size says which.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout.size()) {
+            true => unsafe { System.alloc(layout) },
+            false => unsafe { MiMalloc.alloc(layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout.size()) {
+            true => unsafe { System.alloc_zeroed(layout) },
+            false => unsafe { MiMalloc.alloc_zeroed(layout) },
+        }
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        match is_large(layout.size()) {
+            true => unsafe { System.dealloc(piece, layout) },
+            false => unsafe { MiMalloc.dealloc(piece, layout) },
+        }
+    }
+
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        match (is_large(layout.size()), is_large(bytes)) {
+            (true, true) => unsafe { System.realloc(piece, layout, bytes) },
+            (false, false) => unsafe { MiMalloc.realloc(piece, layout, bytes) },
+            (true, false) | (false, true) => unsafe {
+                let wanted = Layout::from_size_align_unchecked(bytes, layout.align());
+                let moved = self.alloc(wanted);
+                if !moved.is_null() {
+                    piece.copy_to_nonoverlapping(moved, layout.size().min(bytes));
+                    self.dealloc(piece, layout);
+                }
+                moved
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resident_bytes() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").expect("of this process");
+        let pages = statm.split(' ').nth(1).expect("what is resident");
+        pages.parse::<usize>().expect("a number") * 4096
+    }
+
+    #[test]
+    fn zeroes_that_nobody_touches_take_no_memory() {
+        let before = resident_bytes();
+        let mut table = vec![0_u32; 1 << 30];
+        table[1 << 29] = 1;
+        let taken = resident_bytes().saturating_sub(before);
+        assert_eq!(table.iter().step_by(1 << 29).sum::<u32>(), 1);
+        assert!(taken < LARGE_BYTES, "{taken} of {} bytes", table.len() * 4);
+    }
+
+    #[test]
+    fn what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds() {
+        let mut numbers: Vec<u64> = Vec::new();
+        let count = 3 * LARGE_BYTES as u64 / 8;
+        numbers.extend(0..count);
+        assert!((0..count).eq(numbers.iter().copied()));
+        numbers.truncate(1000);
+        numbers.shrink_to_fit();
+        assert!((0..1000).eq(numbers.iter().copied()));
+    }
+}
