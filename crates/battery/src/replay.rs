@@ -43,6 +43,8 @@ pub struct Replay {
     pub held: TraceFacts,
     /// When they are issued.
     pub pace: ReplayPace,
+    /// The moment of the trace that an open replay begins at; none: that of its first request.
+    pub begins: Option<Nanoseconds>,
     /// The most under way at once.
     pub slots: u32,
     /// Bytes of the space of addresses that they fall into.
@@ -58,7 +60,7 @@ pub struct Replay {
 /// What a replay is the same by: all but the way by which the trace is read.
 impl PartialEq for Replay {
     fn eq(&self, other: &Self) -> bool {
-        let told = |of: &Self| (of.pace, of.slots, of.space_bytes, of.unit_bytes);
+        let told = |of: &Self| (of.pace, of.begins, of.slots, of.space_bytes, of.unit_bytes);
         told(self) == told(other)
             && (self.cache, self.discards) == (other.cache, other.discards)
             && self.held.is_same_trace(&other.held)
@@ -199,7 +201,8 @@ impl Pattern for Replayed {
             system.open_ring(options, &[file]).await?;
             let made = made(replay.clone(), requests);
             let slots = u64::from(replay.slots);
-            Course::new((system, worker), file, slots, (replay.pace, made))
+            let course = (replay.pace, replay.begins, made);
+            Course::new((system, worker), file, slots, course)
                 .run()
                 .await
         })

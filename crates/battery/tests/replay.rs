@@ -68,6 +68,7 @@ fn replay(requests: &[Record], pace: ReplayPace, slots: u32) -> Replay {
         }
     };
     Replay {
+        begins: None,
         trace: Arc::new(List(requests.iter().copied().map(Ok).collect())),
         held: TraceFacts {
             read: of(Operation::Read),

@@ -291,6 +291,17 @@ impl Machine {
         self.kernel.computer().cpu.driver_time()
     }
 
+    /// From now on its flash drives take as long as this specification has it, with this
+    /// supposed of them; what they hold stays, and all else is as it was.
+    ///
+    /// # Panics
+    ///
+    /// When a drive of the specification is of another shape.
+    pub fn suppose(&self, specification: &Specification, what_if: WhatIf) {
+        let drives = &mut self.kernel.computer().hardware.borrow_mut().drives;
+        drives.suppose_flash(|number| specification.drives[number].flash(), what_if);
+    }
+
     /// What flash drives have programmed so far.
     pub fn flash(&self) -> Vec<FlashTraffic> {
         let drives = &self.kernel.computer().hardware.borrow().drives;

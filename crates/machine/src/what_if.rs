@@ -1,6 +1,6 @@
 //! Costs that are taken away to see what they are worth.
 
-use diskperf_timeline::DieBusy;
+use diskperf_timeline::Stage;
 
 /// What is supposed of a computer that no catalogue has: each takes one cost of
 /// its drives away and leaves all others as they are. Costs that are numbers of
@@ -26,8 +26,9 @@ pub struct WhatIf {
     /// A flash drive collects and folds in no time, beside its dies. What it programs for
     /// the host is where it would be.
     pub no_collection: bool,
-    /// Reads for the host wait for no die of a flash drive while this keeps it: they are
-    /// sensed beside it. What it does takes the die as long as before, and is waited for by
-    /// all others.
-    pub reads_pass: Option<DieBusy>,
+    /// The host's requests spend no time in this stage in a flash drive: its reads are sensed
+    /// beside what keeps a die, cross beside what a channel carries, and its commands are
+    /// worked on beside others. All these go on for as long as before, and are waited for by
+    /// all else. Other stages than a wait for a die, a channel or the controller stay.
+    pub passes: Option<Stage>,
 }

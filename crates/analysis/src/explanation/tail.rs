@@ -1,14 +1,17 @@
 //! What the slowest requests of a flash drive waited for.
 //!
 //! The slowest are the one in a hundred beyond p99. Their causes are the stages in which
-//! they spent more than requests do in the mean; the time above p99 that a cause is behind
-//! is what would be gone of it if each of them had not spent that stage.
+//! they spent more than requests do in the mean. What a cause is worth is what a rerun without
+//! it takes less: a request that no longer waits for one thing may wait for the next, so that
+//! the sum of what was spent in a stage is only the first guess.
 
 use super::window;
 use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
+/// Causes that are kept of a tail.
+const MOST_CAUSES: usize = 6;
 /// With fewer requests there is no slowest one in a hundred to speak of.
 const LEAST: usize = 1000;
 
@@ -39,12 +42,37 @@ pub struct Tail {
     pub slowest: usize,
     /// What these took beyond p99, all together.
     pub above: Nanoseconds,
-    /// Where they spent more than others, the greatest difference first.
+    /// Where they spent more than others: the one first whose rerun takes most away, and
+    /// behind those with a rerun the greatest difference first.
     pub causes: Vec<TailCause>,
     /// The one that 999 in 1000 are no slower than.
     pub example: Example,
-    /// What became of it in a run without the first cause, if there was one.
-    pub rerun: Option<TailRerun>,
+    /// What the first cause is behind in a load that it was not found in.
+    pub check: Option<TailCheck>,
+}
+
+impl Tail {
+    /// Keeps what became of it in a run without some of its causes, and orders them by that.
+    pub fn keep(&mut self, reruns: &[TailRerun]) {
+        for cause in &mut self.causes {
+            let of_it = reruns.iter().find(|rerun| rerun.stage == cause.stage);
+            cause.rerun = of_it.copied();
+        }
+        // The order of those without stays.
+        let above = |cause: &TailCause| cause.rerun.map_or(u64::MAX, |rerun| rerun.above.0);
+        self.causes.sort_by_key(above);
+    }
+
+    /// What a rerun has less above p99 than the run as it is, in nanoseconds: negative where it
+    /// has more.
+    pub fn removed(&self, rerun: &TailRerun) -> i64 {
+        self.above.0 as i64 - rerun.above.0 as i64
+    }
+
+    /// The same as a share of all that was above p99.
+    pub fn removed_share(&self, rerun: &TailRerun) -> f64 {
+        self.removed(rerun) as f64 / self.above.0.max(1) as f64
+    }
 }
 
 /// A stage in which the slowest spent more than others.
@@ -56,8 +84,11 @@ pub struct TailCause {
     pub usual_ns: f64,
     /// What one of the slowest did.
     pub slowest_ns: f64,
-    /// What would be gone of the time above p99 without it.
-    pub removes: Nanoseconds,
+    /// What would be gone of the time above p99 if each of them had not spent it, and
+    /// nothing else were another.
+    pub spent_above: Nanoseconds,
+    /// What became of the requests in a run without it, if there was one.
+    pub rerun: Option<TailRerun>,
 }
 
 impl TailCause {
@@ -89,8 +120,26 @@ pub struct TailRerun {
     pub p999: Nanoseconds,
     /// What they took beyond the p99 of the run as it is, all together.
     pub above: Nanoseconds,
-    /// What is behind most of that, if anything is left.
+    /// In what they spent more than others there, if any is beyond that p99.
     pub left: Option<Stage>,
+}
+
+/// The same load with other random numbers, as it is and without the first cause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TailCheck {
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// What its slowest took beyond its own p99, all together.
+    pub above: Nanoseconds,
+    /// What a rerun of it has less, in nanoseconds.
+    pub removed: i64,
+}
+
+impl TailCheck {
+    /// What was removed, as a share of all above p99.
+    pub fn removed_share(&self) -> f64 {
+        self.removed as f64 / self.above.0.max(1) as f64
+    }
 }
 
 /// Those of each kind of which there are enough, where a flash drive was asked.
@@ -146,7 +195,7 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
                 .map(|(stage, from, until)| (stage, until.since(from)))
                 .collect(),
         },
-        rerun: None,
+        check: None,
     })
 }
 
@@ -202,10 +251,10 @@ fn causes(
         sums.map(|sum| sum / requests.len().max(1) as f64)
     };
     let (usual, of_slowest) = (mean(all), mean(slowest));
-    let mut removes = [0; Stage::COUNT];
+    let mut above = [0; Stage::COUNT];
     for request in slowest {
         let beyond = took(request).0 - p99.0;
-        for (sum, ns) in removes.iter_mut().zip(by_stage(request)) {
+        for (sum, ns) in above.iter_mut().zip(by_stage(request)) {
             *sum += ns.min(beyond);
         }
     }
@@ -213,11 +262,13 @@ fn causes(
         stage,
         usual_ns: usual[stage.index()],
         slowest_ns: of_slowest[stage.index()],
-        removes: Nanoseconds(removes[stage.index()]),
+        spent_above: Nanoseconds(above[stage.index()]),
+        rerun: None,
     };
     let mut found: Vec<TailCause> = (Stage::ALL.into_iter().map(cause))
         .filter(|cause| cause.excess_ns() > 0.0)
         .collect();
     found.sort_by(|one, other| other.excess_ns().total_cmp(&one.excess_ns()));
+    found.truncate(MOST_CAUSES);
     found
 }

@@ -37,11 +37,11 @@ impl<'a> Course<'a> {
         (system, worker): (&'a mut System, &'a Worker),
         file: File,
         slots: u64,
-        (pace, requests): (ReplayPace, Requests),
+        (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, Requests),
     ) -> Self {
         // Memory for many slots takes milliseconds: the trace begins after that.
         let (numbers, slots) = (vec![0; slots as usize], Slots::new(slots));
-        let schedule = Schedule::new(pace, requests, system.now());
+        let schedule = Schedule::new(pace, requests, (system.now(), begins));
         Self {
             system,
             worker,

@@ -32,7 +32,7 @@ pub(super) enum Schedule {
         requests: Peekable<Requests>,
         speed: f64,
         start: Nanoseconds,
-        /// When the first was issued in the trace.
+        /// The moment of the trace that `start` is.
         begins: Option<Nanoseconds>,
         /// When the last one was due: what is out of order is not issued before it.
         last: Nanoseconds,
@@ -45,13 +45,18 @@ pub(super) enum Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(pace: ReplayPace, requests: Requests, start: Nanoseconds) -> Self {
+    /// `begins` is the moment of the trace that is now, if not that of its first request.
+    pub(super) fn new(
+        pace: ReplayPace,
+        requests: Requests,
+        (start, begins): (Nanoseconds, Option<Nanoseconds>),
+    ) -> Self {
         match pace {
             ReplayPace::Open { speed } => Self::Open {
                 requests: requests.peekable(),
                 speed,
                 start,
-                begins: None,
+                begins,
                 last: start,
                 issued: 0,
             },

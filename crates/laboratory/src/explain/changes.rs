@@ -79,7 +79,7 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
                     || other.what_if.no_rotational_latency,
                 deadlines_met: one.what_if.deadlines_met || other.what_if.deadlines_met,
                 no_collection: one.what_if.no_collection || other.what_if.no_collection,
-                reads_pass: one.what_if.reads_pass.or(other.what_if.reads_pass),
+                passes: one.what_if.passes.or(other.what_if.passes),
             };
             if what_if.no_rotational_latency && what_if.deadlines_met {
                 // Where nothing is waited for, no deadline is.
@@ -102,23 +102,20 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
     pairs
 }
 
-/// What takes a stage of requests away and leaves what is behind it: reads that pass a die,
-/// a buffer that is never full. None for stages that are the work itself.
+/// What takes a wait of requests away and leaves what is waited for: reads that pass a die or
+/// a channel, a buffer that is never full. None for stages that are the work itself.
 pub(super) fn without(stage: Stage) -> Option<Change> {
     let settings: &[(&str, &str)] = match stage {
-        Stage::DieWait(busy) => {
+        Stage::DieWait(_) | Stage::ChannelWait | Stage::ControllerQueue => {
             let what_if = WhatIf {
-                reads_pass: Some(busy),
+                passes: Some(stage),
                 ..WhatIf::default()
             };
-            return Some(Change::supposing("reads pass the die", what_if));
+            return Some(Change::supposing("requests pass", what_if));
         }
         Stage::BufferFull | Stage::Collection => &[("write_buffer_bytes", ENDLESS_BUFFER)],
-        Stage::ChannelWait | Stage::ChannelTransfer => &[("channel_bytes_per_s", FASTEST_CHANNEL)],
-        Stage::ControllerQueue => &[("command_us", "0")],
         Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP), ("map_lookup_ns", "0")],
         Stage::ReadRetry => &[("read_retry_share", "0")],
-        Stage::Decode => &[("decode_us", "0")],
         _ => return None,
     };
     let setting = |(key, text): &(&str, &str)| Some(Setting::new(&format!("drive.{key}"), text));

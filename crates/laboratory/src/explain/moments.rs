@@ -16,9 +16,8 @@ use diskperf_timeline::{
 };
 use std::sync::Arc;
 
-/// The plan with the requests of each program in its place, where they can be made so.
-pub(super) fn plan(plan: &ModelPlan, computer: &Computer, base: &[Outcome]) -> ModelPlan {
-    let mut changed = plan.clone();
+/// A job of a plan with the requests of its outcome in its place, where they can be made so.
+pub(super) fn job(plan: &ModelPlan, computer: &Computer, job: &Job, outcome: &Outcome) -> Job {
     let label = &computer.specification.volumes[0].partition.label;
     let flash = computer.specification.drives[0].flash();
     let buffered = flash.is_some_and(|flash| flash.buffer.is_some());
@@ -28,18 +27,16 @@ pub(super) fn plan(plan: &ModelPlan, computer: &Computer, base: &[Outcome]) -> M
         buffered,
     );
     let by_itself = computer.medium() == Medium::Device && plan.drives == 1;
-    for (job, outcome) in changed.suite.jobs_mut().zip(base) {
-        let requests = outcome.trace.as_ref().filter(|_| by_itself);
-        if let Some(program) = requests.and_then(|trace| of(trace, place)) {
-            *job = Job {
-                size_bytes: program.usual_bytes(),
-                protocol: job.protocol,
-                name: job.name.clone(),
-                ..Job::of(program)
-            };
-        }
+    let requests = outcome.trace.as_ref().filter(|_| by_itself);
+    match requests.and_then(|trace| of(trace, place)) {
+        None => job.clone(),
+        Some(program) => Job {
+            size_bytes: program.usual_bytes(),
+            protocol: job.protocol,
+            name: job.name.clone(),
+            ..Job::of(program)
+        },
     }
-    changed
 }
 
 /// The requests of a trace as a program; none where one is more than a read or a write, or
@@ -47,16 +44,17 @@ pub(super) fn plan(plan: &ModelPlan, computer: &Computer, base: &[Outcome]) -> M
 fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) -> Option<Program> {
     let (from, until) = window(trace)?;
     let requests = &trace.requests;
-    let first = requests.iter().map(|one| one.issued).min()?;
     // What came before the timed part, in a ramp, has changed the drive: it is to come again.
-    if first < from {
+    if requests.iter().any(|one| one.issued < from) {
         return None;
     }
     let timed = requests.iter().filter(|one| one.issued <= until);
-    let mut records: Vec<Record> = timed
-        .map(|one| record(one, first, (sector_bytes, buffered)))
+    let mut timed: Vec<&TracedRequest> = timed.collect();
+    // A trace has them as they were completed, and several are often issued at once.
+    timed.sort_by_key(|one| (one.issued, served(one)));
+    let records: Vec<Record> = (timed.into_iter())
+        .map(|one| record(one, from, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
-    records.sort_by_key(|one| one.issued_ns);
     let slots = records.len().min(MOST_SLOTS as usize);
     let of = |operation| of_kind(&records, operation);
     let held = TraceFacts {
@@ -70,6 +68,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         ..TraceFacts::default()
     };
     Some(Program::of_replay(Replay {
+        begins: Some(Nanoseconds(0)),
         trace: Arc::new(Kept(records.into())),
         held,
         pace: ReplayPace::default(),
@@ -81,9 +80,16 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }))
 }
 
+/// When the controller came to a request.
+fn served(request: &TracedRequest) -> Nanoseconds {
+    let mut parts = request.parts();
+    let queued = parts.find(|(stage, ..)| *stage == Stage::ControllerQueue);
+    queued.map_or(request.issued, |(.., until)| until)
+}
+
 fn record(
     of: &TracedRequest,
-    first: Nanoseconds,
+    from: Nanoseconds,
     (sector_bytes, buffered): (u64, bool),
 ) -> Option<Record> {
     let operation = match of.purpose {
@@ -96,7 +102,7 @@ fn record(
     let mut stages = of.spans.iter().map(|span| span.stage);
     let is_forced = buffered && stages.any(|stage| stage == Stage::FlashProgram);
     (of.sectors > 0 && !is_forced).then_some(Record {
-        issued_ns: of.issued.since(first).0,
+        issued_ns: of.issued.since(from).0,
         completed_ns: None,
         think_ns: None,
         operation,

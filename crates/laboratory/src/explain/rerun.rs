@@ -108,6 +108,31 @@ pub(super) fn rerun_like(
     Ok(outcomes)
 }
 
+/// Runs the programs of a plan up to one of them, by its number, as `like` has them; of that
+/// one the repetitions before the one that `like` has, and `job` in place of that, with its
+/// flash drives as `changed` has them. What is under way in them and where their data are is
+/// then as it was in `like` at the same moment.
+pub(super) fn rerun_in_place(
+    (plan, variant): (&ModelPlan, &Variant<'_>),
+    (like, program, job): (&[Outcome], usize, &Job),
+    (changed, what_if): (&Computer, WhatIf),
+    stop: &Arc<AtomicBool>,
+) -> Result<Outcome, LaboratoryError> {
+    let variation = Variation::of(plan, variant, stop)?;
+    let before = repetitions(&like[..=program]);
+    for (own, (wanted, enough)) in plan.suite.jobs().zip(&before[..program]) {
+        variation.numbered(own, *wanted, *enough)?;
+    }
+    let own = plan.suite.jobs().nth(program).expect("it is one of them");
+    let number = like[program].number;
+    if number > 0 {
+        variation.numbered(own, 0, number)?;
+    }
+    let machine = &variation.bench.machine;
+    machine.suppose(&changed.specification, what_if);
+    variation.numbered(job, 0, 1)
+}
+
 /// Of each program the repetition that an outcome is of, and how many there have to be
 /// for outcomes like these: what comes after the last one's is of no account.
 pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
@@ -185,6 +210,7 @@ impl<'p> Variation<'p> {
         let mut found = None;
         let protocol = Protocol {
             repetitions,
+            discarded: 0,
             stop_below_share: None,
             steady: None,
             ..self.plan.suite.protocol_of(job)

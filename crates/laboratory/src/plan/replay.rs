@@ -141,6 +141,7 @@ pub(super) fn suite(
     });
     let (cache, why_not) = ground.cache(wanted, unit_bytes);
     let program = Program::of_replay(Replay {
+        begins: None,
         trace: std::sync::Arc::new(TraceFiles::of((replay, held), scale)?),
         held: held.clone(),
         pace: replay.pace,

@@ -8,8 +8,10 @@ use super::Request;
 use super::device::Device;
 use super::disk::device::MediaCacheState;
 use super::flash::device::Flash;
+use super::flash::specification::FlashSpecification;
 use super::mechanism::{Busy, CIRCLE, Mechanism};
 use crate::parts::Id;
+use crate::what_if::WhatIf;
 use diskperf_sim::Time;
 use diskperf_timeline::trace::{DiskPosition, Position, TracedDrive, TracedFlash};
 use std::ops::{Index, IndexMut};
@@ -79,6 +81,19 @@ impl Drives {
             Device::Flash(flash) => Some((number as u32, &mut **flash)),
             Device::Fixed(_) | Device::Disk(_) => None,
         })
+    }
+
+    /// Flash drives are as these specifications have them from now on, by their numbers.
+    pub(crate) fn suppose_flash<'a>(
+        &mut self,
+        of: impl Fn(usize) -> Option<&'a FlashSpecification>,
+        what_if: WhatIf,
+    ) {
+        for (number, flash) in self.flash_mut() {
+            if let Some(specification) = of(number as usize) {
+                flash.suppose(specification, what_if);
+            }
+        }
     }
 
     /// Has flash drives record what they do, for [`Self::take_flash`].

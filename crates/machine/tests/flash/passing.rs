@@ -3,13 +3,13 @@
 
 use super::*;
 use diskperf_machine::WhatIf;
-use diskperf_timeline::DieBusy;
+use diskperf_timeline::{DieBusy, Stage};
 
 const EXACT_US: f64 = 0.001;
 
-fn passing(specification: &FlashSpecification, busy: DieBusy) -> Host {
+fn passing(specification: &FlashSpecification, wait: Stage) -> Host {
     new_host(specification).supposing(WhatIf {
-        reads_pass: Some(busy),
+        passes: Some(wait),
         ..WhatIf::default()
     })
 }
@@ -31,10 +31,10 @@ fn a_read_passes_a_program_which_takes_as_long_as_before() {
         &ends_of(&mut new_host(&specification), &script),
         &[504.096, 558.192],
     );
-    let mut host = passing(&specification, DieBusy::Program);
+    let mut host = passing(&specification, Stage::DieWait(DieBusy::Program));
     are(&ends_of(&mut host, &script), &[504.096, 154.096]);
     // What it does not pass, it waits for.
-    let mut host = passing(&specification, DieBusy::Erase);
+    let mut host = passing(&specification, Stage::DieWait(DieBusy::Erase));
     are(&ends_of(&mut host, &script), &[504.096, 558.192]);
 }
 
@@ -50,9 +50,41 @@ fn a_read_does_not_wait_until_a_program_stands_still() {
         &ends_of(&mut new_host(&specification), &script),
         &[563.192, 174.096],
     );
-    let mut host = passing(&specification, DieBusy::Suspension);
+    let mut host = passing(&specification, Stage::DieWait(DieBusy::Suspension));
     let found = ends_of(&mut host, &script);
     are(&found[1..], &[154.096]);
+}
+
+/// Of two dies on one channel, whose reads end together: the second waits 4.096 until the
+/// first has crossed. A third, of the first die, finds channel and register as busy as before.
+#[test]
+fn reads_cross_beside_what_a_channel_carries() {
+    let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
+    let mut specification = toy();
+    specification.geometry.dies_per_channel = 2;
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    let mut host = new_host(&specification);
+    are(&ends_of(&mut host, &script), &[54.096, 58.192]);
+    let mut host = passing(&specification, Stage::ChannelWait);
+    are(&ends_of(&mut host, &script), &[54.096, 54.096]);
+    let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
+    are(&ends_of(&mut host, &script), &[54.096, 58.192]);
+}
+
+/// Commands that the controller works on for 10 each: none waits for those before.
+#[test]
+fn commands_are_worked_on_beside_others() {
+    let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
+    let mut specification = toy();
+    specification.geometry.dies_per_channel = 2;
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    specification.interface.command = us(10.0);
+    let mut host = new_host(&specification);
+    are(&ends_of(&mut host, &script), &[54.096, 64.096]);
+    let mut host = passing(&specification, Stage::ControllerQueue);
+    are(&ends_of(&mut host, &script), &[54.096, 58.192]);
 }
 
 /// Facts 7.2: the second of two ends at 108.192. A third, which comes while they keep the
@@ -63,12 +95,12 @@ fn reads_pass_reads_which_keep_the_die_as_before() {
     let mut specification = toy();
     specification.layer.past = Past::Sequential;
     specification.layer.filled = 64;
-    let mut host = passing(&specification, DieBusy::Read);
+    let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
     // Their transfers follow each other.
     are(&ends_of(&mut host, &script), &[54.096, 58.192]);
     let with_write = [(0.0, READ, 1, 1), (0.0, READ, 2, 1), (1.0, WRITE, 0, 1)];
     let as_it_is = ends_of(&mut new_host(&specification), &with_write)[2];
-    let mut host = passing(&specification, DieBusy::Read);
+    let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
     let passed = ends_of(&mut host, &with_write)[2];
     // Nothing is transferred for the read that was passed.
     assert!(

@@ -2,16 +2,14 @@
 
 use super::super::document::{Block, Column, Grid, Group};
 use super::{Line, named};
-use crate::explanation::tail::{Example, Tail, TailCause, TailRerun, Way};
+use crate::explanation::tail::{Example, Tail, TailCause, TailCheck, TailRerun, Way};
 use crate::explanation::words::{cause, milliseconds, percent, stage};
 use diskperf_timeline::trace::Position;
 use diskperf_timeline::{Nanoseconds, Stage};
 use serde::Serialize;
 
-/// Causes that a table shows.
-const SHOWN: usize = 6;
-/// A rerun that removes as much as was stated, but for this share, needs no word.
-const AGREES: f64 = 0.1;
+/// A share of the time above p99 that is worth a word.
+const WORTH_SHARE: f64 = 0.1;
 /// Parts of a request shorter than this are not worth a word.
 const WORTH_NS: u64 = 1000;
 
@@ -44,44 +42,44 @@ fn sentences(tail: &Tail) -> String {
     )];
     if let Some(first) = tail.causes.first() {
         all.push(format!(
-            "Top cause: {}, {} each where {} have {} in the mean; without it {} of the time above p99 would be gone ({}).",
+            "Top cause: {}, {} each where {} have {} in the mean.",
             stage(first.stage),
             us(first.slowest_ns),
             plural(tail.way),
             us(first.usual_ns),
-            milliseconds(first.removes.0 as f64),
-            percent(first.removes.0 as f64 / tail.above.0.max(1) as f64),
         ));
-    }
-    if let Some(rerun) = &tail.rerun {
-        all.push(format!(
-            "A rerun without it removes {}: p99 {}, p99.9 {}.",
-            milliseconds(removed(tail, rerun) as f64),
-            us(rerun.p99.0 as f64),
-            us(rerun.p999.0 as f64),
-        ));
-        all.extend(remainder(tail, rerun));
+        all.extend(first.rerun.map(|rerun| without(tail, &rerun)));
+        all.extend(tail.check.map(|check| checked(&check)));
     }
     all.push(example(tail.way, &tail.example));
     all.join(" ")
 }
 
-/// What a rerun has less above p99, in nanoseconds.
-fn removed(tail: &Tail, rerun: &TailRerun) -> i64 {
-    tail.above.0 as i64 - rerun.above.0 as i64
+/// What the same requests came to without the first cause, and what they wait for there.
+fn without(tail: &Tail, rerun: &TailRerun) -> String {
+    let left = rerun.left.filter(|left| {
+        let is_much = rerun.above.0 as f64 > WORTH_SHARE * tail.above.0 as f64;
+        is_much && *left != rerun.stage
+    });
+    let left = left.map_or_else(String::new, |left| {
+        format!("; the slowest wait most for {} then", stage(left))
+    });
+    format!(
+        "A rerun without it removes {} of the time above p99 ({}): p99 {}, p99.9 {}{left}.",
+        milliseconds(tail.removed(rerun) as f64),
+        percent(tail.removed_share(rerun)),
+        us(rerun.p99.0 as f64),
+        us(rerun.p999.0 as f64),
+    )
 }
 
-/// Why a rerun has more left above p99 than was to be left: requests that do not wait for one
-/// thing may wait for the next.
-fn remainder(tail: &Tail, rerun: &TailRerun) -> Option<String> {
-    let stated = tail.causes.first()?.removes.0 as f64;
-    let left = rerun.left?;
-    (removed(tail, rerun) as f64 / stated < 1.0 - AGREES).then(|| {
-        format!(
-            "That is less: what is left above p99 is mostly {}.",
-            stage(left)
-        )
-    })
+/// Whether that holds for more than the requests that it was found in.
+fn checked(check: &TailCheck) -> String {
+    format!(
+        "With other random numbers (seed {}) it removes {}.",
+        check.seed,
+        percent(check.removed_share())
+    )
 }
 
 /// Where a p99.9 comes from.
@@ -108,10 +106,13 @@ fn example(way: Way, of: &Example) -> String {
 }
 
 fn causes(tail: &Tail) -> Grid {
-    let shown: Vec<&TailCause> = tail.causes.iter().take(SHOWN).collect();
-    let column = |of: &dyn Fn(&TailCause) -> String| shown.iter().map(|one| of(one)).collect();
+    let column = |of: &dyn Fn(&TailCause) -> String| tail.causes.iter().map(of).collect();
     let figure = |ns: f64| format!("{:.1}", ns / 1000.0);
     let above = tail.above.0.max(1) as f64;
+    let removed = |one: &TailCause| match &one.rerun {
+        Some(rerun) => percent(tail.removed_share(rerun)),
+        None => String::new(),
+    };
     Grid {
         key: Column::words(
             &format!("the slowest 1 % of {}", plural(tail.way)),
@@ -124,9 +125,10 @@ fn causes(tail: &Tail) -> Grid {
                 Column::figures("mean of all", column(&|one| figure(one.usual_ns))),
                 Column::figures("more", column(&|one| figure(one.excess_ns()))),
                 Column::figures(
-                    "behind, above p99",
-                    column(&|one| percent(one.removes.0 as f64 / above)),
+                    "spent above p99",
+                    column(&|one| percent(one.spent_above.0 as f64 / above)),
                 ),
+                Column::figures("removed without it", column(&removed)),
             ],
         )],
     }
@@ -144,7 +146,7 @@ pub(super) struct TailLine {
     above_p99_ns: u64,
     causes: Vec<CauseLine>,
     example: ExampleLine,
-    rerun: Option<RerunLine>,
+    check: Option<CheckLine>,
 }
 
 #[derive(Serialize)]
@@ -153,7 +155,8 @@ struct CauseLine {
     cause: Option<String>,
     usual_ns: f64,
     slowest_ns: f64,
-    removes_ns: u64,
+    spent_above_p99_ns: u64,
+    rerun: Option<RerunLine>,
 }
 
 #[derive(Serialize)]
@@ -165,10 +168,15 @@ struct ExampleLine {
 
 #[derive(Serialize)]
 struct RerunLine {
-    stage: String,
-    cause: Option<String>,
     p99_ns: u64,
     p999_ns: u64,
+    removed_ns: i64,
+}
+
+#[derive(Serialize)]
+struct CheckLine {
+    seed: u64,
+    above_p99_ns: u64,
     removed_ns: i64,
 }
 
@@ -181,7 +189,12 @@ impl TailLine {
                 cause,
                 usual_ns: one.usual_ns,
                 slowest_ns: one.slowest_ns,
-                removes_ns: one.removes.0,
+                spent_above_p99_ns: one.spent_above.0,
+                rerun: one.rerun.map(|rerun| RerunLine {
+                    p99_ns: rerun.p99.0,
+                    p999_ns: rerun.p999.0,
+                    removed_ns: tail.removed(&rerun),
+                }),
             }
         });
         let parts = tail.example.parts.iter().map(|(stage, ns)| {
@@ -189,15 +202,10 @@ impl TailLine {
             let ns = ns.0;
             Line { stage, cause, ns }
         });
-        let rerun = tail.rerun.as_ref().map(|rerun| {
-            let (stage, cause) = named(rerun.stage);
-            RerunLine {
-                stage,
-                cause,
-                p99_ns: rerun.p99.0,
-                p999_ns: rerun.p999.0,
-                removed_ns: removed(tail, rerun),
-            }
+        let check = tail.check.map(|check| CheckLine {
+            seed: check.seed,
+            above_p99_ns: check.above.0,
+            removed_ns: check.removed,
         });
         Self {
             requests_of: tail.way,
@@ -213,7 +221,7 @@ impl TailLine {
                 position: tail.example.position,
                 parts: parts.collect(),
             },
-            rerun,
+            check,
         }
     }
 }

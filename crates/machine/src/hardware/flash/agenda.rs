@@ -21,6 +21,8 @@ pub(super) enum Event {
     },
     /// A page is in its plane's register.
     Sensed(u32),
+    /// A page has crossed beside what its channel carries, as is supposed of it.
+    Crossed(u32),
     /// A die's program or erase ends, or stops.
     Array {
         /// The die.
@@ -45,7 +47,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// The lane of its kind. What an array does takes any time, and has none.
+    /// The lane of its kind. What an array does takes any time, and has none, as what is rare.
     fn lane(&self) -> Option<usize> {
         match self {
             Self::Decoded(_) => Some(0),
@@ -53,7 +55,7 @@ impl Event {
             Self::Sensed(_) => Some(2),
             Self::Transferred { .. } => Some(3),
             Self::Ended(_) => Some(4),
-            Self::Array { .. } | Self::Idle { .. } => None,
+            Self::Crossed(_) | Self::Array { .. } | Self::Idle { .. } => None,
         }
     }
 }

@@ -67,6 +67,11 @@ impl Buffer {
         }
     }
 
+    /// Has room for so many units, if that is more than it has.
+    pub(super) fn grow(&mut self, units: u32) {
+        self.units = self.units.max(units);
+    }
+
     /// Units that find room.
     #[inline]
     pub(super) fn room(&self) -> u32 {

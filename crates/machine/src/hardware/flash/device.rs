@@ -178,6 +178,33 @@ impl Flash {
         Self { what_if, ..self }
     }
 
+    /// From now on it takes as long as this specification has it, and has its buffer and its
+    /// memory for the map, where they are more; all that it holds and does stays as it is.
+    ///
+    /// # Panics
+    ///
+    /// When that is a drive of another shape.
+    pub fn suppose(&mut self, specification: &FlashSpecification, what_if: WhatIf) {
+        let (own, other) = (&self.specification, specification);
+        assert!(
+            own.geometry == other.geometry && own.layer == other.layer,
+            "what is supposed is a drive of another shape"
+        );
+        if let Some(buffer) = specification.buffer {
+            self.buffer.grow(buffer.units);
+        }
+        let whole = own.layer.logical_units.div_ceil(map::PAGE_UNITS);
+        if specification
+            .map_cache_pages
+            .is_none_or(|pages| pages >= whole)
+        {
+            self.map = None;
+        }
+        self.transfer_times = specification.transfer_times();
+        self.specification = specification.clone();
+        self.what_if = what_if;
+    }
+
     /// Bytes of a sector: of an entry of the map.
     pub fn sector_bytes(&self) -> u32 {
         UNIT_BYTES
@@ -338,6 +365,7 @@ impl Flash {
                     self.arrived(at, requests, (id, first, units));
                 }
                 Event::Sensed(op) => self.sensed(at, op),
+                Event::Crossed(op) => self.crossed(at, requests, op),
                 Event::Array { die, generation } => self.array(at, requests, (die, generation)),
                 Event::Transferred {
                     channel,
@@ -394,7 +422,10 @@ impl Flash {
                 Some(Load::Read(op)) => matches!(self.ops[op].reader, Reader::Host(_)),
                 Some(Load::Program(_)) | None => false,
             },
-            Event::Arrived { .. } | Event::Array { .. } | Event::Idle { .. } => false,
+            Event::Crossed(_)
+            | Event::Arrived { .. }
+            | Event::Array { .. }
+            | Event::Idle { .. } => false,
         }
     }
 
@@ -433,8 +464,12 @@ impl Flash {
         let request = &mut requests[id];
         let commands = request.sectors.div_ceil(interface.most_units).max(1);
         let comes = now + interface.submission;
-        let begins = comes.max(self.controller);
-        self.controller = begins + Time(interface.command.0 * u64::from(commands));
+        let free = comes.max(self.controller);
+        let begins = match self.what_if.passes {
+            Some(Stage::ControllerQueue) => comes,
+            _ => free,
+        };
+        self.controller = free + Time(interface.command.0 * u64::from(commands));
         let decoded = begins + interface.processing;
         request.mark(Stage::Command, moment(comes));
         request.mark(Stage::ControllerQueue, moment(begins));

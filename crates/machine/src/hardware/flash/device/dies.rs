@@ -12,7 +12,7 @@ impl Flash {
         let (Some(rule), Some(array)) = (&self.specification.suspension, &mut die.array) else {
             return;
         };
-        if die.reads.is_empty() || self.what_if.reads_pass == Some(array.cause) {
+        if die.reads.is_empty() || self.what_if.passes == Some(Stage::DieWait(array.cause)) {
             return;
         }
         if let Some(stands) = array.stop(now, rule) {
@@ -55,7 +55,7 @@ impl Flash {
 
     /// Whether it is supposed that reads for the host are sensed beside what keeps a die now.
     fn reads_pass(&self, number: u32) -> bool {
-        let Some(supposed) = self.what_if.reads_pass else {
+        let Some(Stage::DieWait(supposed)) = self.what_if.passes else {
             return false;
         };
         let programs = &self.programs;
@@ -176,8 +176,11 @@ impl Flash {
                 }),
             };
             let of_page = of.page;
-            let supposed = self.what_if.reads_pass;
-            if !can && for_host && supposed.is_some() && supposed == die.kept_by_reads() {
+            if let Some(Stage::DieWait(supposed)) = self.what_if.passes
+                && !can
+                && for_host
+                && die.kept_by_reads() == Some(supposed)
+            {
                 self.pass(now, op);
             }
             if !can {

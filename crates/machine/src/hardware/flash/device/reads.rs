@@ -16,8 +16,8 @@ pub(super) enum Reader {
     /// Of a collection: the copies are with the operation.
     #[default]
     Collection,
-    /// Nobody's any more: somebody had it beside the die, as is supposed of it, and it takes
-    /// the die as long as before.
+    /// Nobody's any more: somebody had it beside the die or the channel, as is supposed, and
+    /// it takes that as long as before.
     Passed,
 }
 
@@ -186,12 +186,7 @@ impl Flash {
         if self.ops[number].reader == Reader::Passed {
             return;
         }
-        let beside = self.ops.take();
-        self.ops[beside] = ReadOp {
-            beside: true,
-            ..self.ops[number].clone()
-        };
-        self.ops[number].reader = Reader::Passed;
+        let beside = self.beside(number);
         self.sense(now, beside);
     }
 
@@ -242,8 +237,33 @@ impl Flash {
         let is_host = op.reader.is_host();
         let takes = self.transfer_times[op.units as usize];
         let channel = self.places.channel(op.die);
+        let crosses_beside = self.what_if.passes == Some(Stage::ChannelWait)
+            && matches!(op.reader, Reader::Host(_))
+            && self.channels[channel as usize].carries().is_some();
+        if crosses_beside {
+            let beside = self.beside(number);
+            self.agenda.note(now + takes, Event::Crossed(beside));
+        }
         self.channels[channel as usize].queue_read((number, takes), is_host);
         self.start_channel(now, channel);
+    }
+
+    /// A read for the host is taken out of the one that keeps a die or a channel busy, which
+    /// is nobody's from here on.
+    fn beside(&mut self, number: u32) -> u32 {
+        let beside = self.ops.take();
+        self.ops[beside] = ReadOp {
+            beside: true,
+            ..self.ops[number].clone()
+        };
+        self.ops[number].reader = Reader::Passed;
+        beside
+    }
+
+    /// A page has crossed beside what its channel carried.
+    pub(super) fn crossed(&mut self, now: Time, requests: &mut Requests, number: u32) {
+        let takes = self.transfer_times[self.ops[number].units as usize];
+        self.read_transferred(now, requests, (number, now - takes));
     }
 
     /// A page read has crossed the channel, on which it was from a moment on.
@@ -266,7 +286,8 @@ impl Flash {
             Reader::Map(Some(id)) => self.map_page_read(now, requests, id),
             Reader::Map(None) => {}
             Reader::Collection => self.copies_read(number),
-            Reader::Passed => unreachable!("it ends when it is sensed"),
+            // It crossed beside this.
+            Reader::Passed => {}
         }
         self.ops.give_back(number);
         if beside {

@@ -1,0 +1,75 @@
+use super::*;
+use crate::model::settings;
+use crate::plan::{Plan, plan};
+use crate::{Experiment, SizeChoice, Workload};
+use diskperf_machine::WhatIf;
+use diskperf_timeline::CacheMode;
+use diskperf_timeline::trace::TracedRequest;
+use std::sync::Arc;
+
+/// A mixed load on a drive that collects, twice.
+fn mixed(load: &[&str]) -> ModelPlan {
+    let common = ["drive.past=random", "program.write_share=0.3"];
+    let all: Vec<String> = (common.iter().chain(load))
+        .map(|one| (*one).to_owned())
+        .collect();
+    let experiment = Experiment {
+        workload: Workload::of(Some("random".to_owned())),
+        targets: vec!["bare-nvme-tlc-plp".to_owned().into()],
+        size: SizeChoice::Bytes(4 << 20),
+        settings: settings(&all).expect("settings"),
+        cache: CacheMode::Direct,
+        repetitions: Some(2),
+        ..Experiment::default()
+    };
+    match plan(&experiment).expect("a plan").pop() {
+        Some(Plan::Model(plan)) => *plan,
+        _ => panic!("a modelled drive"),
+    }
+}
+
+/// The requests of a trace in the order of their issue.
+fn requests(outcome: &Outcome) -> Vec<&TracedRequest> {
+    let trace = outcome.trace.as_ref().expect("it was recorded");
+    let mut all: Vec<_> = trace.requests.iter().collect();
+    all.sort_by_key(|one| (one.issued, one.sector, one.completed()));
+    all
+}
+
+#[test]
+fn a_rerun_with_nothing_taken_away_is_the_run_to_the_nanosecond() {
+    for load in [
+        &["program.depth=32"][..],
+        &[
+            "program.rate_iops=400000",
+            "program.arrivals=poisson",
+            "program.depth=128",
+        ],
+    ] {
+        let plan = mixed(load);
+        let (computer, stop) = (&plan.computers[0], Arc::default());
+        let variant = Variant {
+            trace: true,
+            ..Variant::of(&plan, computer)
+        };
+        let base = rerun::rerun(&plan, &variant, &stop).expect("it runs");
+        // Those before it leave the drive as it was.
+        assert!(base[0].number > 0, "{load:?}");
+        let own = plan.suite.jobs().next().expect("a job");
+        let job = moments::job(&plan, computer, own, &base[0]);
+        let supposed = (computer, WhatIf::default());
+        let again = rerun::rerun_in_place((&plan, &variant), (&base, 0, &job), supposed, &stop);
+        let again = again.expect("it runs again");
+        let (all, others) = (requests(&base[0]), requests(&again));
+        assert_eq!(all.len(), others.len(), "{load:?}");
+        assert!(all.len() >= 1000, "{load:?}");
+        for (one, other) in all.iter().zip(others) {
+            assert_eq!(
+                (one.sector, one.issued),
+                (other.sector, other.issued),
+                "{load:?}"
+            );
+            assert_eq!(one.spans, other.spans, "{load:?}");
+        }
+    }
+}
