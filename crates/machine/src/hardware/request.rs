@@ -156,6 +156,7 @@ struct Slot {
 
 impl Requests {
     /// Software asks for something.
+    #[inline(always)]
     pub fn issue(&mut self, request: Request) -> RequestId {
         let Some(place) = self.free.pop() else {
             let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests");
@@ -181,6 +182,7 @@ impl Requests {
     /// # Panics
     ///
     /// When that was taken before.
+    #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Request {
         let request = std::mem::take(&mut self[id]);
         let slot = &mut self.slots[id.place()];

@@ -139,6 +139,7 @@ fn yes() -> bool {
 impl ReadCacheSpecification {
     /// The sector behind the last one that is read on after a read of sectors `first` to
     /// `end`, whose segment begins at `segment_first`.
+    #[inline(always)]
     pub fn ahead_until(
         &self,
         layout: &Layout,

@@ -50,6 +50,8 @@ pub struct Disk {
     shingles: Option<Box<Shingles>>,
     /// Sectors of the host on one of the medium.
     per_medium: PerMedium,
+    /// When something happens next, if no command comes; never, if nothing does.
+    next: Time,
     /// Commands that were taken and are not done.
     under_way: usize,
     /// The number that the next command or extent has.
@@ -141,6 +143,7 @@ impl Disk {
             idle: Time(write.map_or(0.0, |write| write.idle_ms * 1e6 + 0.5) as u64),
             link: Link::new(&specification.link, specification.sector_bytes),
             per_medium: PerMedium::new(specification.sectors_per_medium_sector),
+            next: Time::NEVER,
             under_way: 0,
             next_number: 1,
             decoded: Time::ZERO,
@@ -221,6 +224,12 @@ impl Disk {
     pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         assert!(self.takes_requests(), "a command for a queue that is full");
         self.under_way += 1;
+        self.begin(now, requests, id);
+        self.next = self.next_moment();
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let drains = self.specification.flush == FlushOrder::Drains;
         if drains && !(self.flushes.is_empty() && self.held.is_empty()) {
             self.held.push_back(id);
@@ -239,11 +248,11 @@ impl Disk {
 
     /// When something happens in it next, if nobody gives it a command.
     pub fn next_event(&self) -> Option<Time> {
-        Some(self.next_moment()).filter(|at| *at < Time::NEVER)
+        Some(self.next).filter(|at| *at < Time::NEVER)
     }
 
-    /// The same; never, if nothing happens. It is asked several times for each command.
-    #[inline]
+    /// The same, worked out; never, if nothing happens.
+    #[inline(always)]
     fn next_moment(&self) -> Time {
         let front =
             |queue: &VecDeque<(Time, RequestId)>| queue.front().map_or(Time::NEVER, |of| of.0);
@@ -261,11 +270,8 @@ impl Disk {
     /// Does what it had to do up to now; whether a command is done by that.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
-        loop {
-            let at = self.next_moment();
-            if at > now || at == Time::NEVER {
-                break;
-            }
+        while self.next <= now && self.next < Time::NEVER {
+            let at = self.next;
             if let Some(id) = take_due(&mut self.coming, at) {
                 self.decoded(at, requests, id);
             } else if let Some(id) = take_due(&mut self.ending, at) {
@@ -279,6 +285,7 @@ impl Disk {
                 }
                 self.start(at, requests);
             }
+            self.next = self.next_moment();
         }
         self.done.len() > before
     }
@@ -322,6 +329,7 @@ impl Disk {
     }
 
     /// Brings the segment that is being filled up to date, if that is what a request is of.
+    #[inline(always)]
     fn note_progress(&mut self, (first, _): (u64, u64), now: Time) {
         let Some(ahead) = &mut self.ahead else { return };
         let (segment_first, _) = self.segments.run(ahead.segment);
@@ -383,6 +391,7 @@ impl Disk {
         (self.per_medium.down(of.first), self.per_medium.up(of.end))
     }
 
+    #[inline(always)]
     fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let of = extent(request.sector, request.end());
@@ -469,6 +478,7 @@ impl Disk {
     }
 
     /// A command is done at a moment, but for telling the host.
+    #[inline(always)]
     fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
         let request = &mut requests[id];
         let write = request.operation != Operation::Read;
@@ -484,6 +494,7 @@ impl Disk {
     }
 
     /// The host knows that a command is done.
+    #[inline(always)]
     fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         self.after_write = request.operation != Operation::Read;

@@ -278,6 +278,7 @@ impl Layout {
     /// # Panics
     ///
     /// When there is no such sector.
+    #[inline(always)]
     pub fn has_before(&self, sector: u64, place: &Place, sectors: u32) -> bool {
         if sectors > place.sector || u64::from(sectors) > sector {
             return false;

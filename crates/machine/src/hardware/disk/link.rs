@@ -95,6 +95,7 @@ impl Link {
     }
 
     /// Takes the link for the first time from `from` on that it is free for as long.
+    #[inline(always)]
     fn take(&mut self, (now, from): (Time, Time), takes: Time) -> Crossing {
         while self.taken.front().is_some_and(|of| of.ends <= now) {
             self.taken.pop_front();

@@ -264,7 +264,7 @@ impl Mechanism {
     /// # Panics
     ///
     /// When there are no such sectors.
-    #[inline]
+    #[inline(always)]
     pub fn serve_from(
         &mut self,
         begins: Time,
@@ -323,6 +323,7 @@ impl Mechanism {
     /// # Panics
     ///
     /// When there are no such sectors.
+    #[inline(always)]
     pub fn read_on_from(
         &mut self,
         at: Time,
@@ -363,7 +364,7 @@ impl Mechanism {
     }
 
     /// Moves the arm, and books that; when it is there.
-    #[inline]
+    #[inline(always)]
     fn go(&mut self, at: Time, place: &Place, write: bool, parts: &mut Parts) -> Time {
         let way = self.way(place, write);
         (self.cylinder, self.head) = (place.cylinder, place.head);
@@ -375,7 +376,7 @@ impl Mechanism {
 
     /// Has sectors of the present track pass, and books that; when the first one begins to
     /// pass, and when all have.
-    #[inline]
+    #[inline(always)]
     fn pass(
         &self,
         at: Time,
@@ -421,7 +422,7 @@ impl Mechanism {
     }
 
     /// The way to a place.
-    #[inline]
+    #[inline(always)]
     fn way(&self, place: &Place, write: bool) -> Way {
         let distance = self.cylinder.abs_diff(place.cylinder);
         let switches = self.head != place.head;

@@ -7,10 +7,11 @@ use super::{AfterRead, AfterWrite, ReadCacheSpecification};
 #[derive(Clone, Debug)]
 pub struct Segments {
     segments: Vec<Segment>,
+    /// Their numbers, from the one that was not used for longest; empty ones come first.
+    uses: Uses,
     capacity: u64,
     after_read: AfterRead,
     after_write: AfterWrite,
-    uses: u64,
     /// What was looked for last, and found, since segments have changed: a command is looked
     /// up when it comes and when it is decoded.
     looked: Option<((u64, u64), Option<Found>)>,
@@ -19,10 +20,8 @@ pub struct Segments {
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     first: u64,
-    /// `first` of one that is empty.
-    end: u64,
-    /// The number of its last use; 0 of one that is empty.
-    used: u64,
+    /// How many it has; 0 of one that is empty.
+    sectors: u64,
 }
 
 impl Segment {
@@ -30,14 +29,25 @@ impl Segment {
     /// segment's ends by chance.
     #[inline]
     fn has(&self, sector: u64) -> bool {
-        sector.wrapping_sub(self.first) < self.end - self.first
+        sector.wrapping_sub(self.first) < self.sectors
+    }
+
+    #[inline]
+    fn end(&self) -> u64 {
+        self.first + self.sectors
+    }
+
+    /// Gives up sectors at its front until it has no more than that; has them up to `end`.
+    #[inline]
+    fn set_end(&mut self, end: u64, capacity: u64) {
+        self.first = self.first.max(end.saturating_sub(capacity));
+        self.sectors = end - self.first;
     }
 
     /// Whether it has sectors, and this one or the one behind its last.
     #[inline]
     fn goes_on_at(&self, sector: u64) -> bool {
-        let sectors = self.end - self.first;
-        sector.wrapping_sub(self.first) <= sectors && sectors > 0
+        sector.wrapping_sub(self.first) <= self.sectors && self.sectors > 0
     }
 }
 
@@ -58,7 +68,7 @@ impl Segments {
             capacity: u64::from(specification.segment_sectors),
             after_read: specification.after_read,
             after_write: specification.after_write,
-            uses: 0,
+            uses: Uses::new(specification.segments as usize),
             looked: None,
         }
     }
@@ -76,13 +86,14 @@ impl Segments {
         }
     }
 
+    #[inline(always)]
     fn search(&self, (first, end): (u64, u64)) -> Option<Found> {
         let mut found: Option<Found> = None;
         for (number, segment) in self.segments.iter().enumerate() {
-            if segment.has(first) && found.is_none_or(|found| found.until < segment.end) {
+            if segment.has(first) && found.is_none_or(|found| found.until < segment.end()) {
                 found = Some(Found {
                     segment: number,
-                    until: segment.end,
+                    until: segment.end(),
                 });
             }
         }
@@ -95,7 +106,7 @@ impl Segments {
     /// The run of a segment: its first sector, and the one behind its last.
     pub fn run(&self, segment: usize) -> (u64, u64) {
         let of = &self.segments[segment];
-        (of.first, of.end)
+        (of.first, of.end())
     }
 
     /// Sectors up to `end` were read from a segment.
@@ -104,72 +115,127 @@ impl Segments {
         let of = &mut self.segments[segment];
         if self.after_read == AfterRead::Ahead {
             self.looked = None;
-            of.first = of.first.max(end).min(of.end);
+            let until = of.end();
+            of.first = of.first.max(end).min(until);
+            of.sectors = until - of.first;
         }
     }
 
     /// Keeps sectors that came from the medium: in the segment that they go on from, else
     /// in an empty one, else in the one that was not used for longest. Its number, and
     /// whether they went on; none where nothing is kept.
+    #[inline(always)]
     pub fn keep(&mut self, (first, end): (u64, u64)) -> Option<(usize, bool)> {
         let sequential = self.segments.iter().position(|of| of.goes_on_at(first));
         let segment = match sequential {
             Some(segment) => segment,
-            None => self.oldest()?,
+            None => self.uses.oldest()?,
         };
         self.looked = None;
         if sequential.is_none() {
-            (self.segments[segment].first, self.segments[segment].end) = (first, first);
+            let empty = Segment { first, sectors: 0 };
+            self.segments[segment] = empty;
         }
         self.touch(segment);
         self.extend(segment, end);
         Some((segment, sequential.is_some()))
     }
 
-    /// The segment that was not used for longest, the first of several.
-    fn oldest(&self) -> Option<usize> {
-        // One number for both: the least of many comes without a branch that nobody foresees.
-        let count = self.segments.len() as u64;
-        let numbered = (0..).zip(&self.segments);
-        let least = numbered
-            .map(|(number, of)| of.used * count + number)
-            .min()?;
-        Some((least % count) as usize)
-    }
-
     /// A segment has sectors up to `end` now; its first ones make room.
+    #[inline(always)]
     pub fn extend(&mut self, segment: usize, end: u64) {
         self.looked = None;
         let of = &mut self.segments[segment];
-        of.end = of.end.max(end);
-        of.first = of.first.max(of.end.saturating_sub(self.capacity));
+        of.set_end(of.end().max(end), self.capacity);
     }
 
     /// A segment has sectors from `first` on now, as far as it has room.
     pub fn extend_front(&mut self, segment: usize, first: u64) {
         self.looked = None;
         let of = &mut self.segments[segment];
-        of.first = of
-            .first
-            .min(first)
-            .max(of.end.saturating_sub(self.capacity));
+        let end = of.end();
+        of.first = of.first.min(first);
+        of.set_end(end, self.capacity);
     }
 
     /// Sectors are written.
     pub fn write(&mut self, (first, end): (u64, u64)) {
         let drops = |of: &Segment| match self.after_write {
-            AfterWrite::DropsOverlapping => of.first < end && first < of.end,
+            AfterWrite::DropsOverlapping => of.first < end && first < of.end(),
             AfterWrite::DropsAll => true,
             AfterWrite::Updates => false,
         };
-        for of in self.segments.iter_mut().filter(|of| drops(of)) {
-            *of = Segment::default();
+        for number in 0..self.segments.len() {
+            if drops(&self.segments[number]) {
+                self.segments[number] = Segment::default();
+                self.uses.forget(number);
+            }
         }
         self.looked = None;
     }
 
+    #[inline(always)]
     fn touch(&mut self, segment: usize) {
-        self.uses += 1;
-        self.segments[segment].used = self.uses;
+        self.uses.touch(segment);
+    }
+}
+
+/// Numbers in the order of their last uses: a ring in which each knows its neighbours.
+#[derive(Clone, Debug)]
+struct Uses {
+    /// The number before and the one behind each; of the last entry, the latest and the oldest.
+    links: Vec<(u32, u32)>,
+}
+
+impl Uses {
+    /// None of so many was used.
+    fn new(count: usize) -> Self {
+        let last = count as u32;
+        let link = |number: u32| {
+            let before = number.checked_sub(1).unwrap_or(last);
+            let behind = if number == last { 0 } else { number + 1 };
+            (before, behind)
+        };
+        Self {
+            links: (0..=last).map(link).collect(),
+        }
+    }
+
+    fn head(&self) -> usize {
+        self.links.len() - 1
+    }
+
+    #[inline]
+    fn oldest(&self) -> Option<usize> {
+        let oldest = self.links[self.head()].1 as usize;
+        (oldest < self.head()).then_some(oldest)
+    }
+
+    /// A number was used.
+    #[inline(always)]
+    fn touch(&mut self, number: usize) {
+        self.take(number);
+        let head = self.head();
+        let latest = self.links[head].0;
+        self.links[number] = (latest, head as u32);
+        self.links[latest as usize].1 = number as u32;
+        self.links[head].0 = number as u32;
+    }
+
+    /// A number counts as never used.
+    fn forget(&mut self, number: usize) {
+        self.take(number);
+        let head = self.head();
+        let oldest = self.links[head].1;
+        self.links[number] = (head as u32, oldest);
+        self.links[oldest as usize].0 = number as u32;
+        self.links[head].1 = number as u32;
+    }
+
+    #[inline]
+    fn take(&mut self, number: usize) {
+        let (before, behind) = self.links[number];
+        self.links[before as usize].1 = behind;
+        self.links[behind as usize].0 = before;
     }
 }

@@ -103,10 +103,12 @@ impl Ahead {
         self.noted
     }
 
+    #[inline(always)]
     fn go_on(&mut self, mechanism: &mut Mechanism, stop: Time) {
         self.read_up_to(mechanism, self.limit, stop);
     }
 
+    #[inline(always)]
     fn read_up_to(&mut self, mechanism: &mut Mechanism, end: u64, stop: Time) {
         mechanism.place_arm(self.cylinder, self.head);
         let range = (self.sector, end);
@@ -130,6 +132,7 @@ impl Ahead {
 
     /// Stops it as soon as it may be: the sector that it came to, and when the arm, which
     /// is there, can be commanded.
+    #[inline(always)]
     pub(super) fn stop(mut self, mechanism: &mut Mechanism, now: Time) -> (u64, Time) {
         let stop = now.max(self.committed);
         if stop >= self.ends {

@@ -81,6 +81,7 @@ impl Disk {
         }
     }
 
+    #[inline(always)]
     fn candidates(&self, now: Time) -> Option<Candidates> {
         let extents = self.written.as_ref().filter(|of| !of.waiting().is_empty());
         let urgent = extents.is_some_and(Written::is_high)
@@ -98,6 +99,7 @@ impl Disk {
     }
 
     /// What the policy chooses.
+    #[inline(always)]
     fn choose(&mut self, now: Time, candidates: Candidates) -> Chosen {
         let mut choice = std::mem::take(&mut self.choice);
         choice.clear();
@@ -153,6 +155,7 @@ impl Disk {
     }
 
     /// Sectors of the medium pass for a read, and cross the link while they do.
+    #[inline(always)]
     fn read_now(
         &mut self,
         (now, free): (Time, Time),
@@ -205,6 +208,7 @@ impl Disk {
 
     /// The first of the sectors before this one, on its track, that passed while it was
     /// waited for, where these are kept.
+    #[inline(always)]
     fn passed_before(&self, sector: u64, run: Option<Run>, latency: Time) -> u64 {
         // What the media cache has of a track is not what passes there, and has no `run`.
         let keeps = self.specification.read_cache.keep_passing_sectors;
@@ -304,6 +308,7 @@ impl Disk {
     }
 
     /// A command waited for others, and for bands that were cleaned meanwhile.
+    #[inline(always)]
     fn mark_wait(&self, request: &mut crate::hardware::Request, queued: Queued, begins: Time) {
         let cleaned = self.cleaned() - queued.cleaned;
         super::writes::mark_cleaning(request, Stage::ControllerQueue, (begins, cleaned));
@@ -311,6 +316,7 @@ impl Disk {
 
     /// Whether sectors follow those that passed last: if they do not pass at once, they
     /// were asked for too late.
+    #[inline(always)]
     fn follows(&self, sector: u64, run: Option<Run>) -> bool {
         if sector != self.last_passed.0 {
             return false;
@@ -324,6 +330,7 @@ impl Disk {
     }
 
     /// Books where the time of an access went.
+    #[inline(always)]
     fn mark(&self, request: &mut crate::hardware::Request, parts: Parts, follows: bool) {
         let half = Time(self.mechanism.spindle().period().0 / 2);
         let latency = match follows && parts.latency > half {
@@ -355,6 +362,7 @@ impl Disk {
     }
 
     /// The arm is done with something.
+    #[inline(always)]
     pub(super) fn end_job(&mut self, job: Job, requests: &mut Requests) {
         let now = job.ends;
         // Cleaning goes on until a command comes.
@@ -385,6 +393,7 @@ impl Disk {
     }
 
     /// Keeps what was read, and reads on if nothing else is to be done.
+    #[inline(always)]
     fn keep_read(&mut self, now: Time, first: u64, (asked, behind): ((u64, u64), Option<Run>)) {
         let Some((segment, sequential)) = self.segments.keep(asked) else {
             return;

@@ -77,6 +77,7 @@ impl Disk {
     }
 
     /// Reads sectors, as hosts count them, wherever they are.
+    #[inline(always)]
     pub(super) fn read_medium(
         &mut self,
         begins: Time,

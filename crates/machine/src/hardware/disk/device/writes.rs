@@ -3,6 +3,7 @@
 use super::*;
 
 /// A request waited in a stage, of which the arm cleaned bands so long at the end.
+#[inline(always)]
 pub(super) fn mark_cleaning(
     request: &mut crate::hardware::Request,
     stage: Stage,
