@@ -1,11 +1,10 @@
 //! diskperf: a laboratory for disk subsystem performance.
 
-mod allocator;
-
+use diskperf_allocator::Allocator;
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 /// Measures storage, keeps what it measured, and compares it.
 fn main() -> ExitCode {

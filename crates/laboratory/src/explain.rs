@@ -116,14 +116,17 @@ pub fn explain(
     let mut programs = Vec::new();
     let mut traces = Vec::new();
     let bases = bases(subject, means)?;
-    let (mut ended, mut deep) = (false, false);
+    let (mut ended, mut deep, mut failed) = (false, false, None);
     for (computer, base) in plan.computers.iter().zip(bases) {
         let mut found = vec![Vec::new(); base.len()];
         let mut tails = tails::of(&base);
         deep |= base.iter().any(|outcome| outcome.depth > 1);
         if means.counterfactuals && !ended {
-            let changed = tails::rerun(plan, computer, (&base, &mut tails), means)
-                .and_then(|()| counterfactuals(plan, computer, &base, means));
+            let changed =
+                tails::rerun(plan, computer, (&base, &mut tails), means).and_then(|why| {
+                    failed = failed.take().or(why);
+                    counterfactuals(plan, computer, &base, means)
+                });
             match changed {
                 Err(LaboratoryError::Interrupted) => ended = true,
                 all => found = all?,
@@ -143,6 +146,11 @@ pub fn explain(
     let mut notes = plan.notes.clone();
     if deep {
         notes.push("the program's time: with several requests under way, a wait is booked as the request that ended it spent it, which at depth is its last stages; gain tells what limits the program".to_owned());
+    }
+    if let Some(why) = failed {
+        notes.push(format!(
+            "what the slowest requests waited for: a rerun is missing: {why}"
+        ));
     }
     if ended {
         notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());

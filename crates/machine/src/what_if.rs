@@ -26,9 +26,12 @@ pub struct WhatIf {
     /// A flash drive collects and folds in no time, beside its dies. What it programs for
     /// the host is where it would be.
     pub no_collection: bool,
-    /// The host's requests spend no time in this stage in a flash drive: its reads are sensed
-    /// beside what keeps a die, cross beside what a channel carries, and its commands are
-    /// worked on beside others. All these go on for as long as before, and are waited for by
-    /// all else. Other stages than a wait for a die, a channel or the controller stay.
+    /// The host's requests do not wait in this stage in a flash drive: its reads are sensed
+    /// beside what keeps a die, cross beside what a channel carries, its commands are worked
+    /// on beside others, and its data cross the link beside others'. All these go on for as
+    /// long as before, and are waited for by all else; but a read that was sensed beside its
+    /// die needs neither register nor channel there. What only follows from a wait stays: of
+    /// a page for its register, of a read behind another that waits. Other stages than a wait
+    /// for a die, a channel, the controller or the link stay.
     pub passes: Option<Stage>,
 }

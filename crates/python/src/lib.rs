@@ -23,7 +23,7 @@ mod spans;
 mod store;
 mod table;
 
-use mimalloc::MiMalloc;
+use diskperf_allocator::Allocator;
 use pyo3::prelude::*;
 
 /// Of what is written in Rust. A point takes and frees a megabyte in large pieces,
@@ -31,7 +31,7 @@ use pyo3::prelude::*;
 /// `MALLOC_TRIM_THRESHOLD_` is set, as Dask sets it for its workers: the page faults
 /// then take as long as the point.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 /// The part of diskperf that is written in Rust.
 #[pymodule]

@@ -12,6 +12,9 @@ use serde::Serialize;
 
 /// Causes that are kept of a tail.
 const MOST_CAUSES: usize = 6;
+/// So many are slower than 99 in 100 at least, or there is nothing to say of them: of requests
+/// that all take as long, none is.
+const LEAST_SLOWEST: usize = 10;
 /// With fewer requests there is no slowest one in a hundred to speak of.
 const LEAST: usize = 1000;
 
@@ -42,8 +45,8 @@ pub struct Tail {
     pub slowest: usize,
     /// What these took beyond p99, all together.
     pub above: Nanoseconds,
-    /// Where they spent more than others: the one first whose rerun takes most away, and
-    /// behind those with a rerun the greatest difference first.
+    /// Where they spent more than others: the one first whose rerun takes most away, or would,
+    /// by the first guess, where there is none.
     pub causes: Vec<TailCause>,
     /// The one that 999 in 1000 are no slower than.
     pub example: Example,
@@ -58,15 +61,21 @@ impl Tail {
             let of_it = reruns.iter().find(|rerun| rerun.stage == cause.stage);
             cause.rerun = of_it.copied();
         }
-        // The order of those without stays.
-        let above = |cause: &TailCause| cause.rerun.map_or(u64::MAX, |rerun| rerun.above.0);
-        self.causes.sort_by_key(above);
+        let worth = |cause: &TailCause| match &cause.rerun {
+            Some(rerun) => self.removed(rerun) as f64,
+            // What all spend in it is not why these are slower.
+            None => (cause.excess_ns() * self.slowest as f64).min(cause.spent_above.0 as f64),
+        };
+        let mut causes: Vec<TailCause> = self.causes.clone();
+        causes.sort_by(|one, other| worth(other).total_cmp(&worth(one)));
+        self.causes = causes;
     }
 
     /// What a rerun has less above p99 than the run as it is, in nanoseconds: negative where it
-    /// has more.
+    /// has more. Of as many requests, where a program that ran again asked for others.
     pub fn removed(&self, rerun: &TailRerun) -> i64 {
-        self.above.0 as i64 - rerun.above.0 as i64
+        let for_as_many = self.requests as f64 / rerun.requests.max(1) as f64;
+        self.above.0 as i64 - (rerun.above.0 as f64 * for_as_many) as i64
     }
 
     /// The same as a share of all that was above p99.
@@ -114,6 +123,10 @@ pub struct Example {
 pub struct TailRerun {
     /// What was taken away.
     pub stage: Stage,
+    /// Whether the same requests were issued at the same moments; else the program ran again.
+    pub same_moments: bool,
+    /// How many there were.
+    pub requests: usize,
     /// Their p99 there.
     pub p99: Nanoseconds,
     /// Their p99.9.
@@ -153,7 +166,7 @@ pub fn tails(trace: &Trace) -> Vec<Tail> {
 }
 
 /// What the requests of this tail came to in another run: without this stage.
-pub fn rerun(of: &Tail, stage: Stage, trace: &Trace) -> Option<TailRerun> {
+pub fn rerun(of: &Tail, (stage, same_moments): (Stage, bool), trace: &Trace) -> Option<TailRerun> {
     let sorted = by_time(trace, of.way);
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
         .filter(|one| took(one) > of.p99)
@@ -161,6 +174,8 @@ pub fn rerun(of: &Tail, stage: Stage, trace: &Trace) -> Option<TailRerun> {
     let left = causes((&sorted, &slowest), of.p99);
     Some(TailRerun {
         stage,
+        same_moments,
+        requests: sorted.len(),
         left: left.first().map(|cause| cause.stage),
         p99: took(sorted.get(rank(sorted.len(), 99, 100)?)?),
         p999: took(sorted.get(rank(sorted.len(), 999, 1000)?)?),
@@ -178,6 +193,9 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
         .filter(|one| took(one) > p99)
         .collect();
+    if slowest.len() < LEAST_SLOWEST {
+        return None;
+    }
     let example = at(999, 1000)?;
     Some(Tail {
         way,

@@ -106,14 +106,21 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
 /// a channel, a buffer that is never full. None for stages that are the work itself.
 pub(super) fn without(stage: Stage) -> Option<Change> {
     let settings: &[(&str, &str)] = match stage {
-        Stage::DieWait(_) | Stage::ChannelWait | Stage::ControllerQueue => {
+        Stage::DieWait(_) | Stage::ChannelWait | Stage::ControllerQueue | Stage::BusWait => {
             let what_if = WhatIf {
                 passes: Some(stage),
                 ..WhatIf::default()
             };
             return Some(Change::supposing("requests pass", what_if));
         }
-        Stage::BufferFull | Stage::Collection => &[("write_buffer_bytes", ENDLESS_BUFFER)],
+        Stage::Collection => {
+            let what_if = WhatIf {
+                no_collection: true,
+                ..WhatIf::default()
+            };
+            return Some(Change::supposing("no collection", what_if));
+        }
+        Stage::BufferFull => &[("write_buffer_bytes", ENDLESS_BUFFER)],
         Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP), ("map_lookup_ns", "0")],
         Stage::ReadRetry => &[("read_retry_share", "0")],
         _ => return None,

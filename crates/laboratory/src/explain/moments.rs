@@ -16,8 +16,14 @@ use diskperf_timeline::{
 };
 use std::sync::Arc;
 
-/// A job of a plan with the requests of its outcome in its place, where they can be made so.
-pub(super) fn job(plan: &ModelPlan, computer: &Computer, job: &Job, outcome: &Outcome) -> Job {
+/// A job of a plan with the requests of its outcome in its place; none where they cannot be
+/// made so.
+pub(super) fn job(
+    plan: &ModelPlan,
+    computer: &Computer,
+    job: &Job,
+    outcome: &Outcome,
+) -> Option<Job> {
     let label = &computer.specification.volumes[0].partition.label;
     let flash = computer.specification.drives[0].flash();
     let buffered = flash.is_some_and(|flash| flash.buffer.is_some());
@@ -28,15 +34,13 @@ pub(super) fn job(plan: &ModelPlan, computer: &Computer, job: &Job, outcome: &Ou
     );
     let by_itself = computer.medium() == Medium::Device && plan.drives == 1;
     let requests = outcome.trace.as_ref().filter(|_| by_itself);
-    match requests.and_then(|trace| of(trace, place)) {
-        None => job.clone(),
-        Some(program) => Job {
-            size_bytes: program.usual_bytes(),
-            protocol: job.protocol,
-            name: job.name.clone(),
-            ..Job::of(program)
-        },
-    }
+    let program = requests.and_then(|trace| of(trace, place))?;
+    Some(Job {
+        size_bytes: program.usual_bytes(),
+        protocol: job.protocol,
+        name: job.name.clone(),
+        ..Job::of(program)
+    })
 }
 
 /// The requests of a trace as a program; none where one is more than a read or a write, or
@@ -50,6 +54,9 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }
     let timed = requests.iter().filter(|one| one.issued <= until);
     let mut timed: Vec<&TracedRequest> = timed.collect();
+    if most_under_way(&timed) > MOST_SLOTS as usize {
+        return None;
+    }
     // A trace has them as they were completed, and several are often issued at once.
     timed.sort_by_key(|one| (one.issued, served(one)));
     let records: Vec<Record> = (timed.into_iter())
@@ -78,6 +85,23 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         cache: CacheMode::Direct,
         discards: false,
     }))
+}
+
+/// The most of them that were under way at once.
+fn most_under_way(requests: &[&TracedRequest]) -> usize {
+    let ends = requests.iter().map(|one| (one.completed(), -1));
+    let mut changes: Vec<(Nanoseconds, i64)> = requests
+        .iter()
+        .map(|one| (one.issued, 1))
+        .chain(ends)
+        .collect();
+    changes.sort_unstable();
+    let (mut now, mut most) = (0, 0);
+    for (_, change) in changes {
+        now += change;
+        most = most.max(now);
+    }
+    most as usize
 }
 
 /// When the controller came to a request.

@@ -23,29 +23,34 @@ pub(super) fn of(base: &[Outcome]) -> Vec<Vec<Tail>> {
 }
 
 /// Says of each cause of each tail what becomes of the requests without it, and checks what is
-/// said of the first on the same load with other random numbers.
+/// said of the first on the same load with other random numbers. What was not possible, if
+/// anything was not.
 pub(super) fn rerun(
     plan: &ModelPlan,
     computer: &Computer,
     (base, tails): (&[Outcome], &mut [Vec<Tail>]),
     means: &Means<'_>,
-) -> Result<(), LaboratoryError> {
+) -> Result<Option<String>, LaboratoryError> {
     if tails.iter().all(Vec::is_empty) {
-        return Ok(());
+        return Ok(None);
     }
     let of_all = |tails: &Vec<Tail>| {
         let causes = tails.iter().flat_map(|tail| &tail.causes);
         causes.map(|cause| cause.stage).collect()
     };
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(of_all).collect();
-    let traces = without(plan, computer, (base, &wanted, tails), means)?;
-    for (tails, reruns) in tails.iter_mut().zip(&traces) {
+    let (reruns, failed) = without(plan, computer, (base, &wanted, tails), means)?;
+    for (tails, reruns) in tails.iter_mut().zip(&reruns) {
         for tail in tails {
             let of_it = reruns.iter().filter(|(way, _)| *way == tail.way);
             tail.keep(&of_it.map(|(_, rerun)| *rerun).collect::<Vec<_>>());
         }
     }
-    check(plan, computer, tails, means)
+    match check(plan, computer, tails, means) {
+        Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
+        Err(what) => Ok(failed.or(Some(what.to_string()))),
+        Ok(failed_too) => Ok(failed.or(failed_too)),
+    }
 }
 
 /// Makes the load of the next seed with and without the first cause of each tail.
@@ -54,7 +59,7 @@ fn check(
     computer: &Computer,
     tails: &mut [Vec<Tail>],
     means: &Means<'_>,
-) -> Result<(), LaboratoryError> {
+) -> Result<Option<String>, LaboratoryError> {
     let mut plan = plan.clone();
     plan.experiment.seed = plan.experiment.seed.wrapping_add(1);
     let variant = Variant {
@@ -67,10 +72,15 @@ fn check(
     let firsts = |tails: &Vec<Tail>| tails.iter().filter_map(first).collect();
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(firsts).collect();
     let found = of(&base);
-    let reruns = without(&plan, computer, (&base, &wanted, &found), means)?;
+    let (reruns, failed) = without(&plan, computer, (&base, &wanted, &found), means)?;
     for (tails, (others, reruns)) in tails.iter_mut().zip(found.iter().zip(&reruns)) {
         for tail in tails {
-            let other = others.iter().find(|other| other.way == tail.way);
+            // What draws nothing is the same load again, and shows nothing.
+            let is_other = |other: &&Tail| {
+                let told = |of: &Tail| (of.requests, of.p99, of.above);
+                other.way == tail.way && told(other) != told(tail)
+            };
+            let other = others.iter().find(is_other);
             let same = |(way, rerun): &&(Way, TailRerun)| {
                 *way == tail.way && Some(rerun.stage) == first(tail)
             };
@@ -82,17 +92,20 @@ fn check(
             });
         }
     }
-    Ok(())
+    Ok(failed)
 }
 
+/// What became of the tails of each program.
+type Reruns = Vec<Vec<(Way, TailRerun)>>;
+
 /// The requests of each program again, at the same moments and on the drive as it was, without
-/// each of the stages that are wanted of it: what became of its tails.
+/// each of the stages that are wanted of it: what became of its tails, and why one failed.
 fn without(
     plan: &ModelPlan,
     computer: &Computer,
     (base, wanted, tails): (&[Outcome], &[BTreeSet<Stage>], &[Vec<Tail>]),
     means: &Means<'_>,
-) -> Result<Vec<Vec<(Way, TailRerun)>>, LaboratoryError> {
+) -> Result<(Reruns, Option<String>), LaboratoryError> {
     let of_program = |(program, stages): (usize, &BTreeSet<Stage>)| {
         let changes = stages
             .iter()
@@ -102,8 +115,12 @@ fn without(
             .collect::<Vec<_>>()
     };
     let all: Vec<_> = wanted.iter().enumerate().flat_map(of_program).collect();
-    let jobs: Vec<Job> = (plan.suite.jobs().zip(base))
-        .map(|(job, outcome)| moments::job(plan, computer, job, outcome))
+    let jobs: Vec<(Job, bool)> = (plan.suite.jobs().zip(base))
+        .map(|(own, outcome)| {
+            let same = moments::job(plan, computer, own, outcome);
+            let same_moments = same.is_some();
+            (same.unwrap_or_else(|| own.clone()), same_moments)
+        })
         .collect();
     let own = plan.settings_of(computer);
     let as_it_is = Variant {
@@ -115,25 +132,34 @@ fn without(
         let (program, stage, change) = &all[number];
         let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
         let Some(changed) = plan.computer_with(&settings) else {
-            return Ok(Vec::new());
+            return Ok(Ok(Vec::new()));
         };
         let supposed = (&changed, change.what_if);
-        let one = (base, *program, &jobs[*program]);
+        let (job, same_moments) = &jobs[*program];
+        let one = (base, *program, job);
         match rerun::rerun_in_place((plan, &as_it_is), one, supposed, means.stop) {
             Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
-            Err(_) => Ok(Vec::new()),
-            Ok(outcome) => Ok(reruns(&tails[*program], *stage, &outcome)),
+            Err(what) => Ok(Err(what.to_string())),
+            Ok(outcome) => Ok(Ok(reruns(
+                &tails[*program],
+                (*stage, *same_moments),
+                &outcome,
+            ))),
         }
     })?;
     let mut found = vec![Vec::new(); base.len()];
+    let mut failed = None;
     for ((program, ..), reruns) in all.iter().zip(outcomes) {
-        found[*program].extend(reruns);
+        match reruns {
+            Ok(reruns) => found[*program].extend(reruns),
+            Err(what) => failed = Some(what),
+        }
     }
-    Ok(found)
+    Ok((found, failed))
 }
 
 /// What became of the tails of a program that ran without a stage.
-fn reruns(tails: &[Tail], stage: Stage, outcome: &Outcome) -> Vec<(Way, TailRerun)> {
-    let rerun = |of: &Tail| Some((of.way, tail::rerun(of, stage, outcome.trace.as_ref()?)?));
+fn reruns(tails: &[Tail], what: (Stage, bool), outcome: &Outcome) -> Vec<(Way, TailRerun)> {
+    let rerun = |of: &Tail| Some((of.way, tail::rerun(of, what, outcome.trace.as_ref()?)?));
     tails.iter().filter_map(rerun).collect()
 }

@@ -56,7 +56,7 @@ fn a_read_does_not_wait_until_a_program_stands_still() {
 }
 
 /// Of two dies on one channel, whose reads end together: the second waits 4.096 until the
-/// first has crossed. A third, of the first die, finds channel and register as busy as before.
+/// first has crossed.
 #[test]
 fn reads_cross_beside_what_a_channel_carries() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
@@ -70,6 +70,36 @@ fn reads_cross_beside_what_a_channel_carries() {
     are(&ends_of(&mut host, &script), &[54.096, 54.096]);
     let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
     are(&ends_of(&mut host, &script), &[54.096, 58.192]);
+}
+
+/// Three of one die: where it senses all planes at once and the first keeps it, the third does
+/// not wait until the second, which is nobody's any more, is sensed.
+#[test]
+fn all_reads_pass_and_not_only_the_next() {
+    let script = [(0.0, READ, 1, 1), (0.0, READ, 2, 1), (0.0, READ, 3, 1)];
+    let mut specification = toy();
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    for independent in [false, true] {
+        specification.independent_planes = independent;
+        let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
+        are(&ends_of(&mut host, &script), &[54.096, 58.192, 62.288]);
+    }
+}
+
+/// Of a link that takes 10 for each: the second waits until the first has crossed.
+#[test]
+fn data_cross_a_link_beside_others() {
+    let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
+    let mut specification = toy();
+    specification.geometry.channels = 2;
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    specification.interface.link.read_bytes_per_s = 409.6e6;
+    let mut host = new_host(&specification);
+    are(&ends_of(&mut host, &script), &[64.096, 74.096]);
+    let mut host = passing(&specification, Stage::BusWait);
+    are(&ends_of(&mut host, &script), &[64.096, 64.096]);
 }
 
 /// Commands that the controller works on for 10 each: none waits for those before.

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 /// A share of the time above p99 that is worth a word.
 const WORTH_SHARE: f64 = 0.1;
+/// Two shares that differ by more than this part of them are not the same.
+const DOUBTFUL: f64 = 0.33;
 /// Parts of a request shorter than this are not worth a word.
 const WORTH_NS: u64 = 1000;
 
@@ -42,14 +44,20 @@ fn sentences(tail: &Tail) -> String {
     )];
     if let Some(first) = tail.causes.first() {
         all.push(format!(
-            "Top cause: {}, {} each where {} have {} in the mean.",
+            "{}: {}, {} each where {} have {} in the mean.",
+            match first.rerun {
+                Some(rerun) if tail.removed_share(&rerun) < WORTH_SHARE =>
+                    "No cause by itself is behind much of it; most",
+                _ => "Top cause",
+            },
             stage(first.stage),
             us(first.slowest_ns),
             plural(tail.way),
             us(first.usual_ns),
         ));
         all.extend(first.rerun.map(|rerun| without(tail, &rerun)));
-        all.extend(tail.check.map(|check| checked(&check)));
+        let check = tail.check.zip(first.rerun);
+        all.extend(check.map(|(check, rerun)| checked(&check, tail.removed_share(&rerun))));
     }
     all.push(example(tail.way, &tail.example));
     all.join(" ")
@@ -57,15 +65,17 @@ fn sentences(tail: &Tail) -> String {
 
 /// What the same requests came to without the first cause, and what they wait for there.
 fn without(tail: &Tail, rerun: &TailRerun) -> String {
-    let left = rerun.left.filter(|left| {
-        let is_much = rerun.above.0 as f64 > WORTH_SHARE * tail.above.0 as f64;
-        is_much && *left != rerun.stage
-    });
+    let is_much = 1.0 - tail.removed_share(rerun) > WORTH_SHARE;
+    let left = rerun.left.filter(|_| is_much);
     let left = left.map_or_else(String::new, |left| {
         format!("; the slowest wait most for {} then", stage(left))
     });
     format!(
-        "A rerun without it removes {} of the time above p99 ({}): p99 {}, p99.9 {}{left}.",
+        "{} without it removes {} of the time above p99 ({}): p99 {}, p99.9 {}{left}.",
+        match rerun.same_moments {
+            true => "A rerun",
+            false => "The program again",
+        },
         milliseconds(tail.removed(rerun) as f64),
         percent(tail.removed_share(rerun)),
         us(rerun.p99.0 as f64),
@@ -74,11 +84,16 @@ fn without(tail: &Tail, rerun: &TailRerun) -> String {
 }
 
 /// Whether that holds for more than the requests that it was found in.
-fn checked(check: &TailCheck) -> String {
+fn checked(check: &TailCheck, stated: f64) -> String {
+    let there = check.removed_share();
+    let doubt = match (there - stated).abs() > DOUBTFUL * stated.abs() {
+        true => ": that is another share, and a longer run would say more",
+        false => "",
+    };
     format!(
-        "With other random numbers (seed {}) it removes {}.",
+        "With other random numbers (seed {}) it removes {}{doubt}.",
         check.seed,
-        percent(check.removed_share())
+        percent(there)
     )
 }
 
@@ -88,7 +103,14 @@ fn example(way: Way, of: &Example) -> String {
         Some(Position::Flash { channel, die }) => format!(" of die {die} on channel {channel}"),
         Some(Position::Disk(_)) | None => String::new(),
     };
-    let mut parts: Vec<&(Stage, Nanoseconds)> = of.parts.iter().collect();
+    // A long request comes by the same stage many times.
+    let mut parts: Vec<(Stage, Nanoseconds)> = Vec::new();
+    for (stage, ns) in &of.parts {
+        match parts.iter_mut().find(|(other, _)| other == stage) {
+            Some((_, sum)) => sum.0 += ns.0,
+            None => parts.push((*stage, *ns)),
+        }
+    }
     parts.retain(|(_, ns)| ns.0 >= WORTH_NS);
     let told = parts
         .iter()
@@ -168,6 +190,7 @@ struct ExampleLine {
 
 #[derive(Serialize)]
 struct RerunLine {
+    same_moments: bool,
     p99_ns: u64,
     p999_ns: u64,
     removed_ns: i64,
@@ -191,6 +214,7 @@ impl TailLine {
                 slowest_ns: one.slowest_ns,
                 spent_above_p99_ns: one.spent_above.0,
                 rerun: one.rerun.map(|rerun| RerunLine {
+                    same_moments: rerun.same_moments,
                     p99_ns: rerun.p99.0,
                     p999_ns: rerun.p999.0,
                     removed_ns: tail.removed(&rerun),

@@ -56,7 +56,7 @@ fn a_rerun_with_nothing_taken_away_is_the_run_to_the_nanosecond() {
         // Those before it leave the drive as it was.
         assert!(base[0].number > 0, "{load:?}");
         let own = plan.suite.jobs().next().expect("a job");
-        let job = moments::job(&plan, computer, own, &base[0]);
+        let job = moments::job(&plan, computer, own, &base[0]).expect("its requests");
         let supposed = (computer, WhatIf::default());
         let again = rerun::rerun_in_place((&plan, &variant), (&base, 0, &job), supposed, &stop);
         let again = again.expect("it runs again");

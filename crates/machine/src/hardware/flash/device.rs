@@ -193,6 +193,8 @@ impl Flash {
         if let Some(buffer) = specification.buffer {
             self.buffer.grow(buffer.units);
         }
+        // One without a buffer has more room on the way to its dies, and none to keep data in.
+        let buffer = own.buffer.and(specification.buffer);
         let whole = own.layer.logical_units.div_ceil(map::PAGE_UNITS);
         if specification
             .map_cache_pages
@@ -201,7 +203,10 @@ impl Flash {
             self.map = None;
         }
         self.transfer_times = specification.transfer_times();
-        self.specification = specification.clone();
+        self.specification = FlashSpecification {
+            buffer,
+            ..specification.clone()
+        };
         self.what_if = what_if;
     }
 

@@ -2,7 +2,9 @@
 //! SATA, which both share.
 
 use super::specification::LinkSpecification;
+use crate::what_if::WhatIf;
 use diskperf_sim::Time;
+use diskperf_timeline::Stage;
 use std::collections::VecDeque;
 
 /// A transfer over the link.
@@ -10,6 +12,21 @@ use std::collections::VecDeque;
 pub(super) struct Crossing {
     pub(super) begins: Time,
     pub(super) ends: Time,
+}
+
+impl Crossing {
+    /// The same of data that were there at `ready`, and cross beside others' where that is
+    /// supposed.
+    #[inline]
+    pub(super) fn supposing(self, what_if: WhatIf, ready: Time) -> Self {
+        match what_if.passes {
+            Some(Stage::BusWait) => Self {
+                begins: ready,
+                ends: ready + (self.ends - self.begins),
+            },
+            _ => self,
+        }
+    }
 }
 
 /// Which way data go.

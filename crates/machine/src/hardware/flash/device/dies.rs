@@ -182,6 +182,8 @@ impl Flash {
                 && die.kept_by_reads() == Some(supposed)
             {
                 self.pass(now, op);
+                place += 1;
+                continue;
             }
             if !can {
                 if page.is_none() && !self.specification.independent_planes {

@@ -111,7 +111,10 @@ impl Flash {
     fn answer_hits(&mut self, now: Time, requests: &mut Requests, (id, hits): (RequestId, u32)) {
         let bytes = u64::from(hits) * u64::from(UNIT_BYTES);
         let overhead = self.link_overhead(true);
-        let crossing = self.link.cross(now, Toward::Host, (now, bytes, overhead));
+        let crossing = self
+            .link
+            .cross(now, Toward::Host, (now, bytes, overhead))
+            .supposing(self.what_if, now);
         let command = &mut self.commands[id.place()];
         command.last = crossing.ends;
         command.spans.extend([
@@ -319,7 +322,10 @@ impl Flash {
         let bytes = u64::from(op.units) * u64::from(UNIT_BYTES);
         let is_first = self.commands[id.place()].last == Time::ZERO;
         let overhead = self.link_overhead(is_first);
-        let crossing = (self.link).cross(now, Toward::Host, (ready, bytes, overhead));
+        let crossing = self
+            .link
+            .cross(now, Toward::Host, (ready, bytes, overhead))
+            .supposing(self.what_if, ready);
         let waits = op.kept.iter();
         let waits = waits.map(|(busy, until)| (Stage::DieWait(*busy), *until));
         let spans = waits.chain([

@@ -30,7 +30,10 @@ impl Flash {
             self.buffer.reserve(units);
             let bytes = u64::from(units) * u64::from(UNIT_BYTES);
             let overhead = self.link_overhead(admitted == 0);
-            let crossing = (self.link).cross(now, Toward::Drive, (now, bytes, overhead));
+            let crossing = self
+                .link
+                .cross(now, Toward::Drive, (now, bytes, overhead))
+                .supposing(self.what_if, now);
             // The end of the wait is what the host was held back for.
             let held = self.collecting.held(now) - held;
             book(

@@ -1,4 +1,4 @@
-//! The allocator of the program: mimalloc's, and the system's for what is large.
+//! The allocator of the program and of the Python module: mimalloc's, and the system's for what is large.
 //!
 //! Models take and free small pieces at every event and megabytes at every run. musl's
 //! allocator has one lock for all threads, and gives each large piece back to the system;
@@ -13,8 +13,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// What is as large as this is the system's.
 const LARGE_BYTES: usize = 32 << 20;
 
-/// See above.
-pub(crate) struct Allocator;
+/// mimalloc, and the system for what is large.
+#[derive(Debug)]
+pub struct Allocator;
 
 fn is_large(bytes: usize) -> bool {
     bytes >= LARGE_BYTES
@@ -70,7 +71,16 @@ mod tests {
         pages.parse::<usize>().expect("a number") * 4096
     }
 
+    #[global_allocator]
+    static ALLOCATOR: Allocator = Allocator;
+
+    /// One test, since memory is the whole process's.
     #[test]
+    fn what_is_large_is_the_systems_and_keeps_what_it_holds() {
+        zeroes_that_nobody_touches_take_no_memory();
+        what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds();
+    }
+
     fn zeroes_that_nobody_touches_take_no_memory() {
         let before = resident_bytes();
         let mut table = vec![0_u32; 1 << 30];
@@ -80,7 +90,6 @@ mod tests {
         assert!(taken < LARGE_BYTES, "{taken} of {} bytes", table.len() * 4);
     }
 
-    #[test]
     fn what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds() {
         let mut numbers: Vec<u64> = Vec::new();
         let count = 3 * LARGE_BYTES as u64 / 8;
