@@ -5,6 +5,9 @@
 //! it takes less: a request that no longer waits for one thing may wait for the next, so that
 //! the sum of what was spent in a stage is only the first guess.
 
+#[cfg(test)]
+mod tests;
+
 use super::window;
 use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
