@@ -1,4 +1,5 @@
-//! The allocator of the program and of the Python module: mimalloc's, and the system's for what is large.
+//! The allocator of the program and of the Python module: mimalloc's, and the system's for
+//! what is large.
 //!
 //! Models take and free small pieces at every event and megabytes at every run. musl's
 //! allocator has one lock for all threads, and gives each large piece back to the system;

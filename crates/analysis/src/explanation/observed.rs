@@ -274,17 +274,19 @@ fn device(
         device: name.clone(),
         in_queue_mean: Some(mean(&|one| within(one.queued, one.issued))),
         at_device_mean: Some(mean(&|one| within(one.issued, one.completed))),
-        at_device_most: Some(most_at_once(&own)),
+        at_device_most: Some(most_at_once(
+            own.iter().map(|one| (one.issued, one.completed)),
+        )),
         operations: Operation::ALL.into_iter().filter_map(completed).collect(),
     }
 }
 
-/// The most requests that a device had at a time.
-fn most_at_once(requests: &[&BlockRequest]) -> u32 {
+/// The most requests that were under way at a time, of when each was issued and completed.
+pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) -> u32 {
     // Where one goes as another comes, it goes first.
-    let come = requests.iter().map(|one| (one.issued, 1));
-    let gone = requests.iter().map(|one| (one.completed, -1));
-    let mut edges: Vec<(Nanoseconds, i32)> = come.chain(gone).collect();
+    let mut edges: Vec<(Nanoseconds, i32)> = requests
+        .flat_map(|(issued, completed)| [(issued, 1), (completed, -1)])
+        .collect();
     edges.sort_unstable();
     let (mut now, mut most) = (0, 0);
     for (_, more) in edges {

@@ -60,7 +60,8 @@ pub struct Tail {
 impl Tail {
     /// Keeps what became of it in a run without some of its causes, and orders them by that.
     pub fn keep(&mut self, reruns: &[TailRerun]) {
-        for cause in &mut self.causes {
+        let mut causes = std::mem::take(&mut self.causes);
+        for cause in &mut causes {
             let of_it = reruns.iter().find(|rerun| rerun.stage == cause.stage);
             cause.rerun = of_it.copied();
         }
@@ -69,7 +70,6 @@ impl Tail {
             // What all spend in it is not why these are slower.
             None => (cause.excess_ns() * self.slowest as f64).min(cause.spent_above.0 as f64),
         };
-        let mut causes: Vec<TailCause> = self.causes.clone();
         causes.sort_by(|one, other| worth(other).total_cmp(&worth(one)));
         self.causes = causes;
     }

@@ -6,6 +6,7 @@ use super::rerun::Outcome;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
 use crate::plan::replay::MOST_SLOTS;
+use diskperf_analysis::explanation::observed::most_at_once;
 use diskperf_analysis::explanation::window;
 use diskperf_battery::replay::{Requests, Trace as Asked};
 use diskperf_battery::{Job, Medium, Program, Replay};
@@ -54,7 +55,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }
     let timed = requests.iter().filter(|one| one.issued <= until);
     let mut timed: Vec<&TracedRequest> = timed.collect();
-    if most_under_way(&timed) > MOST_SLOTS as usize {
+    if most_at_once(timed.iter().map(|one| (one.issued, one.completed()))) > MOST_SLOTS {
         return None;
     }
     // A trace has them as they were completed, and several are often issued at once.
@@ -85,23 +86,6 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         cache: CacheMode::Direct,
         discards: false,
     }))
-}
-
-/// The most of them that were under way at once.
-fn most_under_way(requests: &[&TracedRequest]) -> usize {
-    let ends = requests.iter().map(|one| (one.completed(), -1));
-    let mut changes: Vec<(Nanoseconds, i64)> = requests
-        .iter()
-        .map(|one| (one.issued, 1))
-        .chain(ends)
-        .collect();
-    changes.sort_unstable();
-    let (mut now, mut most) = (0, 0);
-    for (_, change) in changes {
-        now += change;
-        most = most.max(now);
-    }
-    most as usize
 }
 
 /// When the controller came to a request.

@@ -7,6 +7,14 @@ use diskperf_timeline::{DieBusy, Stage};
 
 const EXACT_US: f64 = 0.001;
 
+/// The drive, all of it written in order.
+fn written() -> FlashSpecification {
+    let mut specification = toy();
+    specification.layer.past = Past::Sequential;
+    specification.layer.filled = 64;
+    specification
+}
+
 fn passing(specification: &FlashSpecification, wait: Stage) -> Host {
     new_host(specification).supposing(WhatIf {
         passes: Some(wait),
@@ -24,9 +32,7 @@ fn are(found: &[f64], expected: &[f64]) {
 #[test]
 fn a_read_passes_a_program_which_takes_as_long_as_before() {
     let script = [(0.0, WRITE, 0, 1), (100.0, READ, 1, 1)];
-    let mut specification = toy();
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
+    let specification = written();
     are(
         &ends_of(&mut new_host(&specification), &script),
         &[504.096, 558.192],
@@ -42,9 +48,7 @@ fn a_read_passes_a_program_which_takes_as_long_as_before() {
 #[test]
 fn a_read_does_not_wait_until_a_program_stands_still() {
     let script = [(0.0, WRITE, 0, 1), (100.0, READ, 1, 1)];
-    let mut specification = toy();
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
+    let mut specification = written();
     specification.suspension = suspending(8);
     are(
         &ends_of(&mut new_host(&specification), &script),
@@ -60,10 +64,8 @@ fn a_read_does_not_wait_until_a_program_stands_still() {
 #[test]
 fn reads_cross_beside_what_a_channel_carries() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
-    let mut specification = toy();
+    let mut specification = written();
     specification.geometry.dies_per_channel = 2;
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
     let mut host = new_host(&specification);
     are(&ends_of(&mut host, &script), &[54.096, 58.192]);
     let mut host = passing(&specification, Stage::ChannelWait);
@@ -77,9 +79,7 @@ fn reads_cross_beside_what_a_channel_carries() {
 #[test]
 fn all_reads_pass_and_not_only_the_next() {
     let script = [(0.0, READ, 1, 1), (0.0, READ, 2, 1), (0.0, READ, 3, 1)];
-    let mut specification = toy();
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
+    let mut specification = written();
     for independent in [false, true] {
         specification.independent_planes = independent;
         let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
@@ -91,10 +91,8 @@ fn all_reads_pass_and_not_only_the_next() {
 #[test]
 fn data_cross_a_link_beside_others() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
-    let mut specification = toy();
+    let mut specification = written();
     specification.geometry.channels = 2;
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
     specification.interface.link.read_bytes_per_s = 409.6e6;
     let mut host = new_host(&specification);
     are(&ends_of(&mut host, &script), &[64.096, 74.096]);
@@ -106,10 +104,8 @@ fn data_cross_a_link_beside_others() {
 #[test]
 fn commands_are_worked_on_beside_others() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
-    let mut specification = toy();
+    let mut specification = written();
     specification.geometry.dies_per_channel = 2;
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
     specification.interface.command = us(10.0);
     let mut host = new_host(&specification);
     are(&ends_of(&mut host, &script), &[54.096, 64.096]);
@@ -122,9 +118,7 @@ fn commands_are_worked_on_beside_others() {
 #[test]
 fn reads_pass_reads_which_keep_the_die_as_before() {
     let script = [(0.0, READ, 1, 1), (0.0, READ, 2, 1)];
-    let mut specification = toy();
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
+    let specification = written();
     let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
     // Their transfers follow each other.
     are(&ends_of(&mut host, &script), &[54.096, 58.192]);
