@@ -420,6 +420,11 @@ proptest! {
                 prop_assert_eq!(next.sector, run.place.sector + further);
                 prop_assert_eq!(next.start, run.place.end(further));
             }
+            for back in 1..=run.before {
+                let earlier = layout.locate(sector - u64::from(back));
+                prop_assert!(earlier.same_track(&run.place), "{of:?}");
+                prop_assert_eq!(earlier.sector, run.place.sector - back, "{:?}", of);
+            }
             let end = layout.end_of_track(sector);
             let leaves = end == layout.sectors()
                 || !layout.locate(end).same_track(&run.place);

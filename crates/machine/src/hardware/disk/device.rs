@@ -380,8 +380,7 @@ impl Disk {
             Operation::WriteZeroes => {
                 self.segments.write(self.medium_range(of));
                 self.forget(of);
-                let queued = Queued::new(id, 0, (now, self.cleaned()));
-                self.enqueue(now, requests, queued);
+                self.enqueue(now, requests, (id, 0, now));
             }
         }
     }
@@ -413,8 +412,7 @@ impl Disk {
             return;
         }
         let held = found.map_or(0, |found| found.until - range.0);
-        let queued = Queued::new(id, held, (now, self.cleaned()));
-        self.enqueue(now, requests, queued);
+        self.enqueue(now, requests, (id, held, now));
     }
 
     /// A read that the buffer answers has all its data there.

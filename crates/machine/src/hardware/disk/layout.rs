@@ -59,6 +59,9 @@ pub struct Run {
     pub place: Place,
     /// How many logical blocks from it on lie side by side on its track, itself included.
     pub sectors: u32,
+    /// How many logical blocks are known to lie side by side before it on its track; there
+    /// may be more.
+    pub before: u32,
 }
 
 impl Run {
@@ -74,6 +77,7 @@ impl Run {
                 ..self.place
             },
             sectors: left,
+            before: self.before + sectors,
         })
     }
 }
@@ -102,18 +106,44 @@ struct Zones {
     /// The first sectors of all but the first one.
     begins: Box<[u64]>,
     zones: Vec<Zone>,
+    /// How many of `begins` lie before each stretch of 2^`shift` sectors: in most stretches
+    /// no zone begins, and there is nothing to search.
+    before: Box<[u32]>,
+    shift: u32,
 }
+
+/// Stretches per zone.
+const STRETCHES: u64 = 16;
 
 impl Zones {
     fn new(zones: Vec<Zone>) -> Self {
-        let begins = zones.iter().skip(1).map(Zone::first).collect();
-        Self { begins, zones }
+        let begins: Box<[u64]> = zones.iter().skip(1).map(Zone::first).collect();
+        let sectors = zones.last().map_or(0, |last| last.first() + last.sectors());
+        let stretch = sectors / (STRETCHES * zones.len().max(1) as u64) + 1;
+        let shift = stretch.ilog2();
+        let before = (0..=(sectors >> shift) + 1)
+            .map(|at| begins.partition_point(|first| *first < at << shift) as u32)
+            .collect();
+        Self {
+            begins,
+            zones,
+            before,
+            shift,
+        }
     }
 
     /// The number of the zone that has a sector.
     #[inline]
     fn number(&self, sector: u64) -> usize {
-        self.begins.partition_point(|first| *first <= sector)
+        let stretch = (sector >> self.shift) as usize;
+        let (from, to) = (self.before[stretch], self.before[stretch + 1]);
+        match from == to {
+            true => from as usize,
+            false => {
+                let begins = &self.begins[from as usize..to as usize];
+                from as usize + begins.partition_point(|first| *first <= sector)
+            }
+        }
     }
 
     /// The zone that has a sector.
@@ -230,7 +260,7 @@ impl Layout {
     /// # Panics
     ///
     /// When there is no such sector.
-    #[inline]
+    #[inline(always)]
     pub fn run(&self, sector: u64) -> Run {
         assert!(
             sector < self.sectors,
@@ -273,22 +303,16 @@ impl Layout {
     }
 
     /// Whether so many sectors before this one lie before it on its track, one beside the
-    /// other; `place` is where it is itself.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such sector.
-    #[inline(always)]
-    pub fn has_before(&self, sector: u64, place: &Place, sectors: u32) -> bool {
-        if sectors > place.sector || u64::from(sectors) > sector {
-            return false;
+    /// other; `run` is where it is itself.
+    #[inline]
+    pub fn has_before(&self, sector: u64, run: &Run, sectors: u32) -> bool {
+        let place = &run.place;
+        if sectors <= run.before {
+            return true;
         }
-        let is_known = match &self.sectors_at {
-            SectorsAt::Zones(zones) => zones.of(sector).has_before(sector, sectors),
-            SectorsAt::Extents(_) => false,
-        };
-        is_known
-            || self.find(place.cylinder, place.head, place.sector - sectors)
+        sectors <= place.sector
+            && u64::from(sectors) <= sector
+            && self.find(place.cylinder, place.head, place.sector - sectors)
                 == Some(sector - u64::from(sectors))
     }
 

@@ -12,9 +12,18 @@ pub struct Segments {
     capacity: u64,
     after_read: AfterRead,
     after_write: AfterWrite,
-    /// What was looked for last, and found, since segments have changed: a command is looked
-    /// up when it comes and when it is decoded.
-    looked: Option<((u64, u64), Option<Found>)>,
+    /// What was looked up last, unless a segment of it has changed since: a command is looked
+    /// up when it comes, when it is decoded, and when it was read.
+    looked: Option<Looked>,
+}
+
+/// What segments are to some sectors.
+#[derive(Clone, Copy, Debug)]
+struct Looked {
+    range: (u64, u64),
+    found: Option<Found>,
+    /// The first segment that has the first sector, or ends before it.
+    goes_on: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +34,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Whether it has a sector: one comparison, since a place is on either side of a
-    /// segment's ends by chance.
+    /// Whether it has a sector.
     #[inline]
     fn has(&self, sector: u64) -> bool {
         sector.wrapping_sub(self.first) < self.sectors
@@ -44,7 +52,8 @@ impl Segment {
         self.sectors = end - self.first;
     }
 
-    /// Whether it has sectors, and this one or the one behind its last.
+    /// Whether it has sectors, and this one or the one before it. One comparison goes first,
+    /// since a place is on either side of a segment's ends by chance.
     #[inline]
     fn goes_on_at(&self, sector: u64) -> bool {
         sector.wrapping_sub(self.first) <= self.sectors && self.sectors > 0
@@ -76,31 +85,15 @@ impl Segments {
     /// The segment that has most of these sectors from the first one on, if any has it.
     #[inline]
     pub fn find(&mut self, range: (u64, u64)) -> Option<Found> {
-        match self.looked {
-            Some((looked, found)) if looked == range => found,
-            _ => {
-                let found = self.search(range);
-                self.looked = Some((range, found));
-                found
-            }
-        }
+        self.look_up(range).found
     }
 
-    #[inline(always)]
-    fn search(&self, (first, end): (u64, u64)) -> Option<Found> {
-        let mut found: Option<Found> = None;
-        for (number, segment) in self.segments.iter().enumerate() {
-            if segment.has(first) && found.is_none_or(|found| found.until < segment.end()) {
-                found = Some(Found {
-                    segment: number,
-                    until: segment.end(),
-                });
-            }
+    #[inline]
+    fn look_up(&mut self, range: (u64, u64)) -> Looked {
+        match self.looked {
+            Some(looked) if looked.range == range => looked,
+            _ => *self.looked.insert(search(&self.segments, range)),
         }
-        found.map(|found| Found {
-            until: found.until.min(end),
-            ..found
-        })
     }
 
     /// The run of a segment: its first sector, and the one behind its last.
@@ -112,12 +105,12 @@ impl Segments {
     /// Sectors up to `end` were read from a segment.
     pub fn read(&mut self, segment: usize, end: u64) {
         self.touch(segment);
-        let of = &mut self.segments[segment];
         if self.after_read == AfterRead::Ahead {
-            self.looked = None;
-            let until = of.end();
-            of.first = of.first.max(end).min(until);
-            of.sectors = until - of.first;
+            self.change(segment, |of| {
+                let until = of.end();
+                of.first = of.first.max(end).min(until);
+                of.sectors = until - of.first;
+            });
         }
     }
 
@@ -125,37 +118,48 @@ impl Segments {
     /// in an empty one, else in the one that was not used for longest. Its number, and
     /// whether they went on; none where nothing is kept.
     #[inline(always)]
-    pub fn keep(&mut self, (first, end): (u64, u64)) -> Option<(usize, bool)> {
-        let sequential = self.segments.iter().position(|of| of.goes_on_at(first));
+    pub fn keep(&mut self, range: (u64, u64)) -> Option<(usize, bool)> {
+        let sequential = self.look_up(range).goes_on;
         let segment = match sequential {
             Some(segment) => segment,
             None => self.uses.oldest()?,
         };
-        self.looked = None;
+        let (first, end) = range;
         if sequential.is_none() {
-            let empty = Segment { first, sectors: 0 };
-            self.segments[segment] = empty;
+            self.change(segment, |of| *of = Segment { first, sectors: 0 });
         }
         self.touch(segment);
         self.extend(segment, end);
         Some((segment, sequential.is_some()))
     }
 
+    /// Changes a segment. What was looked up stays true unless it is of this one.
+    #[inline(always)]
+    fn change(&mut self, segment: usize, change: impl FnOnce(&mut Segment)) {
+        let of = &mut self.segments[segment];
+        let before = *of;
+        change(of);
+        let is_of = |of: &Segment, looked: &Looked| of.goes_on_at(looked.range.0);
+        self.looked = self
+            .looked
+            .filter(|looked| !is_of(&before, looked) && !is_of(of, looked));
+    }
+
     /// A segment has sectors up to `end` now; its first ones make room.
     #[inline(always)]
     pub fn extend(&mut self, segment: usize, end: u64) {
-        self.looked = None;
-        let of = &mut self.segments[segment];
-        of.set_end(of.end().max(end), self.capacity);
+        let capacity = self.capacity;
+        self.change(segment, |of| of.set_end(of.end().max(end), capacity));
     }
 
     /// A segment has sectors from `first` on now, as far as it has room.
     pub fn extend_front(&mut self, segment: usize, first: u64) {
-        self.looked = None;
-        let of = &mut self.segments[segment];
-        let end = of.end();
-        of.first = of.first.min(first);
-        of.set_end(end, self.capacity);
+        let capacity = self.capacity;
+        self.change(segment, |of| {
+            let end = of.end();
+            of.first = of.first.min(first);
+            of.set_end(end, capacity);
+        });
     }
 
     /// Sectors are written.
@@ -178,6 +182,30 @@ impl Segments {
     fn touch(&mut self, segment: usize) {
         self.uses.touch(segment);
     }
+}
+
+#[inline(always)]
+fn search(segments: &[Segment], (first, end): (u64, u64)) -> Looked {
+    let mut looked = Looked {
+        range: (first, end),
+        found: None,
+        goes_on: None,
+    };
+    for (number, segment) in segments.iter().enumerate() {
+        if !segment.goes_on_at(first) {
+            continue;
+        }
+        looked.goes_on = looked.goes_on.or(Some(number));
+        let until = segment.end();
+        if segment.has(first) && looked.found.is_none_or(|found| found.until < until) {
+            let segment = number;
+            looked.found = Some(Found { segment, until });
+        }
+    }
+    if let Some(found) = &mut looked.found {
+        found.until = found.until.min(end);
+    }
+    looked
 }
 
 /// Numbers in the order of their last uses: a ring in which each knows its neighbours.

@@ -35,33 +35,64 @@ impl Disk {
         self.watch(now);
         let Some(candidates) = self.candidates(now) else {
             if self.cleans_at().is_some_and(|at| at <= now) {
-                self.job = Some(self.clean_now(now));
+                self.clean_now(now);
             }
             return;
         };
-        let free = match self.ahead.take() {
-            Some(ahead) => {
-                let segment = ahead.segment;
-                let (came_to, free) = ahead.stop(&mut self.mechanism, now);
-                self.segments.extend(segment, came_to);
-                free
-            }
-            None => now,
-        };
-        let job = match self.choose(free, candidates) {
+        let free = self.stop_reading_on(now);
+        match self.choose(free, candidates) {
             chosen if self.waits_for_room(chosen, requests) => self.clean_now(free),
             Chosen::Command(index) => {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);
                 self.free_behind(of.write, queued.end);
-                match of.write {
-                    true => self.write_now(free, requests, queued),
-                    false => self.read_now((now, free), requests, (of.sector, queued)),
-                }
+                self.command_now((now, free), requests, (of.sector, queued))
             }
             Chosen::Extent(index) => self.destage_now(free, index),
+        }
+    }
+
+    /// The arm is busy until then.
+    #[inline(always)]
+    pub(super) fn begin_job(&mut self, ends: Time, what: Work) {
+        self.job = Some(Job { ends, what });
+    }
+
+    /// The arm has nothing to choose from: it gets a command that comes at once.
+    #[inline]
+    pub(super) fn has_nothing_to_do(&self) -> bool {
+        let keeps_writes = self
+            .written
+            .as_ref()
+            .is_some_and(|of| !of.waiting().is_empty());
+        let has_commands = !(self.queue.is_empty() && self.behind.is_empty());
+        self.job.is_none() && !has_commands && !keeps_writes && self.shingles.is_none()
+    }
+
+    /// When the arm can be commanded.
+    #[inline(always)]
+    pub(super) fn stop_reading_on(&mut self, now: Time) -> Time {
+        let Some(ahead) = self.ahead.take() else {
+            return now;
         };
-        self.job = Some(job);
+        let segment = ahead.segment;
+        let (came_to, free) = ahead.stop(&mut self.mechanism, now);
+        self.segments.extend(segment, came_to);
+        free
+    }
+
+    /// The arm, which is free by then, has a command.
+    #[inline(always)]
+    pub(super) fn command_now(
+        &mut self,
+        (now, free): (Time, Time),
+        requests: &mut Requests,
+        (sector, queued): (u64, Queued),
+    ) {
+        match requests[queued.id].operation {
+            Operation::Read => self.read_now((now, free), requests, (sector, queued)),
+            _ => self.write_now(free, requests, queued),
+        }
     }
 
     /// What waits in the buffer has to know when reading on ends.
@@ -161,7 +192,7 @@ impl Disk {
         (now, free): (Time, Time),
         requests: &mut Requests,
         (sector, queued): (u64, Queued),
-    ) -> Job {
+    ) {
         let request = &mut requests[queued.id];
         let begins = free.max(queued.ready);
         let end = self.per_medium.up(request.end());
@@ -196,14 +227,12 @@ impl Disk {
         self.last_passed = (end, ends);
         self.book(parts);
         self.finish(crossing.ends, requests, queued.id);
-        Job {
-            ends,
-            what: Work::Read {
-                first,
-                asked,
-                behind,
-            },
-        }
+        let what = Work::Read {
+            first,
+            asked,
+            behind,
+        };
+        self.begin_job(ends, what);
     }
 
     /// The first of the sectors before this one, on its track, that passed while it was
@@ -212,20 +241,21 @@ impl Disk {
     fn passed_before(&self, sector: u64, run: Option<Run>, latency: Time) -> u64 {
         // What the media cache has of a track is not what passes there, and has no `run`.
         let keeps = self.specification.read_cache.keep_passing_sectors;
-        let Some(Run { place, .. }) = run.filter(|_| keeps) else {
+        let Some(run) = run.filter(|_| keeps) else {
             return sector;
         };
+        let place = &run.place;
         let each = self.mechanism.spindle().turning(place.arc).0.max(1);
         let count = (latency.0 / each).min(u64::from(place.sector)).min(sector);
         let layout = self.mechanism.layout();
-        match layout.has_before(sector, &place, count as u32) {
+        match layout.has_before(sector, &run, count as u32) {
             true => sector - count,
             false => sector,
         }
     }
 
     /// Sectors of a command are written.
-    fn write_now(&mut self, now: Time, requests: &mut Requests, queued: Queued) -> Job {
+    fn write_now(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
         let request = &mut requests[queued.id];
         let begins = now.max(queued.ready);
         let of = extent(request.sector, request.end());
@@ -239,10 +269,7 @@ impl Disk {
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
         self.finish(ends, requests, queued.id);
-        Job {
-            ends,
-            what: Work::Write,
-        }
+        self.begin_job(ends, Work::Write);
     }
 
     /// The access that writes sectors of the host: what they do not fill is read first.
@@ -259,7 +286,7 @@ impl Disk {
     }
 
     /// Sectors of the buffer are written.
-    fn destage_now(&mut self, now: Time, index: usize) -> Job {
+    fn destage_now(&mut self, now: Time, index: usize) {
         let most = self.most_destaged();
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
         let locate = |sector: u64| {
@@ -273,10 +300,7 @@ impl Disk {
         let ends = now + parts.total();
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
-        Job {
-            ends,
-            what: Work::Destage,
-        }
+        self.begin_job(ends, Work::Destage);
     }
 
     /// Whether what was chosen is written, and has to wait until a band is cleaned.
@@ -385,10 +409,10 @@ impl Disk {
                 self.admit(now, requests);
             }
         }
-        if self.flushes.is_empty() {
-            self.start(now, requests);
-        } else {
+        if !self.flushes.is_empty() {
             self.flush(now, requests);
+        } else if !self.has_nothing_to_do() {
+            self.start(now, requests);
         }
     }
 

@@ -18,21 +18,6 @@ pub(super) struct Queued {
     pub(super) cleaned: Time,
 }
 
-impl Queued {
-    /// Of a command, of whose first sectors the buffer has so many. Where its sectors are is
-    /// filled in when it is queued.
-    pub(super) fn new(id: RequestId, held: u64, (ready, cleaned): (Time, Time)) -> Self {
-        Self {
-            id,
-            held,
-            end: 0,
-            ready,
-            run: None,
-            cleaned,
-        }
-    }
-}
-
 /// A write that waits for room in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crowded {
@@ -47,10 +32,16 @@ impl Disk {
         self.next_number - 1
     }
 
-    /// A command waits for the arm.
-    pub(super) fn enqueue(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
-        let request = &requests[queued.id];
-        let sector = self.per_medium.down(request.sector) + queued.held;
+    /// A command is for the arm. The buffer has so many of its first sectors of the medium,
+    /// and its data can cross the link from `ready` on.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        (id, held, ready): (RequestId, u64, Time),
+    ) {
+        let request = &requests[id];
+        let sector = self.per_medium.down(request.sector) + held;
         let end = self.per_medium.up(request.end());
         let write = request.operation != Operation::Read;
         let number = self.number();
@@ -59,6 +50,19 @@ impl Disk {
             None => Some(self.mechanism.layout().run(sector)),
             Some(_) => None,
         };
+        let queued = Queued {
+            id,
+            held,
+            end,
+            ready,
+            run,
+            cleaned: self.cleaned(),
+        };
+        if self.has_nothing_to_do() {
+            let free = self.stop_reading_on(now);
+            self.command_now((now, free), requests, (sector, queued));
+            return;
+        }
         let waiting = Waiting {
             sector,
             place: run.map_or_else(|| self.place_of(sector), |run| run.place),
@@ -66,7 +70,6 @@ impl Disk {
             came: now,
             number,
         };
-        let queued = Queued { end, run, ..queued };
         if self.has_before(&waiting) {
             self.behind.push((waiting, queued));
             return;

@@ -174,7 +174,7 @@ impl Disk {
     }
 
     /// A step of cleaning.
-    pub(super) fn clean_now(&mut self, now: Time) -> Job {
+    pub(super) fn clean_now(&mut self, now: Time) {
         let shingles = self.shingles.as_mut().expect("a disk with bands");
         let step = shingles.map.next_step();
         let access = Access {
@@ -186,12 +186,8 @@ impl Disk {
         let parts = self.serve_piece(now, step.piece.cached, &access, |_| ());
         self.book(parts);
         self.last_passed = (u64::MAX, now);
-        Job {
-            ends: now + parts.total(),
-            what: Work::Clean {
-                takes: parts.total(),
-            },
-        }
+        let takes = parts.total();
+        self.begin_job(now + takes, Work::Clean { takes });
     }
 
     /// A step of cleaning is done.

@@ -92,7 +92,6 @@ impl Disk {
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(ready));
         self.forget(of);
-        let queued = Queued::new(id, 0, (ready, self.cleaned()));
-        self.enqueue(now, requests, queued);
+        self.enqueue(now, requests, (id, 0, ready));
     }
 }

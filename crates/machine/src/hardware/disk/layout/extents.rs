@@ -77,6 +77,7 @@ impl Extents {
                 ..extent.place
             },
             sectors: extent.sectors - within,
+            before: within,
         }
     }
 

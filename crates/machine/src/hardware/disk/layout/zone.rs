@@ -178,6 +178,10 @@ impl Zone {
     pub(super) fn run(&self, sector: u64) -> Run {
         let inside = sector - self.first;
         let (mut physical, mut contiguous) = self.physical(inside + self.dead);
+        let before = match self.is_plain() {
+            true => inside.min(self.units.logical.get() - contiguous),
+            false => 0,
+        };
         contiguous = contiguous.min(self.sectors - inside);
         if !self.moved.is_empty() {
             let next = self.moved.partition_point(|moved| moved.0 < physical);
@@ -203,17 +207,14 @@ impl Zone {
                 arc: self.angles.arc,
             },
             sectors: contiguous as u32,
+            before: before.min(on_track) as u32,
         }
     }
 
-    /// Whether it is plain that so many blocks before one of the zone are physical sectors
-    /// before it, one beside the other: nothing is passed over or moved, and none is of
-    /// another unit.
+    /// Whether no sector is passed over or moved: within a unit, blocks lie side by side.
     #[inline]
-    pub(super) fn has_before(&self, sector: u64, blocks: u32) -> bool {
-        let (inside, blocks) = (sector - self.first, u64::from(blocks));
-        let in_unit = || (inside + self.dead) % self.units.logical;
-        self.slips.is_empty() && self.moved.is_empty() && blocks <= inside && blocks <= in_unit()
+    fn is_plain(&self) -> bool {
+        self.slips.is_empty() && self.moved.is_empty()
     }
 
     /// The physical sector of a logical one (the dead ones counted) before defects, and
