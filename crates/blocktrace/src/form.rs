@@ -32,8 +32,10 @@ pub enum Form {
     VscsiCsv,
     /// DiskSim's ASCII form, in ms.
     DiskSim,
-    /// DiskSim's closed-loop `validate` form.
+    /// DiskSim's closed-loop `validate` form, whose pauses follow their requests.
     Validate,
+    /// The same, whose pauses come before their requests.
+    ValidateBefore,
     /// Hewlett-Packard's SRT 1.3.
     Srt,
     /// MQSim's, in whole units of time.
@@ -46,7 +48,7 @@ pub enum Form {
 
 impl Form {
     /// All forms.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::FioIolog2,
         Self::FioIolog3,
         Self::Blkparse,
@@ -61,6 +63,7 @@ impl Form {
         Self::VscsiCsv,
         Self::DiskSim,
         Self::Validate,
+        Self::ValidateBefore,
         Self::Srt,
         Self::MqSim,
         Self::Csv,
@@ -98,11 +101,18 @@ impl Form {
             Self::VscsiCsv => "vscsi-csv",
             Self::DiskSim => "disksim",
             Self::Validate => "validate",
+            Self::ValidateBefore => "validate-before",
             Self::Srt => "srt",
             Self::MqSim => "mqsim",
             Self::Csv => "csv",
             Self::Diskperf => "diskperf",
         }
+    }
+
+    /// Whether the beginning of a trace can tell it: columns of values have no names, and
+    /// pauses do not say which request they belong to.
+    pub(crate) const fn is_told_by_its_beginning(self) -> bool {
+        !matches!(self, Self::Csv | Self::ValidateBefore)
     }
 
     /// Whether its records are bytes and not lines.

@@ -13,7 +13,7 @@ mod vscsi;
 pub(crate) use blkparse::Blkparse;
 pub(crate) use blktrace::Blktrace;
 pub(crate) use csv::Csv;
-pub(crate) use disksim::DiskSim;
+pub(crate) use disksim::{DiskSim, Pause};
 pub(crate) use fio::FioIolog;
 pub(crate) use ftrace::Ftrace;
 pub(crate) use simple::Simple;

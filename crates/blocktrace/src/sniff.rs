@@ -2,7 +2,7 @@
 
 use crate::form::{Columns, Form, TimeUnit};
 use crate::forms::{
-    Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Said, Simple, Srt, Vscsi,
+    Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Pause, Said, Simple, Srt, Vscsi,
     VscsiCsv, srt_magic,
 };
 use crate::own::Own;
@@ -69,7 +69,7 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
     let fits = |form: &Form| fits(*form, head, &lines, options);
     let found: Vec<Form> = Form::ALL
         .into_iter()
-        .filter(|form| !form.is_binary() && *form != Form::Csv)
+        .filter(|form| !form.is_binary() && form.is_told_by_its_beginning())
         .filter(fits)
         .collect();
     match found.as_slice() {
@@ -197,7 +197,8 @@ pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<P
         Form::MqSim => Parser::DiskSim(DiskSim::Open(unit.ok_or(
             "MQSim's times have a unit that its parameters say: give --time-unit ns, us or ps",
         )?)),
-        Form::Validate => Parser::DiskSim(DiskSim::VALIDATE),
+        Form::Validate => Parser::DiskSim(DiskSim::validate(Pause::After)),
+        Form::ValidateBefore => Parser::DiskSim(DiskSim::validate(Pause::Before)),
         Form::Csv => Parser::Csv(Csv::new(options.columns.or_else(|| heading(head)).ok_or(
             "comma-separated values have columns that somebody must name: give --columns time_us=1,op=3,offset=4,length=5",
         )?)),

@@ -205,6 +205,25 @@ fn columns_that_somebody_names_are_read() {
     }
 }
 
+/// The same lines, with the pause on either side of its request.
+#[test]
+fn a_pause_of_validate_is_after_its_request_or_before_it() {
+    let text = b"R Miss 70336 16 12500.0 8000.0\nW Hit 0 8 500.0 100.0\n";
+    for (form, second_ns, think_ns) in [
+        ("validate", 20_500_000, 8_000_000),
+        ("validate-before", 12_600_000, 100_000),
+    ] {
+        let (_, records, _) = read_with(text, &options(form)).expect("a trace");
+        let times: Vec<_> = records
+            .iter()
+            .map(|record| (record.issued_ns, record.think_ns))
+            .collect();
+        assert_eq!(times, [(0, None), (second_ns, Some(think_ns))], "{form}");
+        let ends = records[1].completed_ns;
+        assert_eq!(ends, Some(second_ns + 500_000), "{form}");
+    }
+}
+
 #[test]
 fn a_line_that_is_wrong_has_its_place() {
     for (form, text, says) in [

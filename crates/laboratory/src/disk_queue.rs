@@ -9,6 +9,7 @@ use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::disk::mechanism::Mechanism;
 use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_timeline::units::format_size;
 
 /// The share of the stroke that V-SCAN adds where the catalogue has none: Geist and Daniel
 /// 1987 recommend it.
@@ -69,6 +70,15 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
     let sectors = sectors(disk, asked.block_bytes)?;
     let mechanism = Mechanism::new(&disk.mechanism, Turn::ZERO)
         .map_err(|error| request(format!("{name}: {error}")))?;
+    let room = mechanism.layout().sectors();
+    if u64::from(sectors) > room {
+        let room_bytes = room * (asked.block_bytes / u64::from(sectors));
+        return Err(request(format!(
+            "--block {}: the drive has {}",
+            format_size(asked.block_bytes),
+            format_size(room_bytes)
+        )));
+    }
     let serve = |policy: Policy, depth: u32| {
         let closed = Closed {
             order: QueueSpecification {

@@ -31,6 +31,7 @@ fn values(program: &str, settings: &[(&str, &str)], row: u32) -> StepValues {
         size_group: row,
         protocol: None,
         area_times: None,
+        size_bytes: None,
         beside: Vec::new(),
     }
 }

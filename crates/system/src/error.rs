@@ -159,6 +159,7 @@ errnos! {
     NoEntry "ENOENT" "no such file or directory",
     NoSpace "ENOSPC" "no space left on device",
     NotDirect "EINVAL" "O_DIRECT does not bypass the page cache here",
+    NotSynchronous "EINVAL" "this kernel has no O_DSYNC for it: program.sync_every=1 syncs after each write",
     NotDirectory "ENOTDIR" "not a directory",
     NotEmpty "ENOTEMPTY" "directory not empty",
     NotPermitted "EPERM" "operation not permitted",

@@ -128,6 +128,11 @@ impl Model {
         if how.direct != drive && !both_ways {
             return Err(failed(Errno::NotDirect));
         }
+        // A drive by itself can be told to have each write on its medium.
+        let dsync = how.dsync || how.sync;
+        if dsync && (!drive || both_ways) {
+            return Err(failed(Errno::NotSynchronous));
+        }
         let how = How {
             read: how.read,
             write: how.write,
@@ -135,6 +140,7 @@ impl Model {
             exclusive: how.exclusive,
             truncate: how.truncate,
             direct: how.direct,
+            dsync,
         };
         let opened = self.session.open(path, how).await;
         let number = opened.map_err(|errno| failed(errno.into()))?;

@@ -186,6 +186,9 @@ pub struct StepValues {
     /// How often it moves its whole area, where that and not a size decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub area_times: Option<u32>,
+    /// Bytes that it moves, where these are its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
     /// What runs at the same time as it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<StepValues>,

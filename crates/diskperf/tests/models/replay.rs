@@ -103,6 +103,8 @@ fn a_closed_trace_of_disksim_keeps_its_pauses() {
     let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
     let result = &run["results"][0];
     assert_eq!(result["replay"]["form"], "validate");
+    let notes = run["notes"].to_string();
+    assert!(notes.contains("--form validate-before"), "{notes}");
     assert_eq!(result["replay"]["fidelity"]["deepest"], 1);
     // The pauses are its own, and what requests take is the drive's.
     let took = ["read", "write"].map(|name| {

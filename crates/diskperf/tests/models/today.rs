@@ -95,3 +95,56 @@ fn a_stream_is_as_fast_as_the_medium_and_no_faster() {
         "{mb_per_s:?}"
     );
 }
+
+/// Without `--size`, streams move several times what the drive's cache holds: what is made
+/// of the stored run moves as much.
+#[test]
+fn a_run_whose_sizes_fit_the_drive_is_made_again() {
+    let user = User::new();
+    let line = "run today26 --on bare-sata-7200 --label usual --runs 1 --quiet --format json";
+    let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
+    let size = |run: &Value| run["results"][0]["size_bytes"].clone();
+    assert_eq!(size(&run), 1u64 << 30, "{run}");
+    user.run(&words("explain usual"))
+        .expect(0, &[])
+        .shows(&["Explained: today26 on bare-sata-7200", "sequential depth=8"]);
+    let again = user.run(&words("run --like usual --quiet --format json"));
+    let again = again.expect(0, &[]).json()["runs"][0].clone();
+    assert_eq!(size(&again), size(&run));
+    assert_eq!(again["results"][0]["iops"], run["results"][0]["iops"]);
+}
+
+/// With O_DSYNC a disk with a write cache completes a write when it is on the medium: the
+/// next of a stream comes a revolution of 8.33 ms later. A kernel without the flag says so.
+#[test]
+fn a_write_with_o_dsync_waits_for_the_medium() {
+    let user = User::new();
+    let line = |target: &str| {
+        format!(
+            "run sequential --set program.write_share=1 --set program.dsync=yes --set program.block_bytes=4K --size 1M --runs 1 --quiet --format json --on {target}"
+        )
+    };
+    let run = user.run(&words(&(line("bare-sata-7200") + " --direct")));
+    let run = run.expect(0, &[]).json()["runs"][0].clone();
+    let p50_us = run["results"][0]["response"]["p50_us"].as_f64();
+    let p50_us = p50_us.expect("a median");
+    assert!((8_300.0..8_500.0).contains(&p50_us), "{p50_us} us");
+    user.run(&words(&line("vax780-uda50-ra81")))
+        .expect(1, &["no O_DSYNC", "program.sync_every=1"]);
+}
+
+#[test]
+fn a_job_file_with_sync_waits_for_the_medium() {
+    let user = User::new();
+    let text = "[job]\nrw=write\nbs=4k\nsync=dsync\ndirect=1\nsize=256k\n";
+    let file = user.file("sync.fio");
+    std::fs::write(&file, text).expect("a job file");
+    let line = format!(
+        "run {} --on bare-sata-7200 --quiet --format json",
+        file.display()
+    );
+    let run = user.run(&words(&line)).expect(0, &[]).json()["runs"][0].clone();
+    let p50_us = run["results"][0]["response"]["p50_us"].as_f64();
+    assert!(p50_us.expect("a median") > 8_300.0, "{run}");
+    assert!(!run["notes"].to_string().contains("sync=none"), "{run}");
+}

@@ -145,7 +145,7 @@ fn stream_past_cache(
 fn modelled_area_bytes(computer: &Computer) -> u64 {
     let room_bytes = computer.room_bytes(0);
     if computer.medium() == Medium::Device && computer.specification.drives[0].disk().is_some() {
-        return room_bytes / MIB * MIB;
+        return (room_bytes / MIB * MIB).max(room_bytes.min(MIB));
     }
     let mut area_bytes = LARGEST_MODELLED_BYTES;
     while area_bytes > MIB && area_bytes > room_bytes / 4 {

@@ -58,7 +58,7 @@ impl Ground {
                 false => "direct=0, since the kernel cannot bypass its buffer cache",
             });
         }
-        if job.sync.flag != SyncFlag::None {
+        if job.sync.flag != SyncFlag::None && !direct {
             fitted.sync.flag = SyncFlag::None;
             notes.push("sync=none, since the kernel opens no file so");
         }

@@ -7,6 +7,7 @@ use crate::target::Target;
 use crate::traces::course::TraceFiles;
 use crate::traces::facts;
 use diskperf_battery::{Job, Medium, Program, Replay, Suite};
+use diskperf_blocktrace::Form;
 use diskperf_blocktrace::transform::Scale;
 use diskperf_timeline::units::{GIB, format_size};
 use diskperf_timeline::{
@@ -378,6 +379,10 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
             ),
             ReplayPace::Open { .. } | ReplayPace::Closed { .. } => None,
         },
+        (held.form == Form::Validate.name()).then(|| {
+            "the pause of a line is taken as the one after its request; --form validate-before takes it as the one before, as most traces of this form that are known have it"
+                .to_owned()
+        }),
         held.is_cut
             .then(|| "the trace is cut off, and was read as far as it goes".to_owned()),
     ];

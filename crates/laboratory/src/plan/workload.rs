@@ -114,6 +114,7 @@ fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
         size_group: values.size_group,
         protocol: values.protocol.map(possible).transpose()?,
         area_times: values.area_times,
+        size_bytes: values.size_bytes,
         ..Job::of(program)
     })
 }
@@ -129,6 +130,7 @@ fn values(step: &Step) -> StepValues {
         size_group: job.size_group,
         protocol: job.protocol,
         area_times: job.area_times,
+        size_bytes: job.size_bytes,
         beside: Vec::new(),
     });
     let first = jobs.next().expect("a step has a job");

@@ -7,6 +7,7 @@ use super::file_io::What;
 use super::names::Found;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
+use super::raw::Raw;
 use super::rendezvous::Rendezvous;
 use super::ring::unix::Ring;
 use super::{On, Unix, Vnode};
@@ -48,6 +49,8 @@ pub struct How {
     pub truncate: bool,
     /// Of a drive by itself: past the cache.
     pub direct: bool,
+    /// Of a drive by itself: a write is on the medium when it returns.
+    pub dsync: bool,
 }
 
 /// From where an offset counts.
@@ -191,7 +194,10 @@ impl Session {
         let what = match opened {
             Found::Null => What::Null,
             Found::Zero => What::Zero,
-            Found::Drive(drive) => What::Raw(Unix::through(drive)),
+            Found::Drive(drive) => What::Raw(Raw {
+                dsync: how.dsync,
+                ..Unix::through(drive)
+            }),
             Found::Node(node) => What::Node(node),
         };
         Ok(self.install(OpenFile {

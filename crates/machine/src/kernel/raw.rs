@@ -34,6 +34,8 @@ impl Partition {
 pub(crate) struct Raw {
     pub(crate) volume: u32,
     pub(crate) header: HeaderId,
+    /// Whether a write is on the medium when it is complete (force unit access).
+    pub(crate) dsync: bool,
 }
 
 /// A header, by number.
@@ -67,9 +69,10 @@ impl Unix {
     pub(crate) async fn raw(
         &self,
         process: &Rc<Process>,
-        Raw { volume, header }: Raw,
+        raw: Raw,
         (offset, mut data): (u64, Data<'_>),
     ) -> Result<usize> {
+        let volume = raw.volume;
         let partition = self.volumes.partition(volume);
         let sector_bytes = u64::from(partition.sector_bytes);
         let whole = |bytes: u64| bytes.is_multiple_of(sector_bytes);
@@ -93,9 +96,7 @@ impl Unix {
         while done < wanted {
             let bytes = most.min(wanted - done);
             let at = offset + done as u64;
-            let through = Raw { volume, header };
-            self.raw_transfer(process, (through, writes), (at, bytes))
-                .await;
+            self.raw_transfer(process, (raw, writes), (at, bytes)).await;
             let part = done..done + bytes;
             self.volumes.medium(volume, |medium| match &mut data {
                 Data::Read(into) => medium.read_bytes(at, &mut into[part]),
@@ -120,12 +121,16 @@ impl Unix {
     async fn raw_transfer(
         &self,
         process: &Rc<Process>,
-        (Raw { volume, header }, write): (Raw, bool),
+        (raw, write): (Raw, bool),
         (offset, bytes): (u64, usize),
     ) {
-        let partition = self.volumes.partition(volume);
+        let partition = self.volumes.partition(raw.volume);
+        let operation = match write {
+            true => Operation::Write { fua: raw.dsync },
+            false => Operation::Read,
+        };
         let request = Request {
-            operation: Operation::of(write),
+            operation,
             device: partition.drive,
             sector: partition.first_sector + offset / u64::from(partition.sector_bytes),
             sectors: bytes as u32 / partition.sector_bytes,
@@ -139,13 +144,13 @@ impl Unix {
         if !write {
             process.count_storage_read(bytes as u32);
         }
-        self.raw_request(process, header, request).await;
+        self.raw_request(process, raw.header, request).await;
     }
 
     /// Has all that was written to a drive on its medium, where the drive keeps some of it
     /// in a cache.
-    pub(super) async fn flush_raw(&self, process: &Rc<Process>, Raw { volume, header }: Raw) {
-        let drive = self.volumes.partition(volume).drive;
+    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: Raw) {
+        let drive = self.volumes.partition(raw.volume).drive;
         if !self.hardware.borrow().drives.get(drive).keeps_writes() {
             return;
         }
@@ -155,7 +160,7 @@ impl Unix {
             hint: Hint::Raw,
             ..Request::default()
         };
-        self.raw_request(process, header, request).await;
+        self.raw_request(process, raw.header, request).await;
     }
 
     /// One request, from its queueing until the process knows of its end.
@@ -181,7 +186,11 @@ impl Unix {
     /// A volume with its own header: 4.2BSD has one for each drive (`rhpbuf`).
     pub(super) fn through(volume: u32) -> Raw {
         let header = HeaderId(volume as usize);
-        Raw { volume, header }
+        Raw {
+            volume,
+            header,
+            dsync: false,
+        }
     }
 
     /// A header besides, for one who has several transfers under way.

@@ -169,3 +169,29 @@ fn what_waits_is_what_was_written_and_not_put_away() {
     }
     assert_eq!(left, 0);
 }
+
+/// `Fast write level` 1: what finds nothing waiting begins a run, and only what goes on with
+/// it is early as well.
+#[test]
+fn a_cache_of_appended_writes_takes_the_first_one_too() {
+    let layout = Layout::new(&one_zone((10, 2, 100))).expect("a layout");
+    let mut written = Written::new(&WriteCacheSpecification {
+        most_sectors: 300,
+        most_extents: 12,
+        high_water_share: 0.5,
+        idle_ms: 0.0,
+        most_destaged_sectors: 16,
+        read_hits: true,
+        appending_only: true,
+    });
+    let locate = |sector: u64| (sector, layout.locate(sector));
+    let of = |first: u64, end: u64| Extent { first, end };
+    assert!(written.takes(of(500, 508)), "nothing waits");
+    written.write(of(500, 508), (Time(1), 1), locate);
+    assert!(written.takes(of(508, 516)), "it goes on");
+    assert!(!written.takes(of(600, 608)), "it is elsewhere");
+    written.begin(0, 16, locate);
+    assert!(written.takes(of(508, 516)) && !written.takes(of(600, 608)));
+    written.end();
+    assert!(written.takes(of(600, 608)), "all is on the medium");
+}

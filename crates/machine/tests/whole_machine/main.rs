@@ -88,6 +88,7 @@ const READ: How = How {
     exclusive: false,
     truncate: false,
     direct: false,
+    dsync: false,
 };
 const WRITE: How = How {
     read: false,

@@ -5,8 +5,8 @@ use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium};
-use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::{MIB, format_size};
+use diskperf_timeline::{CacheMode, Workload};
 use std::collections::BTreeMap;
 
 /// What every program moves, unless the user says otherwise: 1983's size. In
@@ -103,12 +103,28 @@ impl ModelPlan {
             };
             if !unit.is_multiple_of(sector_bytes) {
                 return Err(LaboratoryError::Request(format!(
-                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes, or another drive.sector_bytes",
-                    title(job)
+                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; {}",
+                    title(job),
+                    self.other_sectors()
                 )));
             }
         }
         Ok(())
+    }
+
+    /// What helps where programs do not move whole sectors.
+    fn other_sectors(&self) -> &'static str {
+        match &self.experiment.workload {
+            Workload::Replay(_) => {
+                "replay it on a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes"
+            }
+            Workload::JobFile(_) => {
+                "give another bs, or a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes"
+            }
+            Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => {
+                "give another program.call_bytes, or another drive.sector_bytes"
+            }
+        }
     }
 
     pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {

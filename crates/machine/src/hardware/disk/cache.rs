@@ -126,8 +126,8 @@ pub struct WriteCacheSpecification {
     /// Whether reads find them.
     #[serde(default = "yes")]
     pub read_hits: bool,
-    /// Whether only a write that goes on where one that waits ends is done early; others
-    /// go to the medium: DiskSim's `Fast write level` 1.
+    /// Whether only a write that finds nothing waiting, or goes on where what waits ends, is
+    /// done early; others go to the medium: DiskSim's `Fast write level` 1.
     #[serde(default)]
     pub appending_only: bool,
 }

@@ -225,9 +225,9 @@ impl Ring {
         let file = self.files.iter().find(|file| file.number == request.file);
         let file = file.ok_or(Errno::BadFile)?;
         let what = match file.what {
-            What::Raw(Raw { volume, .. }) => {
+            What::Raw(raw) => {
                 let header = self.headers[request.slot as usize];
-                What::Raw(Raw { volume, header })
+                What::Raw(Raw { header, ..raw })
             }
             ref what => what.clone(),
         };

@@ -127,7 +127,7 @@ fn errno_number(errno: Errno) -> u16 {
         Errno::CrossDevice => libc::EXDEV,
         Errno::Exists => libc::EEXIST,
         Errno::FileTooBig => libc::EFBIG,
-        Errno::Invalid | Errno::NotDirect => libc::EINVAL,
+        Errno::Invalid | Errno::NotDirect | Errno::NotSynchronous => libc::EINVAL,
         Errno::Io => libc::EIO,
         Errno::IsDirectory => libc::EISDIR,
         Errno::NameTooLong => libc::ENAMETOOLONG,

@@ -97,7 +97,9 @@ impl Written {
             let before = self.extents.range(..extent.first).next_back();
             before.is_some_and(|(_, (end, _))| *end == extent.first)
         };
-        !self.appending_only || self.under_way.is_some_and(goes_on) || of_waiting()
+        // One that finds nothing there begins what others are appended to.
+        let begins = || self.is_empty();
+        !self.appending_only || begins() || self.under_way.is_some_and(goes_on) || of_waiting()
     }
 
     /// Whether there is room for these sectors now. What is larger than all has it when

@@ -18,6 +18,7 @@ const CREATE: How = How {
     exclusive: false,
     truncate: true,
     direct: false,
+    dsync: false,
 };
 
 fn machine(settings: &[(&str, &str)]) -> Machine {
