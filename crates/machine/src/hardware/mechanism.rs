@@ -46,6 +46,9 @@ pub struct Mechanism {
     head: u32,
     /// Its last transfer.
     last: Option<Commanded>,
+    /// The run of it from which its stages were told last, with its `at` and its sector: a
+    /// stream that grows for minutes is not gone through again from its first sector.
+    told: Option<(Time, u64, LastRun)>,
     busy: Busy,
     /// How long that takes which was booked last.
     booked_last: Time,
@@ -96,6 +99,7 @@ impl Mechanism {
             cylinder: 0,
             head: 0,
             last: None,
+            told: None,
             busy: Busy::default(),
             booked_last: Time::ZERO,
             what_if: WhatIf::default(),
@@ -249,7 +253,7 @@ impl Mechanism {
         now: Time,
         of: (u64, u32),
         write: bool,
-        tell: impl FnMut(Leg),
+        tell: impl FnMut(Leg<'_>),
     ) -> (Passage, LastRun) {
         let place = self.mechanics.geometry.locate(of.0);
         let to_track = self.way(place.cylinder, place.head, write);
@@ -278,7 +282,7 @@ impl Mechanism {
         mut run: LastRun,
         (sector, count): (u64, u32),
         write: bool,
-        mut tell: impl FnMut(Leg),
+        mut tell: impl FnMut(Leg<'_>),
     ) -> (Passage, LastRun) {
         loop {
             let place = run.place;
@@ -287,7 +291,7 @@ impl Mechanism {
             let slots = self.mechanics.geometry.division(place.cylinder);
             let span = self.rotation.slots(sectors, slots);
             tell(Leg::Run {
-                begins: run.begins,
+                run: &run,
                 sectors,
                 slots,
             });

@@ -50,9 +50,9 @@ impl Mechanism {
         let run = run.filter(|run| run.before <= first && run.before < of.count);
         let mut before = run.map_or(0, |run| run.before);
         let rotation = self.rotation;
-        let note = |leg: Leg| {
+        let note = |leg: Leg<'_>| {
             let Leg::Run {
-                begins,
+                run: LastRun { begins, .. },
                 sectors,
                 slots,
             } = leg
@@ -60,7 +60,7 @@ impl Mechanism {
                 return;
             };
             let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
-            pass.extend(wanted.map(|count| begins + rotation.slots(count, slots)));
+            pass.extend(wanted.map(|count| *begins + rotation.slots(count, slots)));
             before += sectors;
         };
         let sectors = (of.sector, of.count);
@@ -84,15 +84,21 @@ impl Mechanism {
         (self.cylinder, self.head) = (last.cylinder, last.head);
         let all = (last.sector, last.count);
         let rotation = self.rotation;
-        let tell = |leg| match leg {
+        let mut reached = None;
+        let tell = |leg: Leg<'_>| match leg {
             Leg::Run {
-                begins,
+                run,
                 sectors,
                 slots,
-            } => tell(
-                Stage::MediaTransfer,
-                begins + rotation.slots(sectors, slots),
-            ),
+            } => {
+                if run.begins <= from {
+                    reached = Some(*run);
+                }
+                tell(
+                    Stage::MediaTransfer,
+                    run.begins + rotation.slots(sectors, slots),
+                );
+            }
             Leg::Between {
                 begins,
                 arm,
@@ -111,10 +117,17 @@ impl Mechanism {
                 tell(waits, at + wait);
             }
         };
-        match last.passage.filter(|(_, run)| run.begins <= from) {
-            Some((_, run)) => self.passage_from(run, all, last.write, tell),
+        let told = self
+            .told
+            .filter(|told| (told.0, told.1) == (last.at, last.sector));
+        let runs = [last.passage.map(|(_, run)| run), told.map(|told| told.2)];
+        let known = runs.into_iter().flatten().find(|run| run.begins <= from);
+        match known {
+            Some(run) => self.passage_from(run, all, last.write, tell),
             None => self.passage(last.at, all, last.write, tell),
         };
+        let reached = reached.map(|run| (last.at, last.sector, run));
+        self.told = reached.or(self.told);
         (self.cylinder, self.head) = after;
         self.rotation = turned;
     }

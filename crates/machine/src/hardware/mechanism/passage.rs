@@ -1,5 +1,6 @@
 //! What a transfer is made of, and how long a drive was busy with what.
 
+use super::LastRun;
 use super::rotation::Slots;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -76,10 +77,10 @@ pub(super) const STILL: Move = Move {
 };
 
 /// A part of a transfer, from its first sector on.
-pub(super) enum Leg {
+pub(super) enum Leg<'a> {
     /// Sectors that lie side by side pass.
     Run {
-        begins: Time,
+        run: &'a LastRun,
         sectors: u32,
         slots: Slots,
     },
