@@ -39,6 +39,7 @@ fn trace() -> Trace {
             revolution_ns: REVOLUTION as f64,
             phase: 0.0,
             sector_bytes: 512,
+            has_link: false,
         }],
         requests: vec![
             request(
