@@ -7,6 +7,7 @@
 pub mod difference;
 mod intervals;
 pub mod observed;
+mod parts;
 pub mod processor;
 pub mod side_by_side;
 pub mod stored;
@@ -20,6 +21,7 @@ use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::{Counted, TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
 use intervals::Intervals;
+pub use parts::DriveParts;
 use serde::Serialize;
 use tail::Tail;
 
@@ -136,6 +138,10 @@ pub struct Utilisation {
     pub controllers: Vec<ControllerUse>,
     /// Each drive: its arm, its waiting for sectors, its transfers.
     pub drives: Vec<f64>,
+    /// Of each drive that has one, the link to the host; 0 of others, and none where no
+    /// drive has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<f64>,
     /// Of the elapsed time, the processor and a drive at once.
     pub processor_and_drive: Option<f64>,
 }
@@ -164,7 +170,9 @@ pub struct DriveAccount {
     pub revolution_ns: f64,
     /// What its requests spent on it, by stage.
     pub stages: Vec<Entry>,
-    /// When none of its requests was at the drive.
+    /// What its arm and its platters did, for requests or of their own accord.
+    pub parts: DriveParts,
+    /// When it did nothing.
     pub idle: Nanoseconds,
 }
 
@@ -417,6 +425,13 @@ fn utilisation(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Utilisat
             })
             .collect();
     }
+    if trace.drives.iter().any(|drive| drive.has_link) {
+        let link = |drive| match trace.drives[drive as usize].has_link {
+            true => parts::on_link(trace, drive, from, until) as f64 / elapsed,
+            false => 0.0,
+        };
+        found.links = (0..trace.drives.len() as u32).map(link).collect();
+    }
     let at_work: Vec<Intervals> = (0..trace.drives.len() as u32)
         .map(|drive| at_drive(trace, drive, from, until))
         .collect();
@@ -430,15 +445,15 @@ fn utilisation(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Utilisat
     found
 }
 
-/// When requests are at the drive itself.
+/// When requests are at the drive itself, or its arm works of its own accord.
 fn at_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> Intervals {
     let requests = trace.requests.iter().filter(|one| one.drive == drive);
     let parts = requests.flat_map(|request| parts_within(request, from, until));
-    Intervals::of(
-        parts
-            .filter(|(stage, ..)| is_of_drive(*stage))
-            .map(|(_, start, stop)| (start.0, stop.0)),
-    )
+    let of_requests = parts
+        .filter(|(stage, ..)| is_of_drive(*stage))
+        .map(|(_, start, stop)| (start.0, stop.0));
+    let of_arm = parts::arms(trace, drive, from, until).map(|(.., span)| span);
+    Intervals::of(of_requests.chain(of_arm))
 }
 
 fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Intervals {
@@ -482,6 +497,7 @@ fn drive_account(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
         usual_bytes: usual.map_or(0, |(bytes, _)| *bytes),
         usual_requests: usual.map_or(0, |(_, count)| *count),
         revolution_ns: of.revolution_ns,
+        parts: DriveParts::of(trace, drive, (from, until), &table),
         stages: Ledger::from_table(&table).entries().to_vec(),
         idle: Nanoseconds(until.since(from).0 - busy),
     }

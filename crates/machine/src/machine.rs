@@ -452,7 +452,7 @@ fn computer(
     (mut drives, controllers): (Drives, Controllers),
 ) -> Computer {
     if circumstances.trace {
-        drives.record_flash();
+        drives.record();
     }
     let volumes = &specification.volumes[..circumstances.volumes];
     let written = |volume: &Volume| {
@@ -549,7 +549,7 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
                 drives.add_device(Device::Fixed(Box::new(Fixed::new(config.clone(), draws))));
             }
             DeviceSpecification::Disk(of) => {
-                let disk = disk(of, (number, circumstances));
+                let disk = disk(of, (number, circumstances)).supposing(circumstances.what_if);
                 drives.add_device(Device::Disk(Box::new(disk)));
             }
             DeviceSpecification::Flash(of) => {

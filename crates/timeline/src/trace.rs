@@ -1,8 +1,10 @@
 //! All that happened on a modelled computer between two moments, as those who
 //! did it recorded it: what pictures and explanations are made of.
 
+mod arm;
 mod flash;
 
+pub use arm::{ArmWork, TracedArm};
 pub use flash::{FlashLevels, TracedDie, TracedFlash};
 
 use crate::{Nanoseconds, Span, Stage};
@@ -34,6 +36,9 @@ pub struct Trace {
     /// What flash drives did.
     #[serde(default)]
     pub flash: Vec<TracedFlash>,
+    /// What arms of disks did for no request, in order of time for each drive.
+    #[serde(default)]
+    pub arms: Vec<TracedArm>,
 }
 
 impl Trace {
@@ -52,7 +57,8 @@ impl Trace {
             + size_of_val(&self.busy[..])
             + size_of_val(&self.ticks[..]);
         let of_flash: usize = self.flash.iter().map(TracedFlash::bytes).sum();
-        (all + of_flash + of_requests.sum::<usize>() + of_processes.sum::<usize>()) as u64
+        let of_arms: usize = self.arms.iter().map(TracedArm::bytes).sum();
+        (all + of_flash + of_arms + of_requests.sum::<usize>() + of_processes.sum::<usize>()) as u64
     }
 }
 
@@ -90,6 +96,10 @@ pub struct TracedDrive {
     pub phase: f64,
     /// Bytes of a sector.
     pub sector_bytes: u32,
+    /// Whether it is a disk with a buffer and a link of its own, whose arm works for no
+    /// request too.
+    #[serde(default)]
+    pub has_link: bool,
 }
 
 impl TracedDrive {

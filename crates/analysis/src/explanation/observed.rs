@@ -46,6 +46,7 @@ pub fn trace(block: &BlockTrace) -> Trace {
                 revolution_ns: 0.0,
                 phase: 0.0,
                 sector_bytes: SECTOR_BYTES as u32,
+                has_link: false,
             };
             block.devices.len()
         ],

@@ -2,8 +2,8 @@
 
 use super::{Account, verdict::verdict};
 use diskperf_timeline::trace::{
-    Counted, DiskPosition, Position, Purpose, TracedBusy, TracedDrive, TracedProcess,
-    TracedRequest, TracedWork,
+    ArmWork, Counted, DiskPosition, Position, Purpose, TracedArm, TracedBusy, TracedDrive,
+    TracedProcess, TracedRequest, TracedWork,
 };
 use diskperf_timeline::{Deadline, Nanoseconds, Span, Stage, Trace};
 
@@ -38,6 +38,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
             revolution_ns: 10e6,
             phase: 0.0,
             sector_bytes: 512,
+            has_link: false,
         }],
         requests: vec![TracedRequest {
             drive: 0,
@@ -78,6 +79,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
             .to_vec(),
         ticks: Vec::new(),
         flash: Vec::new(),
+        arms: Vec::new(),
     }
 }
 
@@ -134,4 +136,62 @@ fn of_several_programs_the_last_to_end_counts_and_then_the_one_before() {
 #[test]
 fn without_a_program_there_is_no_account() {
     assert_eq!(Account::of(&trace(Vec::new())), None);
+}
+
+/// A disk of 10 ms a revolution that is written to: two writes wait for the 20 ms that its arm
+/// destages, it reads ahead for 5 ms more, and its link carries data for `link_ms`.
+fn with_arm(link_ms: u64) -> Trace {
+    let write = |issued: u64, ends: &[(Stage, u64)]| TracedRequest {
+        issued: at(issued),
+        spans: spans(ends),
+        ..trace(Vec::new()).requests[0].clone()
+    };
+    let arm = |work, from, ends: &[(Stage, u64)]| TracedArm {
+        drive: 0,
+        work,
+        sector: 0,
+        sectors: 16,
+        position: DiskPosition::default(),
+        from: at(from),
+        spans: spans(ends),
+    };
+    let mut found = trace(vec![process(1, 0, &[(Stage::Destage, 40)])]);
+    found.drives[0].has_link = true;
+    found.handlers.clear();
+    let crosses = (Stage::BusTransfer, link_ms);
+    found.requests = vec![
+        write(0, &[crosses]),
+        write(0, &[(Stage::Destage, 20)]),
+        write(0, &[(Stage::Destage, 20)]),
+    ];
+    let destage = [(Stage::Seek, 5), (Stage::RotationalLatency, 10)];
+    let passes = [(Stage::MediaTransfer, 20)];
+    found.arms = vec![
+        arm(ArmWork::Destage, 0, &[&destage[..], &passes[..]].concat()),
+        arm(ArmWork::ReadAhead, 30, &[(Stage::MediaTransfer, 35)]),
+    ];
+    found
+}
+
+#[test]
+fn what_several_wait_for_is_done_once() {
+    let account = Account::of(&with_arm(2)).expect("a program");
+    let drive = &account.drives[0];
+    assert_eq!(drive.parts.destaging, at(20));
+    assert_eq!(drive.parts.reading_ahead, at(5));
+    assert_eq!(drive.parts.passing, at(15));
+    assert_eq!(drive.idle, at(15));
+    assert_eq!(account.utilisation.drives, [25.0 / 40.0]);
+    assert_eq!(account.utilisation.links, [2.0 / 40.0]);
+    let words = verdict(&account).join(" ");
+    let each = "0.67 writing from the drive's buffer, 0.17 reading ahead, 0.50 the drive idle";
+    assert!(words.contains(each), "{words}");
+}
+
+#[test]
+fn a_link_that_is_never_idle_is_named() {
+    let account = Account::of(&with_arm(40)).expect("a program");
+    let words = verdict(&account).join(" ");
+    let bus = "Bottleneck: the bus between host and drive 1, busy 100 % of the time";
+    assert!(words.contains(bus), "{words}");
 }

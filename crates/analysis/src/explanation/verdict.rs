@@ -6,7 +6,6 @@ pub use storage::storage_verdict;
 
 use super::words::{bytes, late_thing, milliseconds, percent};
 use super::{Account, DriveAccount, Missed, is_of_processor};
-use diskperf_timeline::Stage;
 
 /// Busy for so much of the time, something is what limits the rest.
 const LIMITS: f64 = 0.9;
@@ -57,7 +56,7 @@ fn bottleneck(account: &Account) -> String {
         ),
     };
     let elapsed = account.elapsed.0.max(1) as f64;
-    let media = drive.spent(|stage| stage == Stage::MediaTransfer).0 as f64 / elapsed;
+    let media = drive.parts.passing.0 as f64 / elapsed;
     let busy = percent(of_drive);
     if limited_by_processor(account) {
         return format!(
@@ -67,6 +66,12 @@ fn bottleneck(account: &Account) -> String {
     if of_drive >= LIMITS && drive.revolution_ns == 0.0 {
         return format!(
             "Bottleneck: {name}, busy {busy} of the time; the processor is busy {processor}, {both} while a drive is."
+        );
+    }
+    if of_drive >= LIMITS && media >= LIMITS {
+        return format!(
+            "Bottleneck: {name}, busy {busy} of the time: sectors pass under its heads in {}; the processor is busy {processor}, {both} while a drive is.",
+            percent(media)
         );
     }
     if of_drive >= LIMITS {
@@ -79,6 +84,15 @@ fn bottleneck(account: &Account) -> String {
         return format!(
             "Bottleneck: the controller, busy {} of the time; {name} is busy {busy}, the processor {processor}.",
             percent(full.share)
+        );
+    }
+    let links = used.links.iter().copied().enumerate();
+    let fullest = links.max_by(|one, other| one.1.total_cmp(&other.1));
+    if let Some((number, link)) = fullest.filter(|(_, link)| *link >= LIMITS) {
+        return format!(
+            "Bottleneck: the bus between host and drive {}, busy {} of the time; {name} is busy {busy}, the processor {processor}.",
+            number + 1,
+            percent(link)
         );
     }
     format!(
@@ -96,29 +110,19 @@ fn quantum(account: &Account) -> Option<String> {
     let count = drive.requests as f64;
     let each_ns = account.elapsed.0 as f64 / count;
     let in_revolutions = |ns: f64| format!("{:.2}", ns / count / drive.revolution_ns);
-    let spent = |which: fn(Stage) -> bool| drive.spent(which).0 as f64;
+    let of = &drive.parts;
     let parts = [
-        ("media transfer", spent(|one| one == Stage::MediaTransfer)),
-        (
-            "seeking",
-            spent(|one| matches!(one, Stage::Seek | Stage::Settle | Stage::WriteSettle)),
-        ),
-        ("head switches", spent(|one| one == Stage::HeadSwitch)),
-        (
-            "rotational latency",
-            spent(|one| one == Stage::RotationalLatency),
-        ),
-        (
-            "missed revolutions",
-            spent(|one| matches!(one, Stage::MissedRevolution(_))),
-        ),
-        (
-            "writing from the drive's buffer",
-            spent(|one| one == Stage::Destage),
-        ),
-        ("cleaning of bands", spent(|one| one == Stage::Cleaning)),
-        ("the drive idle", drive.idle.0 as f64),
+        ("media transfer", of.media_transfer),
+        ("seeking", of.seeking),
+        ("head switches", of.head_switches),
+        ("rotational latency", of.latency),
+        ("missed revolutions", of.missed),
+        ("writing from the drive's buffer", of.destaging),
+        ("cleaning of bands", of.cleaning),
+        ("reading ahead", of.reading_ahead),
+        ("the drive idle", drive.idle),
     ];
+    let parts = parts.map(|(name, ns)| (name, ns.0 as f64));
     let elapsed = account.elapsed.0.max(1) as f64;
     let named: Vec<String> = parts
         .iter()

@@ -145,6 +145,14 @@ fn used(account: &Account) -> Grid {
         };
         rows.push((name, one.share));
     }
+    for (number, share) in used
+        .links
+        .iter()
+        .enumerate()
+        .filter(|(_, share)| **share > 0.0)
+    {
+        rows.push((format!("link of drive {}", number + 1), *share));
+    }
     let asked = used.drives.iter().enumerate();
     for (number, share) in asked.filter(|(_, share)| **share > 0.0) {
         let device = account.devices.get(number);

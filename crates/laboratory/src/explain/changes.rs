@@ -40,6 +40,7 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     let mut all = processor(&values);
     all.extend(ways(&values));
     all.extend(drives(&values));
+    all.extend(disks::disks(&values));
     all.extend(flash(&values));
     all.extend(choices(&values));
     all.extend(steps(&values));
@@ -169,6 +170,8 @@ fn change(
         what_if: WhatIf::default(),
     })
 }
+
+mod disks;
 
 const COPY: &str = "host.copy_ms_per_kb";
 const CLEAR: &str = "host.clear_ms_per_kb";

@@ -35,6 +35,7 @@ fn every_suite_on_every_system_is_accounted_for() {
                     drives,
                     size: SizeChoice::Bytes(256 << 10),
                     settings: Vec::new(),
+                    cache: diskperf_laboratory::timeline::CacheMode::Cold,
                 };
                 // Not every suite runs on every system, nor on two drives.
                 if case.subject().is_err() {

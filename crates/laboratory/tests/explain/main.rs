@@ -4,13 +4,14 @@
 mod causes;
 mod counterfactuals;
 mod differences;
+mod disks;
 mod ledgers;
 mod rounds;
 
 use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::timeline::Trace;
+use diskperf_laboratory::timeline::{CacheMode, Trace};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload};
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ struct Case {
     drives: u32,
     size: SizeChoice,
     settings: Vec<String>,
+    cache: CacheMode,
 }
 
 impl Case {
@@ -32,6 +34,7 @@ impl Case {
             drives: 1,
             size: SizeChoice::Bytes(2 << 20),
             settings: Vec::new(),
+            cache: CacheMode::Cold,
         }
     }
 
@@ -51,6 +54,7 @@ impl Case {
             size: self.size,
             settings: settings(&self.settings)?,
             repetitions: Some(2),
+            cache: self.cache,
             ..Experiment::default()
         };
         let Some(Plan::Model(plan)) = plan(&experiment)?.pop() else {

@@ -6,14 +6,14 @@
 
 use super::Request;
 use super::device::Device;
-use super::disk::device::MediaCacheState;
+use super::disk::device::{Disk, MediaCacheState};
 use super::flash::device::Flash;
 use super::flash::specification::FlashSpecification;
 use super::mechanism::{Busy, CIRCLE, Mechanism};
 use crate::parts::Id;
 use crate::what_if::WhatIf;
 use diskperf_sim::Time;
-use diskperf_timeline::trace::{DiskPosition, Position, TracedDrive, TracedFlash};
+use diskperf_timeline::trace::{DiskPosition, Position, TracedArm, TracedDrive, TracedFlash};
 use std::ops::{Index, IndexMut};
 
 /// The drives of a computer.
@@ -69,7 +69,7 @@ impl Drives {
         (0..self.numbered.len()).map(|number| self.get(number))
     }
 
-    fn flash_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flash)> {
+    fn devices_mut(&mut self) -> impl Iterator<Item = (u32, &mut Device)> {
         let Self {
             devices, numbered, ..
         } = self;
@@ -77,10 +77,15 @@ impl Drives {
         let numbers = numbered.iter().enumerate();
         let numbers = numbers.filter(|(_, one)| matches!(one, Numbered::Device(_)));
         let of_devices = numbers.zip(devices);
-        of_devices.filter_map(|((number, _), device)| match device {
-            Device::Flash(flash) => Some((number as u32, &mut **flash)),
-            Device::Fixed(_) | Device::Disk(_) => None,
-        })
+        of_devices.map(|((number, _), device)| (number as u32, device))
+    }
+
+    fn flash_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flash)> {
+        self.devices_mut()
+            .filter_map(|(number, device)| match device {
+                Device::Flash(flash) => Some((number, &mut **flash)),
+                Device::Fixed(_) | Device::Disk(_) => None,
+            })
     }
 
     /// Flash drives are as these specifications have them from now on, by their numbers.
@@ -96,9 +101,26 @@ impl Drives {
         }
     }
 
-    /// Has flash drives record what they do, for [`Self::take_flash`].
-    pub(crate) fn record_flash(&mut self) {
+    /// Has flash drives and arms of disks record what they do, for [`Self::take_flash`] and
+    /// [`Self::take_arms`].
+    pub(crate) fn record(&mut self) {
         self.flash_mut().for_each(|(_, flash)| flash.record());
+        self.disks_mut().for_each(|(_, disk)| disk.record());
+    }
+
+    fn disks_mut(&mut self) -> impl Iterator<Item = (u32, &mut Disk)> {
+        self.devices_mut()
+            .filter_map(|(number, device)| match device {
+                Device::Disk(disk) => Some((number, &mut **disk)),
+                Device::Fixed(_) | Device::Flash(_) => None,
+            })
+    }
+
+    /// What arms of disks did for no request since this was asked last.
+    pub(crate) fn take_arms(&mut self, now: Time) -> Vec<TracedArm> {
+        let all = self.disks_mut();
+        all.flat_map(|(number, disk)| disk.take_recorded(now, number))
+            .collect()
     }
 
     /// What flash drives did since this was asked last.
@@ -108,11 +130,12 @@ impl Drives {
             .collect()
     }
 
-    /// Memory of what flash drives record.
+    /// Memory of what is recorded.
     pub(crate) fn recorded_bytes(&self) -> usize {
         let of = |device: &Device| match device {
             Device::Flash(flash) => flash.recorded_bytes(),
-            Device::Fixed(_) | Device::Disk(_) => 0,
+            Device::Disk(disk) => disk.recorded_bytes(),
+            Device::Fixed(_) => 0,
         };
         self.devices.iter().map(of).sum()
     }
@@ -226,6 +249,7 @@ impl Drive<'_> {
             revolution_ns,
             phase,
             sector_bytes: self.sector_bytes(),
+            has_link: matches!(self, Self::Device(Device::Disk(_))),
         }
     }
 }

@@ -64,6 +64,7 @@ impl Computer {
         let mut taken = self.tracing.as_ref()?.take().trace;
         let mut hardware = self.hardware.borrow_mut();
         taken.flash = hardware.drives.take_flash(self.sim.now());
+        taken.arms = hardware.drives.take_arms(self.sim.now());
         taken.drives = hardware.drives.iter().map(Drive::traced).collect();
         let busy = hardware.controllers.busy(self.sim.now());
         taken.controllers = busy.iter().map(|busy| Some(busy.as_ref()?.0)).collect();

@@ -1,6 +1,7 @@
 //! The disk of 1990 to 2026 against its data sheets, exact arithmetic, and what the
 //! literature says of queues.
 
+mod arm;
 mod cache;
 mod device;
 mod expectations;

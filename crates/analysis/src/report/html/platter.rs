@@ -6,10 +6,11 @@
 //! platter. Who comes too late for a sector waits for it over a whole line.
 
 mod drawing;
+mod mark;
 
 pub(super) use drawing::figure;
 
-use diskperf_timeline::trace::{Trace, TracedDrive, TracedRequest};
+use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
 /// Revolutions shown before the one in which the request in question was
@@ -30,6 +31,8 @@ pub struct Picture {
     first: f64,
     /// The requests of this drive that were under way.
     requests: Vec<TracedRequest>,
+    /// What its arm did for none of them.
+    arms: Vec<TracedArm>,
     /// What the processor did.
     work: Vec<Work>,
     /// The missed revolution that it is all about, if any was missed.
@@ -109,6 +112,12 @@ impl Picture {
                 .requests
                 .iter()
                 .filter(|one| one.drive == shown.drive && within(one.issued, one.completed()))
+                .cloned()
+                .collect(),
+            arms: trace
+                .arms
+                .iter()
+                .filter(|one| one.drive == shown.drive && within(one.from, one.until()))
                 .cloned()
                 .collect(),
             work: work(trace, within),

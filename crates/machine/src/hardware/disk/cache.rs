@@ -27,7 +27,8 @@ pub struct ReadCacheSpecification {
     /// What the limit is counted from.
     #[serde(default)]
     pub limit_from: LimitFrom,
-    /// The most sectors that it reads on; those of a segment if absent.
+    /// The most sectors that it reads on; those of a segment if absent, which is the most
+    /// in any case.
     #[serde(default)]
     pub most_ahead_sectors: Option<u32>,
     /// So many sectors it reads on even when another request waits.
@@ -149,7 +150,9 @@ impl ReadCacheSpecification {
         if self.segments == 0 || end >= layout.sectors() {
             return end;
         }
-        let most = u64::from(self.most_ahead_sectors.unwrap_or(self.segment_sectors));
+        // What a segment does not hold would be read for nothing.
+        let held = u64::from(self.segment_sectors);
+        let most = self.most_ahead_sectors.map_or(held, u64::from).min(held);
         let limit = match self.limit_from {
             LimitFrom::RequestEnd => end + most,
             LimitFrom::RequestStart => first + most,

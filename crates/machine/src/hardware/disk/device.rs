@@ -7,6 +7,7 @@
 //! be written; with neither, it reads on behind the last read.
 
 mod ahead;
+mod arm;
 mod flushes;
 mod media;
 mod per_medium;
@@ -25,14 +26,16 @@ use super::mechanism::{Access, Mechanism};
 use super::overheads::{CommandKind, Overheads};
 use super::queue::{QueueSpecification, Waiting};
 use super::spindle::Turn;
+use crate::WhatIf;
 use crate::hardware::mechanism::Busy;
 use crate::hardware::{Operation, RequestId, Requests, moment};
 use ahead::Ahead;
+use arm::{Arm, Free};
 use diskperf_sim::Time;
-use diskperf_timeline::Stage;
 use diskperf_timeline::trace::DiskPosition;
+use diskperf_timeline::{Deadline, Stage};
 use per_medium::PerMedium;
-use queued::{Crowded, Queued};
+use queued::Queued;
 use shingles::Shingles;
 use std::collections::VecDeque;
 
@@ -67,7 +70,7 @@ pub struct Disk {
     /// them once it has that one.
     behind: Vec<(Waiting, Queued)>,
     /// Writes that find no room in the buffer, in order.
-    crowded: VecDeque<Crowded>,
+    crowded: VecDeque<RequestId>,
     flushes: VecDeque<Flush>,
     /// Commands behind a flush that drains.
     held: VecDeque<RequestId>,
@@ -85,6 +88,8 @@ pub struct Disk {
     busy: Busy,
     /// Room for choices between commands and extents.
     choice: Vec<Waiting>,
+    /// What the arm does for no command.
+    arm: Arm,
 }
 
 /// What the arm does, until some moment.
@@ -164,9 +169,20 @@ impl Disk {
             after_write: false,
             busy: Busy::default(),
             choice: Vec::new(),
+            arm: Arm::default(),
             mechanism,
             specification: specification.clone(),
         })
+    }
+
+    /// The same disk, with something supposed of it.
+    #[must_use]
+    pub fn supposing(mut self, what_if: WhatIf) -> Self {
+        self.mechanism = self.mechanism.supposing(what_if);
+        if let Some(shingles) = &mut self.shingles {
+            shingles.suppose(what_if);
+        }
+        self
     }
 
     /// Bytes of a sector, as the host counts them.
@@ -191,14 +207,7 @@ impl Disk {
 
     /// Where a sector is.
     pub fn position(&self, sector: u64) -> DiskPosition {
-        let place = self.mechanism.layout().locate(self.per_medium.down(sector));
-        let slots = place.sectors_per_track;
-        DiskPosition {
-            cylinder: place.cylinder,
-            head: place.head,
-            slot: (place.start.revolutions() * f64::from(slots)) as u32 % slots,
-            slots,
-        }
+        arm::position_of(&self.mechanism.layout().locate(self.per_medium.down(sector)))
     }
 
     /// Whether it takes writes into its buffer.
@@ -281,7 +290,7 @@ impl Disk {
             } else {
                 if let Some(ahead) = self.ahead.take_if(|ahead| ahead.ends <= at) {
                     self.segments.extend(ahead.segment, ahead.limit);
-                    self.still_since = at;
+                    self.end_ahead(ahead.limit, at);
                 }
                 self.start(at, requests);
             }
@@ -337,8 +346,9 @@ impl Disk {
             let came_to = ahead.progress(&mut self.mechanism, now);
             self.segments.extend(ahead.segment, came_to);
             if ahead.is_over(now) {
-                self.still_since = ahead.rest(&mut self.mechanism);
+                let (limit, ends) = (ahead.limit, ahead.rest(&mut self.mechanism));
                 self.ahead = None;
+                self.end_ahead(limit, ends);
             }
         }
     }
@@ -459,6 +469,7 @@ impl Disk {
             }
             None if idle && limit > segment_end => {
                 let further = (segment_end, limit);
+                self.arm.ahead_from = (segment_end, now);
                 self.ahead = Some(Ahead::new(
                     &mut self.mechanism,
                     now,

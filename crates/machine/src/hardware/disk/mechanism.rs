@@ -3,6 +3,7 @@
 use super::layout::{Layout, LayoutError, LayoutSpecification, Place, Run};
 use super::seek::{SeekCurve, SeekError, SeekSpecification};
 use super::spindle::{PERIOD_NS, Spindle, Turn};
+use crate::what_if::WhatIf;
 use diskperf_sim::Time;
 use serde::Deserialize;
 
@@ -159,6 +160,7 @@ pub struct Mechanism {
     zero_latency: [bool; 2],
     cylinder: u32,
     head: u32,
+    what_if: WhatIf,
 }
 
 /// The longest change of the head and the longest rest that are taken, in ms.
@@ -197,7 +199,43 @@ impl Mechanism {
             zero_latency: [of.zero_latency_reads, of.zero_latency_writes],
             cylinder: 0,
             head: 0,
+            what_if: WhatIf::default(),
         })
+    }
+
+    /// The same mechanism, with something supposed of it.
+    #[must_use]
+    pub fn supposing(mut self, what_if: WhatIf) -> Self {
+        if what_if.no_seek {
+            self.seek = SeekCurve::none();
+        }
+        self.what_if = what_if;
+        self
+    }
+
+    /// What is supposed of it.
+    #[inline]
+    pub fn supposes(&self) -> WhatIf {
+        self.what_if
+    }
+
+    /// Supposed that nothing is waited for on a track, the platter is turned to where a
+    /// sector begins.
+    #[inline(always)]
+    fn turn_to(&mut self, at: Time, start: Turn) {
+        if self.what_if.no_rotational_latency {
+            self.spindle = self.spindle.turned_to(at, start);
+        }
+    }
+
+    /// Supposed that deadlines are met, the platter is turned back to where a sector
+    /// begins that was missed.
+    #[cold]
+    pub fn turn_back(&mut self, at: Time, start: Turn) {
+        let half = Time(self.spindle.period().0 / 2);
+        if self.spindle.until(at, start) > half {
+            self.spindle = self.spindle.turned_to(at, start);
+        }
     }
 
     /// Where the sectors are.
@@ -245,7 +283,10 @@ impl Mechanism {
     #[inline]
     pub fn positioning(&self, now: Time, place: &Place, write: bool) -> Time {
         let way = self.way(place, write).total();
-        way + self.spindle.until(now + way, place.start)
+        match self.what_if.no_rotational_latency {
+            true => way,
+            false => way + self.spindle.until(now + way, place.start),
+        }
     }
 
     /// Reads or writes sectors, commanded at `begins`; where the time goes. Tells of each
@@ -285,11 +326,16 @@ impl Mechanism {
             };
             let sectors = run.sectors.min(left);
             at = self.go(at, &run.place, access.write, &mut parts);
+            self.turn_to(at, run.place.start);
             let passes;
             (passes, at) = self.pass(at, (&run.place, sectors), access.write, &mut parts);
             let rewritten = (access.part_of_first && sector == access.sector)
                 || (access.part_of_last && sectors == left);
             if access.write && rewritten {
+                self.turn_to(at, run.place.start);
+                if self.what_if.deadlines_met {
+                    self.spindle = self.spindle.turned_to(at, run.place.start);
+                }
                 let again = at + self.spindle.until(at, run.place.start);
                 let parts_of = run.place.arc * u64::from(sectors);
                 let ends = again + self.spindle.passing(again, run.place.start, parts_of);
@@ -315,10 +361,11 @@ impl Mechanism {
     ///
     /// When there are no such sectors.
     pub fn read_on(&mut self, at: Time, range: (u64, u64), stop: Time) -> (u64, Time) {
-        self.read_on_from(at, range, None, stop)
+        self.read_on_from(at, range, None, stop).0
     }
 
-    /// The same, where it may be known where the first sectors are.
+    /// The same, where it may be known where the first sectors are; and whether it was on
+    /// its way to sectors, or waited for them, when it was stopped.
     ///
     /// # Panics
     ///
@@ -330,7 +377,7 @@ impl Mechanism {
         (first, end): (u64, u64),
         known: Option<Run>,
         stop: Time,
-    ) -> (u64, Time) {
+    ) -> ((u64, Time), bool) {
         let (mut at, mut sector) = (at, first);
         while sector < end && at < stop {
             let run = match known {
@@ -339,9 +386,10 @@ impl Mechanism {
             };
             let place = run.place;
             let arrives = self.go(at, &place, false, &mut Parts::default());
+            self.turn_to(arrives, place.start);
             let begins = arrives + self.spindle.until(arrives, place.start);
             if begins >= stop {
-                return (sector, arrives.max(stop));
+                return ((sector, arrives.max(stop)), true);
             }
             let sectors = u64::from(run.sectors).min(end - sector);
             let ends = begins
@@ -358,9 +406,9 @@ impl Mechanism {
                 + self
                     .spindle
                     .passing(begins, place.start, place.arc * passed);
-            return (sector + passed, ends);
+            return ((sector + passed, ends), false);
         }
-        (sector, at)
+        ((sector, at), false)
     }
 
     /// Moves the arm, and books that; when it is there.

@@ -154,6 +154,14 @@ impl SeekCurve {
         Ok(curve)
     }
 
+    /// That of an arm that is at every cylinder at once.
+    pub fn none() -> Self {
+        Self {
+            law: Law::Constant(0.0),
+            cylinders: 1,
+        }
+    }
+
     /// The time over this many cylinders; nothing over none.
     ///
     /// # Panics

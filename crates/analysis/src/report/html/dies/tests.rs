@@ -57,6 +57,7 @@ fn trace() -> Trace {
             revolution_ns: 0.0,
             phase: 0.0,
             sector_bytes: 4096,
+            has_link: false,
         }],
         requests: vec![
             read((0, 0), 100, (DieBusy::Read, 150)),

@@ -1,11 +1,12 @@
 //! The picture as SVG, in the colours of the page.
 
 use super::Picture;
+use super::mark::Mark;
 use crate::explanation::words;
 use crate::report::html::chart::figure_with;
 use crate::report::html::escape;
 use crate::report::html::family::Family;
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{ArmWork, DiskPosition, Purpose, TracedArm, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
@@ -18,6 +19,8 @@ const TOP: f64 = 44.0;
 const LINE: f64 = 46.0;
 const PROCESSOR: f64 = 8.0;
 const DRIVE: f64 = 20.0;
+/// Firmware and link of a disk that has both, at the foot of the drive's band.
+const LINK: f64 = 6.0;
 
 /// A part of a span that lies in one revolution: the line, and where it begins
 /// and ends as shares of it.
@@ -126,19 +129,33 @@ impl Picture {
             let title = format!("processor: {}", words::stage(one.stage));
             for piece in self.pieces(one.from, one.until) {
                 count += 1;
-                rectangle(&mut out, piece, (0.0, PROCESSOR), one.stage, &title);
+                let mark = Mark::of(one.stage);
+                rectangle(&mut out, piece, (0.0, PROCESSOR), mark, &title);
+            }
+        }
+        for arm in &self.arms {
+            for (stage, from, until) in arm.parts() {
+                let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
+                let title = format!("{}: {}, {took}", of_arm(arm), words::stage(stage));
+                for piece in self.pieces(from, until) {
+                    count += 1;
+                    let mark = Mark::of_arm(arm.work, stage);
+                    rectangle(&mut out, piece, (PROCESSOR + 3.0, DRIVE), mark, &title);
+                }
             }
         }
         for request in &self.requests {
             for (stage, from, until) in request.parts() {
-                if !at_the_drive(stage) {
+                if !self.at_the_drive(stage) {
                     continue;
                 }
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
                 let title = format!("{}: {}, {took}", described(request), words::stage(stage));
                 for piece in self.pieces(from, until) {
                     count += 1;
-                    rectangle(&mut out, piece, (PROCESSOR + 3.0, DRIVE), stage, &title);
+                    let mark = Mark::of(stage);
+                    let band = self.band(mark);
+                    rectangle(&mut out, piece, band, mark, &title);
                 }
             }
         }
@@ -159,43 +176,87 @@ impl Picture {
                     described(request)
                 );
             }
-            for (stage, from, until) in request.parts().filter(|(stage, ..)| at_the_drive(*stage)) {
-                let widest = self.pieces(from, until).into_iter();
-                let Some(widest) = widest.max_by(|a, b| a.width().total_cmp(&b.width())) else {
-                    continue;
-                };
-                let text = self.label(request, stage, (from, until));
-                // About six pixels a letter.
-                let room = widest.width() / 6.0;
-                if let Some(text) = text
-                    .into_iter()
-                    .find(|text| (text.chars().count() as f64) < room)
-                {
-                    let x = widest.x() + widest.width() / 2.0;
-                    let y = middle(widest.line) + 4.0;
-                    let _ = writeln!(
-                        out,
-                        "<text class=\"in\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
-                        escape::text(&text)
-                    );
-                }
+            let parts = request.parts();
+            for (stage, from, until) in parts.filter(|(stage, ..)| self.at_the_drive(*stage)) {
+                let what = (purpose(request.purpose), request.sectors);
+                let text = self.label(what, stage, (from, until));
+                self.write(&mut out, text, (from, until));
+            }
+        }
+        // Reads that wait for what is read ahead are written into it.
+        let own = self.arms.iter();
+        for arm in own.filter(|one| one.work != ArmWork::ReadAhead) {
+            for (stage, from, until) in arm.parts() {
+                let text = self.label((work(arm.work), arm.sectors), stage, (from, until));
+                self.write(&mut out, text, (from, until));
             }
         }
         out
     }
 
+    /// Writes the first text for which there is room in a span.
+    fn write(
+        &self,
+        out: &mut String,
+        text: Vec<String>,
+        (from, until): (Nanoseconds, Nanoseconds),
+    ) {
+        let widest = self.pieces(from, until).into_iter();
+        let Some(widest) = widest.max_by(|a, b| a.width().total_cmp(&b.width())) else {
+            return;
+        };
+        // About six pixels a letter.
+        let room = widest.width() / 6.0;
+        let mut text = text.into_iter();
+        if let Some(text) = text.find(|text| (text.chars().count() as f64) < room) {
+            let x = widest.x() + widest.width() / 2.0;
+            let y = middle(widest.line) + 4.0;
+            let _ = writeln!(
+                out,
+                "<text class=\"in\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
+                escape::text(&text)
+            );
+        }
+    }
+
+    /// Where a mark of a request is: how far down its line, and how high. Firmware and link
+    /// are at work while the arm does something else.
+    fn band(&self, mark: Mark) -> (f64, f64) {
+        let beside_arm = matches!(
+            mark,
+            Mark::Hit | Mark::Stage(Family::Controller | Family::Queue)
+        );
+        match beside_arm && self.drive.has_link {
+            true => (PROCESSOR + 3.0 + DRIVE - LINK, LINK),
+            false => (PROCESSOR + 3.0, DRIVE),
+        }
+    }
+
+    /// Whether a stage is something that the drive, or its controller, does for a
+    /// request, and not a place in a queue. What a request waits for while the arm works of
+    /// its own accord is drawn as that work.
+    fn at_the_drive(&self, stage: Stage) -> bool {
+        let of_arm = matches!(stage, Stage::Destage | Stage::Cleaning);
+        let families = matches!(
+            Family::of(stage),
+            Family::Controller | Family::Arm | Family::Rotation | Family::Missed | Family::Media
+        );
+        let waits = matches!(stage, Stage::ChannelWait | Stage::BusWait);
+        (families || waits) && !(of_arm && self.drive.has_link)
+    }
+
     /// What may be written into a span, the longest first.
     fn label(
         &self,
-        request: &TracedRequest,
+        (what, sectors): (&str, u32),
         stage: Stage,
         (from, until): (Nanoseconds, Nanoseconds),
     ) -> Vec<String> {
         match stage {
             Stage::MediaTransfer => vec![
-                format!("{} {} sectors", purpose(request.purpose), request.sectors),
-                format!("{} sectors", request.sectors),
-                request.sectors.to_string(),
+                format!("{what} {sectors} sectors"),
+                format!("{sectors} sectors"),
+                sectors.to_string(),
             ],
             Stage::MissedRevolution(_) => {
                 let late = self.late(from, until);
@@ -237,9 +298,13 @@ impl Picture {
 
     fn caption(&self) -> String {
         let mut text = format!(
-            "Each line is one revolution of drive {}, {}; points below each other are the same place on the platter. The thin band is the processor, the thick one the drive; a triangle marks the issue of a request. ",
+            "Each line is one revolution of drive {}, {}; points below each other are the same place on the platter. The thin band is the processor, the thick one the drive{}; a triangle marks the issue of a request. ",
             self.number + 1,
             format_nanoseconds(Nanoseconds(self.drive.revolution_ns as u64)),
+            match self.drive.has_link {
+                true => ", at its foot the firmware and the link",
+                false => "",
+            },
         );
         match self.missed {
             None => text += "No revolution is lost.",
@@ -263,36 +328,47 @@ impl Picture {
         let stages = self.requests.iter().flat_map(|one| one.parts());
         let stages = stages
             .map(|(stage, ..)| stage)
-            .filter(|stage| at_the_drive(*stage));
-        let mut families: Vec<Family> = stages
+            .filter(|stage| self.at_the_drive(*stage));
+        let of_arms = self.arms.iter().flat_map(|one| {
+            let parts = one.parts();
+            parts.map(|(stage, ..)| Mark::of_arm(one.work, stage))
+        });
+        let mut marks: Vec<Mark> = stages
             .chain(self.work.iter().map(|one| one.stage))
-            .map(Family::of)
+            .map(Mark::of)
+            .chain(of_arms)
             .collect();
-        families.sort_unstable();
-        families.dedup();
-        let key = |family: Family| {
-            let words = match family {
-                Family::Memory => "slowed by transfers to memory",
-                family => family.words(),
-            };
+        marks.sort_unstable();
+        marks.dedup();
+        let key = |mark: Mark| {
             format!(
                 "<li><i style=\"background:var({})\"></i>{}</li>",
-                family.variable(),
-                words
+                mark.variable(),
+                mark.words()
             )
         };
-        let keys: String = families.into_iter().map(key).collect();
+        let keys: String = marks.into_iter().map(key).collect();
         format!("<ul class=\"key\">{keys}</ul>")
     }
 }
 
-/// Whether a stage is something that the drive, or its controller, does for a
-/// request, and not a place in a queue.
-fn at_the_drive(stage: Stage) -> bool {
-    matches!(
-        Family::of(stage),
-        Family::Controller | Family::Arm | Family::Rotation | Family::Missed | Family::Media
-    ) || matches!(stage, Stage::ChannelWait | Stage::BusWait)
+fn work(work: ArmWork) -> &'static str {
+    match work {
+        ArmWork::Destage => "destage",
+        ArmWork::Cleaning => "cleaning",
+        ArmWork::ReadAhead => "read-ahead",
+    }
+}
+
+/// A piece of the arm's own work, with its sectors and where they are.
+fn of_arm(arm: &TracedArm) -> String {
+    format!(
+        "{} of {} sectors from {}{}",
+        work(arm.work),
+        arm.sectors,
+        arm.sector,
+        place(Some(arm.position))
+    )
 }
 
 fn purpose(purpose: Purpose) -> &'static str {
@@ -304,35 +380,33 @@ fn purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn described(request: &TracedRequest) -> String {
-    let place = request.on_disk().map_or_else(String::new, |on| {
+fn place(position: Option<DiskPosition>) -> String {
+    position.map_or_else(String::new, |on| {
         format!(
             " (cylinder {}, head {}, slot {})",
             on.cylinder, on.head, on.slot
         )
-    });
+    })
+}
+
+fn described(request: &TracedRequest) -> String {
     format!(
-        "{} of {} sectors from {}{place}",
+        "{} of {} sectors from {}{}",
         purpose(request.purpose),
         request.sectors,
         request.sector,
+        place(request.on_disk())
     )
 }
 
-fn rectangle(
-    out: &mut String,
-    piece: Piece,
-    (down, height): (f64, f64),
-    stage: Stage,
-    title: &str,
-) {
+fn rectangle(out: &mut String, piece: Piece, (down, height): (f64, f64), mark: Mark, title: &str) {
     // What is shorter than this is drawn, and seen, all the same.
     let width = piece.width().max(0.6);
     let y = top(piece.line) + down;
     let _ = writeln!(
         out,
         "<rect class=\"{}\" x=\"{:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\"><title>{}</title></rect>",
-        Family::of(stage).variable().trim_start_matches('-'),
+        mark.variable().trim_start_matches('-'),
         piece.x(),
         escape::text(title)
     );

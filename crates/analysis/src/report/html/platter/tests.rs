@@ -1,7 +1,7 @@
 use super::*;
 use diskperf_timeline::Deadline;
 use diskperf_timeline::Span;
-use diskperf_timeline::trace::{DiskPosition, Position, Purpose, TracedProcess};
+use diskperf_timeline::trace::{ArmWork, DiskPosition, Position, Purpose, TracedProcess};
 
 const REVOLUTION: u64 = 16_000_000;
 
@@ -39,6 +39,7 @@ fn trace() -> Trace {
             revolution_ns: REVOLUTION as f64,
             phase: 0.0,
             sector_bytes: 512,
+            has_link: false,
         }],
         requests: vec![
             request(
@@ -120,4 +121,58 @@ fn without_requests_there_is_no_picture() {
     idle.requests.clear();
     assert_eq!(Picture::of(&idle), None);
     assert_eq!(Picture::of(&Trace::default()), None);
+}
+
+/// A disk that writes from its buffer and cleans a band while reads are answered: the arm's
+/// ways are drawn with its own sectors, and what waits for it is not.
+#[test]
+fn what_the_arm_does_for_nobody_is_drawn() {
+    let mut of = trace();
+    of.drives[0].has_link = true;
+    let mut hit = request(REVOLUTION / 2, &[(Stage::CacheHit, REVOLUTION)]);
+    hit.sector = 4711;
+    let waits = request(REVOLUTION / 2, &[(Stage::Destage, 2 * REVOLUTION)]);
+    of.requests = vec![hit, waits];
+    of.processes[0].spans.truncate(1);
+    of.processes[0].spans[0].until = Nanoseconds(3 * REVOLUTION);
+    let arm = |work, from: u64| TracedArm {
+        drive: 0,
+        work,
+        sector: 815,
+        sectors: 8,
+        position: DiskPosition::default(),
+        from: Nanoseconds(from),
+        spans: [Stage::Seek, Stage::RotationalLatency, Stage::MediaTransfer]
+            .into_iter()
+            .zip(1..)
+            .map(|(stage, third)| Span {
+                stage,
+                until: Nanoseconds(from + third * REVOLUTION / 3),
+            })
+            .collect(),
+    };
+    of.arms = vec![
+        arm(ArmWork::Destage, 0),
+        arm(ArmWork::Cleaning, REVOLUTION),
+        arm(ArmWork::ReadAhead, 2 * REVOLUTION),
+    ];
+    let html = figure(&Picture::of(&of).unwrap(), "picture", "a test");
+    let drawn = |class: &str| html.matches(&format!("<rect class=\"{class}\"")).count();
+    assert_eq!((drawn("arm"), drawn("rotation")), (3, 3));
+    for class in ["hit", "destage", "cleaning", "read-ahead"] {
+        assert_eq!(drawn(class), 1, "{class}: {html}");
+        assert!(html.contains(&format!("var(--{class})")), "{class}");
+    }
+    assert_eq!((drawn("controller"), drawn("media")), (0, 0));
+    assert!(
+        html.contains("destage of 8 sectors from 815 (cylinder 0"),
+        "{html}"
+    );
+    assert!(html.contains("read of 16 sectors from 4711"), "{html}");
+    let keys = [
+        "answered by the drive's buffer",
+        "cleaning of bands",
+        "reading ahead",
+    ];
+    assert!(keys.iter().all(|words| html.contains(words)), "{html}");
 }

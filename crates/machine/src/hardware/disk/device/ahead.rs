@@ -71,6 +71,15 @@ impl Ahead {
         self.ends <= now || (self.sector == self.limit && self.at <= now)
     }
 
+    /// Until when it has been at work by now, as far as it is known to have come.
+    pub(super) fn came_by(&self, now: Time) -> Time {
+        match self.ends <= now {
+            true => self.ends,
+            false if self.is_over(now) => self.at,
+            false => now,
+        }
+    }
+
     /// Leaves the arm where it is at the end; since when it is there.
     pub(super) fn rest(self, mechanism: &mut Mechanism) -> Time {
         if self.ends < Time::NEVER {
@@ -104,17 +113,20 @@ impl Ahead {
     }
 
     #[inline(always)]
-    fn go_on(&mut self, mechanism: &mut Mechanism, stop: Time) {
-        self.read_up_to(mechanism, self.limit, stop);
+    fn go_on(&mut self, mechanism: &mut Mechanism, stop: Time) -> bool {
+        self.read_up_to(mechanism, self.limit, stop)
     }
 
+    /// Whether it was on its way to a track when it had to stop.
     #[inline(always)]
-    fn read_up_to(&mut self, mechanism: &mut Mechanism, end: u64, stop: Time) {
+    fn read_up_to(&mut self, mechanism: &mut Mechanism, end: u64, stop: Time) -> bool {
         mechanism.place_arm(self.cylinder, self.head);
         let range = (self.sector, end);
         let run = self.run.take();
-        (self.sector, self.at) = mechanism.read_on_from(self.at, range, run, stop);
+        let moves;
+        ((self.sector, self.at), moves) = mechanism.read_on_from(self.at, range, run, stop);
         (self.cylinder, self.head) = (mechanism.cylinder(), mechanism.head());
+        moves
     }
 
     /// Has it read up to `end` for somebody, and then on to `limit`; when it has.
@@ -130,17 +142,17 @@ impl Ahead {
         self.at
     }
 
-    /// Stops it as soon as it may be: the sector that it came to, and when the arm, which
-    /// is there, can be commanded.
+    /// Stops it as soon as it may be: the sector that it came to and since when, or from
+    /// when on, the arm rests there; and whether it is on its way to a track until then.
     #[inline(always)]
-    pub(super) fn stop(mut self, mechanism: &mut Mechanism, now: Time) -> (u64, Time) {
+    pub(super) fn stop(mut self, mechanism: &mut Mechanism, now: Time) -> ((u64, Time), bool) {
         let stop = now.max(self.committed);
         if stop >= self.ends {
             mechanism.place_arm(self.cylinder, self.head);
             mechanism.read_on(self.at, (self.sector, self.limit), Time::NEVER);
-            return (self.limit, self.ends.max(now));
+            return ((self.limit, self.ends), false);
         }
-        self.go_on(mechanism, stop);
-        (self.sector, self.at.max(now))
+        let moves = self.go_on(mechanism, stop);
+        ((self.sector, self.at), moves)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::mechanism::Parts;
 use super::super::queue::View;
 use super::*;
-use diskperf_timeline::Deadline;
+use diskperf_timeline::trace::ArmWork;
 
 /// What the arm may be given next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +40,15 @@ impl Disk {
             return;
         };
         let free = self.stop_reading_on(now);
-        match self.choose(free, candidates) {
-            chosen if self.waits_for_room(chosen, requests) => self.clean_now(free),
+        match self.choose(free.at, candidates) {
+            chosen if self.waits_for_room(chosen, requests) => self.clean_now(free.at),
             Chosen::Command(index) => {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);
                 self.free_behind(of.write, queued.end);
-                self.command_now((now, free), requests, (of.sector, queued))
+                self.command_now(free, requests, (of.sector, queued))
             }
-            Chosen::Extent(index) => self.destage_now(free, index),
+            Chosen::Extent(index) => self.destage_now(free.at, index),
         }
     }
 
@@ -71,26 +71,31 @@ impl Disk {
 
     /// When the arm can be commanded.
     #[inline(always)]
-    pub(super) fn stop_reading_on(&mut self, now: Time) -> Time {
+    pub(super) fn stop_reading_on(&mut self, now: Time) -> Free {
         let Some(ahead) = self.ahead.take() else {
-            return now;
+            return Free::at_once(now);
         };
         let segment = ahead.segment;
-        let (came_to, free) = ahead.stop(&mut self.mechanism, now);
-        self.segments.extend(segment, came_to);
-        free
+        let (stopped, moves) = ahead.stop(&mut self.mechanism, now);
+        self.segments.extend(segment, stopped.0);
+        self.read_on_until(stopped);
+        Free {
+            now,
+            at: stopped.1.max(now),
+            moves,
+        }
     }
 
     /// The arm, which is free by then, has a command.
     #[inline(always)]
     pub(super) fn command_now(
         &mut self,
-        (now, free): (Time, Time),
+        free: Free,
         requests: &mut Requests,
         (sector, queued): (u64, Queued),
     ) {
         match requests[queued.id].operation {
-            Operation::Read => self.read_now((now, free), requests, (sector, queued)),
+            Operation::Read => self.read_now(free, requests, (sector, queued)),
             _ => self.write_now(free, requests, queued),
         }
     }
@@ -106,9 +111,10 @@ impl Disk {
         };
         ahead.watch(&mut self.mechanism);
         if ahead.ends <= now {
-            self.segments.extend(ahead.segment, ahead.limit);
-            self.still_since = ahead.ends;
+            let (limit, ends) = (ahead.limit, ahead.ends);
+            self.segments.extend(ahead.segment, limit);
             self.ahead = None;
+            self.end_ahead(limit, ends);
         }
     }
 
@@ -187,14 +193,9 @@ impl Disk {
 
     /// Sectors of the medium pass for a read, and cross the link while they do.
     #[inline(always)]
-    fn read_now(
-        &mut self,
-        (now, free): (Time, Time),
-        requests: &mut Requests,
-        (sector, queued): (u64, Queued),
-    ) {
+    fn read_now(&mut self, free: Free, requests: &mut Requests, (sector, queued): (u64, Queued)) {
         let request = &mut requests[queued.id];
-        let begins = free.max(queued.ready);
+        let begins = free.at.max(queued.ready);
         let end = self.per_medium.up(request.end());
         let access = Access {
             sector,
@@ -203,6 +204,7 @@ impl Disk {
         };
         let mut first_at = None;
         let missed = self.follows(sector, queued.run);
+        self.catch(begins, sector, missed);
         let parts = self.read_medium(begins, &access, queued.run, |passing| {
             if first_at.is_none() {
                 let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
@@ -211,7 +213,7 @@ impl Disk {
         });
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
-        self.mark_wait(request, queued, begins);
+        free.mark_wait(request, begins);
         self.mark(request, parts, missed);
         let there = match queued.held {
             0 => first_at.unwrap_or(ends),
@@ -219,7 +221,7 @@ impl Disk {
         };
         let crossing = self
             .link
-            .cross_while_read(now, (there, ends), request.sectors);
+            .cross_while_read(free.now, (there, ends), request.sectors);
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let asked = (sector - queued.held, end);
         let first = self.passed_before(sector, queued.run, parts.latency);
@@ -255,16 +257,17 @@ impl Disk {
     }
 
     /// Sectors of a command are written.
-    fn write_now(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
+    fn write_now(&mut self, free: Free, requests: &mut Requests, queued: Queued) {
         let request = &mut requests[queued.id];
-        let begins = now.max(queued.ready);
+        let begins = free.at.max(queued.ready);
         let of = extent(request.sector, request.end());
         let access = self.writing(of);
         let missed = self.follows(access.sector, queued.run);
+        self.catch(begins, access.sector, missed);
         let parts = self.write_medium(begins, &access);
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
-        self.mark_wait(request, queued, begins);
+        free.mark_wait(request, begins);
         self.mark(request, parts, missed);
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
@@ -296,8 +299,11 @@ impl Disk {
         let written = self.written.as_mut().expect("a disk with a write cache");
         let of = written.begin(index, most, locate);
         let access = self.writing(of);
+        let follows = self.follows(access.sector, None);
+        self.catch(now, access.sector, follows);
         let parts = self.write_medium(now, &access);
         let ends = now + parts.total();
+        self.works((ArmWork::Destage, now), (&access, false), (parts, follows));
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
         self.begin_job(ends, Work::Destage);
@@ -331,13 +337,6 @@ impl Disk {
         write.map_or(1, |write| u64::from(write.most_destaged_sectors))
     }
 
-    /// A command waited for others, and for bands that were cleaned meanwhile.
-    #[inline(always)]
-    fn mark_wait(&self, request: &mut crate::hardware::Request, queued: Queued, begins: Time) {
-        let cleaned = self.cleaned() - queued.cleaned;
-        super::writes::mark_cleaning(request, Stage::ControllerQueue, (begins, cleaned));
-    }
-
     /// Whether sectors follow those that passed last: if they do not pass at once, they
     /// were asked for too late.
     #[inline(always)]
@@ -356,13 +355,31 @@ impl Disk {
     /// Books where the time of an access went.
     #[inline(always)]
     fn mark(&self, request: &mut crate::hardware::Request, parts: Parts, follows: bool) {
+        let mut at = Time(request.spans.marked().0);
+        for (stage, span) in self.stages(parts, follows) {
+            at += span;
+            request.mark(stage, moment(at));
+        }
+    }
+
+    /// Supposed that deadlines are met, what follows the last sectors is not too late.
+    #[inline(always)]
+    fn catch(&mut self, begins: Time, sector: u64, follows: bool) {
+        if follows && self.mechanism.supposes().deadlines_met {
+            let start = self.mechanism.layout().locate(sector).start;
+            self.mechanism.turn_back(begins, start);
+        }
+    }
+
+    /// The stages of an access, in order.
+    #[inline(always)]
+    pub(super) fn stages(&self, parts: Parts, follows: bool) -> [(Stage, Time); 7] {
         let half = Time(self.mechanism.spindle().period().0 / 2);
         let latency = match follows && parts.latency > half {
             true => Stage::MissedRevolution(Deadline::ReadAhead),
             false => Stage::RotationalLatency,
         };
-        let mut at = Time(request.spans.marked().0);
-        for (stage, span) in [
+        [
             (Stage::Command, parts.overhead),
             (Stage::Seek, parts.seek),
             (Stage::HeadSwitch, parts.head_switch),
@@ -373,10 +390,7 @@ impl Disk {
                 Stage::MissedRevolution(Deadline::PartOfSector),
                 parts.rewrite,
             ),
-        ] {
-            at += span;
-            request.mark(stage, moment(at));
-        }
+        ]
     }
 
     pub(super) fn book(&mut self, parts: Parts) {
@@ -400,8 +414,12 @@ impl Disk {
                 behind,
             } => self.keep_read(now, first, (asked, behind)),
             Work::Write => {}
-            Work::Clean { takes } => self.end_clean(takes),
+            Work::Clean { takes } => {
+                self.mark_waiting(requests);
+                self.end_clean(takes);
+            }
             Work::Destage => {
+                self.mark_waiting(requests);
                 self.written
                     .as_mut()
                     .expect("a disk with a write cache")
@@ -436,6 +454,7 @@ impl Disk {
         let others = !self.queue.is_empty() && least == 0;
         if wanted && limit > asked.1 && !others {
             let further = ((asked.1, limit), behind);
+            self.arm.ahead_from = (asked.1, now);
             let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
             self.ahead = Some(ahead);
         }
@@ -443,7 +462,7 @@ impl Disk {
 
     /// Writes that waited for room come into the buffer as far as there is some.
     fn admit(&mut self, now: Time, requests: &mut Requests) {
-        while let Some(Crowded { id, cleaned }) = self.crowded.front().copied() {
+        while let Some(id) = self.crowded.front().copied() {
             let request = &requests[id];
             let of = extent(request.sector, request.end());
             let written = self.written.as_ref().expect("a disk with a write cache");
@@ -451,7 +470,7 @@ impl Disk {
                 break;
             }
             self.crowded.pop_front();
-            self.take_into_buffer(now, requests, id, self.cleaned() - cleaned);
+            self.take_into_buffer(now, requests, id);
         }
     }
 }

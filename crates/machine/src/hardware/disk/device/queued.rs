@@ -1,4 +1,4 @@
-//! Commands that wait: for the arm, or for room in the buffer.
+//! Commands that wait for the arm.
 
 use super::*;
 
@@ -14,16 +14,6 @@ pub(super) struct Queued {
     pub(super) ready: Time,
     /// Where the first sector of the medium is that waits, unless that may change.
     pub(super) run: Option<Run>,
-    /// How long the arm had cleaned bands when it came.
-    pub(super) cleaned: Time,
-}
-
-/// A write that waits for room in the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Crowded {
-    pub(super) id: RequestId,
-    /// How long the arm had cleaned bands when it came.
-    pub(super) cleaned: Time,
 }
 
 impl Disk {
@@ -56,11 +46,10 @@ impl Disk {
             end,
             ready,
             run,
-            cleaned: self.cleaned(),
         };
         if self.has_nothing_to_do() {
             let free = self.stop_reading_on(now);
-            self.command_now((now, free), requests, (sector, queued));
+            self.command_now(free, requests, (sector, queued));
             return;
         }
         let waiting = Waiting {

@@ -5,6 +5,7 @@ use super::super::mechanism::{Parts, Passing};
 use super::super::shingled::{Piece, Shingled, ShingledSpecification};
 use super::*;
 use crate::hardware::disk::device::DiskError;
+use diskperf_timeline::trace::ArmWork;
 
 /// What a disk with shingled tracks has done, in bytes, and how full its media cache is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct MediaCacheState {
 pub(super) struct Shingles {
     pub(super) map: Shingled,
     /// The same mechanism, whose first sectors are those of the cache.
-    cache: Mechanism,
+    pub(super) cache: Mechanism,
     idle: Time,
     /// How long the arm has cleaned so far.
     pub(super) cleaned: Time,
@@ -59,6 +60,11 @@ impl Shingles {
             idle: Time((of.idle_ms * 1e6 + 0.5) as u64),
             cleaned: Time::ZERO,
         })
+    }
+
+    /// Its arm is supposed to be another.
+    pub(super) fn suppose(&mut self, what_if: WhatIf) {
+        self.cache = self.cache.clone().supposing(what_if);
     }
 }
 
@@ -149,6 +155,8 @@ impl Disk {
         cache.place_arm(self.mechanism.cylinder(), self.mechanism.head());
         let parts = cache.serve(begins, access, tell);
         self.mechanism.place_arm(cache.cylinder(), cache.head());
+        // Where something is supposed of the two, it may have been turned.
+        self.mechanism.set_spindle(*cache.spindle());
         parts
     }
 
@@ -185,6 +193,11 @@ impl Disk {
         };
         let parts = self.serve_piece(now, step.piece.cached, &access, |_| ());
         self.book(parts);
+        self.works(
+            (ArmWork::Cleaning, now),
+            (&access, step.piece.cached),
+            (parts, false),
+        );
         self.last_passed = (u64::MAX, now);
         let takes = parts.total();
         self.begin_job(now + takes, Work::Clean { takes });
@@ -195,11 +208,6 @@ impl Disk {
         let shingles = self.shingles.as_mut().expect("a disk with bands");
         shingles.map.step_done();
         shingles.cleaned += takes;
-    }
-
-    /// How long the arm has cleaned so far.
-    pub(super) fn cleaned(&self) -> Time {
-        self.shingles.as_ref().map_or(Time::ZERO, |of| of.cleaned)
     }
 
     /// The sector where reading on has to stop: what the media cache has lies elsewhere.

@@ -2,21 +2,6 @@
 
 use super::*;
 
-/// A request waited in a stage, of which the arm cleaned bands so long at the end.
-#[inline(always)]
-pub(super) fn mark_cleaning(
-    request: &mut crate::hardware::Request,
-    stage: Stage,
-    (now, cleaned): (Time, Time),
-) {
-    let waited = Time(request.spans.marked().0);
-    let until = Time(now.0.saturating_sub(cleaned.0)).max(waited);
-    request.mark(stage, moment(until.min(now)));
-    if cleaned > Time::ZERO {
-        request.mark(Stage::Cleaning, moment(now));
-    }
-}
-
 impl Disk {
     /// A write comes into the buffer, or waits for room there.
     pub(super) fn buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
@@ -24,26 +9,19 @@ impl Disk {
         let of = extent(request.sector, request.end());
         let written = self.written.as_ref().expect("a disk with a write cache");
         if !self.crowded.is_empty() || !written.has_room(of) {
-            let cleaned = self.cleaned();
-            self.crowded.push_back(Crowded { id, cleaned });
+            self.crowded.push_back(id);
             self.start(now, requests);
             return;
         }
-        self.take_into_buffer(now, requests, id, Time::ZERO);
+        self.take_into_buffer(now, requests, id);
         self.start(now, requests);
     }
 
-    /// A write comes into the buffer; `cleaned` says for how long it waited for bands.
-    pub(super) fn take_into_buffer(
-        &mut self,
-        now: Time,
-        requests: &mut Requests,
-        id: RequestId,
-        cleaned: Time,
-    ) {
+    /// A write comes into the buffer.
+    pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &mut requests[id];
         let crossing = self.link.cross(now, request.sectors);
-        mark_cleaning(request, Stage::Destage, (now, cleaned));
+        request.mark(Stage::Destage, moment(now));
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let of = extent(request.sector, request.end());

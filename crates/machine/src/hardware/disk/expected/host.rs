@@ -2,8 +2,10 @@
 
 use super::super::device::{Disk, DiskSpecification};
 use super::super::spindle::Turn;
+use crate::WhatIf;
 use crate::hardware::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
+use diskperf_timeline::trace::TracedArm;
 
 /// What is asked for at once.
 const BLOCK_BYTES: u64 = 4096;
@@ -31,6 +33,23 @@ impl Host {
             requests: Requests::default(),
             now: Time::ZERO,
         }
+    }
+
+    /// The same, with something supposed of the disk.
+    #[must_use]
+    pub fn supposing(mut self, what_if: WhatIf) -> Self {
+        self.disk = self.disk.supposing(what_if);
+        self
+    }
+
+    /// Has the disk record what its arm does for no command, for [`Self::recorded`].
+    pub fn record(&mut self) {
+        self.disk.record();
+    }
+
+    /// What was recorded so far.
+    pub fn recorded(&mut self) -> Vec<TracedArm> {
+        self.disk.take_recorded(self.now, 0)
     }
 
     /// The present moment.

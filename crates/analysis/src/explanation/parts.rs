@@ -1,0 +1,133 @@
+//! What arm and platters of a drive did.
+
+use super::intervals::Intervals;
+use super::parts_within;
+use diskperf_timeline::trace::{ArmWork, Trace};
+use diskperf_timeline::{Nanoseconds, Stage};
+
+/// What a drive's arm and platters did during the elapsed time, for requests or of their own
+/// accord: no moment is in two of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveParts {
+    /// Sectors of requests passed.
+    pub media_transfer: Nanoseconds,
+    /// The arm moved, or came to rest.
+    pub seeking: Nanoseconds,
+    /// Another head took over.
+    pub head_switches: Nanoseconds,
+    /// Sectors of requests were waited for.
+    pub latency: Nanoseconds,
+    /// They were missed, and waited for once more.
+    pub missed: Nanoseconds,
+    /// It wrote what its buffer took, but for revolutions that were missed.
+    pub destaging: Nanoseconds,
+    /// It wrote bands anew.
+    pub cleaning: Nanoseconds,
+    /// It read on behind reads, what nobody waited for.
+    pub reading_ahead: Nanoseconds,
+    /// Of all that, sectors passed, of whatever.
+    pub passing: Nanoseconds,
+}
+
+/// What arms of a drive did of their own accord, within the elapsed time.
+pub(super) fn arms(
+    trace: &Trace,
+    drive: u32,
+    from: Nanoseconds,
+    until: Nanoseconds,
+) -> impl Iterator<Item = (ArmWork, Stage, (u64, u64))> + '_ {
+    let arms = trace.arms.iter().filter(move |one| one.drive == drive);
+    let parts = arms.flat_map(|one| {
+        let parts = one.parts();
+        parts.map(move |(stage, start, stop)| (one.work, stage, (start, stop)))
+    });
+    parts.filter_map(move |(work, stage, (start, stop))| {
+        let span = (start.max(from).0, stop.min(until).0);
+        (span.0 < span.1).then_some((work, stage, span))
+    })
+}
+
+/// For how long a drive's link carried data.
+pub(super) fn on_link(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> u64 {
+    let carries = |stage: Stage| matches!(stage, Stage::BusTransfer | Stage::CacheHit);
+    Intervals::of(of_requests(trace, drive, (from, until), carries)).total()
+}
+
+fn of_requests(
+    trace: &Trace,
+    drive: u32,
+    (from, until): (Nanoseconds, Nanoseconds),
+    which: impl Fn(Stage) -> bool,
+) -> impl Iterator<Item = (u64, u64)> {
+    let requests = trace.requests.iter().filter(move |one| one.drive == drive);
+    let parts = requests.flat_map(move |request| parts_within(request, from, until));
+    parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
+}
+
+fn is_missed(stage: Stage) -> bool {
+    matches!(stage, Stage::MissedRevolution(_))
+}
+
+impl DriveParts {
+    /// Of a drive whose requests spent so much in each stage.
+    pub(super) fn of(
+        trace: &Trace,
+        drive: u32,
+        window: (Nanoseconds, Nanoseconds),
+        table: &[u64; Stage::COUNT],
+    ) -> Self {
+        let spent = |which: fn(Stage) -> bool| {
+            let stages = Stage::ALL.into_iter().filter(|stage| which(*stage));
+            Nanoseconds(stages.map(|stage| table[stage.index()]).sum())
+        };
+        let of_requests = Self {
+            media_transfer: spent(|one| one == Stage::MediaTransfer),
+            seeking: spent(|one| matches!(one, Stage::Seek | Stage::Settle | Stage::WriteSettle)),
+            head_switches: spent(|one| one == Stage::HeadSwitch),
+            latency: spent(|one| one == Stage::RotationalLatency),
+            missed: spent(is_missed),
+            destaging: spent(|one| one == Stage::Destage),
+            cleaning: spent(|one| one == Stage::Cleaning),
+            reading_ahead: Nanoseconds::ZERO,
+            passing: spent(|one| one == Stage::MediaTransfer),
+        };
+        match trace.drives[drive as usize].has_link {
+            true => of_requests.with_arm(trace, drive, window),
+            false => of_requests,
+        }
+    }
+
+    /// Several requests may wait at once for what the arm does once.
+    fn with_arm(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
+        let (from, until) = window;
+        let of_arm = |which: &dyn Fn(ArmWork, Stage) -> bool| {
+            let all = arms(trace, drive, from, until);
+            let found = all.filter(|(work, stage, _)| which(*work, *stage));
+            Intervals::of(found.map(|(.., span)| span))
+        };
+        let requests =
+            |which: fn(Stage) -> bool| Intervals::of(of_requests(trace, drive, window, which));
+        let both = |one: &Intervals, other: &Intervals| Intervals::union([one, other].into_iter());
+        let total = |of: &Intervals| Nanoseconds(of.total());
+        let missed = both(&requests(is_missed), &of_arm(&|_, stage| is_missed(stage)));
+        let destaging = of_arm(&|work, stage| work == ArmWork::Destage && !is_missed(stage));
+        let cleaning = of_arm(&|work, _| work == ArmWork::Cleaning);
+        let media = requests(|stage| stage == Stage::MediaTransfer);
+        let for_requests = requests(|stage| {
+            super::is_of_drive(stage) && !matches!(stage, Stage::Destage | Stage::Cleaning)
+        });
+        let others = [&for_requests, &missed, &destaging, &cleaning];
+        let others = Intervals::union(others.into_iter());
+        let ahead = of_arm(&|work, _| work == ArmWork::ReadAhead);
+        let passing = of_arm(&|_, stage| stage == Stage::MediaTransfer);
+        Self {
+            media_transfer: total(&media),
+            missed: total(&missed),
+            destaging: total(&destaging),
+            cleaning: total(&cleaning),
+            reading_ahead: Nanoseconds(ahead.total() - ahead.overlap(&others)),
+            passing: total(&both(&media, &passing)),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Of a disk with firmware, a buffer and a link.
+
+use super::{Change, Kind, Values, change};
+
+/// The fastest link that the catalogue takes.
+const FASTEST_LINK: &str = "1000000000000";
+
+/// What a command and its end take of the firmware, and a transfer of the link.
+const OVERHEADS: [&str; 9] = [
+    "read_hit_ms",
+    "read_hit_after_write_ms",
+    "read_miss_ms",
+    "read_miss_after_write_ms",
+    "write_ms",
+    "write_after_write_ms",
+    "read_completion_ms",
+    "write_completion_ms",
+    "link_overhead_ms",
+];
+
+/// Changes of a disk; none of another drive.
+pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
+    if values.text("drive.queue_policy").is_none() {
+        return Vec::new();
+    }
+    let mut all: Vec<Change> = costs(values).into_iter().flatten().collect();
+    all.extend(choices(values).into_iter().flatten());
+    all.extend(sizes(values).into_iter().flatten());
+    all
+}
+
+/// What may be taken away, or halved.
+fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
+    let link = "drive.link_bytes_per_s";
+    [
+        change(
+            "link infinitely fast",
+            Kind::Removed,
+            [values.set(link, FASTEST_LINK)],
+        ),
+        change(
+            "link twice as fast",
+            Kind::Halved,
+            [values.times(link, 2.0)],
+        ),
+        change(
+            "drive's commands free",
+            Kind::Removed,
+            OVERHEADS.map(|key| values.set(&format!("drive.{key}"), "0")),
+        ),
+    ]
+}
+
+/// What its firmware may do otherwise.
+fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
+    let choice = |(key, text): (&str, &str)| {
+        let path = format!("drive.{key}");
+        let words = format!("{path}={text}");
+        change(&words, Kind::Other, [values.set(&path, text)])
+    };
+    let plain = [
+        ("queue_policy", "fcfs"),
+        ("queue_policy", "look"),
+        ("queue_policy", "sptf"),
+        ("read_ahead", "none"),
+        ("read_ahead", "limit"),
+        ("write_cache", "true"),
+    ];
+    plain.into_iter().map(choice).collect()
+}
+
+/// Numbers of commands, segments and sectors, halved and doubled.
+fn sizes(values: &Values<'_>) -> Vec<Option<Change>> {
+    let size = |(key, factor): (&str, f64)| {
+        let path = format!("drive.{key}");
+        let value = (values.number(&path)? * factor).round();
+        let words = format!("{path}={value}");
+        change(&words, Kind::Other, [values.set(&path, &value.to_string())])
+    };
+    let keys = [
+        ("queue_depth", 0.5),
+        ("queue_depth", 2.0),
+        ("cache_segments", 2.0),
+        ("read_ahead_bytes", 0.5),
+        ("read_ahead_bytes", 2.0),
+        ("read_ahead_least_bytes", 0.0),
+        ("read_ahead_least_bytes", 2.0),
+        ("write_cache_extents", 2.0),
+        ("write_cache_bytes", 2.0),
+        ("media_cache_bytes", 2.0),
+        ("media_cache_extents", 2.0),
+    ];
+    keys.into_iter().map(size).collect()
+}

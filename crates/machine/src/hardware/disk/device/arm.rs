@@ -1,0 +1,211 @@
+//! What the arm does for no command: it writes what the buffer took, cleans bands, and
+//! reads on. Commands that wait meanwhile book that, as it was, and those who want to see
+//! it have it recorded.
+
+use super::super::layout::Place;
+use super::super::mechanism::Parts;
+use super::*;
+use crate::hardware::Request;
+use diskperf_timeline::Span;
+use diskperf_timeline::trace::{ArmWork, TracedArm};
+
+/// What the arm does for no command now, and did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arm {
+    /// Where reading on began, and when.
+    pub(super) ahead_from: (u64, Time),
+    /// When its present work began.
+    from: Time,
+    /// What that is to a command that waits.
+    waits: Vec<Span>,
+    /// What it did, where somebody wants to see that.
+    recorded: Option<Vec<TracedArm>>,
+}
+
+/// When the arm can be commanded, and why not at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Free {
+    pub(super) now: Time,
+    pub(super) at: Time,
+    /// It is on its way to the next track of what it read on, and not at its sectors.
+    pub(super) moves: bool,
+}
+
+impl Free {
+    pub(super) fn at_once(now: Time) -> Self {
+        Self {
+            now,
+            at: now,
+            moves: false,
+        }
+    }
+
+    /// A command waited for others, and for the end of reading on.
+    #[inline(always)]
+    pub(super) fn mark_wait(self, request: &mut Request, begins: Time) {
+        let reads_on = match self.moves {
+            true => Stage::Seek,
+            false => Stage::MediaTransfer,
+        };
+        let marked = Time(request.spans.marked().0);
+        request.mark(Stage::ControllerQueue, moment(self.now.max(marked)));
+        request.mark(reads_on, moment(self.at.max(self.now).max(marked)));
+        request.mark(Stage::ControllerQueue, moment(begins.max(marked)));
+    }
+}
+
+impl Disk {
+    /// The arm begins with work of its own. What `follows` the last sectors and does not
+    /// pass at once came too late.
+    pub(super) fn works(
+        &mut self,
+        (work, from): (ArmWork, Time),
+        (access, cached): (&Access, bool),
+        (parts, follows): (Parts, bool),
+    ) {
+        let stages = self.stages(parts, follows);
+        let ends = |at: &mut Time, (stage, takes): (Stage, Time)| {
+            *at += takes;
+            let until = moment(*at);
+            Some(Span { stage, until }).filter(|_| takes > Time::ZERO)
+        };
+        let mut at = from;
+        let spans: Vec<Span> = stages
+            .iter()
+            .filter_map(|one| ends(&mut at, *one))
+            .collect();
+        let own = match work {
+            ArmWork::Cleaning => Stage::Cleaning,
+            ArmWork::Destage | ArmWork::ReadAhead => Stage::Destage,
+        };
+        let to_others = |span: &Span| match span.stage {
+            Stage::MissedRevolution(Deadline::ReadAhead) => *span,
+            _ => Span {
+                stage: own,
+                ..*span
+            },
+        };
+        self.arm.from = from;
+        self.arm.waits.clear();
+        self.arm.waits.extend(spans.iter().map(to_others));
+        if self.arm.recorded.is_some() {
+            let cache = self.shingles.as_ref().filter(|_| cached);
+            let layout = cache.map_or(self.mechanism.layout(), |of| of.cache.layout());
+            let place = layout.locate(access.sector);
+            self.record_work(
+                (work, from),
+                (access.sector, access.sectors),
+                (place, spans),
+            );
+        }
+    }
+
+    /// The arm is through with work of its own: what waited for it books it.
+    pub(super) fn mark_waiting(&self, requests: &mut Requests) {
+        let behind = self.behind.iter().map(|(_, queued)| queued);
+        let queued = self.queued.iter().chain(behind).map(|of| of.id);
+        let for_arm = queued.chain(self.held.iter().copied());
+        let flushes = self.flushes.iter().map(|flush| flush.id);
+        let for_buffer = self.crowded.iter().copied().chain(flushes);
+        let waiting = (for_arm.map(|id| (id, Stage::ControllerQueue)))
+            .chain(for_buffer.map(|id| (id, Stage::Destage)));
+        let begun = moment(self.arm.from);
+        for (id, waits) in waiting {
+            let spans = &mut requests[id].spans;
+            let before = std::iter::once(Span {
+                stage: waits,
+                until: begun,
+            });
+            for span in before.chain(self.arm.waits.iter().copied()) {
+                // It came meanwhile, or its firmware or link is at it until later.
+                spans.mark(span.stage, span.until.max(spans.marked()));
+            }
+        }
+    }
+
+    /// Reading on has come to its end by itself.
+    pub(super) fn end_ahead(&mut self, limit: u64, ends: Time) {
+        self.still_since = ends;
+        self.read_on_until((limit, ends));
+    }
+
+    /// Reading on has come to a sector, and is over.
+    #[inline(always)]
+    pub(super) fn read_on_until(&mut self, stopped: (u64, Time)) {
+        self.busy.transfer += stopped.1 - self.arm.ahead_from.1;
+        if self.arm.recorded.is_some() {
+            self.record_ahead(stopped);
+        }
+    }
+
+    #[cold]
+    fn record_ahead(&mut self, (came_to, until): (u64, Time)) {
+        let (first, from) = self.arm.ahead_from;
+        if until == from {
+            return;
+        }
+        let place = self.mechanism.layout().locate(first);
+        let stage = Stage::MediaTransfer;
+        let until = moment(until);
+        let sectors = came_to.saturating_sub(first) as u32;
+        let spans = vec![Span { stage, until }];
+        self.record_work((ArmWork::ReadAhead, from), (first, sectors), (place, spans));
+    }
+
+    fn record_work(
+        &mut self,
+        (work, from): (ArmWork, Time),
+        (sector, sectors): (u64, u32),
+        (place, spans): (Place, Vec<Span>),
+    ) {
+        let of = TracedArm {
+            drive: 0,
+            work,
+            sector: sector * self.per_medium.get(),
+            sectors: sectors.saturating_mul(self.per_medium.get() as u32),
+            position: position_of(&place),
+            from: moment(from),
+            spans,
+        };
+        self.arm.recorded.get_or_insert_default().push(of);
+    }
+
+    /// Records what the arm does for no command, for [`Self::take_recorded`].
+    pub fn record(&mut self) {
+        self.arm.recorded = Some(Vec::new());
+    }
+
+    /// What the arm did for no command since this was asked last, up to now, as that of
+    /// the drive of this number.
+    pub fn take_recorded(&mut self, now: Time, number: u32) -> Vec<TracedArm> {
+        if self.arm.recorded.is_none() {
+            return Vec::new();
+        }
+        if let Some(mut ahead) = self.ahead {
+            let came_to = ahead.progress(&mut self.mechanism, now);
+            let until = ahead.came_by(now).max(self.arm.ahead_from.1);
+            self.read_on_until((came_to, until));
+            self.arm.ahead_from = (came_to, until);
+        }
+        let mut taken = self.arm.recorded.replace(Vec::new()).unwrap_or_default();
+        taken.iter_mut().for_each(|one| one.drive = number);
+        taken
+    }
+
+    /// Memory of what is recorded.
+    pub fn recorded_bytes(&self) -> usize {
+        let recorded = self.arm.recorded.as_deref().unwrap_or_default();
+        recorded.iter().map(TracedArm::bytes).sum()
+    }
+}
+
+/// A place as traces have it.
+pub(super) fn position_of(place: &Place) -> DiskPosition {
+    let slots = place.sectors_per_track;
+    DiskPosition {
+        cylinder: place.cylinder,
+        head: place.head,
+        slot: (place.start.revolutions() * f64::from(slots)) as u32 % slots,
+        slots,
+    }
+}
