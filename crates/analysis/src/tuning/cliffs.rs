@@ -1,0 +1,175 @@
+//! Cliffs: steps along one parameter that lose more than the steps around them
+//! lead one to expect.
+//!
+//! A curve that falls evenly has none: the response time that grows with the depth
+//! of a queue loses half at each doubling, and so do the steps beside it. What a
+//! step is expected to lose follows the steepest side: the middle one of the next
+//! three steps to the left, or of those to the right, for the same ratio of the
+//! parameter; at the end of a sweep, as the slope there changes. So the foot of a slope
+//! that ends in a level is no cliff either, while a fall of two steps between two
+//! levels is.
+
+use super::{CLIFF_SHARE, Key, Places, Tuned};
+use crate::comparison::Verdict;
+use crate::statistics::median;
+use diskperf_timeline::units::parse_size;
+use std::collections::BTreeMap;
+
+/// A step down a cliff.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cliff {
+    /// The number of the parameter that it goes along.
+    pub key: usize,
+    /// The point at its edge.
+    pub top: Places,
+    /// The point beside it, where much is lost.
+    pub bottom: Places,
+    /// What the step gains, as a share: below zero.
+    pub gain: f64,
+    /// What it would gain if it went on as the steps around it: zero or below.
+    pub expected: f64,
+}
+
+/// So many steps on each side say what a step is expected to lose.
+const STEPS_AROUND: usize = 3;
+
+impl Tuned {
+    /// All cliffs between points that were tried, in the order of the parameters and
+    /// of their values.
+    pub fn cliffs(&self) -> Vec<Cliff> {
+        let ordered = (0..self.keys.len()).filter(|number| self.keys[*number].ordered);
+        let sweeps = ordered.flat_map(|number| {
+            let sweeps = self.sweeps(number).into_iter();
+            sweeps.map(move |points| (number, points))
+        });
+        sweeps
+            .flat_map(|(number, points)| self.cliffs_of(number, &points))
+            .collect()
+    }
+
+    /// The settings of the parameters that a cliff does not go along.
+    pub fn other_settings(&self, cliff: &Cliff) -> String {
+        let keys = self.keys.iter().zip(&cliff.top).enumerate();
+        let others = keys.filter(|(number, _)| *number != cliff.key);
+        let setting =
+            |(_, (key, place)): (_, (&Key, &usize))| format!("{}={}", key.path, key.values[*place]);
+        others.map(setting).collect::<Vec<String>>().join(", ")
+    }
+
+    /// What going from one point to another gains, and whether that is no noise.
+    pub(super) fn gain_between(&self, from: &[usize], to: &[usize]) -> Option<(f64, bool)> {
+        let Some(samples) = &self.samples else {
+            return Some((self.goal.gain(self.value(from)?, self.value(to)?), true));
+        };
+        let judged = samples.beside(from, to)?;
+        Some((judged.ratio? - 1.0, judged.verdict == Verdict::Slower))
+    }
+
+    /// The points that differ in one parameter alone and lie beside each other, in
+    /// the order of its values. What is impossible is passed over; where a value was
+    /// not tried, a sweep ends.
+    fn sweeps(&self, number: usize) -> Vec<Vec<Places>> {
+        let mut lines: BTreeMap<Places, Vec<&Places>> = BTreeMap::new();
+        for places in self.points.keys() {
+            let mut others = places.clone();
+            others[number] = 0;
+            lines.entry(others).or_default().push(places);
+        }
+        let mut sweeps = Vec::new();
+        for line in lines.into_values() {
+            let beside = |left: &&Places, right: &&Places| right[number] == left[number] + 1;
+            for tried in line.chunk_by(beside) {
+                let possible = tried.iter().filter(|places| self.value(places).is_some());
+                sweeps.push(possible.map(|places| (*places).clone()).collect());
+            }
+        }
+        sweeps
+    }
+
+    fn cliffs_of(&self, number: usize, points: &[Places]) -> Vec<Cliff> {
+        let Some(scale) = self.keys[number].scale() else {
+            return Vec::new();
+        };
+        let step = |pair: &[Places]| {
+            let (gain, _) = self.gain_between(&pair[0], &pair[1])?;
+            let width = scale[pair[1][number]] - scale[pair[0][number]];
+            Some((libm::log1p(gain), width.abs()))
+        };
+        let steps: Option<Vec<(f64, f64)>> = points.windows(2).map(step).collect();
+        let steps = steps.unwrap_or_default();
+        let slopes: Vec<f64> = steps.iter().map(|(rise, width)| rise / width).collect();
+        let cliff = |(place, (rise, width)): (usize, &(f64, f64))| {
+            let expected = -expected_slope(&slopes, place) * width;
+            let beyond = libm::expm1(-rise.abs() - expected);
+            let (top, bottom) = match *rise < 0.0 {
+                true => (&points[place], &points[place + 1]),
+                false => (&points[place + 1], &points[place]),
+            };
+            if beyond > -CLIFF_SHARE {
+                return None;
+            }
+            let (gain, sure) = self.gain_between(top, bottom)?;
+            sure.then(|| Cliff {
+                key: number,
+                top: top.clone(),
+                bottom: bottom.clone(),
+                gain,
+                expected: libm::expm1(expected),
+            })
+        };
+        steps.iter().enumerate().filter_map(cliff).collect()
+    }
+}
+
+/// How steeply a step is expected to fall, in its own direction: as the steeper of
+/// its two sides does.
+fn expected_slope(slopes: &[f64], place: usize) -> f64 {
+    let direction = slopes[place].signum();
+    let falling = |slope: &f64| slope * direction;
+    let left: Vec<f64> = slopes[..place].iter().rev().map(falling).collect();
+    let right: Vec<f64> = slopes[place + 1..].iter().map(falling).collect();
+    let at_an_end = left.is_empty() || right.is_empty();
+    let of_side = |side: &[f64]| {
+        let middle = median(&side[..side.len().min(STEPS_AROUND)])?;
+        // A curve that bends is the steepest at its end.
+        let bent = match side {
+            [next, second, ..] if at_an_end => 2.0 * next - second,
+            _ => middle,
+        };
+        Some(middle.max(bent))
+    };
+    let sides = [of_side(&left), of_side(&right)].into_iter();
+    sides.flatten().fold(0.0, f64::max)
+}
+
+impl Key {
+    /// The values on a logarithmic scale, if they are numbers. A range that begins at
+    /// zero or below is moved so that its least value is its first step.
+    fn scale(&self) -> Option<Vec<f64>> {
+        let values: Option<Vec<f64>> = self.values.iter().map(|value| number(value)).collect();
+        let values = values?;
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let moved = match sorted[..] {
+            [least, next, ..] if least <= 0.0 => next - least - least,
+            _ => 0.0,
+        };
+        Some(
+            values
+                .iter()
+                .map(|value| libm::log(value + moved))
+                .collect(),
+        )
+    }
+}
+
+/// A value as a number: `8K` is 8192, as it is where it is set.
+pub fn number(text: &str) -> Option<f64> {
+    let plain: Option<f64> = text.replace('_', "").parse().ok();
+    plain
+        .filter(|number| number.is_finite())
+        .or_else(|| parse_size(text).ok().map(|bytes| bytes as f64))
+}
+
+#[cfg(test)]
+mod tests;
