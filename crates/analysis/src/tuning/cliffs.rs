@@ -1,13 +1,11 @@
 //! Cliffs: steps along one parameter that lose more than the steps around them
 //! lead one to expect.
 //!
-//! A curve that falls evenly has none: the response time that grows with the depth
-//! of a queue loses half at each doubling, and so do the steps beside it. What a
-//! step is expected to lose follows the steepest side: the middle one of the next
-//! three steps to the left, or of those to the right, for the same ratio of the
-//! parameter; at the end of a sweep, as the slope there changes. So the foot of a slope
-//! that ends in a level is no cliff either, while a fall of two steps between two
-//! levels is.
+//! Who walks down a curve expects that it goes on as it did: the response time that
+//! grows with the depth of a queue doubles at each doubling of it, and no step there is
+//! a cliff. Nor is the knee of a rate that grows in proportion up to a level: what goes on
+//! falling behind a step, no faster than in proportion to the parameter, is a slope.
+//! All that is counted in logarithms: of the values, and of what counts.
 
 use super::{CLIFF_SHARE, Key, Places, Tuned};
 use crate::comparison::Verdict;
@@ -26,12 +24,15 @@ pub struct Cliff {
     pub bottom: Places,
     /// What the step gains, as a share: below zero.
     pub gain: f64,
-    /// What it would gain if it went on as the steps around it: zero or below.
+    /// What the steps around it lead one to expect of it: zero or below.
     pub expected: f64,
 }
 
 /// So many steps on each side say what a step is expected to lose.
 const STEPS_AROUND: usize = 3;
+
+/// The slope of what is halved where the parameter is doubled.
+const PROPORTIONAL: f64 = 1.0;
 
 impl Tuned {
     /// All cliffs between points that were tried, in the order of the parameters and
@@ -114,32 +115,46 @@ impl Tuned {
                 top: top.clone(),
                 bottom: bottom.clone(),
                 gain,
-                expected: libm::expm1(expected),
+                // No minus before nothing.
+                expected: libm::expm1(expected) + 0.0,
             })
         };
         steps.iter().enumerate().filter_map(cliff).collect()
     }
 }
 
-/// How steeply a step is expected to fall, in its own direction: as the steeper of
-/// its two sides does.
+/// How steeply a step is expected to fall: as the curve did before its edge, or as it
+/// does behind it up to proportion.
 fn expected_slope(slopes: &[f64], place: usize) -> f64 {
     let direction = slopes[place].signum();
     let falling = |slope: &f64| slope * direction;
     let left: Vec<f64> = slopes[..place].iter().rev().map(falling).collect();
     let right: Vec<f64> = slopes[place + 1..].iter().map(falling).collect();
-    let at_an_end = left.is_empty() || right.is_empty();
-    let of_side = |side: &[f64]| {
-        let middle = median(&side[..side.len().min(STEPS_AROUND)])?;
-        // A curve that bends is the steepest at its end.
-        let bent = match side {
-            [next, second, ..] if at_an_end => 2.0 * next - second,
-            _ => middle,
-        };
-        Some(middle.max(bent))
+    let (before, behind) = match direction < 0.0 {
+        true => (left, right),
+        false => (right, left),
     };
-    let sides = [of_side(&left), of_side(&right)].into_iter();
-    sides.flatten().fold(0.0, f64::max)
+    let expected = match (extrapolated(&before), middle(&behind)) {
+        (Some(before), behind) => before.max(behind.unwrap_or(0.0).min(PROPORTIONAL)),
+        // The edge is the end of the sweep: it may always have gone on like this.
+        (None, _) => extrapolated(&behind).unwrap_or(0.0),
+    };
+    expected.max(0.0)
+}
+
+/// The middle one of the nearest slopes.
+fn middle(slopes: &[f64]) -> Option<f64> {
+    median(&slopes[..slopes.len().min(STEPS_AROUND)])
+}
+
+/// The next slope of a curve that goes on, or bends on, as it did; the nearest is the
+/// first.
+fn extrapolated(slopes: &[f64]) -> Option<f64> {
+    let bent = match slopes {
+        [nearest, second, ..] => 2.0 * nearest - second,
+        _ => f64::NEG_INFINITY,
+    };
+    middle(slopes).map(|middle| middle.max(bent))
 }
 
 impl Key {

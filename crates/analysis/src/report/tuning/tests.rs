@@ -53,7 +53,7 @@ fn one_parameter_is_a_line_of_bars_with_the_cliff() {
     Cliffs:
              from  to  from KB/s  to KB/s     gain  expected
     ──────────────────────────────────────────────────────────────
-    drive.b     3   2        100     50.0  -50.0 %   -41.5 %  best
+    drive.b     3   2        100     50.0  -50.0 %   -33.3 %  best
 
     all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
     impossible (-): 1 of the 6 tried; the first is drive.b=6: the interleave is too large

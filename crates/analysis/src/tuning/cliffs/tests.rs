@@ -90,16 +90,46 @@ fn a_step_between_levels_is_a_cliff_wherever_the_best_is() {
     assert_eq!(named(&sweep(Goal::Latency, &downwards, &times)), ["4 to 5"]);
 }
 
-/// A fall of two steps is one of two cliffs; what falls evenly after it is none.
+/// A fall of several steps is a cliff at its edge, whether it ends in a level or goes on,
+/// and whether it begins at one or at a peak.
 #[test]
-fn a_fall_of_several_steps_is_found() {
-    let rates = [
+fn a_fall_of_several_steps_begins_at_its_edge() {
+    let two = [
         100.0, 100.0, 100.0, 100.0, 50.0, 25.0, 25.0, 25.0, 25.0, 25.0,
     ];
-    let one = sweep(Goal::Throughput, &ONE_TO_TEN, &rates);
-    assert_eq!(named(&one), ["4 to 5", "5 to 6"]);
-    let turns = [20.0, 38.0, 117.0, 210.0, 390.0, 700.0, 1300.0];
-    assert_eq!(named(&sweep(Goal::Latency, &DOUBLING, &turns)), ["2 to 4"]);
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &ONE_TO_TEN, &two)),
+        ["4 to 5"]
+    );
+    let depths = [20.0, 38.0, 117.0, 210.0, 390.0, 700.0, 1300.0];
+    assert_eq!(named(&sweep(Goal::Latency, &DOUBLING, &depths)), ["2 to 4"]);
+    let streams = ["12", "14", "16", "18", "20", "22", "24"];
+    let rates = [23.2, 27.1, 30.9, 34.6, 27.1, 19.9, 16.2];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &streams, &rates)),
+        ["18 to 20"]
+    );
+    let segments = ["4", "8", "12", "14", "16", "18", "20"];
+    let rates = [9.1, 12.6, 21.6, 30.7, 30.8, 30.8, 30.8];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &segments, &rates)),
+        ["14 to 12"]
+    );
+}
+
+/// A best in the middle of its range.
+#[test]
+fn a_round_top_has_no_cliff() {
+    let rates = [50.0, 80.0, 100.0, 80.0, 50.0];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &ONE_TO_TEN[..5], &rates)),
+        [""; 0]
+    );
+    let peak = [50.0, 80.0, 100.0, 30.0, 29.0];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &ONE_TO_TEN[..5], &peak)),
+        ["3 to 4"]
+    );
 }
 
 /// Where a value was not tried nobody knows what lies between; what is impossible has
