@@ -1,15 +1,16 @@
 //! What a search for better settings found: the points that were run, the best
-//! of them, the cliff beside it, and the safe one if it stands on a cliff.
+//! of them, the cliffs between them, and the safe one if the best stands on a cliff.
 
+mod cliffs;
 mod goal;
 mod samples;
 mod spread;
 
+pub use cliffs::{Cliff, number};
 pub use goal::{Figures, Goal};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
 
-use crate::comparison::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -121,7 +122,7 @@ pub struct Step {
     /// What the step gains, as a share of what is there; nothing where it
     /// leads to what is impossible.
     pub gain: Option<f64>,
-    /// Whether it loses so much that the point stands on a cliff.
+    /// Whether it leads down a cliff.
     pub cliff: bool,
 }
 
@@ -129,8 +130,12 @@ pub struct Step {
 /// first of them is the best.
 pub const EQUAL_SHARE: f64 = 0.001;
 
-/// A step that loses this share leads down a cliff.
+/// A step that loses this share beyond what the steps around it lead one to expect
+/// leads down a cliff.
 pub const CLIFF_SHARE: f64 = 0.1;
+
+/// Safe settings cost at most this share of what the fall from the best does.
+pub const SAFE_SHARE: f64 = 0.5;
 
 /// So many values may be impossible between two that are beside each other.
 const LONGEST_STEP: usize = 64;
@@ -239,31 +244,20 @@ impl Tuned {
 
     /// The steps from a point to those of its neighbours that were tried.
     pub fn steps(&self, places: &[usize]) -> Vec<Step> {
-        let Some(here) = self.value(places) else {
+        if self.value(places).is_none() {
             return Vec::new();
-        };
+        }
+        let cliffs = self.cliffs();
         let neighbours = self.neighbours(places).into_iter();
         let step = |(number, beside): (usize, Places)| {
             self.points.get(&beside)?;
-            let (gain, sure) = match &self.samples {
-                None => {
-                    let there = self.value(&beside);
-                    (there.map(|there| self.goal.gain(here, there)), true)
-                }
-                Some(samples) => {
-                    let judged = samples.beside(places, &beside);
-                    let ratio = judged.and_then(|judged| judged.ratio);
-                    let sure = judged.is_some_and(|one| one.verdict == Verdict::Slower);
-                    (ratio.map(|ratio| ratio - 1.0), sure)
-                }
-            };
             let key = &self.keys[number];
             Some(Step {
                 path: key.path.clone(),
                 from: key.values[places[number]].clone(),
                 to: key.values[beside[number]].clone(),
-                gain,
-                cliff: sure && gain.is_some_and(|gain| gain <= -CLIFF_SHARE),
+                gain: self.gain_between(places, &beside).map(|(gain, _)| gain),
+                cliff: falls(&cliffs, places, &beside),
             })
         };
         neighbours.filter_map(step).collect()
@@ -272,12 +266,9 @@ impl Tuned {
     /// The point a step away from every cliff that a point stands on; nothing
     /// where there is none, or no way.
     pub fn away_from_cliffs(&self, places: &[usize]) -> Option<Places> {
-        let here = self.value(places)?;
+        let cliffs = self.cliffs();
         let neighbours = self.neighbours(places);
-        let falls = |beside: &Places| {
-            let there = self.value(beside);
-            there.is_some_and(|there| self.goal.gain(here, there) <= -CLIFF_SHARE)
-        };
+        let falls = |beside: &Places| falls(&cliffs, places, beside);
         let mut away = places.to_vec();
         for (number, beside) in neighbours.iter().filter(|(_, beside)| falls(beside)) {
             let opposite = neighbours
@@ -292,7 +283,7 @@ impl Tuned {
 
     /// Whether a point stands on a cliff: a step from it loses much.
     pub fn on_cliff(&self, places: &[usize]) -> bool {
-        self.steps(places).iter().any(|step| step.cliff)
+        stands_on(&self.cliffs(), places)
     }
 
     /// The worst of a point and of those beside it, if all of them are known.
@@ -308,20 +299,27 @@ impl Tuned {
     }
 
     /// Where the best stands on a cliff, the point that is the best when it is
-    /// missed by a step: of those whose neighbours are known, the one with the
-    /// best of worst neighbours. Nothing where that costs what the fall does.
+    /// missed by a step: of those on no cliff whose neighbours are known, the one with
+    /// the best of worst neighbours. Nothing where that costs much of what the fall
+    /// does.
     pub fn safe(&self) -> Option<&Places> {
         let best = self.best()?;
         let fall = self.worst_beside(best)?;
-        if !self.on_cliff(best) {
+        let cliffs = self.cliffs();
+        if !stands_on(&cliffs, best) {
             return None;
         }
         let gain = |from, to| self.goal.gain(from, to);
+        let at_best = self.value(best)?;
+        let most_cost = SAFE_SHARE * gain(at_best, fall);
         let mut safe: Option<(&Places, f64, f64)> = None;
         for places in self.points.keys() {
             let (Some(value), Some(worst)) = (self.value(places), self.worst_beside(places)) else {
                 continue;
             };
+            if stands_on(&cliffs, places) || gain(at_best, value) < most_cost {
+                continue;
+            }
             let better = safe.is_none_or(|(other, other_value, other_worst)| {
                 // Of equal ones the better, and of those the nearer.
                 let nearer = distance(places, best) < distance(other, best);
@@ -335,8 +333,8 @@ impl Tuned {
                 safe = Some((places, value, worst));
             }
         }
-        let (places, value, worst) = safe?;
-        (gain(fall, worst) > EQUAL_SHARE && gain(fall, value) > EQUAL_SHARE).then_some(places)
+        let (places, _, worst) = safe?;
+        (gain(fall, worst) > EQUAL_SHARE).then_some(places)
     }
 
     /// The keys whose value changed nothing, in no pair of points that differ
@@ -379,8 +377,19 @@ impl Tuned {
     }
 }
 
+/// Whether a step leads down a cliff.
+fn falls(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
+    let mut cliffs = cliffs.iter();
+    cliffs.any(|cliff| cliff.top == from && cliff.bottom == to)
+}
+
+/// Whether a step from a point leads down a cliff.
+fn stands_on(cliffs: &[Cliff], places: &[usize]) -> bool {
+    cliffs.iter().any(|cliff| cliff.top == places)
+}
+
 /// How many steps lie between two points.
-fn distance(from: &[usize], to: &[usize]) -> usize {
+pub fn distance(from: &[usize], to: &[usize]) -> usize {
     let apart = from.iter().zip(to).map(|(from, to)| from.abs_diff(*to));
     apart.sum()
 }

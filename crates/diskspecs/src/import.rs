@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::files::Files;
 use crate::firmware::{self, Firmware};
-use crate::keys::{Findings, WithoutEffect};
+use crate::keys::{Findings, KeyPlaces, WithoutEffect};
 use crate::model::{self, Model};
 use crate::run::{self, BlockKind, DataPath};
 use crate::text::{self, Block, Document};
@@ -41,6 +41,8 @@ impl Drive {
 pub struct Import {
     /// Its drives: of the topology if there is one, else all that are described.
     pub drives: Vec<Drive>,
+    /// For each of the drives, where the values are that it is made of.
+    pub places: Vec<KeyPlaces>,
     /// What its author may not expect.
     pub warnings: Vec<Problem>,
     /// The keys that nothing comes of.
@@ -62,7 +64,8 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     })?;
     let document = text::parse(files, &path, content)?;
     let findings = Findings::default();
-    let drives = drives(&document, files, &findings);
+    let found = drives(&document, files, &findings);
+    let (drives, places): (Vec<Drive>, Vec<KeyPlaces>) = found.into_iter().unzip();
     for place in &document.commented {
         let key = text::excerpt(place.written());
         findings.without_effect(key, place, "it stands in a comment");
@@ -76,12 +79,13 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     }
     Ok(Import {
         drives,
+        places,
         warnings,
         without_effect,
     })
 }
 
-fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<Drive> {
+fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive, KeyPlaces)> {
     let attached = run::read(document, findings);
     let described: Vec<(&Block, Option<DataPath>)> = match document.topology.is_empty() {
         false => {
@@ -97,9 +101,15 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<Drive>
             blocks.filter(is_drive).map(|block| (block, None)).collect()
         }
     };
+    // Those of the topology are no drive's.
+    findings.take_used();
     let drives = described.into_iter();
     drives
-        .filter_map(|(block, path)| drive(block, path, files, findings))
+        .filter_map(|(block, path)| {
+            let drive = drive(block, path, files, findings);
+            let places = findings.take_used();
+            Some((drive?, places))
+        })
         .collect()
 }
 

@@ -2,6 +2,7 @@
 
 use diskperf_diagnostics::{Errors, Place, Problem};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::text::{Block, Entry, Value, ValueKind, excerpt};
@@ -26,7 +27,12 @@ pub(crate) struct Findings {
     errors: RefCell<Vec<Problem>>,
     warnings: RefCell<Vec<Problem>>,
     without_effect: RefCell<Vec<WithoutEffect>>,
+    used: RefCell<KeyPlaces>,
 }
+
+/// Where the values of the keys are that a drive is made of; of a key that it has several
+/// times, the first.
+pub type KeyPlaces = BTreeMap<String, Place>;
 
 impl Findings {
     pub(crate) fn error(&self, problem: Problem) {
@@ -41,6 +47,18 @@ impl Findings {
         let place = place.clone();
         let line = WithoutEffect { key, place, why };
         self.without_effect.borrow_mut().push(line);
+    }
+
+    fn used(&self, entry: &Entry) {
+        let mut used = self.used.borrow_mut();
+        if !used.contains_key(&entry.key) {
+            used.insert(entry.key.clone(), entry.value.place.clone());
+        }
+    }
+
+    /// The places of the keys that were used since this was asked.
+    pub(crate) fn take_used(&self) -> KeyPlaces {
+        self.used.take()
     }
 
     /// What was warned of and what is without effect, if nothing was wrong.
@@ -97,7 +115,9 @@ impl<'b> Keys<'b> {
             .iter()
             .position(|entry| entry.key == key)?;
         self.used[at].set(true);
-        Some(&self.block.entries[at])
+        let entry = &self.block.entries[at];
+        self.findings.used(entry);
+        Some(entry)
     }
 
     /// A key that should not be missing.
@@ -254,12 +274,13 @@ impl<'b> Keys<'b> {
                 self.block.title(),
                 excerpt(&entry.key)
             );
-            let mut problem = Problem::error(title).at(&entry.key_place, "unknown");
+            let problem = Problem::error(title).at(&entry.key_place, "unknown");
             let similar = |key: &&String| strsim::jaro_winkler(key, &entry.key) > 0.9;
-            if let Some(near) = asked.iter().find(similar) {
-                problem = problem.help(format!("did you mean `{near}`?"));
-            }
-            self.findings.error(problem);
+            let help = match asked.iter().find(similar) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "leave it out: nothing reads a key of this name here".to_owned(),
+            };
+            self.findings.error(problem.help(help));
         }
     }
 }

@@ -49,7 +49,7 @@ pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use files::Files;
 pub use firmware::{AfterMs, Cache, FastWrite, Firmware, ReadAhead, Scheduler};
 pub use import::{Drive, Import, import};
-pub use keys::WithoutEffect;
+pub use keys::{KeyPlaces, WithoutEffect};
 pub use mechanics::Mechanics;
 pub use model::Model;
 pub use run::{Bus, Controller, DataPath};

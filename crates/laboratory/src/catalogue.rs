@@ -292,6 +292,10 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     let revolution_ms = of.mechanism.period_ns / 1e6;
     let medium_bytes = f64::from(of.sector_bytes) * f64::from(of.sectors_per_medium_sector);
     let capacity = layout.sectors() as f64 * medium_bytes;
+    let capacity = match capacity < 1e9 {
+        true => ("capacity", capacity / 1e6, "MB"),
+        false => ("capacity", capacity / 1e9, "GB"),
+    };
     let zones = zones_of(of, layout);
     // Sectors that were measured one by one have no skew.
     let rate = |zone: Option<&ZoneFigures>, sector: u64| {
@@ -302,7 +306,7 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     let tracks = layout.cylinders();
     DriveFigures {
         figures: vec![
-            ("capacity", capacity / 1e9, "GB"),
+            capacity,
             ("revolution", revolution_ms, "ms"),
             ("zones", layout.zones() as f64, "zones"),
             ("tracks of a surface", f64::from(tracks), "tracks"),
@@ -314,6 +318,11 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
             (
                 "sequential rate, innermost zone",
                 rate(zones.last(), layout.sectors() - 1),
+                "MB/s",
+            ),
+            (
+                "most that the link carries",
+                of.link.bytes_per_s / 1e6,
                 "MB/s",
             ),
             ("mean seek of the curve", seek.average().millis(), "ms"),

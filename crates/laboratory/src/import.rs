@@ -1,6 +1,7 @@
 //! DiskSim's drives as entries of a catalogue: the values of their files as they are, and
 //! what a trace shows of them in a layer over these.
 
+mod check;
 mod electronics;
 mod entry;
 mod fitted;
@@ -8,9 +9,10 @@ mod geometry;
 mod target;
 
 use crate::error::LaboratoryError;
+use check::check;
 use diskperf_calibration::{Options, calibrate};
 use diskperf_diskspecs::layout::Layout;
-use diskperf_diskspecs::{Drive, Files, import as read, trace};
+use diskperf_diskspecs::{Drive, Files, KeyPlaces, import as read, trace};
 use entry::Entry;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -77,11 +79,12 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Imports all drives of these files. Nothing is written unless all can be.
+/// Imports all drives of these files. Nothing is written unless all can be, and unless the
+/// catalogue takes each.
 ///
 /// # Errors
 ///
-/// Files that are no drives, with file and line; an entry of that name that is not to be
+/// Files that are no drives, or whose drives cannot be modelled, with file and line; an entry of that name that is not to be
 /// replaced; a directory that cannot be written.
 pub fn import(asked: &Asked<'_>) -> Result<Imported, LaboratoryError> {
     let mut target = Target::new(asked.to, asked.replace);
@@ -130,7 +133,8 @@ fn import_file(
         false => trace_beside(file),
     };
     let mut drives = Vec::new();
-    for (number, drive) in found.drives.iter().enumerate() {
+    let with_places = found.drives.iter().zip(&found.places);
+    for (number, (drive, places)) in with_places.enumerate() {
         let stem = match several {
             true => format!("{} {number}", drive.name),
             false => match file.file_stem() {
@@ -138,7 +142,8 @@ fn import_file(
                 None => drive.name.clone(),
             },
         };
-        let imported = import_drive((drive, &stem, &name), trace, target).map_err(request)?;
+        let imported =
+            import_drive((drive, places), (&stem, &name), trace, target).map_err(request)?;
         drives.push(ImportedDrive {
             trace_beside: trace_beside.clone(),
             warnings: warnings.clone(),
@@ -150,31 +155,41 @@ fn import_file(
 }
 
 fn import_drive(
-    (drive, stem, file): (&Drive, &str, &str),
+    (drive, places): (&Drive, &KeyPlaces),
+    (stem, file): (&str, &str),
     trace: Option<&Path>,
     target: &mut Target<'_>,
 ) -> Result<ImportedDrive, String> {
     let name = catalogue_name(stem)?;
     let mut entry = Entry::of_drive(&described(drive, file), file);
-    let zones = geometry::write(&mut entry, drive)?;
-    let differs = electronics::write(&mut entry, drive);
+    let mut differs = Vec::new();
+    let zones = geometry::write(&mut entry, drive, &mut differs)?;
+    electronics::write(&mut entry, drive, &mut differs);
     let system = format!("bare-{name}");
-    let mut written = vec![
-        target.add(format!("drives/{name}.toml"), entry.text())?,
-        target.add(
+    let mut entries = vec![
+        (format!("drives/{name}.toml"), entry.text()),
+        (
             format!("systems/{system}.toml"),
             entry::rig(&name, "the drive's own sources"),
-        )?,
+        ),
     ];
+    check(&system, &name, &entries, places)?;
     let mut fitted_system = None;
     if let Some(trace) = trace {
         let fitted = format!("{name}-fitted");
         let layer = fitted::layer(drive, &name, &calibrated(drive, trace)?)?;
-        written.push(target.add(format!("drives/{fitted}.toml"), layer)?);
+        entries.push((format!("drives/{fitted}.toml"), layer));
         let rig = entry::rig(&fitted, "the drive's own sources, and a trace of it");
-        written.push(target.add(format!("systems/bare-{fitted}.toml"), rig)?);
-        fitted_system = Some(format!("bare-{fitted}"));
+        let of_fitted = format!("bare-{fitted}");
+        entries.push((format!("systems/{of_fitted}.toml"), rig));
+        // What a trace shows has no place in the files.
+        check(&of_fitted, &fitted, &entries, &KeyPlaces::new())?;
+        fitted_system = Some(of_fitted);
     }
+    let written = entries
+        .into_iter()
+        .map(|(path, text)| target.add(path, text));
+    let written: Vec<String> = written.collect::<Result<_, _>>()?;
     Ok(ImportedDrive {
         name,
         system,

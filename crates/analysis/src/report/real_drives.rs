@@ -179,8 +179,14 @@ fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     let whole = || replayed.remaining.iter().filter(|one| one.revolution);
     let requests: usize = whole().map(|one| one.requests).sum();
     let percent: f64 = whole().map(|one| one.squared_error_percent).sum();
+    let by_revolutions = match requests {
+        0 => "none of them by whole revolutions".to_owned(),
+        some => format!(
+            "{some} of them by whole revolutions, which are {percent:.0} % of the squared error"
+        ),
+    };
     format!(
-        "{name}: {off} of {} requests, {requests} of them by whole revolutions, which are {percent:.0} % of the squared error",
+        "{name}: {off} of {} requests, {by_revolutions}",
         replayed.scored_requests
     )
 }

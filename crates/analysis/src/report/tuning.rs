@@ -1,5 +1,6 @@
 //! What a search for better settings found: tables, JSON, CSV.
 
+mod cliffs;
 mod data;
 mod surface;
 
@@ -7,7 +8,7 @@ pub(super) use data::{csv, json};
 
 use super::document::{Block, Column, Grid, Group};
 use crate::comparison::{Judgement, Verdict};
-use crate::tuning::{CLIFF_SHARE, EQUAL_SHARE, Goal, Places, Searched, Spread, Tuned};
+use crate::tuning::{CLIFF_SHARE, Cliff, EQUAL_SHARE, Goal, Places, Searched, Spread, Tuned};
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
 
@@ -20,7 +21,8 @@ pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
         Block::Heading(heading(tuned)),
         Block::Grid(answer(tuned, best)),
     ];
-    let verdict = verdict(tuned, best);
+    let cliffs = tuned.cliffs();
+    let verdict = verdict(tuned, best, &cliffs);
     if !verdict.is_empty() {
         blocks.push(Block::List(verdict));
     }
@@ -30,6 +32,7 @@ pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
         blocks.push(Block::Section("One step from the best:".to_owned()));
         blocks.push(Block::Grid(steps_grid(&steps)));
     }
+    blocks.extend(cliffs::blocks(tuned, best, &cliffs));
     blocks.push(Block::List(remarks(tuned)));
     blocks
 }
@@ -138,7 +141,7 @@ fn range(extent: Extent) -> String {
 }
 
 /// What to make of the best.
-fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
+fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut verdict = Vec::new();
     let as_good = |(today, best)| tuned.goal.gain(today, best) <= EQUAL_SHARE;
     let values = tuned.today_value().zip(tuned.value(best));
@@ -152,37 +155,7 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
     } else if let Some(spread) = &tuned.spread {
         verdict.extend(over_seeds(tuned.goal, spread));
     }
-    let worst = tuned.steps(best).into_iter().filter(|step| step.cliff);
-    let worst = worst.min_by(|left, right| {
-        let gain = |step: &Step| step.gain.unwrap_or(0.0);
-        gain(left).total_cmp(&gain(right))
-    });
-    if let Some(step) = worst {
-        let safe = match tuned.safe() {
-            Some(safe) => {
-                let cost = tuned.value(best).zip(tuned.value(safe));
-                let cost = cost.map_or(0.0, |(best, safe)| tuned.goal.gain(best, safe));
-                let beside =
-                    |places: &Places| tuned.worst_beside(places).map_or(String::new(), figure);
-                format!(
-                    "safe is {}, which costs {}; one step off it gives {} {}, not {}",
-                    tuned.settings(safe),
-                    lost(cost),
-                    beside(safe),
-                    tuned.goal.unit(),
-                    beside(best)
-                )
-            }
-            None => "no point tried near it is safe".to_owned(),
-        };
-        verdict.push(format!(
-            "ON A CLIFF: {} from {} to {} loses {}; {safe}",
-            step.path,
-            step.from,
-            step.to,
-            lost(step.gain.unwrap_or(0.0)),
-        ));
-    }
+    verdict.extend(cliffs::advice(tuned, best, cliffs));
     for (path, value) in tuned.at_an_end() {
         verdict.push(format!(
             "{path}={value} is at the end of the range: a better value may lie beyond"
@@ -293,7 +266,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     }
     remarks.extend(impossible(tuned));
     remarks.push(format!(
-        "a step that loses {:.0} % is a cliff",
+        "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect",
         100.0 * CLIFF_SHARE
     ));
     remarks.extend(tuned.notes.iter().cloned());

@@ -224,7 +224,11 @@ fn drawn(drive: &DriveFigures) -> String {
     let longest = drive.figures.iter().map(|(what, ..)| what.len()).max();
     let width = longest.unwrap_or(0);
     for (what, value, unit) in &drive.figures {
-        text += &format!("  {what:<width$} {value:>10.2} {unit}\n");
+        // What is counted has no parts, and is its own unit.
+        text += &match *unit {
+            "zones" | "tracks" | "cylinders" => format!("  {what:<width$} {value:>10.0}\n"),
+            unit => format!("  {what:<width$} {value:>10.2} {unit}\n"),
+        };
     }
     text += &zones(&drive.zones);
     text + "\n" + &drawing::curve(&drive.seek, "cylinders", "ms")

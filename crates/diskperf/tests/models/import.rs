@@ -115,7 +115,10 @@ fn a_layout_of_patterns_is_a_list_of_runs() {
     std::fs::write(user.file("patterns.model"), PATTERNS).expect("a file");
     user.run(&words("import patterns.model -o mine"))
         .expect(0, &[])
-        .shows(&["patterns from patterns.model: 39.5 KiB, 11 runs of sectors"]);
+        .shows(&[
+            "patterns from patterns.model: 39.5 KiB, 11 runs of sectors",
+            "Number of cylinders: the files say 4, and have sectors on cylinder 4; the modelled drive has 5",
+        ]);
     let entry = std::fs::read_to_string(user.file("mine/drives/patterns.toml")).expect("an entry");
     for row in [
         "[0, 5, 0, 0, 0, 10, 0]",
@@ -201,6 +204,91 @@ fn what_is_wrong_is_named_with_file_and_line() {
             .expect(2, says);
         assert!(!user.file("mine").exists(), "{from}");
     }
+}
+
+/// Drives that DiskSim reads and no entry of the catalogue can be: by what is changed in
+/// which file, and what is said of it. Nothing is written.
+#[test]
+fn what_cannot_be_modelled_is_refused_where_it_stands() {
+    let three = |single, average, full| {
+        format!(
+            "Seek type = curve, Single cylinder seek time = {single}, Average seek time = {average}, Full strobe seek time = {full}, Constant seek time"
+        )
+    };
+    let cases: [(&str, String, &[&str]); 7] = [
+        (
+            "Seek type = constant, Constant seek time",
+            three(9, 8, 5),
+            &["seek_average_ms", "no rising curve", "Average seek time"],
+        ),
+        (
+            "Seek type = constant, Constant seek time",
+            three(1, 15, 16),
+            &["seek_average_ms", "no rising curve", "Average seek time"],
+        ),
+        (
+            "Constant seek time = 2.5",
+            "Constant seek time = 5000.0".to_owned(),
+            &["seek_constant_ms", "Constant seek time"],
+        ),
+        (
+            "Rotation speed (in rpms) = 6000",
+            "Rotation speed (in rpms) = 10".to_owned(),
+            &["spindle_rpm", "Rotation speed"],
+        ),
+        (
+            "Rotation speed (in rpms) = 6000",
+            "Rotation speed (in rpms) = 50000".to_owned(),
+            &["spindle_rpm", "Rotation speed"],
+        ),
+        (
+            "Number of data surfaces = 2",
+            "Number of data surfaces = 300".to_owned(),
+            &["heads", "Number of data surfaces"],
+        ),
+        (
+            "Number of cylinders = 4",
+            "Number of cylinders = 20000000".to_owned(),
+            &["cylinders", "Number of cylinders"],
+        ),
+    ];
+    for (from, to, says) in cases {
+        let user = User::new();
+        assert!(PATTERNS.contains(from), "{from}");
+        std::fs::write(user.file("patterns.model"), PATTERNS.replacen(from, &to, 1))
+            .expect("a file");
+        let refused = user.run(&words("import patterns.model -o mine"));
+        let refused = refused.expect(
+            2,
+            &["the drive patterns cannot be modelled", "patterns.model:"],
+        );
+        for part in says {
+            assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+        }
+        assert!(!user.file("mine").exists(), "{to}");
+    }
+    // So many segments that no buffer has them.
+    let user = user();
+    let text = FILES[1].1;
+    let key = "Number of buffer segments = ";
+    let at = text.find(key).expect("the key") + key.len();
+    let end = at + text[at..].find(',').expect("its end");
+    let changed = format!("{}100000000{}", &text[..at], &text[end..]);
+    std::fs::write(user.file("files/small.diskspecs"), changed).expect("a file");
+    user.run(&words("import files/small.parv -o mine"))
+        .expect(2, &["small.diskspecs:", "cache_segments"]);
+    assert!(!user.file("mine").exists());
+}
+
+/// A setting that makes no curve is named where it was written, and nothing else.
+#[test]
+fn a_seek_time_that_cannot_be_names_its_own_key() {
+    let user = User::new();
+    let run = user.run(&words(
+        "run random --direct --on bare-sata-7200 --set drive.seek_average_ms=20 --quiet",
+    ));
+    let run = run.expect(2, &["`seek_average_ms`", "no rising curve", "--set"]);
+    assert!(!run.stderr.contains("capacity_bytes"), "{}", run.stderr);
 }
 
 /// The same figures as the files give, for every drive of the folder.

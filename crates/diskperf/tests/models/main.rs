@@ -3,6 +3,7 @@
 
 mod calculate;
 mod catalogue;
+mod cliffs;
 mod errors;
 mod explain;
 mod flash;

@@ -7,9 +7,9 @@ use diskperf_diskspecs::{Cache, Drive, FastWrite, Firmware, ReadAhead, Scheduler
 /// The fastest link that an entry has: of a drive whose files have none.
 const NO_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
 
-/// Writes the electronics; what the modelled drive does in another way than the files say.
-pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Vec<String> {
-    let mut differs = Vec::new();
+/// Writes the electronics, and notes what the modelled drive does in another way than the
+/// files say.
+pub(super) fn write(entry: &mut Entry, drive: &Drive, differs: &mut Vec<String>) {
     if drive.firmware.is_none() {
         differs.push(
             "a .model file has no electronics: no overheads, no buffer, one command at a time, and a link of no time"
@@ -20,16 +20,15 @@ pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Vec<String> {
     entry.flag("zero_latency_reads", firmware.zero_latency_read);
     entry.flag("zero_latency_writes", firmware.zero_latency_write);
     entry.gap();
-    write_queue(entry, &firmware, &mut differs);
+    write_queue(entry, &firmware, differs);
     entry.gap();
     write_overheads(entry, &firmware);
     write_link(entry, drive, &firmware);
     entry.gap();
     write_read_cache(entry, &firmware.cache);
-    write_write_cache(entry, &firmware.cache, &mut differs);
+    write_write_cache(entry, &firmware.cache, differs);
     entry.word("flush", "drains");
     differs.extend(others(&firmware));
-    differs
 }
 
 fn write_queue(entry: &mut Entry, firmware: &Firmware, differs: &mut Vec<String>) {

@@ -9,8 +9,13 @@ pub(super) const BLOCK_BYTES: u64 = 512;
 /// The most runs of sectors that an entry lists.
 const MOST_EXTENTS: usize = 1_000_000;
 
-/// Writes geometry and mechanics; how many zones or runs there are.
-pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Result<usize, String> {
+/// Writes geometry and mechanics, and notes what differs from the files; how many zones or
+/// runs there are.
+pub(super) fn write(
+    entry: &mut Entry,
+    drive: &Drive,
+    differs: &mut Vec<String>,
+) -> Result<usize, String> {
     let model = &drive.model;
     entry.integer("sector_bytes", BLOCK_BYTES);
     entry.integer("medium_sector_bytes", BLOCK_BYTES);
@@ -25,7 +30,14 @@ pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Result<usize, String> {
             let rows = extents(&model.layout)?;
             // What replaces a bad sector may lie behind all others.
             let last = rows.iter().map(|row| row[2] as u64 + 1).max();
-            let cylinders = u64::from(model.cylinders).max(last.unwrap_or(1));
+            let stated = u64::from(model.cylinders);
+            let cylinders = stated.max(last.unwrap_or(1));
+            if cylinders > stated {
+                differs.push(format!(
+                    "Number of cylinders: the files say {stated}, and have sectors on cylinder {}; the modelled drive has {cylinders}",
+                    cylinders - 1
+                ));
+            }
             entry.integer("cylinders", cylinders);
             entry.rows(
                 "extent_table",

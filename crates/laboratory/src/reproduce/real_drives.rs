@@ -7,7 +7,7 @@ use diskperf_analysis::real_drives::{
 };
 use diskperf_calibration::{self as calibration, Calibration, Options, Remains, calibrate};
 use diskperf_diskspecs::phase::Think as Pauses;
-use diskperf_diskspecs::{Drive, Files, import, trace};
+use diskperf_diskspecs::{Drive, Errors, Files, Problem, import, trace};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -87,12 +87,33 @@ struct Calibrated {
     calibration: Calibration,
 }
 
+/// As many problems of a drive are told in its row.
+const MOST_TOLD: usize = 3;
+
+/// What is wrong with a file, each with its place on one line: rows of a table have no
+/// room for pictures of it.
+fn briefly(errors: &Errors) -> String {
+    let told = |problem: &Problem| {
+        let what = Errors::from(problem.clone()).brief();
+        match problem.place() {
+            Some(place) => format!("{place}: {what}"),
+            None => what,
+        }
+    };
+    let problems = errors.problems();
+    let mut all: Vec<String> = problems.iter().take(MOST_TOLD).map(told).collect();
+    if let Some(more) = problems.len().checked_sub(MOST_TOLD + 1) {
+        all.push(format!("and {} more", more + 1));
+    }
+    all.join("; ")
+}
+
 fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
     let (file, drive) = imported(data, name)?;
     let trace_name = format!("{name}.trace");
     let content = std::fs::read_to_string(data.join(&trace_name))
         .map_err(|error| format!("{trace_name}: {error}"))?;
-    let requests = trace::parse(&trace_name, &content).map_err(|errors| errors.to_string())?;
+    let requests = trace::parse(&trace_name, &content).map_err(|errors| briefly(&errors))?;
     let found = calibrate(&drive, &requests, Options::default());
     let found = found.map_err(|error| format!("{trace_name}: {error}"))?;
     Ok(Calibrated {
@@ -107,7 +128,7 @@ fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
 fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
     let read = |file: &str| {
         let search = vec![data.to_owned()];
-        let found = import(file, &Files::Disk { search }).map_err(|errors| errors.to_string())?;
+        let found = import(file, &Files::Disk { search }).map_err(|errors| briefly(&errors))?;
         let drives = found.drives.len();
         let mut all = found.drives.into_iter();
         match (all.next(), drives) {

@@ -1,6 +1,7 @@
 //! What `--over` says: a parameter, and the values to try.
 
 use crate::error::LaboratoryError;
+use diskperf_analysis::tuning::number;
 use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
@@ -115,14 +116,6 @@ impl Over {
         let nearest = distances.min_by(|(_, left), (_, right)| left.total_cmp(right));
         nearest.map(|(place, _)| place)
     }
-}
-
-/// A value as a number: `8K` is 8192, as it is where it is set.
-fn number(text: &str) -> Option<f64> {
-    let plain: Option<f64> = text.replace('_', "").parse().ok();
-    plain
-        .filter(|number| number.is_finite())
-        .or_else(|| parse_size(text).ok().map(|bytes| bytes as f64))
 }
 
 fn list(text: &str) -> Result<Vec<String>, String> {

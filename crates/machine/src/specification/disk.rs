@@ -11,10 +11,10 @@ use crate::hardware::disk::cache::{
     AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
     WriteCacheSpecification,
 };
-use crate::hardware::disk::device::{Disk, DiskSpecification, FlushOrder};
+use crate::hardware::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
 use crate::hardware::disk::layout::{DataSheet, LayoutSpecification};
 use crate::hardware::disk::link::{Delivery, LinkSpecification};
-use crate::hardware::disk::mechanism::MechanismSpecification;
+use crate::hardware::disk::mechanism::{MechanismError, MechanismSpecification};
 use crate::hardware::disk::overheads::{After, OverheadSpecification};
 use crate::hardware::disk::queue::{Distance, Policy, QueueSpecification};
 use crate::hardware::disk::seek::SeekSpecification;
@@ -24,6 +24,18 @@ use crate::kernel::ffs;
 /// What the label of a disk says whose tracks its firmware hides.
 const LABEL_TRACK_SECTORS: u32 = 63;
 const LABEL_TRACKS: u32 = 255;
+
+/// What a data sheet's layout is made for.
+const CAPACITY: &str = "capacity_bytes";
+/// The ways to say how long the arm moves.
+const SEEK_KEYS: [&str; 6] = [
+    "seek_table",
+    "seek_hpl",
+    "seek_constant_ms",
+    "seek_average_ms",
+    "seek_minimum_ms",
+    "seek_maximum_ms",
+];
 
 /// Reads the disk.
 pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
@@ -70,7 +82,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
     let sectors = match Disk::new(&specification, Turn::ZERO) {
         Ok(disk) => disk.sectors(),
         Err(error) => {
-            reader.fail("capacity_bytes", &error.to_string());
+            reader.fail(key_of(&error, reader), &error.to_string());
             1
         }
     };
@@ -93,6 +105,22 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
             },
         }],
     }
+}
+
+/// The key whose value a contradiction is of: what a user set of the arm, else what is
+/// given of the arm or of the layout.
+fn key_of(error: &DiskError, reader: &Reader<'_>) -> &'static str {
+    let keys: &[&'static str] = match error {
+        DiskError::Mechanism(MechanismError::Seek(_)) => &SEEK_KEYS,
+        DiskError::Mechanism(MechanismError::Layout(_)) => {
+            &[measured::ZONE_TABLE, measured::EXTENT_TABLE, CAPACITY]
+        }
+        DiskError::Mechanism(MechanismError::Number { key, .. })
+        | DiskError::Number { key, .. } => return key,
+    };
+    let set = keys.iter().find(|key| reader.is_set(key));
+    let given = || keys.iter().find(|key| reader.has(key));
+    set.or_else(given).copied().unwrap_or(CAPACITY)
 }
 
 fn read_mechanism(
@@ -149,7 +177,7 @@ fn read_layout(
     hidden_sectors: u64,
 ) -> LayoutSpecification {
     let capacity_bytes = reader.integer(
-        "capacity_bytes",
+        CAPACITY,
         1_000_000..=1_000_000_000_000_000,
         "what hosts see",
     );
@@ -191,7 +219,7 @@ fn read_layout(
             layout
         }
         Err(error) => {
-            reader.fail("capacity_bytes", &error.to_string());
+            reader.fail(CAPACITY, &error.to_string());
             DataSheet {
                 capacity_bytes: 4096,
                 ..sheet

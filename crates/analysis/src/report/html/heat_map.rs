@@ -1,5 +1,5 @@
 //! The rates over all combinations of some parameters, as a heat map with the
-//! cliff.
+//! cliffs.
 
 use super::chart::{Chart, ROWS};
 use super::family::Family;
@@ -7,8 +7,8 @@ use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What is written of the best combination, and of its neighbours that fall
-/// off.
+/// What is written of the best combination, of the safe one, and of those at the
+/// foot of a cliff.
 const BEST: &str = "best";
 const SAFE: &str = "safe";
 const CLIFF: &str = "cliff";
@@ -29,7 +29,7 @@ pub struct Surface {
     pub best: Places,
     /// Where that stands on a cliff, the places of the safe ones.
     pub safe: Option<Places>,
-    /// Those beside the best that lose much: the cliff.
+    /// Those at the foot of a cliff.
     pub cliff: Vec<Places>,
 }
 
@@ -38,12 +38,6 @@ impl Surface {
     pub fn of(tuned: &Tuned) -> Option<Self> {
         let best = tuned.best()?;
         let value = |places: &Places| Some((places.clone(), tuned.value(places)?));
-        let neighbours = tuned.neighbours(best).into_iter().map(|(_, beside)| beside);
-        let at_best = tuned.value(best)?;
-        let falls = |beside: &Places| {
-            let there = tuned.value(beside);
-            there.is_some_and(|there| tuned.goal.gain(at_best, there) <= -CLIFF_SHARE)
-        };
         Some(Self {
             quantity: tuned.goal.quantity().to_owned(),
             more_is_better: tuned.goal == Goal::Throughput,
@@ -51,7 +45,11 @@ impl Surface {
             points: tuned.points.keys().filter_map(value).collect(),
             best: best.clone(),
             safe: tuned.safe().cloned(),
-            cliff: neighbours.filter(falls).collect(),
+            cliff: tuned
+                .cliffs()
+                .into_iter()
+                .map(|cliff| cliff.bottom)
+                .collect(),
         })
     }
 
@@ -115,7 +113,7 @@ impl Surface {
         Some(
             chart
                 .caption(&format!(
-                    "The best combination has a frame in the colour of the text. A red frame marks the cliff: a single step from the best that loses {:.0} % or more.",
+                    "The best combination has a frame in the colour of the text. A red frame marks the foot of a cliff: the step to it from a neighbour loses {:.0} % or more beyond what the steps around it lead one to expect.",
                     100.0 * CLIFF_SHARE
                 ))
                 .wide(),

@@ -291,7 +291,7 @@ fn hostile_words_are_text_everywhere() {
 }
 
 #[test]
-fn the_cliff_is_beside_the_best() {
+fn the_feet_of_all_cliffs_are_marked() {
     let tuned = crate::tuning::tests::tuned(2, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
     let chart = Surface::of(&tuned).unwrap().chart().unwrap();
     let marks: Vec<_> = rows(&chart)
@@ -307,12 +307,12 @@ fn the_cliff_is_beside_the_best() {
     assert_eq!(
         marks,
         [
-            ("1", "1", ""),
+            ("1", "1", "cliff"),
             ("1", "2", "cliff"),
-            ("1", "3", ""),
+            ("1", "3", "cliff"),
             ("2", "1", ""),
             ("2", "2", "best"),
-            ("2", "3", "safe"),
+            ("2", "3", "cliff"),
         ]
     );
     assert!(super::tuned(&tuned).contains("a cliff"));

@@ -3,7 +3,8 @@
 use crate::comparison::Verdict;
 use crate::report::csv::{Field, number, written};
 use crate::report::json::pretty;
-use crate::tuning::{Extent, Figures, Goal, Key, Method, Outcome, Places, Spread, Step, Tuned};
+use crate::tuning::{Cliff, Extent, Figures, Goal, Key, Method};
+use crate::tuning::{Outcome, Places, Spread, Step, Tuned};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -26,12 +27,30 @@ struct Document<'t> {
     /// The steps from the best to its neighbours.
     cliff: Vec<Step>,
     on_cliff: bool,
+    /// All cliffs between points that were tried.
+    cliffs: Vec<Fall<'t>>,
     /// The best of those that are on no cliff, where the best are on one.
     safe: Option<Point<'t>>,
     at_an_end: Vec<&'t str>,
     no_effect: Vec<&'t str>,
     method: &'t Method,
     notes: &'t [String],
+}
+
+/// A step down a cliff.
+#[derive(Serialize)]
+struct Fall<'t> {
+    path: &'t str,
+    from: &'t str,
+    to: &'t str,
+    from_value: Option<f64>,
+    to_value: Option<f64>,
+    /// What the step gains, as a share, and what the steps around it lead one to
+    /// expect of it.
+    gain: f64,
+    expected_gain: f64,
+    /// All settings at the edge.
+    settings: BTreeMap<&'t str, &'t str>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +94,21 @@ fn settings<'t>(tuned: &'t Tuned, places: &[usize]) -> BTreeMap<&'t str, &'t str
     pairs
         .map(|(key, place)| (key.path.as_str(), key.values[*place].as_str()))
         .collect()
+}
+
+fn fall<'t>(tuned: &'t Tuned, cliff: &Cliff) -> Fall<'t> {
+    let key = &tuned.keys[cliff.key];
+    let value = |places: &Places| key.values[places[cliff.key]].as_str();
+    Fall {
+        path: &key.path,
+        from: value(&cliff.top),
+        to: value(&cliff.bottom),
+        from_value: tuned.value(&cliff.top),
+        to_value: tuned.value(&cliff.bottom),
+        gain: cliff.gain,
+        expected_gain: cliff.expected,
+        settings: settings(tuned, &cliff.top),
+    }
 }
 
 fn point<'t>(tuned: &'t Tuned, places: &'t Places) -> Point<'t> {
@@ -133,6 +167,11 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
             gain_extent: Extent::of(&spread.gains(tuned.goal)),
         }),
         cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
+        cliffs: tuned
+            .cliffs()
+            .iter()
+            .map(|cliff| fall(tuned, cliff))
+            .collect(),
         on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
         safe: tuned.safe().map(|safe| point(tuned, safe)),
         at_an_end: tuned

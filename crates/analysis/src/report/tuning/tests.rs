@@ -50,9 +50,14 @@ fn one_parameter_is_a_line_of_bars_with_the_cliff() {
     drive.b     3   2  -50.0 %  a cliff
     drive.b     3   4   -4.0 %
 
+    Cliffs:
+             from  to  from KB/s  to KB/s     gain  expected
+    ──────────────────────────────────────────────────────────────
+    drive.b     3   2        100     50.0  -50.0 %   -33.3 %  best
+
     all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
     impossible (-): 1 of the 6 tried; the first is drive.b=6: the interleave is too large
-    a step that loses 10 % is a cliff
+    a cliff is a step that loses 10 % or more beyond what the steps around it lead one to expect
     ");
 }
 
@@ -85,9 +90,15 @@ fn two_parameters_are_a_heat_table() {
     drive.a     1   2   -6.5 %
     drive.b     3   2  -50.0 %  a cliff
 
+    Cliffs:
+             from  to  from KB/s  to KB/s     gain  expected  with
+    ─────────────────────────────────────────────────────────────────────────
+    drive.a     2   1       95.0     50.0  -47.4 %    +0.0 %  drive.b=2
+    drive.b     3   2        100     50.0  -50.0 %   -41.5 %  drive.a=1  best
+
     all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
     impossible (-): 1 of the 6 tried; the first is drive.a=2, drive.b=1: the interleave is too large
-    a step that loses 10 % is a cliff
+    a cliff is a step that loses 10 % or more beyond what the steps around it lead one to expect
     ");
     // Shades alone where there are many columns.
     let many: Vec<f64> = (0..6).map(f64::from).map(|rate| rate + 1.0).collect();
@@ -143,6 +154,14 @@ fn other_programs_get_everything() {
     );
     assert_eq!(json["on_cliff"], true);
     assert_eq!(json["cliff"][1]["gain"], -0.5);
+    let cliff = &json["cliffs"][1];
+    assert_eq!((&cliff["from"], &cliff["to"]), (&"3".into(), &"2".into()));
+    assert_eq!(
+        (cliff["from_value"].as_f64(), cliff["to_value"].as_f64()),
+        (Some(100.0), Some(50.0))
+    );
+    assert_eq!(cliff["gain"], -0.5);
+    assert_eq!(cliff["settings"]["drive.a"], "1");
     assert_eq!(json["safe"]["settings"]["drive.a"], "2");
     assert_eq!(json["method"]["search"], "exhaustive");
     let csv = report(&found, Format::Csv, 0);
@@ -153,4 +172,29 @@ fn other_programs_get_everything() {
     );
     let markdown = report(&found, Format::Markdown, 0);
     assert!(markdown.contains("ON A CLIFF"), "{markdown}");
+}
+
+/// A cliff far from the best is named with its distance, and today's settings that
+/// stand on one.
+#[test]
+fn a_cliff_anywhere_is_named() {
+    let mut found = tuned(1, &[100.0, 99.0, 98.0, 97.0, 20.0, 19.0]);
+    found.keys[1].today_place = Some(3);
+    let text = shown(&found);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "the best settings stand on no cliff; the nearest is 3 steps away: drive.b from 4 to 5 loses 79.4 %",
+        "TODAY IS ON A CLIFF: drive.b from 4 to 5 loses 79.4 %",
+        "drive.b 4 5 97.0 20.0 -79.4 %",
+    ] {
+        assert!(flat.contains(part), "{part}: {text}");
+    }
+    // Nothing far off is advised where everything costs as much as the fall.
+    let falling = tuned(1, &[100.0, 40.0, 39.0, 38.0, 37.0, 36.0]);
+    let text = shown(&falling);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("drive.b from 1 to 2 loses 60.0 %; no safe settings were tried"),
+        "{text}"
+    );
 }

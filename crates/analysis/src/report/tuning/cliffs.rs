@@ -1,0 +1,140 @@
+//! The cliffs of a search in words and as a table.
+
+use super::{figure, lost, percent};
+use crate::report::document::{Block, Column, Grid, Group};
+use crate::tuning::{Cliff, Places, Tuned, distance};
+
+/// More cliffs than these are not all printed.
+const MOST_ROWS: usize = 12;
+
+/// What to make of the cliffs: where the best and today's settings stand.
+pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
+    let mut advice = Vec::new();
+    match worst_from(cliffs, |cliff| cliff.top == *best) {
+        Some(cliff) => advice.push(format!(
+            "ON A CLIFF: {}; {}",
+            fall(tuned, cliff),
+            safe(tuned, best)
+        )),
+        None => advice.extend(nearest(tuned, best, cliffs)),
+    }
+    let of_today = |cliff: &Cliff| cliff.top != *best && tuned.is_today(&cliff.top);
+    let of_today = worst_from(cliffs, of_today);
+    advice.extend(of_today.map(|cliff| format!("TODAY IS ON A CLIFF: {}", fall(tuned, cliff))));
+    advice
+}
+
+fn worst_from(cliffs: &[Cliff], of: impl Fn(&Cliff) -> bool) -> Option<&Cliff> {
+    let cliffs = cliffs.iter().filter(|cliff| of(cliff));
+    cliffs.min_by(|left, right| left.gain.total_cmp(&right.gain))
+}
+
+/// `drive.interleave from 3 to 2 loses 77.6 %`.
+fn fall(tuned: &Tuned, cliff: &Cliff) -> String {
+    let key = &tuned.keys[cliff.key];
+    format!(
+        "{} from {} to {} loses {}",
+        key.path,
+        key.values[cliff.top[cliff.key]],
+        key.values[cliff.bottom[cliff.key]],
+        lost(cliff.gain)
+    )
+}
+
+/// What to choose in place of a best that stands on a cliff.
+fn safe(tuned: &Tuned, best: &Places) -> String {
+    let Some(safe) = tuned.safe() else {
+        return "no safe settings were tried: all stand on a cliff too, or cost more than half of the fall"
+            .to_owned();
+    };
+    let cost = tuned.value(best).zip(tuned.value(safe));
+    let cost = cost.map_or(0.0, |(best, safe)| tuned.goal.gain(best, safe));
+    let beside = |places: &Places| tuned.worst_beside(places).map_or(String::new(), figure);
+    format!(
+        "safe is {}, which costs {}; one step off it gives {} {}, not {}",
+        tuned.settings(safe),
+        lost(cost),
+        beside(safe),
+        tuned.goal.unit(),
+        beside(best)
+    )
+}
+
+/// How far the best, which stands on none, is from the nearest cliff.
+fn nearest(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Option<String> {
+    let nearest = cliffs
+        .iter()
+        .min_by_key(|cliff| distance(&cliff.top, best))?;
+    let steps = match distance(&nearest.top, best) {
+        1 => "1 step".to_owned(),
+        steps => format!("{steps} steps"),
+    };
+    Some(format!(
+        "the best settings stand on no cliff; the nearest is {steps} away: {}",
+        fall(tuned, nearest)
+    ))
+}
+
+/// All cliffs, those that lose the most if there are many.
+pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Block> {
+    if cliffs.is_empty() {
+        return Vec::new();
+    }
+    let mut shown: Vec<&Cliff> = cliffs.iter().collect();
+    if cliffs.len() > MOST_ROWS {
+        shown.sort_by(|left, right| left.gain.total_cmp(&right.gain));
+        shown.truncate(MOST_ROWS);
+    }
+    let mut blocks = vec![
+        Block::Section("Cliffs:".to_owned()),
+        Block::Grid(grid(tuned, best, &shown)),
+    ];
+    if shown.len() < cliffs.len() {
+        blocks.push(Block::Text(format!(
+            "the {} deepest of {} cliffs; --format json has all",
+            shown.len(),
+            cliffs.len()
+        )));
+    }
+    blocks
+}
+
+fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
+    let column = |of: &dyn Fn(&Cliff) -> String| cliffs.iter().map(|cliff| of(cliff)).collect();
+    let value =
+        |cliff: &Cliff, places: &Places| tuned.keys[cliff.key].values[places[cliff.key]].clone();
+    let measured = |places: &Places| tuned.value(places).map_or(String::new(), figure);
+    let unit = tuned.goal.unit();
+    Grid {
+        key: Column::words("", column(&|cliff| tuned.keys[cliff.key].path.clone())),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("from", column(&|cliff| value(cliff, &cliff.top))),
+                Column::figures("to", column(&|cliff| value(cliff, &cliff.bottom))),
+                Column::figures(
+                    &format!("from {unit}"),
+                    column(&|cliff| measured(&cliff.top)),
+                ),
+                Column::figures(
+                    &format!("to {unit}"),
+                    column(&|cliff| measured(&cliff.bottom)),
+                ),
+                Column::figures("gain", column(&|cliff| percent(cliff.gain))),
+                Column::figures("expected", column(&|cliff| percent(cliff.expected))),
+                Column::words("with", column(&|cliff| tuned.other_settings(cliff))),
+                Column::words(" ", column(&|cliff| edge(tuned, best, cliff).to_owned())),
+            ],
+        )],
+    }
+}
+
+/// Who stands at the edge.
+fn edge(tuned: &Tuned, best: &Places, cliff: &Cliff) -> &'static str {
+    match (cliff.top == *best, tuned.is_today(&cliff.top)) {
+        (true, true) => "best, today",
+        (true, false) => "best",
+        (false, true) => "today",
+        (false, false) => "",
+    }
+}

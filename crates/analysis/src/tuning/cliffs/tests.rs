@@ -1,0 +1,158 @@
+use super::super::tests::{figures, tuned};
+use super::*;
+use crate::tuning::{Goal, Outcome};
+
+/// One key with these values, and what counts at each.
+fn sweep(goal: Goal, values: &[&str], of: &[f64]) -> Tuned {
+    let mut one = tuned(1, &[1.0]);
+    one.goal = goal;
+    one.keys[1].values = values.iter().map(|value| (*value).to_owned()).collect();
+    let speed = |value: &f64| match goal {
+        Goal::Throughput => *value,
+        Goal::Latency | Goal::Cpu => 1000.0 / value,
+    };
+    let points = of.iter().map(|value| Outcome::Ran(figures(speed(value))));
+    one.points = (0..)
+        .zip(points)
+        .map(|(place, one)| (vec![0, place], one))
+        .collect();
+    one
+}
+
+fn named(one: &Tuned) -> Vec<String> {
+    let cliffs = one.cliffs().into_iter();
+    let name = |cliff: Cliff| {
+        let values = &one.keys[cliff.key].values;
+        let [from, to] = [&cliff.top, &cliff.bottom].map(|places| &values[places[cliff.key]]);
+        format!("{from} to {to}")
+    };
+    cliffs.map(name).collect()
+}
+
+const ONE_TO_TEN: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
+const DOUBLING: [&str; 7] = ["1", "2", "4", "8", "16", "32", "64"];
+
+fn of_numbers(values: &[&str], of: impl Fn(f64) -> f64) -> Vec<f64> {
+    let values = values.iter().filter_map(|value| number(value));
+    values.map(of).collect()
+}
+
+/// Response times in proportion to the depth, with a constant, and with its square;
+/// a rate that grows until something is busy all the time.
+#[test]
+fn a_smooth_curve_has_no_cliff() {
+    for values in [&ONE_TO_TEN[..], &DOUBLING] {
+        let none = Vec::<String>::new();
+        for latency in [|n: f64| n, |n| 12.0 + 8.0 * n, |n| 10.0 + n * n] {
+            let one = sweep(Goal::Latency, values, &of_numbers(values, latency));
+            assert_eq!(named(&one), none);
+        }
+        for rate in [|n: f64| n.min(8.0), |n| 1.0 / n, |n| n / (1.0 + n), |_| 7.0] {
+            let one = sweep(Goal::Throughput, values, &of_numbers(values, rate));
+            assert_eq!(named(&one), none);
+        }
+    }
+    // From nothing upwards, and down.
+    let from_zero = ["0", "1", "2", "3", "4", "5"];
+    let growing = of_numbers(&from_zero, |n| 10.0 + 10.0 * n);
+    assert_eq!(named(&sweep(Goal::Latency, &from_zero, &growing)), [""; 0]);
+    let downwards = ["64K", "32K", "16K", "8K"];
+    let rates = of_numbers(&downwards, |n| n / 1000.0);
+    assert_eq!(named(&sweep(Goal::Throughput, &downwards, &rates)), [""; 0]);
+}
+
+/// Ten streams, of which eight have a segment: whichever way the values run, and
+/// whatever is counted.
+#[test]
+fn a_step_between_levels_is_a_cliff_wherever_the_best_is() {
+    let rates = of_numbers(&ONE_TO_TEN, |n| if n > 8.0 { 20.0 } else { 100.0 + n });
+    let one = sweep(Goal::Throughput, &ONE_TO_TEN, &rates);
+    assert_eq!(named(&one), ["8 to 9"]);
+    let cliff = &one.cliffs()[0];
+    assert!(
+        (cliff.gain - (20.0 / 108.0 - 1.0)).abs() < 1e-12,
+        "{cliff:?}"
+    );
+    assert!(cliff.expected.abs() < 0.02, "{cliff:?}");
+    let times = of_numbers(&ONE_TO_TEN, |n| if n > 4.0 { 1000.0 } else { 10.0 * n });
+    assert_eq!(
+        named(&sweep(Goal::Latency, &ONE_TO_TEN, &times)),
+        ["4 to 5"]
+    );
+    let mut downwards = ONE_TO_TEN;
+    downwards.reverse();
+    let times = of_numbers(&downwards, |n| if n > 4.0 { 1000.0 } else { 10.0 * n });
+    assert_eq!(
+        named(&sweep(Goal::Cpu, &downwards, &times)),
+        [""; 0],
+        "the same processor time"
+    );
+    assert_eq!(named(&sweep(Goal::Latency, &downwards, &times)), ["4 to 5"]);
+}
+
+/// A fall of several steps is a cliff at its edge, whether it ends in a level or goes on,
+/// and whether it begins at one or at a peak.
+#[test]
+fn a_fall_of_several_steps_begins_at_its_edge() {
+    let two = [
+        100.0, 100.0, 100.0, 100.0, 50.0, 25.0, 25.0, 25.0, 25.0, 25.0,
+    ];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &ONE_TO_TEN, &two)),
+        ["4 to 5"]
+    );
+    let depths = [20.0, 38.0, 117.0, 210.0, 390.0, 700.0, 1300.0];
+    assert_eq!(named(&sweep(Goal::Latency, &DOUBLING, &depths)), ["2 to 4"]);
+    let streams = ["12", "14", "16", "18", "20", "22", "24"];
+    let rates = [23.2, 27.1, 30.9, 34.6, 27.1, 19.9, 16.2];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &streams, &rates)),
+        ["18 to 20"]
+    );
+    let segments = ["4", "8", "12", "14", "16", "18", "20"];
+    let rates = [9.1, 12.6, 21.6, 30.7, 30.8, 30.8, 30.8];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &segments, &rates)),
+        ["14 to 12"]
+    );
+}
+
+/// A best in the middle of its range.
+#[test]
+fn a_round_top_has_no_cliff() {
+    let rates = [50.0, 80.0, 100.0, 80.0, 50.0];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &ONE_TO_TEN[..5], &rates)),
+        [""; 0]
+    );
+    let peak = [50.0, 80.0, 100.0, 30.0, 29.0];
+    assert_eq!(
+        named(&sweep(Goal::Throughput, &ONE_TO_TEN[..5], &peak)),
+        ["3 to 4"]
+    );
+}
+
+/// Where a value was not tried nobody knows what lies between; what is impossible has
+/// nothing in it.
+#[test]
+fn points_that_were_not_tried_are_no_step() {
+    let rates = of_numbers(&ONE_TO_TEN, |n| if n > 5.0 { 20.0 } else { 100.0 });
+    let mut one = sweep(Goal::Throughput, &ONE_TO_TEN, &rates);
+    let impossible = Outcome::Impossible("odd".to_owned());
+    one.points.insert(vec![0, 5], impossible);
+    assert_eq!(named(&one), ["5 to 7"]);
+    one.points.remove(&vec![0, 5]);
+    assert_eq!(named(&one), [""; 0]);
+}
+
+/// Each key has its own sweeps, and words have none.
+#[test]
+fn a_cliff_is_along_one_key_with_the_others_as_they_are() {
+    let rates = [100.0, 100.0, 100.0, 100.0, 20.0, 100.0];
+    let mut one = tuned(2, &rates);
+    let cliffs = one.cliffs();
+    assert_eq!(cliffs.len(), 3, "{cliffs:?}");
+    assert_eq!(one.other_settings(&cliffs[0]), "drive.b=2");
+    one.keys[1].ordered = false;
+    assert_eq!(one.cliffs().len(), 1);
+}
