@@ -51,7 +51,8 @@ fn of_cells(card: &Card) -> Vec<Block> {
 /// How the page in the repository begins.
 const INTRODUCTION: &str = "This page compares every number that the documents print with the \
 modelled one: the same programs, run on the modelled computer with the protocol of the document. \
-diskperf reproduce --format markdown prints this page; a test fails when it is stale. A cell counts \
+diskperf reproduce --format markdown prints this page; a test fails when it is stale. Real drives are \
+scored against their traces by diskperf reproduce real-drives. A cell counts \
 if it is scored, and once if two tables print the same measurement. calibration: a free parameter of \
 its system was chosen with it; prediction: none was. not scored: the document suspects its hardware, \
 or gives it as context; not measured: the document prints n.m., and the model predicts. A parameter \
