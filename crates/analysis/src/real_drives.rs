@@ -43,8 +43,6 @@ pub struct Replayed {
     pub requests: usize,
     /// In the second half.
     pub scored_requests: usize,
-    /// The measured mean of the second half.
-    pub mean_ms: f64,
     /// With what was fitted.
     #[serde(flatten)]
     pub score: Score,
@@ -67,6 +65,8 @@ pub struct Replayed {
 /// Figures of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Score {
+    /// The measured mean.
+    pub mean_ms: f64,
     /// The root mean square distance of the distributions.
     pub demerit_ms: f64,
     /// The same as a share of the measured mean.

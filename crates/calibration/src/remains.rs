@@ -59,7 +59,7 @@ impl Cause {
             Cause::AtSector => "revolution: the seek ended at the sector",
             Cause::BufferState => "revolution: state of the buffer unknown",
             Cause::Destage => "revolution: position of the destage unknown",
-            Cause::Seek => "revolution: a longer or shorter seek",
+            Cause::Seek => "revolution: none of these, so the seek",
             Cause::CarriedOver => "carried over from the request before",
             Cause::Time => "time",
         }

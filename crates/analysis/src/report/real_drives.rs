@@ -113,7 +113,7 @@ fn times(drives: &Drives<'_>) -> Block {
                     replayed.scored_requests.to_string()
                 }),
                 pairs("mean", &|one| {
-                    (one.mean_ms, one.mean_ms + one.score.bias_ms)
+                    (one.score.mean_ms, one.score.mean_ms + one.score.bias_ms)
                 }),
                 pairs("p50", &|one| {
                     (one.measured.p50_ms, one.score.modelled.p50_ms)

@@ -42,6 +42,7 @@ fn each_drive_of_a_folder_is_scored() {
             figure(&drive["unfitted"], "within_half_ms_percent") < 90.0,
             "{drive}"
         );
+        assert_eq!(drive["mean_ms"], drive["unfitted"]["mean_ms"], "{drive}");
         assert!(figure(&drive["phase"], "r") > 0.9, "{drive}");
         let off = drive["off"].as_array().expect("requests");
         let counted = drive["remaining"].as_array().expect("causes").iter();

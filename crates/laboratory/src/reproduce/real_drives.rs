@@ -160,7 +160,6 @@ fn replayed(of: &Calibrated) -> Replayed {
     Replayed {
         requests: found.requests,
         scored_requests: found.score.requests,
-        mean_ms: found.score.mean_ms,
         score: score(&found.score),
         phase: Phase {
             r: found.r,
@@ -186,6 +185,7 @@ fn replayed(of: &Calibrated) -> Replayed {
 
 fn score(score: &calibration::Score) -> Score {
     Score {
+        mean_ms: score.mean_ms,
         demerit_ms: score.demerit_ms,
         demerit_percent: score.demerit_percent(),
         bias_ms: score.bias_ms,

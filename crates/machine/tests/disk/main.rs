@@ -8,6 +8,7 @@ mod expectations;
 mod expected;
 mod layout;
 mod mechanism;
+mod power_cut;
 mod queue;
 mod seek;
 mod shingled;

@@ -83,6 +83,14 @@ impl Written {
         &self.waiting
     }
 
+    /// Where the sectors are that are not on the medium: what waits, in order, and what is
+    /// on its way.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
+        let waiting = self.extents.iter();
+        let waiting = waiting.map(|(&first, &(end, _))| Extent { first, end });
+        waiting.chain(self.under_way)
+    }
+
     /// The number of the oldest of what is not on the medium; none if all is. What is on
     /// its way counts as older than all.
     pub fn oldest(&self) -> Option<u64> {

@@ -3,6 +3,12 @@
 use super::*;
 
 impl Disk {
+    /// Sectors, as the host counts them, that a power cut loses now: the buffer has them,
+    /// and the medium has them not, or only in part.
+    pub fn at_risk(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.written.iter().flat_map(Written::extents)
+    }
+
     /// A flush that drains begins when it is alone.
     pub(super) fn drain(&mut self, now: Time, requests: &mut Requests) {
         let alone = self.under_way == 1 + self.held.len();
