@@ -447,11 +447,7 @@ fn utilisation(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Utilisat
 
 /// When requests are at the drive itself, or its arm works of its own accord.
 fn at_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> Intervals {
-    let requests = trace.requests.iter().filter(|one| one.drive == drive);
-    let parts = requests.flat_map(|request| parts_within(request, from, until));
-    let of_requests = parts
-        .filter(|(stage, ..)| is_of_drive(*stage))
-        .map(|(_, start, stop)| (start.0, stop.0));
+    let of_requests = parts::of_requests(trace, drive, (from, until), is_of_drive);
     let of_arm = parts::arms(trace, drive, from, until).map(|(.., span)| span);
     Intervals::of(of_requests.chain(of_arm))
 }

@@ -71,7 +71,7 @@ impl Problem {
     }
 
     /// The title and what the caret says, on one line.
-    fn brief(&self) -> String {
+    pub fn brief(&self) -> String {
         let parts = [&self.title, &self.label];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.map(String::as_str).collect::<Vec<_>>().join(": ")

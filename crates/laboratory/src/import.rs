@@ -84,8 +84,8 @@ pub struct LeftOut {
 ///
 /// # Errors
 ///
-/// Files that are no drives, or whose drives cannot be modelled, with file and line; an entry of that name that is not to be
-/// replaced; a directory that cannot be written.
+/// Files that are no drives, or whose drives cannot be modelled, with file and line; an
+/// entry of that name that is not to be replaced; a directory that cannot be written.
 pub fn import(asked: &Asked<'_>) -> Result<Imported, LaboratoryError> {
     let mut target = Target::new(asked.to, asked.replace);
     let mut drives = Vec::new();

@@ -53,7 +53,8 @@ pub(super) fn on_link(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanos
     Intervals::of(of_requests(trace, drive, (from, until), carries)).total()
 }
 
-fn of_requests(
+/// When requests of a drive were in some stages, within the elapsed time.
+pub(super) fn of_requests(
     trace: &Trace,
     drive: u32,
     (from, until): (Nanoseconds, Nanoseconds),

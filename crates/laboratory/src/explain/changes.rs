@@ -1,5 +1,7 @@
 //! What may be changed of a computer to see what it is worth.
 
+mod disks;
+
 use crate::model::computer::Computer;
 use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Setting;
@@ -170,8 +172,6 @@ fn change(
         what_if: WhatIf::default(),
     })
 }
-
-mod disks;
 
 const COPY: &str = "host.copy_ms_per_kb";
 const CLEAR: &str = "host.clear_ms_per_kb";

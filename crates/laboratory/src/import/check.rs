@@ -74,7 +74,7 @@ pub(super) fn check(
 
 /// What is wrong with an entry, at the place that it comes from.
 fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlaces)) -> Problem {
-    let why = Errors::from(problem.clone()).brief();
+    let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
     let key = problem.place().and_then(|place| key_at(entries, place));
     let from = key.and_then(|key| MADE_OF.iter().find(|(name, _)| *name == key));

@@ -145,7 +145,7 @@ fn stream_past_cache(
 fn modelled_area_bytes(computer: &Computer) -> u64 {
     let room_bytes = computer.room_bytes(0);
     if computer.medium() == Medium::Device && computer.specification.drives[0].disk().is_some() {
-        return (room_bytes / MIB * MIB).max(room_bytes.min(MIB));
+        return whole_mib(room_bytes);
     }
     let mut area_bytes = LARGEST_MODELLED_BYTES;
     while area_bytes > MIB && area_bytes > room_bytes / 4 {
@@ -199,7 +199,12 @@ fn area_bytes(target: &Target, experiment: &Experiment) -> u64 {
         SizeChoice::Bytes(_) | SizeChoice::Auto => there_bytes,
     };
     // For a size that no disk has there is no room, which is said where that is looked at.
-    (bytes / MIB * MIB).max(bytes.min(MIB)).min(LONGEST_BYTES)
+    whole_mib(bytes).min(LONGEST_BYTES)
+}
+
+/// In whole mebibytes, if it is one at least.
+fn whole_mib(bytes: u64) -> u64 {
+    (bytes / MIB * MIB).max(bytes.min(MIB))
 }
 
 /// That a device has a cache below it which nobody here can drop.

@@ -94,7 +94,7 @@ const MOST_TOLD: usize = 3;
 /// room for pictures of it.
 fn briefly(errors: &Errors) -> String {
     let told = |problem: &Problem| {
-        let what = Errors::from(problem.clone()).brief();
+        let what = problem.brief();
         match problem.place() {
             Some(place) => format!("{place}: {what}"),
             None => what,

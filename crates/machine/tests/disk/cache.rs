@@ -112,6 +112,19 @@ fn reading_on_ends_where_its_mode_says() {
     assert_eq!(from_start.ahead_until(&layout, (150, 160), 150), 180);
 }
 
+/// Room for 300 sectors in 12 extents.
+fn write_cache(appending_only: bool) -> WriteCacheSpecification {
+    WriteCacheSpecification {
+        most_sectors: 300,
+        most_extents: 12,
+        high_water_share: 0.5,
+        idle_ms: 0.0,
+        most_destaged_sectors: 16,
+        read_hits: true,
+        appending_only,
+    }
+}
+
 /// Against a set of sectors: nothing is lost, counted twice, or there twice.
 #[test]
 fn what_waits_is_what_was_written_and_not_put_away() {
@@ -119,15 +132,7 @@ fn what_waits_is_what_was_written_and_not_put_away() {
     println!("seed {seed}");
     let mut draws = Streams::new(seed).stream("extents");
     let layout = Layout::new(&one_zone((10, 2, 100))).expect("a layout");
-    let mut written = Written::new(&WriteCacheSpecification {
-        most_sectors: 300,
-        most_extents: 12,
-        high_water_share: 0.5,
-        idle_ms: 0.0,
-        most_destaged_sectors: 16,
-        read_hits: true,
-        appending_only: false,
-    });
+    let mut written = Written::new(&write_cache(false));
     let locate = |sector: u64| (sector, layout.locate(sector));
     let mut sectors = BTreeSet::new();
     let mut refused = 0;
@@ -175,15 +180,7 @@ fn what_waits_is_what_was_written_and_not_put_away() {
 #[test]
 fn a_cache_of_appended_writes_takes_the_first_one_too() {
     let layout = Layout::new(&one_zone((10, 2, 100))).expect("a layout");
-    let mut written = Written::new(&WriteCacheSpecification {
-        most_sectors: 300,
-        most_extents: 12,
-        high_water_share: 0.5,
-        idle_ms: 0.0,
-        most_destaged_sectors: 16,
-        read_hits: true,
-        appending_only: true,
-    });
+    let mut written = Written::new(&write_cache(true));
     let locate = |sector: u64| (sector, layout.locate(sector));
     let of = |first: u64, end: u64| Extent { first, end };
     assert!(written.takes(of(500, 508)), "nothing waits");

@@ -468,15 +468,7 @@ impl Disk {
                 ahead.join(&mut self.mechanism, (range.1, limit));
             }
             None if idle && limit > segment_end => {
-                let further = (segment_end, limit);
-                self.arm.ahead_from = (segment_end, now);
-                self.ahead = Some(Ahead::new(
-                    &mut self.mechanism,
-                    now,
-                    segment,
-                    (further, None),
-                    0,
-                ));
+                self.begin_ahead(now, segment, ((segment_end, limit), None), 0);
             }
             Some(_) | None => {}
         }

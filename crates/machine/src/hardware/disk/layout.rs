@@ -137,13 +137,8 @@ impl Zones {
     fn number(&self, sector: u64) -> usize {
         let stretch = (sector >> self.shift) as usize;
         let (from, to) = (self.before[stretch], self.before[stretch + 1]);
-        match from == to {
-            true => from as usize,
-            false => {
-                let begins = &self.begins[from as usize..to as usize];
-                from as usize + begins.partition_point(|first| *first <= sector)
-            }
-        }
+        let begins = &self.begins[from as usize..to as usize];
+        from as usize + begins.partition_point(|first| *first <= sector)
     }
 
     /// The zone that has a sector.

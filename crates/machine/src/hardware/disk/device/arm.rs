@@ -13,7 +13,7 @@ use diskperf_timeline::trace::{ArmWork, TracedArm};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arm {
     /// Where reading on began, and when.
-    pub(super) ahead_from: (u64, Time),
+    ahead_from: (u64, Time),
     /// When its present work began.
     from: Time,
     /// What that is to a command that waits.
@@ -121,6 +121,21 @@ impl Disk {
                 spans.mark(span.stage, span.until.max(spans.marked()));
             }
         }
+    }
+
+    /// The arm reads on from now, into a segment; it may be known where the first sectors
+    /// are, and so many are read in any case.
+    #[inline(always)]
+    pub(super) fn begin_ahead(
+        &mut self,
+        now: Time,
+        segment: usize,
+        further: ((u64, u64), Option<Run>),
+        least: u64,
+    ) {
+        self.arm.ahead_from = (further.0.0, now);
+        let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
+        self.ahead = Some(ahead);
     }
 
     /// Reading on has come to its end by itself.

@@ -453,10 +453,7 @@ impl Disk {
         let limit = self.ahead_until(asked.1, limit);
         let others = !self.queue.is_empty() && least == 0;
         if wanted && limit > asked.1 && !others {
-            let further = ((asked.1, limit), behind);
-            self.arm.ahead_from = (asked.1, now);
-            let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
-            self.ahead = Some(ahead);
+            self.begin_ahead(now, segment, ((asked.1, limit), behind), least);
         }
     }
 
