@@ -241,13 +241,13 @@ impl Unix {
 
     /// Where a block is on its drive.
     pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
-        let partition = self.volumes.partition(key.volume);
+        let partition = self.volumes.partition(key.volume());
         let sector = match self.on() {
             // Its blocks are sectors.
-            On::V7(_) => key.fragment,
+            On::V7(_) => key.fragment(),
             On::Ffs(ffs) => {
-                let fragment = ffs::Fragment(key.fragment);
-                ffs.fs(key.volume, |fs| fs.superblock().sector(fragment))
+                let fragment = ffs::Fragment(key.fragment());
+                ffs.fs(key.volume(), |fs| fs.superblock().sector(fragment))
             }
         };
         partition.first_sector + u64::from(sector)

@@ -202,8 +202,15 @@ impl Processor {
                 self.reschedule(&mut state, sim);
             }
         }
-        // A task may be woken for another reason while it works.
         loop {
+            // Nothing comes before the end of what this task does.
+            if self.innermost.get() == Some(task) && sim.pass_to_timer() {
+                let mut state = self.open(sim.now());
+                let frame = state.top_mut().expect("who works has a frame");
+                frame.end();
+                return Poll::Ready(frame.usage(sim.now()));
+            }
+            // A task may be woken for another reason while it works.
             let state = self.state.borrow();
             let frame = state.frame(task);
             if !frame.working {
@@ -245,10 +252,7 @@ impl Processor {
         let mut state = self.open(sim.now());
         let frame = state.top_mut().expect("work completes on a frame");
         assert!(frame.working, "work completed that nobody does");
-        // What the rounding of a changed rate left over is less than a
-        // nanosecond of work for each change.
-        frame.left = 0;
-        frame.working = false;
+        frame.end();
         match frame.task {
             Some(task) => sim.wake(task),
             None => self.leave_innermost(&mut state, sim),
@@ -286,7 +290,7 @@ impl Processor {
         }
         let task = sim.current();
         while !self.state.borrow().has_entered(task) {
-            sim.wait("a lower interrupt level").await;
+            sim.wait_in_place("a lower interrupt level").await;
         }
     }
 
@@ -374,7 +378,7 @@ impl Processor {
             }
         }
         while !self.runs(task) {
-            sim.wait("interrupts that were masked").await;
+            sim.wait_in_place("interrupts that were masked").await;
         }
         sim.now() - from
     }

@@ -93,40 +93,62 @@ const NEAR: usize = 8;
 
 /// What is due, the last first. Few things are due at a time (a clock's tick,
 /// what each drive and each channel does next): to move those that come before
-/// a new one takes less than to keep a heap.
+/// a new one takes less than to keep a heap. What is due stays where it is: only
+/// turns move.
 pub(crate) struct Queue<T> {
-    entries: Vec<Entry<T>>,
+    entries: Vec<Entry>,
+    /// What is due, by [`Entry::slot`].
+    slots: Vec<Option<T>>,
+    vacant: Vec<u32>,
 }
 
-struct Entry<T> {
+#[derive(Clone, Copy)]
+struct Entry {
     turn: Turn,
-    what: T,
+    slot: u32,
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
         Self {
             entries: Vec::with_capacity(64),
+            slots: Vec::with_capacity(64),
+            vacant: Vec::with_capacity(64),
         }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, turn: Turn, what: T) {
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(what);
+                slot
+            }
+            None => {
+                self.slots.push(Some(what));
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.place(Entry { turn, slot });
+    }
+
+    fn place(&mut self, entry: Entry) {
         let mut at = self.entries.len();
         let near = at.saturating_sub(NEAR);
-        self.entries.push(Entry { turn, what });
-        while at > near && self.entries[at - 1].turn < turn {
-            self.entries.swap(at - 1, at);
+        self.entries.push(entry);
+        while at > near && self.entries[at - 1].turn < entry.turn {
+            self.entries[at] = self.entries[at - 1];
             at -= 1;
         }
+        self.entries[at] = entry;
         if at == near && near > 0 {
-            self.push_far(near);
+            self.place_far(near);
         }
     }
 
     /// Moves an entry on before which many things are due.
     #[cold]
-    fn push_far(&mut self, at: usize) {
+    fn place_far(&mut self, at: usize) {
         let turn = self.entries[at].turn;
         let later = self.entries[..at].partition_point(|entry| entry.turn > turn);
         self.entries[later..=at].rotate_right(1);
@@ -134,7 +156,9 @@ impl<T> Queue<T> {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        self.entries.pop().map(|entry| entry.what)
+        let slot = self.entries.pop()?.slot;
+        self.vacant.push(slot);
+        self.slots[slot as usize].take()
     }
 
     /// The first turn; [`Turn::NEVER`] if there is none.
@@ -145,5 +169,7 @@ impl<T> Queue<T> {
 
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
+        self.slots.clear();
+        self.vacant.clear();
     }
 }

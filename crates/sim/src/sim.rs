@@ -34,7 +34,12 @@ pub struct Sim<E> {
     current: Cell<Option<TaskId>>,
     /// Who events are handed to while a task waits on the spot, if a run says.
     handler: RefCell<Option<Handler<E>>>,
+    /// Tasks that are polled while others wait on the spot.
+    nested: Cell<usize>,
 }
+
+/// Tasks that may be polled on top of each other: each takes room on the stack.
+const MOST_NESTED: usize = 8;
 
 /// Who events are handed to.
 type Handler<E> = Rc<dyn Fn(E)>;
@@ -102,6 +107,7 @@ impl<E> Sim<E> {
             ready_count: Cell::new(0),
             current: Cell::new(None),
             handler: RefCell::new(None),
+            nested: Cell::new(0),
         }
     }
 
@@ -282,6 +288,20 @@ impl<E> Sim<E> {
         std::future::poll_fn(move |_| self.poll_wait(what))
     }
 
+    /// As [`Sim::wait`]; in [`Sim::run_on_the_spot`] the task goes on without being polled
+    /// anew where it can.
+    #[inline]
+    pub fn wait_in_place(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(move |_| {
+            let woken = self.poll_wait(what).is_ready() || self.wait_on_the_spot();
+            if woken {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+    }
+
     /// One poll of [`Sim::wait`].
     pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
         let mut tasks = self.tasks.borrow_mut();
@@ -301,7 +321,7 @@ impl<E> Sim<E> {
         }
         self.wake_at(at);
         while self.now() < at {
-            self.wait("time to pass").await;
+            self.wait_in_place("time to pass").await;
         }
     }
 
@@ -380,10 +400,11 @@ impl<E> Sim<E> {
         }
     }
 
-    /// As [`Sim::run`]; but a task whose work on a processor is disturbed waits for its
-    /// end on the spot, as long as no other task comes first. What happens is the same,
-    /// and in the same order: only the way out of the task's calls and back is saved,
-    /// which is longer than most of what happens meanwhile.
+    /// As [`Sim::run`]; but a task that waits for the processor, for its work on it or
+    /// for its wake-up polls who comes before it from where it waits, as interrupts run
+    /// on the stack of what they interrupt. What happens is the same, and in the same
+    /// order: only the way out of the task's calls and back is saved, which is longer
+    /// than most of what happens meanwhile.
     ///
     /// # Errors
     ///
@@ -396,9 +417,9 @@ impl<E> Sim<E> {
         outcome
     }
 
-    /// Goes on with events, as [`Sim::run`] would, until the task that asks is the next
-    /// one to be polled, and is; false where that takes another task's turn or cannot be
-    /// seen from here.
+    /// Goes on with events and with other tasks, as [`Sim::run`] would, until the task that
+    /// asks is the next one to be polled, and is; false where that takes the turn of a task
+    /// that waits below it, or cannot be seen from here.
     pub(crate) fn wait_on_the_spot(&self) -> bool {
         let handler = self.handler.borrow();
         let Some(handler) = &*handler else {
@@ -406,27 +427,69 @@ impl<E> Sim<E> {
         };
         let task = self.current();
         loop {
-            if self.ready_count.get() > 0 {
-                return self.take_ready_if(task);
+            match self.first_ready() {
+                Some(first) if first == task => {
+                    self.take_ready();
+                    let slot = &mut self.tasks.borrow_mut()[task.place()];
+                    slot.queued = false;
+                    // Its turn may be of a wake-up that it has been told of.
+                    if std::mem::take(&mut slot.woken) {
+                        return true;
+                    }
+                }
+                Some(first) => {
+                    if !self.poll_nested(first) {
+                        return false;
+                    }
+                }
+                None if self.is_over() || self.is_stuck() => return false,
+                None => {
+                    self.current.set(None);
+                    self.step(&mut |event| handler(event));
+                }
             }
-            if self.is_over() || self.is_stuck() {
-                return false;
-            }
-            self.current.set(None);
-            self.step(&mut |event| handler(event));
             self.current.set(Some(task));
         }
     }
 
-    /// Takes a task that is being polled off those that are ready, if it is the first:
-    /// it has been woken, and is told.
-    fn take_ready_if(&self, task: TaskId) -> bool {
-        if self.ready.borrow().front() != Some(&task) {
+    /// Moves time on to the end of what the timer is set for, and stops it, if that is what
+    /// happens next and the task that asks may wait for it on the spot.
+    #[inline]
+    pub(crate) fn pass_to_timer(&self) -> bool {
+        let timer = self.timer_turn.get();
+        let is_next = timer < self.next_queued.get() && self.ready_count.get() == 0;
+        if !is_next || self.is_over() || self.handler.borrow().is_none() {
+            return false;
+        }
+        self.now.set(timer.at);
+        self.stop_timer();
+        true
+    }
+
+    /// The task that is to be polled next, if one is ready.
+    #[inline]
+    fn first_ready(&self) -> Option<TaskId> {
+        match self.ready_count.get() {
+            0 => None,
+            _ => self.ready.borrow().front().copied(),
+        }
+    }
+
+    /// Polls the first of the tasks that are ready while another waits on the spot; false,
+    /// with nothing done, where it is one that waits on the spot itself.
+    fn poll_nested(&self, first: TaskId) -> bool {
+        let nested = self.nested.get();
+        let is_below = {
+            let slot = &self.tasks.borrow()[first.place()];
+            slot.future.is_none() && !slot.ended
+        };
+        if is_below || nested == MOST_NESTED {
             return false;
         }
         self.take_ready();
-        let slot = &mut self.tasks.borrow_mut()[task.place()];
-        (slot.queued, slot.woken) = (false, false);
+        self.nested.set(nested + 1);
+        self.poll(first);
+        self.nested.set(nested);
         true
     }
 

@@ -285,6 +285,51 @@ fn waiting_on_the_spot_changes_nothing() {
     }
 }
 
+/// Tasks that wait on top of each other, more of them than may be polled so, go on in the
+/// order in which the loop would have polled them.
+#[test]
+fn tasks_on_top_of_each_other_go_on_in_the_order_of_the_loop() {
+    let seed = 19;
+    let mut draws = Streams::new(seed).stream("tasks");
+    for scenario in 0..100 {
+        let mut draw = |below| draws.below(below);
+        let tasks = 2 + draw(14) as usize;
+        let steps: Vec<Vec<(u64, usize, bool)>> = (0..tasks)
+            .map(|_| {
+                let step = |_| (draw(4), draw(tasks as u64) as usize, draw(3) == 0);
+                (0..12).map(step).collect()
+            })
+            .collect();
+        let run = |on_the_spot: bool| {
+            let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+            let log: Log<(u64, usize, usize)> = Log::default();
+            for (number, steps) in steps.iter().cloned().enumerate() {
+                let (own, log) = (Rc::clone(&sim), Rc::clone(&log));
+                sim.spawn(number.to_string(), true, async move {
+                    for (at, (after, other, waits)) in steps.into_iter().enumerate() {
+                        log.borrow_mut().push((own.now().0, number, at));
+                        own.wake(TaskId::of_place(other));
+                        own.wake_at(own.now() + Time(after));
+                        match waits {
+                            true => own.wait("its turn").await,
+                            false => own.wait_in_place("its turn").await,
+                        }
+                    }
+                });
+            }
+            let ended = match on_the_spot {
+                true => sim.run_on_the_spot(|_| {}),
+                false => sim.run(|_| {}),
+            };
+            assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
+            let (log, now, events) = (log.take(), sim.now(), sim.events());
+            sim.clear();
+            (log, now, events)
+        };
+        assert_eq!(run(true), run(false), "seed {seed}, scenario {scenario}");
+    }
+}
+
 #[test]
 fn a_deadlock_on_the_spot_is_told_as_any_other() {
     let bench = Bench::new();

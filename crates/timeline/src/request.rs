@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     issued: Nanoseconds,
+    /// Where the last span ends.
+    marked: Nanoseconds,
     spans: Vec<Span>,
 }
 
@@ -22,7 +24,7 @@ pub struct Span {
 impl Request {
     /// Starts over as a request that is issued now.
     pub fn issue(&mut self, now: Nanoseconds) {
-        self.issued = now;
+        (self.issued, self.marked) = (now, now);
         self.spans.clear();
     }
 
@@ -34,7 +36,7 @@ impl Request {
     /// Up to where its time is accounted for.
     #[inline]
     pub fn marked(&self) -> Nanoseconds {
-        self.spans.last().map_or(self.issued, |span| span.until)
+        self.marked
     }
 
     /// What has passed since the last mark went to `stage`.
@@ -44,7 +46,7 @@ impl Request {
     /// When `until` is before the last mark: spans tile, they do not overlap.
     #[inline]
     pub fn mark(&mut self, stage: Stage, until: Nanoseconds) {
-        let marked = self.marked();
+        let marked = self.marked;
         assert!(
             until >= marked,
             "a span of {stage:?} would end at {until:?}, before it starts at {marked:?}"
@@ -52,6 +54,7 @@ impl Request {
         if until == marked {
             return;
         }
+        self.marked = until;
         match self.spans.last_mut() {
             Some(last) if last.stage == stage => last.until = until,
             _ => self.spans.push(Span { stage, until }),

@@ -109,10 +109,7 @@ impl OnFfs<'_> {
                 superblock.group_map_bytes(),
             )
         });
-        let key = BlockKey {
-            volume,
-            fragment: address.0,
-        };
+        let key = BlockKey::new(volume, address.0);
         self.bread(process, key, bytes).await
     }
 

@@ -317,7 +317,7 @@ impl Unix {
             let bytes = buffer.count;
             buffer.delayed_write = false;
             buffer.done = false;
-            let partition = self.volumes.partition(key.volume);
+            let partition = self.volumes.partition(key.volume());
             let mut request = Request {
                 operation: Operation::of(write),
                 device: partition.drive,
@@ -334,7 +334,7 @@ impl Unix {
                 "a buffer is transferred once at a time"
             );
             if write {
-                writing[key.volume as usize].0 += 1;
+                writing[key.volume() as usize].0 += 1;
             } else if let Context::Process(process) = context {
                 process.count_storage_read(bytes);
             }
@@ -387,7 +387,7 @@ impl Unix {
 
     fn write_ended(&self, id: BufferId) {
         let key = self.buffers.borrow().all[id.0 as usize].key;
-        let volume = key.expect("a transfer is of some block").volume as usize;
+        let volume = key.expect("a transfer is of some block").volume() as usize;
         let waiters = {
             let (under_way, waiters) = &mut self.buffers.borrow_mut().writing[volume];
             *under_way -= 1;
@@ -417,12 +417,12 @@ impl Unix {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
         let key = buffer.key.expect("a transfer is of some block");
-        self.volumes.medium(key.volume, |medium| {
+        self.volumes.medium(key.volume(), |medium| {
             if write {
                 let page = buffer.page.as_ref().expect("what is written is there");
-                medium.write(key.fragment, buffer.count, page);
+                medium.write(key.fragment(), buffer.count, page);
             } else {
-                buffer.page = Some(medium.read(key.fragment, buffer.count));
+                buffer.page = Some(medium.read(key.fragment(), buffer.count));
             }
         });
     }

@@ -18,10 +18,7 @@ pub(crate) struct Mapped {
 
 impl OnFfs<'_> {
     pub(crate) fn key(&self, node: Vnode, fragment: Fragment) -> BlockKey {
-        BlockKey {
-            volume: node.volume,
-            fragment: fragment.0,
-        }
+        BlockKey::new(node.volume, fragment.0)
     }
 
     /// A block for reading.

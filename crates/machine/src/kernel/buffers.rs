@@ -10,11 +10,27 @@ use std::rc::Rc;
 /// The contents of a buffer, or of a block on a drive. Shared until changed.
 pub(crate) type Page = Rc<[u8]>;
 
-/// Which block: the drive it is on, and its first fragment there.
+/// Which block: the drive it is on, and its first fragment there. In one word, since a key
+/// is copied at each call of the cache: two halves that were just written are not read as a
+/// whole at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlockKey {
-    pub(crate) volume: u32,
-    pub(crate) fragment: u32,
+pub(crate) struct BlockKey(u64);
+
+impl BlockKey {
+    #[inline]
+    pub(crate) fn new(volume: u32, fragment: u32) -> Self {
+        Self(u64::from(volume) << 32 | u64::from(fragment))
+    }
+
+    #[inline]
+    pub(crate) fn volume(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    pub(crate) fn fragment(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// A buffer, by number.
@@ -66,8 +82,9 @@ pub(crate) const HEADER_BYTES: u64 = size_of::<Buffer>() as u64;
 
 const NONE: u32 = u32::MAX;
 
-/// Hash chains, as 4.2BSD has them.
-const CHAINS: usize = 63;
+/// Hash chains. 4.2BSD has 63; what a look-up takes is a cost of the kernel's, however
+/// long they are.
+const CHAINS: usize = 1024;
 
 /// All buffers.
 pub(crate) struct Buffers {
@@ -116,7 +133,7 @@ impl Buffers {
 
     fn chain(key: BlockKey) -> usize {
         // Neighbouring blocks share a chain, as in the kernel of the day.
-        ((key.volume as usize) + (key.fragment as usize) / 8) % CHAINS
+        ((key.volume() as usize) + (key.fragment() as usize) / 8) % CHAINS
     }
 
     /// The buffer that holds this block.
@@ -146,9 +163,9 @@ impl Buffers {
             let buffer = &self.all[number as usize];
             let shares = |other: BlockKey| {
                 other != key
-                    && other.volume == key.volume
-                    && other.fragment < key.fragment + fragments
-                    && key.fragment < other.fragment + buffer.count.div_ceil(fragment_bytes)
+                    && other.volume() == key.volume()
+                    && other.fragment() < key.fragment() + fragments
+                    && key.fragment() < other.fragment() + buffer.count.div_ceil(fragment_bytes)
             };
             if buffer.key.is_some_and(shares) {
                 return Some(BufferId(number));

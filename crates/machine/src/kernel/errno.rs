@@ -1,7 +1,9 @@
 //! What a system call fails with.
 
-/// The error numbers of the modelled kernel.
+/// The error numbers of the modelled kernel. As wide as what calls return, so that their
+/// results are two words, which registers hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub enum Errno {
     /// ENOENT.
     NoEntry,

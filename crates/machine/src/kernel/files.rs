@@ -154,7 +154,12 @@ impl Session {
     }
 
     pub(super) fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
-        let slot = self.files.get_mut(number).and_then(Option::as_mut);
+        Self::of(&mut self.files, number)
+    }
+
+    /// The open file of a number.
+    fn of(files: &mut [Option<OpenFile>], number: usize) -> Result<&mut OpenFile> {
+        let slot = files.get_mut(number).and_then(Option::as_mut);
         slot.ok_or(Errno::BadFile)
     }
 
@@ -217,18 +222,22 @@ impl Session {
     }
 
     async fn read_open(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
-        let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
-        let context = Context::Process(&process);
-        let file = self.file(number)?;
+        let Self {
+            kernel,
+            process,
+            files,
+            ..
+        } = self;
+        let file = Self::of(files, number)?;
         if !file.read {
             return Err(Errno::BadFile);
         }
+        let context = Context::Process(process);
         kernel
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
-        let what = file.what.clone();
         let at = (file.offset, into);
-        let read = kernel.read_file(&process, &what, at).await;
+        let read = kernel.read_file(process, &file.what, at).await;
         file.offset += *read.as_ref().unwrap_or(&0) as u64;
         read
     }
@@ -242,18 +251,22 @@ impl Session {
     }
 
     async fn write_open(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
-        let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
-        let context = Context::Process(&process);
-        let file = self.file(number)?;
+        let Self {
+            kernel,
+            process,
+            files,
+            ..
+        } = self;
+        let file = Self::of(files, number)?;
         if !file.write {
             return Err(Errno::BadFile);
         }
+        let context = Context::Process(process);
         kernel
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
-        let what = file.what.clone();
         let at = (file.offset, data);
-        let (moved, written) = kernel.write_file(&process, &what, at).await;
+        let (moved, written) = kernel.write_file(process, &file.what, at).await;
         file.offset += moved as u64;
         written
     }

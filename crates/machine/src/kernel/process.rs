@@ -325,7 +325,9 @@ impl Computer {
             Context::Process(process) => {
                 let now = self.sim.now();
                 process.book(stage, now - slowed, cost);
-                process.book(Stage::MemoryContention, now, slowed);
+                if slowed > Time::ZERO {
+                    process.book(Stage::MemoryContention, now, slowed);
+                }
                 process.trace_work(now, stage, usage);
             }
             Context::Handler => self.trace_handler(stage, usage),
@@ -403,7 +405,7 @@ impl Computer {
 
     async fn wait_for_processor(&self, process: &Process, what: &'static str) {
         while !self.cpu.runs(process) {
-            self.sim.wait(what).await;
+            self.sim.wait_in_place(what).await;
         }
     }
 

@@ -214,20 +214,13 @@ impl OnFfs<'_> {
             .map_for_writing(process, node, (piece.lbn, piece.end()))
             .await?;
         let context = Context::Process(process);
-        let end = self.fs(node.volume, |fs| {
-            u64::from(piece.lbn) * u64::from(fs.superblock().block_bytes()) + u64::from(piece.end())
-        });
-        self.change(node.volume, |fs| {
+        let (bytes, block_bytes) = self.change(node.volume, |fs| {
+            let block_bytes = fs.superblock().block_bytes();
+            let end = u64::from(piece.lbn) * u64::from(block_bytes) + u64::from(piece.end());
             let size = fs.size_bytes(node.inode).max(end);
             fs.set_size(node.inode, size);
-        });
-        let (bytes, block_bytes) = self.fs(node.volume, |fs| {
-            let superblock = fs.superblock();
             let fragments = fs.fragments_of_block(node.inode, piece.lbn);
-            (
-                fragments * superblock.fragment_bytes(),
-                superblock.block_bytes(),
-            )
+            (fragments * fs.superblock().fragment_bytes(), block_bytes)
         });
         let cost = self.costs.text_check(bytes);
         self.spend(context, Stage::SystemCall, cost).await;

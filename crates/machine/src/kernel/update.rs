@@ -50,7 +50,7 @@ impl Unix {
         let place = buffers.all.iter().position(|buffer| {
             buffer.delayed_write
                 && !buffer.busy
-                && buffer.key.is_some_and(|key| key.volume == volume)
+                && buffer.key.is_some_and(|key| key.volume() == volume)
         })?;
         let id = BufferId(place as u32);
         buffers.take(id);
@@ -102,10 +102,7 @@ impl OnFfs<'_> {
                 superblock.superblock_bytes(),
             )
         });
-        let key = BlockKey {
-            volume,
-            fragment: address.0,
-        };
+        let key = BlockKey::new(volume, address.0);
         let id = self.getblk(process, key, bytes).await;
         let page = self.zeroes(bytes);
         self.buffers.borrow_mut().get(id).page = Some(page);

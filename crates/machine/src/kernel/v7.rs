@@ -168,10 +168,7 @@ impl OnV7<'_> {
 
     /// A block of a volume.
     fn key(volume: u32, block: u32) -> BlockKey {
-        BlockKey {
-            volume,
-            fragment: block,
-        }
+        BlockKey::new(volume, block)
     }
 
     async fn read_block(&self, process: &Rc<Process>, volume: u32, block: u32) -> BufferId {

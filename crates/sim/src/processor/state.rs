@@ -202,6 +202,12 @@ impl Frame {
         }
     }
 
+    /// Its work has come to its end. What the rounding of a changed rate left over is less
+    /// than a nanosecond of work for each change.
+    pub(super) fn end(&mut self) {
+        (self.left, self.working) = (0, false);
+    }
+
     /// Where the time of the work went that has just ended.
     pub(super) fn usage(&self, now: Time) -> Usage {
         Usage {

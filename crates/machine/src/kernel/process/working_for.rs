@@ -123,7 +123,7 @@ impl Computer {
             if until.is_some_and(|until| self.sim.now() >= until) && give_up() {
                 self.wake(process);
             } else {
-                self.sim.wait(what).await;
+                self.sim.wait_in_place(what).await;
             }
         }
         self.come_back(process).await;

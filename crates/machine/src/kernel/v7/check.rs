@@ -49,10 +49,7 @@ struct State {
 impl OnV7<'_> {
     /// A block as it should be: from the cache, or else from the drive.
     pub(super) fn present(&self, volume: u32, block: u32) -> Vec<u8> {
-        let key = BlockKey {
-            volume,
-            fragment: block,
-        };
+        let key = BlockKey::new(volume, block);
         let buffers = self.buffers.borrow();
         let held = buffers.find(key);
         let page = held.and_then(|id| buffers.all[id.0 as usize].page.clone());
