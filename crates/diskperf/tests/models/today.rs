@@ -132,7 +132,7 @@ fn a_ring_program_by_name_runs_on_a_drive_by_itself() {
     let line = "random --set program.depth=32 --set program.area_bytes=7T --size 8M";
     let explain = format!("explain bare-sata-7200 --no-counterfactuals --suite {line}");
     let shown = user.run(&words(&explain)).expect(0, &[]);
-    shown.shows(&[
+    let shown = shown.shows(&[
         "Queueing is what requests spend their time on: with",
         "the mean of 2048 requests",
         "controller queue",
