@@ -21,6 +21,16 @@ _LEDGER = {
     "cause": "string",
     "ns": "int64",
 }
+_RESPONSE = {
+    "program": "string",
+    "filesystem": "string",
+    "drives": "int64",
+    "requests": "int64",
+    "stage": "string",
+    "cause": "string",
+    "ns": "int64",
+    "mean_ns": "double",
+}
 _COUNTERFACTUALS = {
     "program": "string",
     "filesystem": "string",
@@ -36,7 +46,9 @@ class Explanation(Document[_native.Explanation]):
     """Where the time of each program went, what it means, and what would change it.
 
     Its JSON is that of ``diskperf explain``: ``programs``, each with ``elapsed_ns``,
-    ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``; on real
+    ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``; where a drive
+    had several requests under way ``response``: what these took together, by stage; where
+    disks with a cache were read ``buffered``: how many reads that answered; on real
     storage ``accounted_cpu_ns``: the processor time by the kernel's accounting, which the
     events agree with.
     """
@@ -61,6 +73,25 @@ class Explanation(Document[_native.Explanation]):
         ``program``, ``filesystem``, ``drives``, ``stage``, ``cause``, ``ns``. The ``ns``
         of a program sum to its elapsed time, to the nanosecond."""
         return self._rows("ledger", _LEDGER)
+
+    @property
+    def response(self) -> _native.Columns:
+        """What the requests of each program took together, by stage, where a drive had several
+        under way: ``program``, ``filesystem``, ``drives``, ``requests``, ``stage``, ``cause``,
+        ``ns`` (of all of them) and ``mean_ns`` (of one). Empty where none had."""
+        rows = [
+            {
+                **one,
+                **line,
+                "requests": one["response"]["requests"],
+                "mean_ns": line["ns"] / one["response"]["requests"],
+            }
+            for one in self._document["programs"]
+            if "response" in one
+            for line in one["response"]["stages"]
+        ]
+        columns = {column: [row.get(column) for row in rows] for column in _RESPONSE}
+        return _native.Columns.from_pydict(columns, _RESPONSE)
 
     @property
     def counterfactuals(self) -> _native.Columns:

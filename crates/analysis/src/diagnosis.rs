@@ -10,6 +10,7 @@
 //! unless they are what was changed.
 
 mod causes;
+mod disks;
 mod drives;
 mod files;
 mod measures;
@@ -57,11 +58,43 @@ impl Suspect {
     }
 }
 
+/// What of a drive that has firmware, a buffer and a link of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrivePart {
+    /// Arm and platters, and where sectors lie on them.
+    Mechanism,
+    /// The order in which it serves what waits, and how much may.
+    Queue,
+    /// What it keeps of reads and of writes.
+    Buffer,
+    /// What data move over to the host.
+    Link,
+    /// What it takes to understand a command.
+    Firmware,
+}
+
+impl DrivePart {
+    /// In words, behind "the drive's".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Mechanism => "arm and platters",
+            Self::Queue => "queue",
+            Self::Buffer => "cache",
+            Self::Link => "link",
+            Self::Firmware => "firmware",
+        }
+    }
+}
+
 /// What the spans of two runs say of their difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// The part that is behind it; none where nothing is found.
     pub component: Option<Suspect>,
+    /// What of it, where that is a drive with firmware of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<DrivePart>,
     /// The deadline that is missed in one and met in the other, if that is how
     /// the difference comes about.
     pub deadline: Option<Deadline>,
@@ -91,7 +124,8 @@ pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
     let found = causes((a, &one), (b, &other));
     let (programs, more) = (a.processes.len(), b.processes.len());
     let alike = programs == more;
-    let component = found.first().filter(|_| alike).map(|cause| cause.suspect);
+    let first = found.first().filter(|_| alike);
+    let component = first.map(|cause| cause.suspect);
     // What may be a consequence is no part of its own.
     let sure = found.iter().filter(|cause| cause.is_sure());
     let mut others: Vec<Suspect> = sure.map(|cause| cause.suspect).collect();
@@ -105,9 +139,10 @@ pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
             "programs at once: {programs} in one run and {more} in the other"
         ));
     }
-    let of_component = found
-        .iter()
-        .filter(|cause| Some(cause.suspect) == component);
+    let of_component = found.iter().filter(|cause| {
+        let same_part = first.is_some_and(|first| first.part == cause.part);
+        Some(cause.suspect) == component && (same_part || cause.is_sure())
+    });
     let of_others = found
         .iter()
         .filter(|cause| Some(cause.suspect) != component && cause.is_sure());
@@ -117,6 +152,7 @@ pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
     evidence.extend(words);
     Diagnosis {
         component,
+        part: first.and_then(|cause| cause.part),
         deadline,
         evidence,
         others,

@@ -4,11 +4,13 @@
 //! All of it is read off the trace of one repetition: what the model's parts
 //! recorded, and none of their parameters.
 
+mod buffered;
 pub mod difference;
 mod intervals;
 pub mod observed;
 mod parts;
 pub mod processor;
+pub mod response;
 pub mod side_by_side;
 pub mod stored;
 pub mod tail;
@@ -16,12 +18,14 @@ pub mod unlike;
 pub mod verdict;
 pub mod words;
 
+pub use buffered::Buffered;
 use diskperf_timeline::block::Operation;
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::{Counted, TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
 use intervals::Intervals;
 pub use parts::DriveParts;
+use response::Response;
 use serde::Serialize;
 use tail::Tail;
 
@@ -97,6 +101,10 @@ pub struct Account {
     pub drives: Vec<DriveAccount>,
     /// The devices of a real system; a model has drives.
     pub devices: Vec<DeviceAccount>,
+    /// What a request's own time went to, where several were under way at a drive.
+    pub response: Option<Response>,
+    /// Reads that disks answered from their buffers, where disks with buffers were read.
+    pub buffered: Option<Buffered>,
 }
 
 /// The ledger of one of several programs.
@@ -296,6 +304,8 @@ impl Account {
             utilisation: utilisation(trace, from, until),
             drives: drives(trace, from, until),
             devices: Vec::new(),
+            response: Response::of(trace, (from, until)),
+            buffered: Buffered::of(trace, (from, until)),
         })
     }
 }

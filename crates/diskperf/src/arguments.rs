@@ -428,7 +428,8 @@ pub(crate) struct TuneArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]
     pub(crate) drives: Option<u32>,
     /// Bytes that each program moves on each drive, as 8M, rounded down to whole calls; auto is 2M on
-    /// a modelled system, and half a second's worth on real storage
+    /// a modelled system, as much as in `run` where its drives have a cache, and half a second's
+    /// worth on real storage
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
     /// For a path: most repetitions of each point, after a round that does not count; the search

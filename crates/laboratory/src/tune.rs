@@ -8,6 +8,7 @@
 
 mod host;
 mod kept;
+mod moved;
 mod over;
 mod point;
 mod search;
@@ -23,8 +24,8 @@ use crate::plan::ModelPlan;
 use crate::plan::model::check_name;
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Experiment, Setting, SizeChoice};
+use diskperf_timeline::{Experiment, Setting};
+use moved::Moved;
 use over::Over;
 use point::{Subject, Turn, point_fingerprint, repetitions, titles};
 use search::{Evaluate, Share, Space};
@@ -47,7 +48,7 @@ pub fn values_of(key: &str, values: &str) -> Result<Vec<String>, LaboratoryError
 #[derive(Clone)]
 pub struct Search {
     /// What is the same in every run. Each program moves the greatest whole number
-    /// of calls up to the size, 2 MiB unless it says one.
+    /// of calls up to the size; where it says none, what [`Moved`] has.
     pub experiment: Experiment,
     /// The system.
     pub target: String,
@@ -68,18 +69,6 @@ pub struct Search {
 /// Runs of a search unless the user says how many: up to here every
 /// combination is tried.
 pub const BUDGET: u64 = 2000;
-
-/// What each program moves on a modelled system unless the user says how much.
-const MODEL_BYTES: u64 = 2 * MIB;
-
-impl Search {
-    fn size_bytes(&self) -> u64 {
-        match self.experiment.size {
-            SizeChoice::Bytes(bytes) => bytes,
-            SizeChoice::Auto => MODEL_BYTES,
-        }
-    }
-}
 
 /// Angles of the spindles at the start that best and today's settings are run
 /// with, for each seed: evenly spaced over a revolution.
@@ -107,6 +96,7 @@ pub fn tune(
         catalogue,
         search,
         overs: &overs,
+        moved: Moved::of(search, catalogue, &overs)?,
     };
     let today = subject.today()?;
     for over in &overs {
@@ -123,7 +113,13 @@ pub fn tune(
             .map(|over| nearest(over).unwrap_or(0))
             .collect(),
     };
-    let tuned = blank(search, &today, &overs, keys, space.combinations());
+    let tuned = blank(
+        search,
+        (&today, subject.moved),
+        &overs,
+        keys,
+        space.combinations(),
+    );
     let mut tuner = Tuner {
         search,
         subject: &subject,
@@ -173,12 +169,13 @@ fn with_job_file(
 /// The search before anything was run.
 fn blank(
     search: &Search,
-    today: &ModelPlan,
+    (today, moved): (&ModelPlan, Moved),
     overs: &[Over],
     keys: Vec<Key>,
     combinations: u64,
 ) -> Tuned {
     let sizes = today.suite.jobs().map(|job| today.size(job));
+    let how_much = moved.told(search);
     Tuned {
         suite: today.suite.name.clone(),
         target: search.target.clone(),
@@ -201,7 +198,7 @@ fn blank(
         },
         spread: None,
         samples: None,
-        notes: today.notes.clone(),
+        notes: today.notes.iter().cloned().chain(how_much).collect(),
     }
 }
 
@@ -254,10 +251,7 @@ fn check_key(subject: &Subject<'_>, today: &ModelPlan, over: &Over) -> Result<()
     let mut first = None;
     let apart = over.values.len().div_ceil(TRIED_VALUES);
     for value in over.values.iter().step_by(apart) {
-        match subject.with(
-            vec![Setting::new(&over.path, value)],
-            subject.search.size_bytes(),
-        ) {
+        match subject.with(vec![Setting::new(&over.path, value)], Share::Full) {
             Ok(_) => return Ok(()),
             Err(error) => drop(first.get_or_insert(error)),
         }
@@ -285,7 +279,7 @@ struct Tuner<'a> {
 #[derive(Clone)]
 struct Wanted {
     places: Option<Places>,
-    size_bytes: u64,
+    share: Share,
     turn: Turn,
 }
 
@@ -298,7 +292,7 @@ impl Tuner<'_> {
         };
         let as_it_is = Wanted {
             places: None,
-            size_bytes: self.search.size_bytes(),
+            share: Share::Full,
             turn,
         };
         (self.tuned.today, _) = self.figures(&as_it_is, || Ok(today.clone()))?;
@@ -389,14 +383,13 @@ impl Tuner<'_> {
                 phase: ((u64::from(phase) << 32) / u64::from(PHASES)) as u32,
             })
             .collect();
-        let size_bytes = self.search.size_bytes();
         let of = |places: &Option<Places>| {
             let places = places.clone();
             let turns = turns.iter();
             turns
                 .map(move |turn| Wanted {
                     places: places.clone(),
-                    size_bytes,
+                    share: Share::Full,
                     turn: *turn,
                 })
                 .collect::<Vec<_>>()
@@ -437,7 +430,7 @@ impl Tuner<'_> {
     fn plan(&self, wanted: &Wanted) -> Result<ModelPlan, LaboratoryError> {
         let plan = match &wanted.places {
             None => self.subject.today()?,
-            Some(places) => self.subject.point(places, wanted.size_bytes)?,
+            Some(places) => self.subject.point(places, wanted.share)?,
         };
         let own = titles(&plan, self.subject.overs);
         if own != self.titles {
@@ -476,16 +469,11 @@ impl Evaluate for Tuner<'_> {
         points: &[Places],
         share: Share,
     ) -> Result<Vec<Option<f64>>, LaboratoryError> {
-        let size_bytes = match share {
-            Share::Quarter => self.search.size_bytes() / 4,
-            Share::Half => self.search.size_bytes() / 2,
-            Share::Full => self.search.size_bytes(),
-        };
         let wanted: Vec<Wanted> = points
             .iter()
             .map(|places| Wanted {
                 places: Some(places.clone()),
-                size_bytes,
+                share,
                 turn: Turn {
                     seed: self.search.experiment.seed,
                     phase: 0,

@@ -1,13 +1,15 @@
 //! What differs between two runs that is no consequence of anything else.
 
 use super::measures::Measures;
-use super::{Suspect, drives, files, requests, routines, searches};
+use super::{DrivePart, Suspect, disks, drives, files, requests, routines, searches};
 use crate::explanation::words;
 use diskperf_timeline::Trace;
 
 /// Something that differs, and whose it is.
 pub(super) struct Cause {
     pub(super) suspect: Suspect,
+    /// Of a drive with firmware, what of it.
+    pub(super) part: Option<DrivePart>,
     /// How sure it is that this is a cause: see [`Rank`]; within one, by how
     /// much it differs.
     weight: (Rank, f64),
@@ -16,6 +18,17 @@ pub(super) struct Cause {
 }
 
 impl Cause {
+    /// It is of this part of a drive with firmware.
+    pub(super) fn of_part(mut self, part: DrivePart) -> Self {
+        self.part = Some(part);
+        self
+    }
+
+    /// Whether it is of how a drive is made.
+    fn is_shape(&self) -> bool {
+        self.weight.0 == Rank::Shape
+    }
+
     /// Whether it is hardly the consequence of another.
     pub(super) fn is_sure(&self) -> bool {
         self.weight.0 >= Rank::Unit
@@ -49,7 +62,9 @@ const MOST_RATIO: f64 = 20.0;
 /// The causes, the surest first.
 pub(super) fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     let mut found = drives::shape(a, b);
+    let same_shape = !found.iter().any(Cause::is_shape);
     let ((_, a), (_, b)) = (a, b);
+    found.extend(disks::disks(a, b, same_shape));
     found.extend(files::layout(a, b));
     found.extend(routines::routines(a, b));
     found.extend(searches::searches(a, b));
@@ -66,6 +81,7 @@ pub(super) fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Caus
 pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> Cause {
     Cause {
         suspect,
+        part: None,
         weight,
         evidence,
     }
@@ -81,6 +97,25 @@ pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
         (true, false) | (false, true) => most,
     };
     (size > SAME).then_some(size)
+}
+
+/// As many pieces of work tell something.
+const FEWEST: usize = 20;
+/// Two samples of this many each whose distributions differ by the first share
+/// do so by chance once in a hundred times (Kolmogorov and Smirnov).
+const BY_CHANCE: f64 = 1.63;
+
+/// By how much the distributions of two samples, in order, differ, if that is
+/// not by chance.
+pub(super) fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
+    let (of_a, of_b) = (a.len() as f64, b.len() as f64);
+    if a.len().min(b.len()) < FEWEST {
+        return None;
+    }
+    let below = |of: &[u64], value: u64| of.partition_point(|one| *one <= value) as f64;
+    let apart = |value: &u64| (below(a, *value) / of_a - below(b, *value) / of_b).abs();
+    let most = a.iter().chain(b).map(apart).max_by(f64::total_cmp)?;
+    (most > BY_CHANCE * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
 }
 
 /// That something takes another time.

@@ -1,10 +1,12 @@
 //! How drives turn, where sectors lie on them, and how their arms move.
 
 use super::causes::{Cause, Rank, cause, differs, each};
-use super::{Suspect, measures::Measures};
+use super::measures::{Measures, middle};
+use super::{DrivePart, Suspect};
 use crate::explanation::words;
 use diskperf_timeline::trace::DiskPosition;
 use diskperf_timeline::{Stage, Trace};
+use std::collections::BTreeMap;
 
 /// Of the sectors that both runs ask for, that this share lies elsewhere is no
 /// defect that was replaced.
@@ -21,26 +23,102 @@ pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause
     let (one, other) = (a.1, b.1);
     let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
     found.extend((0..drives).filter_map(|number| numbering(a, b, number)));
+    let has_firmware = one.has_firmware && other.has_firmware;
+    found.extend(match has_firmware {
+        true => curves(one, other),
+        false => seeks(one, other),
+    });
+    for stage in [Stage::Settle, Stage::WriteSettle, Stage::HeadSwitch] {
+        let usual = |of: &Measures| match (has_firmware, stage) {
+            // A disk with firmware changes heads on the way: what is left of that behind a
+            // seek is as long as the seeks are short.
+            (true, Stage::HeadSwitch) => of.disks.accesses.head_switch_ns,
+            (true, Stage::WriteSettle) => of.disks.accesses.write_settle_ns,
+            _ => of.usual(stage),
+        };
+        // One that never comes by tells nothing of what it would take.
+        let comes = !has_firmware || usual(one).is_some() && usual(other).is_some();
+        if let Some(size) = differs(usual(one), usual(other)).filter(|_| comes) {
+            let evidence = each(&words::stage(stage), usual(one), usual(other));
+            found.push(drive(size, evidence));
+        }
+    }
+    if has_firmware {
+        found = found
+            .into_iter()
+            .map(|cause| cause.of_part(DrivePart::Mechanism))
+            .collect();
+    }
+    found
+}
+
+/// Seeks over distances that both runs have.
+fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
     let seeks = one.seeks.iter();
     let mut ratios: Vec<f64> = seeks
         .filter_map(|(way, ns)| Some((*other.seeks.get(way)? as f64 / *ns as f64).ln()))
         .collect();
-    ratios.sort_by(f64::total_cmp);
-    let middle = ratios.get(ratios.len() / 2);
-    if let Some(size) = middle.filter(|size| size.abs() > 5e-3) {
-        let evidence = format!(
-            "seeks over the same distance take {:.2} times as long",
-            size.exp()
-        );
-        found.push(drive(size.abs(), evidence));
-    }
-    for stage in [Stage::Settle, Stage::WriteSettle, Stage::HeadSwitch] {
-        if let Some(size) = differs(one.usual(stage), other.usual(stage)) {
-            let evidence = each(&words::stage(stage), one.usual(stage), other.usual(stage));
-            found.push(drive(size, evidence));
+    let size = middle(&mut ratios).filter(|size| size.abs() > 5e-3)?;
+    let evidence = format!(
+        "seeks over the same distance take {:.2} times as long",
+        size.exp()
+    );
+    Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
+}
+
+/// As many distances tell a curve from another.
+const DISTANCES: usize = 5;
+/// Distances that differ by a factor of this are of one stretch of a curve.
+const STRETCH: u32 = 8;
+/// Between two distances further apart than this factor nothing is read off a curve.
+const APART: f64 = 1.25;
+/// Ratios nearer to one are no difference of two curves that are read off in between.
+const SAME_CURVE: f64 = 0.02;
+
+/// Seeks by their distance, of disks with so many cylinders that two runs hardly have one in
+/// common: the curve of one where the other has a point, stretch by stretch, since a short
+/// seek and a long one are made of different things.
+fn curves(one: &Measures, other: &Measures) -> Option<Cause> {
+    let mut stretches: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for ((drive, distance), ns) in &one.seeks {
+        if let Some(there) = read_off(other, (*drive, *distance)) {
+            let stretch = distance.ilog(STRETCH);
+            let ratio = (there / *ns as f64).ln();
+            stretches.entry(stretch).or_default().push(ratio);
         }
     }
-    found
+    let of_stretch = |(stretch, mut ratios): (u32, Vec<f64>)| {
+        let few = ratios.len() < DISTANCES && stretch > 0;
+        let size = middle(&mut ratios).filter(|size| !few && size.abs() > SAME_CURVE)?;
+        Some((stretch, size))
+    };
+    let found = stretches.into_iter().filter_map(of_stretch);
+    let (stretch, size) = found.max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))?;
+    let from = STRETCH.pow(stretch);
+    let evidence = format!(
+        "seeks over {from} to {} cylinders take {:.2} times as long",
+        from.saturating_mul(STRETCH) - 1,
+        size.exp()
+    );
+    Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
+}
+
+/// What a seek over a distance takes, by a run that may have the distances around it.
+fn read_off(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
+    let below = of.seeks.range((drive, 1)..=(drive, distance)).next_back()?;
+    let above = of
+        .seeks
+        .range((drive, distance)..=(drive, u32::MAX))
+        .next()?;
+    let (low, high) = (f64::from(below.0.1), f64::from(above.0.1));
+    if high > low * APART {
+        return None;
+    }
+    let share = match high > low {
+        true => (f64::from(distance) - low) / (high - low),
+        false => 0.0,
+    };
+    Some(*below.1 as f64 + share * (*above.1 as f64 - *below.1 as f64))
 }
 
 /// Where the sectors of a drive lie.

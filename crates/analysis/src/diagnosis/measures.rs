@@ -1,5 +1,6 @@
 //! What can be measured of a run that is a cause and not a consequence.
 
+use super::disks::{Accesses, Buffers, Disks, Order};
 use super::routines::Routines;
 use super::searches::Searches;
 use crate::explanation::window;
@@ -48,6 +49,10 @@ pub(super) struct Measures {
     pub(super) places: BTreeMap<(u32, u64), Position>,
     /// What was searched, and when not.
     pub(super) searches: Searches,
+    /// Whether the drives have firmware, a buffer and a link of their own.
+    pub(super) has_firmware: bool,
+    /// What such drives did.
+    pub(super) disks: Disks,
 }
 
 impl Measures {
@@ -85,7 +90,17 @@ impl Measures {
             seeks: BTreeMap::new(),
             places: BTreeMap::new(),
             searches: Searches::of(trace, &requests),
+            has_firmware: trace.drives.iter().any(|drive| drive.has_link),
+            disks: Disks::default(),
         };
+        if measures.has_firmware {
+            measures.disks = Disks {
+                accesses: Accesses::of(trace, &requests, (from, until)),
+                buffers: Buffers::of(trace, &requests),
+                order: Order::of(trace, &requests),
+            };
+            measures.seeks = std::mem::take(&mut measures.disks.accesses.seeks);
+        }
         for process in &trace.processes {
             for (stage, start, stop) in process.parts() {
                 measures.booked[stage.index()] += (stop.0 - start.0) as f64;
@@ -101,7 +116,9 @@ impl Measures {
             pieces.sort_unstable();
         }
         measures.look_at(trace, &requests);
-        measures.follow_arms(trace, &requests);
+        if !measures.has_firmware {
+            measures.follow_arms(trace, &requests);
+        }
         measures.follow_files(trace, &requests);
         measures
     }

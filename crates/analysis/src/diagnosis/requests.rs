@@ -1,19 +1,14 @@
 //! What requests take outside the drive, how many there are, and where they
 //! have to wait.
 
-use super::causes::{Cause, Rank, cause, differs, each};
-use super::{Suspect, measures::Measures};
+use super::causes::{Cause, Rank, cause, differs, drawn_otherwise, each};
+use super::{DrivePart, Suspect, measures::Measures};
 use crate::explanation::words;
 use diskperf_timeline::trace::Purpose;
 use diskperf_timeline::{Deadline, Stage};
 
 /// Shares of requests, or of the difference, that differ by more differ.
 const SHARE: f64 = 0.25;
-/// As many pieces of work tell something.
-const FEWEST: usize = 20;
-/// Two samples of this many each whose distributions differ by the first share
-/// do so by chance once in a hundred times (Kolmogorov and Smirnov).
-const BY_CHANCE: f64 = 1.63;
 
 /// What differs of the requests, outside the drive.
 pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
@@ -23,6 +18,11 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
         (Suspect::Controller, Stage::CacheHit),
         (Suspect::Bus, Stage::BusTransfer),
     ] {
+        // Of a disk with firmware it is known what commands and crossings these are of.
+        let of_disk = matches!(stage, Stage::Command | Stage::CacheHit);
+        if of_disk && (a.has_firmware || b.has_firmware) {
+            continue;
+        }
         let pieces = |of: &Measures| of.pieces.get(&stage).cloned().unwrap_or_default();
         let (one, other) = (pieces(a), pieces(b));
         if let Some(size) = drawn_otherwise(&one, &other) {
@@ -37,7 +37,12 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
                 Stage::BusTransfer => Rank::Limit,
                 _ => Rank::Unit,
             };
-            found.push(cause(suspect, (rank, size), evidence));
+            found.push(whose(
+                (suspect, DrivePart::Link),
+                (a, b),
+                (rank, size),
+                evidence,
+            ));
         }
     }
     found.extend(limits(a, b));
@@ -45,17 +50,18 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
     found
 }
 
-/// By how much the distributions of two samples, in order, differ, if that is
-/// not by chance.
-fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
-    let (of_a, of_b) = (a.len() as f64, b.len() as f64);
-    if a.len().min(b.len()) < FEWEST {
-        return None;
+/// A cause of a part of the computer; of a disk with firmware, which has such a part of its
+/// own.
+fn whose(
+    (suspect, part): (Suspect, DrivePart),
+    (a, b): (&Measures, &Measures),
+    weight: (Rank, f64),
+    evidence: String,
+) -> Cause {
+    match a.has_firmware && b.has_firmware {
+        true => cause(Suspect::Drive, weight, evidence).of_part(part),
+        false => cause(suspect, weight, evidence),
     }
-    let below = |of: &[u64], value: u64| of.partition_point(|one| *one <= value) as f64;
-    let apart = |value: &u64| (below(a, *value) / of_a - below(b, *value) / of_b).abs();
-    let most = a.iter().chain(b).map(apart).max_by(f64::total_cmp)?;
-    (most > BY_CHANCE * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
 }
 
 /// Whether blocks are read ahead.
@@ -82,7 +88,8 @@ fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
         if one != other {
             let size = 1.0 + (one as f64 / other.max(1) as f64).ln().abs();
             let evidence = format!("up to {one} {what} in one run and {other} in the other");
-            found.push(cause(suspect, (Rank::Limit, size), evidence));
+            let suspect = (suspect, DrivePart::Queue);
+            found.push(whose(suspect, (a, b), (Rank::Limit, size), evidence));
         }
     };
     let more = |stage| b.requested(stage) > a.requested(stage);
@@ -94,11 +101,16 @@ fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
             limit(
                 Suspect::Controller,
                 inside,
-                "requests are in the controller",
+                match a.has_firmware {
+                    true => "requests are in the drive",
+                    false => "requests are in the controller",
+                },
             );
         }
     } else if served.0 != served.1 {
-        if more(Stage::ControllerQueue) == (served.1 < served.0) {
+        // Who waits for the arm of a disk with firmware has left no queue before it.
+        let has_queue = !a.has_firmware && !b.has_firmware;
+        if has_queue && more(Stage::ControllerQueue) == (served.1 < served.0) {
             limit(Suspect::Controller, served, "requests are served at once");
         }
     } else if a.most_at_once.max(b.most_at_once) > MANY {
@@ -137,7 +149,12 @@ fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
                 words::milliseconds(a.requested(stage)),
                 words::milliseconds(b.requested(stage))
             );
-            found.push(cause(suspect, (Rank::Hint, more / difference), evidence));
+            let suspect = (suspect, DrivePart::Queue);
+            let weight = (Rank::Hint, more / difference);
+            found.push(match suspect.0 {
+                Suspect::Controller => whose(suspect, (a, b), weight, evidence),
+                suspect => cause(suspect, weight, evidence),
+            });
         }
     }
     let (one, other) = (a.count(), b.count());

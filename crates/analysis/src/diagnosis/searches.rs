@@ -42,6 +42,10 @@ impl Searches {
             let Some(DiskPosition { slot, slots, .. }) = request.on_disk() else {
                 continue;
             };
+            // Nobody searches for a disk with firmware: it finds its sectors itself.
+            if trace.drives[request.drive as usize].has_link {
+                continue;
+            }
             let under_head = |at| under_head(trace, (request, slots), at);
             let found = found(request);
             if let Some(found) = found {

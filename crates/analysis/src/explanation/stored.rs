@@ -82,6 +82,8 @@ fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
         utilisation: utilisation(repetition),
         drives: Vec::new(),
         devices: devices(repetition),
+        response: None,
+        buffered: None,
     }
 }
 

@@ -195,3 +195,94 @@ fn a_link_that_is_never_idle_is_named() {
     let bus = "Bottleneck: the bus between host and drive 1, busy 100 % of the time";
     assert!(words.contains(bus), "{words}");
 }
+
+/// Two reads at a time: the second waits 20 ms in the queue of the drive while the first is
+/// served. The program's own time has none of that in it; the requests' has.
+fn two_at_a_time() -> Trace {
+    let read = |issued: u64, ends: &[(Stage, u64)]| TracedRequest {
+        issued: at(issued),
+        spans: spans(ends),
+        ..trace(Vec::new()).requests[0].clone()
+    };
+    let served = [(Stage::Seek, 10), (Stage::RotationalLatency, 20)];
+    let behind = [
+        (Stage::ControllerQueue, 20),
+        (Stage::Seek, 24),
+        (Stage::RotationalLatency, 40),
+    ];
+    let own = [&served[..], &behind[1..]].concat();
+    let mut found = trace(vec![process(1, 0, &own)]);
+    found.requests = vec![read(0, &served), read(0, &behind)];
+    found
+}
+
+#[test]
+fn what_requests_waited_for_sums_to_what_they_took() {
+    let account = Account::of(&two_at_a_time()).expect("a program");
+    assert_eq!(account.ledger.stage(Stage::ControllerQueue), at(0));
+    let response = account.response.as_ref().expect("two were under way");
+    assert_eq!(response.requests, 2);
+    assert_eq!(response.ledger.total(), at(60));
+    assert_eq!(response.ledger.stage(Stage::ControllerQueue), at(20));
+    assert_eq!(response.ledger.stage(Stage::Seek), at(14));
+    assert_eq!(response.mean_ns(), 30e6);
+    assert_eq!(response.under_way_mean, 1.5);
+    let words = verdict(&account).join(" ");
+    let each = "With 1.5 requests under way in the mean, one takes 30.0 ms: 10.0 ms (33 %) in queues behind others; then 13.0 ms rotational latency, 7.00 ms seek.";
+    assert!(words.contains(each), "{words}");
+}
+
+#[test]
+fn a_queue_that_dominates_is_the_cause() {
+    let mut found = two_at_a_time();
+    let third = TracedRequest {
+        spans: spans(&[(Stage::ControllerQueue, 40)]),
+        ..found.requests[1].clone()
+    };
+    found.requests.extend([third.clone(), third]);
+    let words = verdict(&Account::of(&found).expect("a program")).join(" ");
+    let each = "Queueing is what requests spend their time on: with 3.5 under way in the mean, one takes 35.0 ms, 25.0 ms of it (71 %)";
+    assert!(words.contains(each), "{words}");
+}
+
+/// One at a time, the program's account says all of it; what nobody waits for is no request
+/// of anybody.
+#[test]
+fn requests_one_at_a_time_have_no_account_of_their_own() {
+    let mut found = two_at_a_time();
+    found.requests[0].purpose = Purpose::WriteBehind;
+    assert_eq!(Account::of(&found).expect("a program").response, None);
+    let mut found = two_at_a_time();
+    found.requests[1].issued = at(20);
+    found.requests[1].spans.remove(0);
+    assert_eq!(Account::of(&found).expect("a program").response, None);
+}
+
+/// Of four reads the buffer answers two: one of what the arm read on to, one from before.
+#[test]
+fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
+    let read = |sector: u64, from: u64, stage| TracedRequest {
+        sector,
+        issued: at(from),
+        spans: spans(&[(stage, from + 1)]),
+        ..trace(Vec::new()).requests[0].clone()
+    };
+    let mut found = with_arm(2);
+    found.requests = vec![
+        read(0, 0, Stage::MediaTransfer),
+        read(1000, 2, Stage::CacheHit),
+        read(500, 4, Stage::MediaTransfer),
+        read(700, 6, Stage::CacheHit),
+    ];
+    found.arms[1].sector = 992;
+    found.arms[1].sectors = 64;
+    let account = Account::of(&found).expect("a program");
+    let buffered = account.buffered.expect("a disk was read");
+    assert_eq!(
+        (buffered.reads, buffered.answered, buffered.read_ahead),
+        (4, 2, 1)
+    );
+    let words = verdict(&account).join(" ");
+    let told = "The drive's cache answers 2 of 4 reads (50 %) at the rate of its link, 1 of what it had read ahead and 1 of what it held from before.";
+    assert!(words.contains(told), "{words}");
+}

@@ -4,6 +4,7 @@ mod storage;
 
 pub use storage::storage_verdict;
 
+use super::response::Response;
 use super::words::{bytes, late_thing, milliseconds, percent};
 use super::{Account, DriveAccount, Missed, is_of_processor};
 
@@ -15,7 +16,9 @@ const WORTH: f64 = 0.02;
 /// The verdict on one program.
 pub fn verdict(account: &Account) -> Vec<String> {
     let mut sentences = vec![bottleneck(account)];
+    sentences.extend(account.response.as_ref().map(Response::sentence));
     sentences.extend(quantum(account));
+    sentences.extend(account.buffered.and_then(|of| of.sentence()));
     if limited_by_processor(account) {
         sentences.extend(work(account));
     } else {

@@ -89,7 +89,11 @@ fn moved(program: &Difference) -> String {
 /// What the spans alone say.
 fn told(found: &Diagnosis) -> String {
     let component = match found.component {
-        Some(component) => format!("The spans of both point to the {}", component.name()),
+        Some(component) => {
+            let part = found.part.map(|part| format!("'s {}", part.words()));
+            let part = part.unwrap_or_default();
+            format!("The spans of both point to the {}{part}", component.name())
+        }
         None => "The spans of both do not show the cause".to_owned(),
     };
     let missed = found

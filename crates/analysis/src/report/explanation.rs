@@ -1,6 +1,7 @@
 //! Where the time of programs went: tables, JSON, CSV.
 
 mod devices;
+mod response;
 mod tails;
 
 use super::csv::{Field, number, optional, written};
@@ -8,8 +9,8 @@ use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
-    Account, Counterfactual, DeviceAccount, Explanation, Missed, ProgramExplanation, Utilisation,
-    is_of_processor,
+    Account, Buffered, Counterfactual, DeviceAccount, Explanation, Missed, ProgramExplanation,
+    Utilisation, is_of_processor,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
@@ -47,8 +48,15 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
         )),
         Block::Text(program.verdict.join(" ")),
         Block::Grid(ledger(account)),
-        Block::Grid(used(account)),
     ];
+    blocks.extend(
+        account
+            .response
+            .as_ref()
+            .map(response::grid)
+            .map(Block::Grid),
+    );
+    blocks.push(Block::Grid(used(account)));
     if !account.missed.is_empty() {
         blocks.push(Block::Grid(missed(&account.missed)));
     }
@@ -280,6 +288,12 @@ struct Program<'e> {
     accounted_cpu_ns: Option<u64>,
     ledger: Vec<Line>,
     ledgers: Vec<OwnLedger>,
+    /// Where several requests were under way at a drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<response::ResponseLine>,
+    /// Where a disk with a buffer was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    buffered: Option<Buffered>,
     missed: &'e [Missed],
     utilisation: &'e Utilisation,
     requests: Vec<DriveLine>,
@@ -348,6 +362,8 @@ impl<'e> Program<'e> {
             accounted_cpu_ns: program.accounted.map(|time| time.0),
             ledger: lines(account.ledger.entries()),
             ledgers: own.collect(),
+            response: account.response.as_ref().map(response::ResponseLine::of),
+            buffered: account.buffered,
             missed: &account.missed,
             utilisation: &account.utilisation,
             requests: drives.collect(),
@@ -392,6 +408,18 @@ pub(super) fn csv(found: &Explanation) -> String {
                 entry.ns.0,
                 None,
             ));
+        }
+        if let Some(of) = &account.response {
+            for entry in of.ledger.entries() {
+                let (name, cause) = named(entry.stage);
+                let each = of.each(entry.ns).round() as u64;
+                let mut line = record("response", name, cause.unwrap_or_default(), each, None);
+                // Of the mean response, and not of what the program took.
+                for field in line.iter_mut().filter(|(column, _)| *column == "share") {
+                    field.1 = number(of.share(entry.ns));
+                }
+                records.push(line);
+            }
         }
         for (name, which, ns) in devices::lines(&account.devices) {
             records.push(record("request", name, which.to_owned(), ns, None));

@@ -8,7 +8,9 @@ pub(super) use data::{csv, json};
 
 use super::document::{Block, Column, Grid, Group};
 use crate::comparison::{Judgement, Verdict};
-use crate::tuning::{CLIFF_SHARE, Cliff, EQUAL_SHARE, Goal, Places, Searched, Spread, Tuned};
+use crate::tuning::{
+    CLIFF_SHARE, Cliff, EQUAL_SHARE, FEWEST_CALLS, Goal, Places, Searched, Spread, Tuned,
+};
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
 
@@ -266,9 +268,20 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     }
     remarks.extend(impossible(tuned));
     remarks.push(format!(
-        "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect",
-        100.0 * CLIFF_SHARE
+        "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect, and beyond what {}",
+        100.0 * CLIFF_SHARE,
+        match tuned.goal {
+            Goal::Latency => "chance does to a p99 of as many calls (99.9 %)",
+            Goal::Throughput | Goal::Cpu => "repetitions differ by",
+        }
     ));
+    let doubtful = tuned.doubtful();
+    if doubtful > 0 {
+        remarks.push(format!(
+            "no cliff is named beside {doubtful} of {} points: their p99 is of fewer than {FEWEST_CALLS} calls in a repetition, too few to tell a cliff from chance; a larger --size tells",
+            tuned.points.len()
+        ));
+    }
     remarks.extend(tuned.notes.iter().cloned());
     remarks
 }

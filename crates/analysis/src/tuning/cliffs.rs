@@ -6,6 +6,10 @@
 //! a cliff. Nor is the knee of a rate that grows in proportion up to a level: what goes on
 //! falling behind a step, no faster than in proportion to the parameter, is a slope.
 //! All that is counted in logarithms: of the values, and of what counts.
+//!
+//! Nor is a wiggle a cliff. What repetitions differ by, and what chance does to a
+//! percentile of so many calls, at both ends of a step and at the ends of those beside it,
+//! is taken off its fall first; where nobody knows that, no cliff is named.
 
 use super::{CLIFF_SHARE, Key, Places, Tuned};
 use crate::comparison::Verdict;
@@ -66,6 +70,23 @@ impl Tuned {
         Some((judged.ratio? - 1.0, judged.verdict == Verdict::Slower))
     }
 
+    /// By how much the logarithm of what counts of a point may be off. Measured in rounds,
+    /// steps have a verdict of their own.
+    fn doubt(&self, places: &[usize]) -> Option<f64> {
+        match self.samples {
+            Some(_) => Some(0.0),
+            None => self.goal.doubt(self.points.get(places)?.figures()?),
+        }
+    }
+
+    /// Points of which nobody can say how far chance moved them, so that no cliff is named
+    /// beside them.
+    pub fn doubtful(&self) -> usize {
+        let ran = self.points.keys();
+        let ran = ran.filter(|places| self.value(places).is_some());
+        ran.filter(|places| self.doubt(places).is_none()).count()
+    }
+
     /// The points that differ in one parameter alone and lie beside each other, in
     /// the order of its values. What is impossible is passed over; where a value was
     /// not tried, a sweep ends.
@@ -99,9 +120,11 @@ impl Tuned {
         let steps: Option<Vec<(f64, f64)>> = points.windows(2).map(step).collect();
         let steps = steps.unwrap_or_default();
         let slopes: Vec<f64> = steps.iter().map(|(rise, width)| rise / width).collect();
+        let doubts: Vec<Option<f64>> = points.iter().map(|one| self.doubt(one)).collect();
         let cliff = |(place, (rise, width)): (usize, &(f64, f64))| {
             let expected = -expected_slope(&slopes, place) * width;
-            let beyond = libm::expm1(-rise.abs() - expected);
+            let fall = (rise.abs() - doubt_of_step(&doubts, place)?).max(0.0);
+            let beyond = libm::expm1(-fall - expected);
             let (top, bottom) = match *rise < 0.0 {
                 true => (&points[place], &points[place + 1]),
                 false => (&points[place + 1], &points[place]),
@@ -121,6 +144,18 @@ impl Tuned {
         };
         steps.iter().enumerate().filter_map(cliff).collect()
     }
+}
+
+/// By how much a step may be off, and what is expected of it: by both its ends, and those of
+/// the steps beside it as far as that is known.
+fn doubt_of_step(doubts: &[Option<f64>], place: usize) -> Option<f64> {
+    let ends = [doubts[place]?, doubts[place + 1]?];
+    let before = place.checked_sub(1).map(|place| doubts[place]);
+    let beside = [before, doubts.get(place + 2).copied()];
+    let beside = beside.into_iter().flatten();
+    let beside = beside.map(|doubt| doubt.unwrap_or(ends[0].max(ends[1])));
+    let squares = ends.into_iter().chain(beside).map(|doubt| doubt * doubt);
+    Some(squares.sum::<f64>().sqrt())
 }
 
 /// How steeply a step is expected to fall: as the curve did before its edge, or as it

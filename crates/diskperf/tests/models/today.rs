@@ -96,6 +96,67 @@ fn a_stream_is_as_fast_as_the_medium_and_no_faster() {
     );
 }
 
+/// What is read again in each repetition and fits into the drive's cache comes from there,
+/// faster than any sector passes: run and explain say so. Past it, they do not.
+#[test]
+fn what_the_cache_of_the_drive_answers_is_said() {
+    let user = User::new();
+    let small = "random --set program.block_bytes=512K --size 16M";
+    let mb_per_s = |line: &str| {
+        let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
+        let rate = run["results"][0]["mb_per_s"].as_f64();
+        (rate.expect("has moved bytes"), run["notes"].to_string())
+    };
+    let run = "--on bare-sata-7200 --quiet --format json";
+    let (rate, notes) = mb_per_s(&format!("run {small} {run}"));
+    let said = "reads the same 16 MiB in each repetition, and the drive's cache holds 128 MiB";
+    assert!(rate > 300.0 && notes.contains(said), "{rate}: {notes}");
+    user.run(&words(&format!(
+        "explain bare-sata-7200 --no-counterfactuals --suite {small}"
+    )))
+    .expect(0, &[])
+    .shows(&[
+        "The drive's cache answers 32 of 32 reads (100 %) at the rate of its link",
+        "the medium has no part in their rate",
+        said,
+    ]);
+    let large = "random --set program.block_bytes=512K --set program.area_bytes=1G --size 64M";
+    let (rate, notes) = mb_per_s(&format!("run {large} {run}"));
+    assert!(rate < 250.0 && !notes.contains("cache"), "{rate}: {notes}");
+}
+
+/// A drive by itself has no page cache before it that a program could go through.
+#[test]
+fn a_ring_program_by_name_runs_on_a_drive_by_itself() {
+    let user = User::new();
+    let line = "random --set program.depth=32 --set program.area_bytes=7T --size 8M";
+    let explain = format!("explain bare-sata-7200 --no-counterfactuals --suite {line}");
+    let shown = user.run(&words(&explain)).expect(0, &[]);
+    let shown = shown.shows(&[
+        "Queueing is what requests spend their time on: with",
+        "the mean of 2048 requests",
+        "controller queue",
+        "response",
+    ]);
+    let direct = user
+        .run(&words(&format!("{explain} --direct")))
+        .expect(0, &[]);
+    assert_eq!(shown.stdout, direct.stdout);
+    let found = user.run(&words(&format!("{explain} --format json")));
+    let found = found.expect(0, &[]).json()["programs"][0]["response"].clone();
+    let ns = |of: &Value| of.as_u64().expect("ns");
+    let stages = found["stages"].as_array().expect("stages").iter();
+    let sum: u64 = stages.map(|line| ns(&line["ns"])).sum();
+    assert_eq!(sum, ns(&found["total_ns"]));
+    // What the program itself timed, each from its start until it was taken.
+    let run = format!("run {line} --on bare-sata-7200 --quiet --format json");
+    let run = user.run(&words(&run)).expect(0, &[]).json()["runs"][0].clone();
+    let timed = run["results"][0]["latency"]["read"]["response"]["mean_us"].as_f64();
+    let mean = found["mean_ns"].as_f64().expect("ns") / 1000.0;
+    let apart = mean / timed.expect("us") - 1.0;
+    assert!(apart.abs() < 0.05, "{mean} us and {timed:?} us");
+}
+
 /// Without `--size`, streams move several times what the drive's cache holds: what is made
 /// of the stored run moves as much.
 #[test]

@@ -298,3 +298,29 @@ fn the_bits_of_the_rimfire_for_fsck_and_for_dd() {
     assert_eq!(best["controller.file_read_ahead_sectors"], "100");
     assert!(dd["gain"].as_f64().unwrap().abs() < 0.001, "{}", dd["gain"]);
 }
+
+/// Where nobody says a size, a search moves what a run does, past the drive's cache: a
+/// smaller stream finds the best for a cache.
+#[test]
+fn a_disk_is_searched_with_what_a_run_moves() {
+    let user = User::new();
+    let line = "tune bare-sata-7200 --suite today26 --over drive.spindle_rpm=5400,7200 --seeds 0";
+    let found = run(&user, line);
+    let of_run = "run today26 --on bare-sata-7200 --runs 1 --quiet --format json";
+    let of_run = user.run(&words(of_run)).expect(0, &[]).json()["runs"][0].clone();
+    let results = of_run["results"].as_array().expect("results").iter();
+    let sizes: Vec<&Value> = results.map(|one| &one["size_bytes"]).collect();
+    assert_eq!(sizes[0], &Value::from(1_u64 << 30));
+    let moved = found["method"]["size_bytes"].as_array().expect("sizes");
+    assert_eq!(moved.iter().collect::<Vec<_>>(), sizes);
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("as much as in `run`"), "{notes}");
+    let stream = &found["today"]["programs"][0]["kb_per_s"];
+    let stream = stream.as_f64().expect("KB/s") * 1024.0 / 1e6;
+    // Data sheet: at most 249 MB/s from the medium.
+    assert!((150.0..260.0).contains(&stream), "{stream} MB/s");
+    // A size that is said is what is moved.
+    let found = run(&user, &format!("{line} --size 4M"));
+    let moved = found["method"]["size_bytes"].as_array().expect("sizes");
+    assert!(moved.iter().all(|size| *size == 4 << 20), "{moved:?}");
+}

@@ -9,7 +9,7 @@ use super::{area, job_file, replay, step_title, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
-use diskperf_battery::{Medium, Program, Suite};
+use diskperf_battery::{Job, Medium, Needs, Program, Suite};
 use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Component, Setting};
 use diskperf_timeline::units::format_size;
@@ -165,7 +165,9 @@ fn plan_on(
     let usual_bytes = size::usual_bytes(&computers[0]);
     let drives = drives(&computers[0], experiment.drives)?;
     let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
-    if (manner, medium) == (Manner::Point, Medium::Device) {
+    if medium == Medium::Device
+        && (manner == Manner::Point || has_no_other_way(&suite, &computers[0], own.cache))
+    {
         own.cache = CacheMode::Direct;
     }
     let plan = ModelPlan {
@@ -187,6 +189,24 @@ fn plan_on(
         notes,
     };
     plan.made_to_fit(experiment.size)
+}
+
+/// Whether programs that would go through a buffer cache can only go past it: a drive of today
+/// by itself has none before it. Who asks for a warm one is told so.
+fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> bool {
+    let goes_through = |job: &Job| {
+        let program = &job.program;
+        program.touches_target()
+            && job.needs(Medium::Device) != Needs::OtherMedium
+            && program.cache_mode(asked) == CacheMode::Cold
+    };
+    is_of_today(computer) && suite.jobs().any(goes_through)
+}
+
+/// Whether its drives have firmware of their own.
+fn is_of_today(computer: &Computer) -> bool {
+    let drive = &computer.specification.drives[0];
+    drive.disk().is_some() || drive.flash().is_some()
 }
 
 /// The suite that runs on a computer, where elsewhere this one would, and what a reader
@@ -229,9 +249,10 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
     }
     match medium {
         Medium::Device => {
-            let drive = &computer.specification.drives[0];
-            let of_today = drive.disk().is_some() || drive.flash().is_some();
-            let usual = if of_today { DEVICE_SUITE } else { RAW_SUITE };
+            let usual = match is_of_today(computer) {
+                true => DEVICE_SUITE,
+                false => RAW_SUITE,
+            };
             named_suite(what.unwrap_or(usual), medium).map(Some)
         }
         Medium::Directory | Medium::File => Ok(None),
@@ -339,6 +360,7 @@ impl ModelPlan {
         self.check_sectors()?;
         self.note_phase();
         self.note_syncs();
+        self.note_cache();
         Ok(self)
     }
 

@@ -7,7 +7,7 @@
 mod keys;
 
 use super::over::Over;
-use super::point::call_p99_ms;
+use super::point::{call_p99_ms, calls};
 use super::with_job_file;
 use crate::drive::Drives;
 use crate::error::LaboratoryError;
@@ -470,8 +470,11 @@ fn summed(repetitions: &[Repetition]) -> Figures {
     let costs: Vec<f64> = repetitions.iter().map(cpu).collect();
     Figures {
         kb_per_s: median(&rates).unwrap_or(0.0),
-        call_p99_ms: call_p99_ms(repetitions),
+        call_p99_ms: call_p99_ms(&calls(repetitions)),
         cpu_ms_per_mib: median(&costs),
+        // Rounds say what repetitions differ by.
+        kb_per_s_range: None,
+        call_p99_ms_range: None,
     }
 }
 

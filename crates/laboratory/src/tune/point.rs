@@ -2,7 +2,9 @@
 //! the plan to figures.
 
 use super::Search;
+use super::moved::Moved;
 use super::over::Over;
+use super::search::Share;
 use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
 use crate::model::run::{task, usage};
@@ -10,7 +12,7 @@ use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, model::plan_of_point, title};
 use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
-use diskperf_analysis::tuning::Figures;
+use diskperf_analysis::tuning::{Figures, p99_range};
 use diskperf_battery::Job;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::hardware::flash::specification::FlashSpecification;
@@ -18,6 +20,10 @@ use diskperf_timeline::units::MIB;
 use diskperf_timeline::{Histogram, Protocol, Repetition, Setting, SizeChoice, Workload};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// What is kept of a point: another one where figures are added, so that points of before
+/// are run again.
+const FIGURES_VERSION: &str = "figures with ranges";
 
 /// How often each program is repeated. A program asks for the same places in each repetition:
 /// on a flash drive that was written before, the second would overwrite what the first wrote,
@@ -42,6 +48,7 @@ pub(super) struct Subject<'a> {
     pub(super) catalogue: &'a Catalogue,
     pub(super) search: &'a Search,
     pub(super) overs: &'a [Over],
+    pub(super) moved: Moved,
 }
 
 /// What is different from run to run of the same settings.
@@ -55,35 +62,48 @@ pub(super) struct Turn {
 impl Subject<'_> {
     /// The plan of the target as it is.
     pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
-        self.with(Vec::new(), self.search.size_bytes())
+        self.with(Vec::new(), Share::Full)
     }
 
-    /// The plan of one combination at this size.
+    /// The plan of one combination at this part of the size.
     pub(super) fn point(
         &self,
         places: &[usize],
-        size_bytes: u64,
+        share: Share,
     ) -> Result<ModelPlan, LaboratoryError> {
         let values = self.overs.iter().zip(places);
         let setting =
             |(over, place): (&Over, &usize)| Setting::new(&over.path, &over.values[*place]);
-        self.with(values.map(setting).collect(), size_bytes)
+        self.with(values.map(setting).collect(), share)
     }
 
     /// The plan with these settings beside those of all points.
     pub(super) fn with(
         &self,
         settings: Vec<Setting>,
-        size_bytes: u64,
+        share: Share,
     ) -> Result<ModelPlan, LaboratoryError> {
         let mut experiment = self.search.experiment.clone();
         experiment.settings.extend(settings);
         // The jobs of a file say themselves how much they move.
-        experiment.size = match experiment.workload {
-            Workload::JobFile(_) | Workload::Replay(_) => SizeChoice::Auto,
-            _ => SizeChoice::Bytes(size_bytes),
+        let says_itself = matches!(
+            experiment.workload,
+            Workload::JobFile(_) | Workload::Replay(_)
+        );
+        let part = match share {
+            Share::Quarter => 4,
+            Share::Half => 2,
+            Share::Full => 1,
         };
-        plan_of_point(&experiment, self.catalogue, &self.search.target)
+        experiment.size = match self.moved {
+            Moved::Bytes(bytes) if !says_itself => SizeChoice::Bytes(bytes / part),
+            Moved::Bytes(_) | Moved::AsRun => SizeChoice::Auto,
+        };
+        let mut plan = plan_of_point(&experiment, self.catalogue, &self.search.target)?;
+        if self.moved == Moved::AsRun && !says_itself {
+            plan.divide_sizes(part);
+        }
+        Ok(plan)
     }
 }
 
@@ -106,6 +126,7 @@ pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
 pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
     let mut identity = vec![
         MODEL_VERSION.to_owned(),
+        FIGURES_VERSION.to_owned(),
         plan.target.clone(),
         format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
         format!("{:?} {}", repetitions(plan), plan.experiment.cache.name()),
@@ -157,7 +178,12 @@ fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<Figures, Labora
 }
 
 /// The response time that 99 % of all calls stayed under, where any were timed.
-pub(super) fn call_p99_ms(repetitions: &[Repetition]) -> Option<f64> {
+pub(super) fn call_p99_ms(calls: &Histogram) -> Option<f64> {
+    (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
+}
+
+/// All calls that were timed.
+pub(super) fn calls(repetitions: &[Repetition]) -> Histogram {
     let mut calls = Histogram::new();
     for one in repetitions {
         for worker in &one.workers {
@@ -167,7 +193,7 @@ pub(super) fn call_p99_ms(repetitions: &[Repetition]) -> Option<f64> {
         // Of several requests under way, how long each was.
         calls.merge(&one.responses());
     }
-    (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
+    calls
 }
 
 /// The median rate; of the calls and of the processor, all repetitions
@@ -176,9 +202,16 @@ fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
     let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
     let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();
     let mib = payload_bytes as f64 / MIB as f64;
+    let calls = calls(kept);
+    let (least, most) = (
+        rates.iter().copied().reduce(f64::min),
+        rates.iter().copied().reduce(f64::max),
+    );
     Figures {
         kb_per_s: median(&rates).expect("at least one repetition is kept"),
-        call_p99_ms: call_p99_ms(kept),
+        call_p99_ms: call_p99_ms(&calls),
+        call_p99_ms_range: p99_range(&calls, kept.len()),
+        kb_per_s_range: least.zip(most),
         cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
     }
 }

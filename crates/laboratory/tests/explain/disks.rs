@@ -3,8 +3,10 @@
 
 use super::{Case, means};
 use diskperf_laboratory::SizeChoice;
+use diskperf_laboratory::analysis::diagnosis::DrivePart::{self, *};
+use diskperf_laboratory::analysis::diagnosis::{Suspect, diagnose};
 use diskperf_laboratory::explain::explain;
-use diskperf_laboratory::timeline::CacheMode;
+use diskperf_laboratory::timeline::{CacheMode, Stage};
 use std::sync::Arc;
 
 /// By which share of its time a program is faster with each of these changes.
@@ -85,4 +87,144 @@ fn a_missed_revolution_is_the_lever() {
         ["no missed revolution", "drive.write_cache=true"],
     );
     assert!(met > 0.9 && kept > 0.9, "{met}, {kept}");
+}
+
+const DEEP: &[&str] = &["program.depth=32", "program.area_bytes=7T"];
+const ALONE: &[&str] = &["program.area_bytes=7T"];
+const WRITES: &[&str] = &[
+    "program.write_share=1",
+    "program.depth=8",
+    "program.area_bytes=7T",
+];
+
+/// From what happened alone, the part of the drive that a parameter is of.
+#[track_caller]
+fn blames(what: &'static str, load: &[&str], changes: &[(&str, DrivePart)]) {
+    let size = match what {
+        "sequential" => SizeChoice::Bytes(256 << 20),
+        _ => SizeChoice::Bytes(4 << 20),
+    };
+    let case = Case {
+        size,
+        ..Case::of(what, "bare-sata-7200")
+    };
+    let case = case.with(load);
+    let before = case.traces().expect("it runs").remove(0);
+    for (change, part) in changes {
+        let after = case.with(&[change]).traces().expect("it runs").remove(0);
+        let found = diagnose(&before, &after);
+        assert_eq!(
+            (found.component, found.part),
+            (Some(Suspect::Drive), Some(*part)),
+            "{what} {load:?} with {change}: {found:?}"
+        );
+    }
+}
+
+/// The order of service shows in how short the ways are and who is passed by, and not in the
+/// changes of head that are left of shorter seeks.
+#[test]
+fn a_deep_queue_that_is_served_otherwise_is_blamed_on_the_queue() {
+    blames(
+        "random",
+        DEEP,
+        &[
+            ("drive.queue_policy=fcfs", Queue),
+            ("drive.queue_policy=c_look", Queue),
+            ("drive.queue_policy=sstf", Queue),
+            ("drive.age_limit_ms=100", Queue),
+            ("drive.queue_depth=4", Queue),
+            ("drive.spindle_rpm=5400", Mechanism),
+            ("drive.seek_average_ms=12", Mechanism),
+            ("drive.seek_minimum_ms=0.8", Mechanism),
+            ("drive.head_switch_ms=2", Mechanism),
+            ("drive.link_bytes_per_s=100000000", Link),
+            ("drive.read_miss_ms=1", Firmware),
+        ],
+    );
+    blames(
+        "random",
+        ALONE,
+        &[
+            ("drive.seek_average_ms=12", Mechanism),
+            ("drive.link_overhead_ms=0.5", Link),
+            ("drive.read_miss_ms=1", Firmware),
+        ],
+    );
+}
+
+/// What the arm does of its own accord tells as much as what it does for requests.
+#[test]
+fn writes_into_the_buffer_are_blamed_by_what_the_arm_does_behind_them() {
+    blames(
+        "random",
+        WRITES,
+        &[
+            ("drive.queue_policy=fcfs", Queue),
+            ("drive.write_cache=false", Buffer),
+            ("drive.write_cache_extents=64", Buffer),
+            ("drive.write_cache_bytes=512K", Buffer),
+            ("drive.spindle_rpm=5400", Mechanism),
+            ("drive.seek_average_ms=12", Mechanism),
+            ("drive.write_settle_ms=2", Mechanism),
+            ("drive.link_bytes_per_s=1000000", Link),
+        ],
+    );
+}
+
+#[test]
+fn streams_are_blamed_on_what_is_read_ahead_and_on_the_link() {
+    blames(
+        "sequential",
+        &[],
+        &[
+            ("drive.read_ahead_bytes=0", Buffer),
+            ("drive.read_ahead=none", Buffer),
+            ("drive.link_bytes_per_s=100000000", Link),
+            ("drive.spindle_rpm=5400", Mechanism),
+            ("drive.read_hit_ms=0.5", Firmware),
+        ],
+    );
+    blames(
+        "sequential",
+        &["program.write_share=1"],
+        &[
+            ("drive.write_cache=false", Buffer),
+            ("drive.link_bytes_per_s=100000000", Link),
+            // A revolution is lost at each track for it, and nobody searches for sectors.
+            ("drive.write_settle_ms=2", Mechanism),
+            ("drive.track_skew_share=0.01", Mechanism),
+        ],
+    );
+}
+
+/// What requests wait in the queue is in no program's ledger; their own account has it.
+#[test]
+fn at_depth_requests_have_an_account_that_names_the_queue() {
+    let case = Case {
+        size: SizeChoice::Bytes(8 << 20),
+        ..Case::of("random", "bare-sata-7200")
+    };
+    let stop = Arc::default();
+    let of = |settings: &[&str]| {
+        let subject = case.with(settings).subject().expect("a system");
+        let (found, traces) = explain(&subject, &means(&stop, false)).expect("it runs");
+        (found.programs[0].clone(), traces)
+    };
+    let (deep, traces) = of(DEEP);
+    let response = deep.account.response.expect("32 are under way");
+    let requests = &traces[0].requests;
+    let took: u64 = requests
+        .iter()
+        .map(|one| one.completed().since(one.issued).0)
+        .sum();
+    assert_eq!(response.requests, requests.len() as u64);
+    assert_eq!(response.ledger.total().0, took);
+    let queued = response.ledger.stage(Stage::ControllerQueue);
+    assert!(response.share(queued) > 0.9, "{response:?}");
+    assert!((30.0..=32.0).contains(&response.under_way_mean));
+    let verdict = deep.verdict.join(" ");
+    assert!(verdict.contains("Queueing is what"), "{verdict}");
+    let (alone, _) = of(ALONE);
+    assert_eq!(alone.account.response, None);
 }

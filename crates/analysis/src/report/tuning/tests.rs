@@ -57,7 +57,8 @@ fn one_parameter_is_a_line_of_bars_with_the_cliff() {
 
     all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
     impossible (-): 1 of the 6 tried; the first is drive.b=6: the interleave is too large
-    a cliff is a step that loses 10 % or more beyond what the steps around it lead one to expect
+    a cliff is a step that loses 10 % or more beyond what the steps around it lead one to expect, and
+      beyond what repetitions differ by
     ");
 }
 
@@ -98,7 +99,8 @@ fn two_parameters_are_a_heat_table() {
 
     all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
     impossible (-): 1 of the 6 tried; the first is drive.a=2, drive.b=1: the interleave is too large
-    a cliff is a step that loses 10 % or more beyond what the steps around it lead one to expect
+    a cliff is a step that loses 10 % or more beyond what the steps around it lead one to expect, and
+      beyond what repetitions differ by
     ");
     // Shades alone where there are many columns.
     let many: Vec<f64> = (0..6).map(f64::from).map(|rate| rate + 1.0).collect();

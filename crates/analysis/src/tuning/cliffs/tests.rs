@@ -156,3 +156,97 @@ fn a_cliff_is_along_one_key_with_the_others_as_they_are() {
     one.keys[1].ordered = false;
     assert_eq!(one.cliffs().len(), 1);
 }
+
+/// Uniform in (0, 1), from a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A sweep of p99 over points that all draw their response times alike, with two repetitions
+/// of as many calls each that ask for the same places, and so take as long; `scale` for each
+/// point.
+fn drawn(seed: u64, calls: u64, scale: impl Fn(f64) -> f64) -> Tuned {
+    let mut chance = Chance(seed);
+    let mut one = sweep(Goal::Latency, &DOUBLING, &[1.0; DOUBLING.len()]);
+    for (place, value) in DOUBLING.iter().enumerate() {
+        let scale = scale(number(value).expect("a number"));
+        let mut call = || {
+            let ms = scale * (1.0 - libm::log(1.0 - chance.next()));
+            diskperf_timeline::Nanoseconds((ms * 1e6) as u64)
+        };
+        let mut all: diskperf_timeline::Histogram = (0..calls).map(|_| call()).collect();
+        all.merge(&all.clone());
+        let figures = crate::tuning::Figures {
+            call_p99_ms: Some(all.percentile(99.0).0 as f64 / 1e6),
+            call_p99_ms_range: crate::tuning::p99_range(&all, 2),
+            ..figures(1.0).remove(0)
+        };
+        one.points
+            .insert(vec![0, place], Outcome::Ran(vec![figures]));
+    }
+    one
+}
+
+/// What the parameter has no part in has no cliff, however few calls there are and whatever
+/// chance does to the one in a hundred; and one that it has is found all the same.
+#[test]
+fn chance_is_no_cliff() {
+    let (mut false_alarms, mut found) = (0, 0);
+    for seed in 0..200 {
+        for calls in [100, 500, 1100, 2500] {
+            let wiggles = drawn(seed, calls, |_| 1.0);
+            if !wiggles.cliffs().is_empty() {
+                false_alarms += 1;
+                println!("seed {seed}, {calls} calls: {:?}", named(&wiggles));
+            }
+        }
+        let edge = |n: f64| if n > 4.0 { 3.0 } else { 1.0 };
+        let (few, many) = (drawn(seed, 500, edge), drawn(seed, 2500, edge));
+        found += usize::from(named(&many) == ["4 to 8"]);
+        // Nobody can say what chance did to a p99 of 500 calls.
+        assert!(named(&few).is_empty(), "seed {seed}");
+        assert_eq!((few.doubtful(), many.doubtful()), (DOUBLING.len(), 0));
+    }
+    assert_eq!(false_alarms, 0, "of 800 sweeps");
+    assert!(found >= 195, "{found} of 200");
+}
+
+/// Without the ranges, chance would be a cliff in a good part of them: the test can fail.
+#[test]
+fn without_what_chance_does_wiggles_are_cliffs() {
+    let alarms = |seed: &u64| {
+        let mut one = drawn(*seed, 500, |_| 1.0);
+        for outcome in one.points.values_mut() {
+            let Outcome::Ran(figures) = outcome else {
+                continue;
+            };
+            figures[0].call_p99_ms_range = figures[0].call_p99_ms.map(|p99| (p99, p99));
+        }
+        !one.cliffs().is_empty()
+    };
+    let alarms = (0..200).filter(alarms).count();
+    assert!(alarms > 20, "{alarms} of 200");
+}
+
+/// Repetitions that differ by as much as a step are no cliff either.
+#[test]
+fn repetitions_that_differ_are_no_cliff() {
+    let rates = [100.0, 101.0, 99.0, 100.0, 80.0, 81.0, 80.0];
+    let mut one = sweep(Goal::Throughput, &DOUBLING, &rates);
+    assert_eq!(named(&one), ["8 to 16"]);
+    for (outcome, rate) in one.points.values_mut().zip(rates) {
+        if let Outcome::Ran(figures) = outcome {
+            figures[0].kb_per_s_range = Some((rate * 0.9, rate * 1.1));
+        }
+    }
+    assert_eq!(named(&one), [""; 0]);
+}

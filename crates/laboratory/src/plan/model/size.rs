@@ -5,6 +5,7 @@ use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium};
+use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Workload};
 use std::collections::BTreeMap;
@@ -46,6 +47,21 @@ impl ModelPlan {
         self.size_bytes
     }
 
+    /// Has every program move a part of what it would.
+    pub(crate) fn divide_sizes(&mut self, part: u64) {
+        if part == 1 {
+            return;
+        }
+        let sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        // What moves its area so many times makes the drive what the others measure.
+        let jobs = self.suite.jobs_mut().zip(sizes);
+        for (job, size_bytes) in jobs.filter(|(job, _)| job.area_times.is_none()) {
+            let call_bytes = job.program.call_bytes();
+            let bytes = (size_bytes / part).max(call_bytes) / call_bytes * call_bytes;
+            job.size_bytes = Some(bytes);
+        }
+    }
+
     /// Halves the sizes until the files fit on every drive, those first that
     /// programs have of their own: a partition may be smaller than what the
     /// programs move by default.
@@ -75,6 +91,48 @@ impl ModelPlan {
             sizes.join(" or "),
             self.target
         ));
+    }
+
+    /// That reads which are repeated come from a disk's cache, where that holds all of them.
+    pub(super) fn note_cache(&mut self) {
+        let computer = &self.computers[0];
+        let Some(disk) = computer.specification.drives[0].disk() else {
+            return;
+        };
+        if computer.medium() != Medium::Device {
+            return;
+        }
+        let note = |job: &Job| {
+            let again = self.suite.protocol_of(job).repetitions > 1;
+            let bytes = self.bytes_read(job, disk).filter(|_| again)?;
+            (bytes <= disk.read_cache_bytes()).then(|| {
+                format!(
+                    "{} reads the same {} in each repetition, and the drive's cache holds {} of what was read: reads come from it, at the rate of its link; more --size or program.area_bytes shows the medium",
+                    title(job),
+                    format_size(bytes),
+                    format_size(disk.read_cache_bytes())
+                )
+            })
+        };
+        let notes: Vec<String> = self.suite.jobs().filter_map(note).collect();
+        self.notes.extend(notes);
+    }
+
+    /// How much of a disk a program of today's reads, if it reads: as much as it moves where
+    /// that lies side by side, or in so few places that the cache has a segment for each; else
+    /// its area.
+    fn bytes_read(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
+        let values = job.program.parameter_values();
+        let reads = values.get("write_share").is_none_or(|share| share != "1");
+        let area_bytes: u64 = values.get("area_bytes")?.parse().ok()?;
+        let moved_bytes = self.size(job).saturating_mul(job.program.workers().into());
+        let places = moved_bytes / job.program.call_bytes().max(1);
+        let in_turn = job.program.name() == "sequential";
+        let few = in_turn || places <= u64::from(disk.read_cache.segments);
+        reads.then_some(match few && job.program.lasts().is_none() {
+            true => area_bytes.min(moved_bytes),
+            false => area_bytes,
+        })
     }
 
     /// A drive by itself moves whole sectors, also where it has a file system

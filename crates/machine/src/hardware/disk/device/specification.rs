@@ -81,15 +81,18 @@ pub enum DiskError {
 impl DiskSpecification {
     /// What its buffer keeps of reads and writes together, in bytes.
     pub fn cache_bytes(&self) -> u64 {
-        let sector_bytes = u64::from(self.sector_bytes);
-        let reads = &self.read_cache;
-        let read_sectors = u64::from(reads.segments)
-            .saturating_mul(u64::from(reads.segment_sectors))
-            .saturating_mul(u64::from(self.sectors_per_medium_sector));
         let written_sectors = self.write_cache.as_ref().map_or(0, |of| of.most_sectors);
-        read_sectors
-            .saturating_add(written_sectors)
-            .saturating_mul(sector_bytes)
+        let written_bytes = written_sectors.saturating_mul(u64::from(self.sector_bytes));
+        self.read_cache_bytes().saturating_add(written_bytes)
+    }
+
+    /// What its segments hold together of what was read.
+    pub fn read_cache_bytes(&self) -> u64 {
+        let reads = &self.read_cache;
+        u64::from(reads.segments)
+            .saturating_mul(u64::from(reads.segment_sectors))
+            .saturating_mul(u64::from(self.sectors_per_medium_sector))
+            .saturating_mul(u64::from(self.sector_bytes))
     }
 
     /// Whether the numbers that are no mechanism's are a disk's.

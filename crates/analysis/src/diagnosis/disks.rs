@@ -1,0 +1,209 @@
+//! Disks with firmware, a buffer and a link of their own: in what order they serve, what
+//! their buffers answer, what their links and their firmware take, and how their arms move,
+//! for requests or of their own accord.
+
+use super::causes::{Cause, Rank, cause, differs, drawn_otherwise, each};
+use super::{DrivePart, Suspect, measures::Measures};
+use crate::explanation::words;
+use diskperf_timeline::Stage;
+
+mod accesses;
+mod buffers;
+mod order;
+
+pub(super) use accesses::Accesses;
+pub(super) use buffers::Buffers;
+pub(super) use order::Order;
+
+/// What disks of a run did.
+#[derive(Default)]
+pub(super) struct Disks {
+    pub(super) accesses: Accesses,
+    pub(super) buffers: Buffers,
+    pub(super) order: Order,
+}
+
+/// As many accesses tell something.
+const FEWEST: usize = 20;
+/// Ratios nearer to one than this are no difference of what chance has a part in.
+const SAME: f64 = 0.05;
+/// By so much the share of others that are passed by differs where the order does.
+const PASSED: f64 = 0.1;
+/// Fewer that wait, in the mean, are no queue to choose from.
+const WAITING: f64 = 0.5;
+/// Queues within this ratio are as long.
+const AS_LONG: f64 = 0.25;
+/// A difference of two shares that is so many times its own deviation is no chance.
+const DEVIATIONS: f64 = 4.0;
+/// A buffer that such a share of the writes finds full is full.
+const FULL: f64 = 0.5;
+/// Shares that differ by more are a policy, and no consequence of when requests came.
+const SHARE: f64 = 0.25;
+
+/// What differs of the disks; `same_shape` where nothing was found of how they are made, or
+/// where sectors lie.
+pub(super) fn disks(a: &Measures, b: &Measures, same_shape: bool) -> Vec<Cause> {
+    let mut found = firmware(a, b);
+    found.extend(link(&a.disks.buffers, &b.disks.buffers));
+    let answered = buffers(a, b);
+    // Who has something else to serve serves it in another order.
+    if same_shape && answered.is_empty() {
+        found.extend(order(a, b));
+    }
+    found.extend(answered);
+    found
+}
+
+fn of_disk(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
+    cause(Suspect::Drive, weight, evidence).of_part(part)
+}
+
+/// What commands take, of those that the arm has to move for and of others.
+fn firmware(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let kinds = [
+        ("a command that the arm moves for", true),
+        ("a command that the buffer answers", false),
+    ];
+    let kind = |(what, moves): (&str, bool)| {
+        let mean = |of: &Measures| {
+            let all = of.disks.buffers.commands(moves);
+            (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64 / all.len() as f64)
+        };
+        let (one, other) = (
+            a.disks.buffers.commands(moves),
+            b.disks.buffers.commands(moves),
+        );
+        let size = drawn_otherwise(one, other)?;
+        differs(mean(a), mean(b))?;
+        let evidence = each(what, mean(a), mean(b));
+        Some(of_disk(DrivePart::Firmware, (Rank::Unit, size), evidence))
+    };
+    kinds.into_iter().filter_map(kind).collect()
+}
+
+/// What the link takes for as much out of the buffer, or into it.
+fn link(one: &Buffers, other: &Buffers) -> Option<Cause> {
+    let both = one.crossings.iter().filter_map(|(of, ns)| {
+        let (ns, there) = (*ns as f64, *other.crossings.get(of)? as f64);
+        Some((differs(Some(ns), Some(there))?, ns, there))
+    });
+    let (size, ns, there) = both.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let evidence = each("the same data over the link", Some(ns), Some(there));
+    Some(of_disk(DrivePart::Link, (Rank::Unit, size), evidence))
+}
+
+/// What buffers answer, and what they hold.
+fn buffers(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let (one, other) = (&a.disks.buffers, &b.disks.buffers);
+    let mut found = Vec::new();
+    let shares = [
+        ("the buffer answers", "of the reads", one.reads, other.reads),
+        (
+            "the buffer takes",
+            "of the writes",
+            one.writes,
+            other.writes,
+        ),
+        (
+            "the buffer has the data at once of",
+            "of the reads",
+            one.at_once,
+            other.at_once,
+        ),
+    ];
+    for (number, (does, what, one, other)) in shares.into_iter().enumerate() {
+        let Some(more) = one.differs_from(other, DEVIATIONS) else {
+            continue;
+        };
+        let evidence = format!(
+            "{does} {} {what} in one run and {} in the other",
+            words::percent(one.share()),
+            words::percent(other.share())
+        );
+        // What the arm is about to pass is there a little later, for many reasons.
+        let weight = match (number, more > SHARE) {
+            (2, _) => (Rank::Limit, more),
+            (_, true) => (Rank::Policy, 1.0 + more),
+            (_, false) => (Rank::Unit, 1.0 + more),
+        };
+        found.push(of_disk(DrivePart::Buffer, weight, evidence));
+    }
+    found.extend(capacity(one, other));
+    found
+}
+
+/// Whether most writes of both runs find no room.
+fn are_full(one: &Buffers, other: &Buffers) -> bool {
+    one.crowded.share().min(other.crowded.share()) >= FULL
+}
+
+/// How much buffers hold, and write at once, where both are full: only what is full is as
+/// full as it can be.
+fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
+    if !are_full(one, other) {
+        return Vec::new();
+    }
+    let (held, there) = (one.most_held as f64, other.most_held as f64);
+    let (most, most_there) = (one.most_destaged as f64, other.most_destaged as f64);
+    let sizes = [
+        ("wait in the buffer, which is full,", held, there),
+        ("are written of it at once, at most,", most, most_there),
+    ];
+    let size = |(what, one, other): (&str, f64, f64)| {
+        let size = differs(Some(one), Some(other)).filter(|size| *size > AS_LONG);
+        let size = size.filter(|_| one.min(other) > 0.0)?;
+        let told = |bytes: f64| format!("{:.0} KB", bytes / 1024.0);
+        let evidence = format!(
+            "{} {what} in one run and {} in the other",
+            told(one),
+            told(other)
+        );
+        Some(of_disk(DrivePart::Buffer, (Rank::Unit, size), evidence))
+    };
+    sizes.into_iter().filter_map(size).collect()
+}
+
+/// In which order requests and what the buffer holds are served: what an access takes the
+/// arm and the platters, where these are the same and as many wait.
+fn order(a: &Measures, b: &Measures) -> Option<Cause> {
+    let (one, other) = (&a.disks.order, &b.disks.order);
+    let (of_a, of_b) = (&a.disks.accesses, &b.disks.accesses);
+    if of_a.count().min(of_b.count()) < FEWEST {
+        return None;
+    }
+    let positioning = |of: &Accesses| Some(of.mean_ns(|_| true));
+    let by_time = drawn_otherwise(&of_a.positioning, &of_b.positioning)
+        .and(differs(positioning(of_a), positioning(of_b)))
+        .filter(|size| *size > SAME);
+    let by_turn = (one.passed_share() - other.passed_share()).abs();
+    let waits = |of: &Order| Some(1.0 + of.waiting_mean());
+    let as_long = differs(waits(one), waits(other)).is_none_or(|size| size < AS_LONG);
+    let waits_long = one.waiting_mean().min(other.waiting_mean()) > WAITING;
+    // The buffer's own queue is not seen, but it is as long where it is full.
+    let destages = of_a.destages.min(of_b.destages) > FEWEST;
+    let queues = waits_long || destages && are_full(&a.disks.buffers, &b.disks.buffers);
+    if !queues || !as_long || (by_time.is_none() && by_turn < PASSED) {
+        return None;
+    }
+    let parts = |of: &Accesses| {
+        let seek = of.mean_ns(|stage| matches!(stage, Stage::Seek | Stage::HeadSwitch));
+        let latency = of.mean_ns(|stage| !matches!(stage, Stage::Seek | Stage::HeadSwitch));
+        let (seek, latency) = (words::milliseconds(seek), words::milliseconds(latency));
+        format!("{seek} to move and {latency} of rotational latency")
+    };
+    let turns = match waits_long {
+        true => format!(
+            ", and passes by {} and {} of those that came before",
+            words::percent(one.passed_share()),
+            words::percent(other.passed_share())
+        ),
+        false => String::new(),
+    };
+    let evidence = format!(
+        "the queue is served in another order: an access takes the arm {} in one run and {} in the other{turns}",
+        parts(of_a),
+        parts(of_b)
+    );
+    let size = by_time.unwrap_or(0.0).max(by_turn);
+    Some(of_disk(DrivePart::Queue, (Rank::Policy, size), evidence))
+}

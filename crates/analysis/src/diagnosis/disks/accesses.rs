@@ -1,0 +1,162 @@
+//! What arms of disks with firmware do, for requests or of their own accord.
+
+use diskperf_timeline::trace::{ArmWork, DiskPosition, TracedRequest};
+use diskperf_timeline::{Nanoseconds, Stage, Trace};
+use std::collections::BTreeMap;
+
+/// What all of them did.
+#[derive(Default)]
+pub(in super::super) struct Accesses {
+    /// What each took until its first sector came by, in order.
+    pub(in super::super) positioning: Vec<u64>,
+    /// What all took, by stage.
+    stages: BTreeMap<Stage, u64>,
+    /// How many were of what the buffer held.
+    pub(in super::super) destages: usize,
+    /// The shortest way over each distance, for each drive.
+    pub(in super::super) seeks: BTreeMap<(u32, u32), u64>,
+    /// A change of head where the arm stays, or goes a shorter way meanwhile: the middle one.
+    pub(in super::super) head_switch_ns: Option<f64>,
+    /// What the arm rests before it writes.
+    pub(in super::super) write_settle_ns: Option<f64>,
+}
+
+/// One of them.
+struct Access {
+    drive: u32,
+    ends: u64,
+    at: DiskPosition,
+    sectors: (u64, u64),
+    parts: Vec<(Stage, u64)>,
+    destages: bool,
+}
+
+/// An access of at most this part of a track hardly ever goes on to another one.
+const SHORT: u64 = 8;
+
+fn positions(stage: Stage) -> bool {
+    matches!(
+        stage,
+        Stage::Seek
+            | Stage::HeadSwitch
+            | Stage::WriteSettle
+            | Stage::RotationalLatency
+            | Stage::MissedRevolution(_)
+    )
+}
+
+impl Accesses {
+    pub(in super::super) fn of(
+        trace: &Trace,
+        requests: &[&TracedRequest],
+        window: (Nanoseconds, Nanoseconds),
+    ) -> Self {
+        let mut all = accesses(trace, requests, window);
+        all.sort_by_key(|one| (one.drive, one.ends));
+        let mut found = Self::default();
+        let (mut heads, mut settles) = (Vec::new(), Vec::new());
+        for (number, one) in all.iter().enumerate() {
+            found.count_one(one);
+            let of = |which: Stage| {
+                let own = one.parts.iter().filter(|(stage, _)| *stage == which);
+                own.map(|(_, ns)| ns).sum::<u64>()
+            };
+            let short = (one.sectors.1 - one.sectors.0) * SHORT <= u64::from(one.at.slots);
+            let (seek, head) = (of(Stage::Seek), of(Stage::HeadSwitch));
+            if short && head > 0 {
+                heads.push((seek + head) as f64);
+            }
+            if of(Stage::WriteSettle) > 0 {
+                settles.push(of(Stage::WriteSettle) as f64);
+            }
+            let before = number.checked_sub(1).map(|number| &all[number]);
+            let Some(before) = before.filter(|before| before.drive == one.drive) else {
+                continue;
+            };
+            // What goes on where the last one ended goes to the next cylinder, if anywhere.
+            let distance = match before.sectors.1 == one.sectors.0 {
+                true => 1,
+                false if short => before.at.cylinder.abs_diff(one.at.cylinder),
+                false => 0,
+            };
+            if distance > 0 && seek > 0 {
+                let known = found.seeks.entry((one.drive, distance)).or_insert(seek);
+                *known = seek.min(*known);
+            }
+        }
+        found.positioning.sort_unstable();
+        found.head_switch_ns = super::super::measures::middle(&mut heads);
+        // Who goes on to other tracks rests on each.
+        found.write_settle_ns = settles.into_iter().reduce(f64::min);
+        found
+    }
+
+    fn count_one(&mut self, one: &Access) {
+        let of_way = one.parts.iter().filter(|(stage, _)| positions(*stage));
+        self.positioning
+            .push(of_way.clone().map(|(_, ns)| ns).sum());
+        for (stage, ns) in of_way {
+            *self.stages.entry(*stage).or_default() += ns;
+        }
+        self.destages += usize::from(one.destages);
+    }
+
+    /// How many there were.
+    pub(in super::super) fn count(&self) -> usize {
+        self.positioning.len()
+    }
+
+    /// What an access spends in stages of positioning, in the mean.
+    pub(in super::super) fn mean_ns(&self, which: impl Fn(Stage) -> bool) -> f64 {
+        let own = self.stages.iter().filter(|(stage, _)| which(**stage));
+        own.map(|(_, ns)| *ns).sum::<u64>() as f64 / self.count().max(1) as f64
+    }
+}
+
+/// What moved the arm within the elapsed time; reading on goes where it is.
+fn accesses(
+    trace: &Trace,
+    requests: &[&TracedRequest],
+    (from, until): (Nanoseconds, Nanoseconds),
+) -> Vec<Access> {
+    let mut found = Vec::new();
+    for one in requests {
+        let has_firmware = trace.drives[one.drive as usize].has_link;
+        let Some(at) = one.on_disk().filter(|_| has_firmware && moves_arm(one)) else {
+            continue;
+        };
+        let passed = one.parts().filter(|part| part.0 == Stage::MediaTransfer);
+        found.push(Access {
+            drive: one.drive,
+            ends: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
+            at,
+            sectors: (one.sector, one.sector + u64::from(one.sectors)),
+            parts: one
+                .parts()
+                .map(|(stage, a, b)| (stage, b.0 - a.0))
+                .collect(),
+            destages: false,
+        });
+    }
+    let arms = trace.arms.iter().filter(|arm| arm.work == ArmWork::Destage);
+    for arm in arms.filter(|arm| arm.until() > from && arm.from < until) {
+        found.push(Access {
+            drive: arm.drive,
+            ends: arm.until().0,
+            at: arm.position,
+            sectors: (arm.sector, arm.sector + u64::from(arm.sectors)),
+            parts: arm
+                .parts()
+                .map(|(stage, a, b)| (stage, b.0 - a.0))
+                .collect(),
+            destages: true,
+        });
+    }
+    found
+}
+
+/// Whether the arm had something to do for a request: its sectors were not in the buffer, and
+/// not about to pass anyway.
+pub(super) fn moves_arm(request: &TracedRequest) -> bool {
+    request.spans.iter().any(|span| positions(span.stage))
+}

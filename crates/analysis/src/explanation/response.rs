@@ -1,0 +1,133 @@
+//! What requests spent their response time in, where several were under way at once.
+//!
+//! A ledger is of a program: with many requests under way its time is that of the requests
+//! that end its waits, and what the others wait for meanwhile is nowhere in it. This is the
+//! account of the requests: of their time from issue to completion, so that it sums to what
+//! they took, to the nanosecond.
+
+use super::observed::most_at_once;
+use super::words::{milliseconds, percent, stage};
+use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::{Ledger, Nanoseconds, Stage, Trace};
+
+/// The time of the requests that somebody waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// How many there were.
+    pub requests: u64,
+    /// How many were under way, in the mean over the elapsed time.
+    pub under_way_mean: f64,
+    /// What they took together, by stage.
+    pub ledger: Ledger,
+}
+
+/// A request is in a queue for so much of its time, and that is why it takes as long.
+const DOMINATES: f64 = 0.5;
+/// Stages of less than this share are not told in words.
+const WORTH: f64 = 0.01;
+/// As many stages are.
+const TOLD: usize = 3;
+
+impl Response {
+    /// Of the requests that were issued and completed within a window; nothing where no drive
+    /// had more than one of them at a time, since the program's own account says it all.
+    pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
+        let requests = waited_for(trace, window);
+        let several = (0..trace.drives.len() as u32).any(|drive| {
+            let own = requests.iter().filter(|one| one.drive == drive);
+            most_at_once(own.map(|one| (one.issued, one.completed()))) > 1
+        });
+        if !several {
+            return None;
+        }
+        let mut table = [0; Stage::COUNT];
+        for (stage, start, stop) in requests.iter().flat_map(|one| one.parts()) {
+            table[stage.index()] += stop.0 - start.0;
+        }
+        let ledger = Ledger::from_table(&table);
+        let took: Nanoseconds = requests
+            .iter()
+            .map(|one| one.completed().since(one.issued))
+            .sum();
+        assert!(
+            ledger.total() == took,
+            "stages of {:?} are not those of requests that took {took:?}",
+            ledger.total()
+        );
+        let elapsed = window.1.since(window.0).0.max(1) as f64;
+        Some(Self {
+            requests: requests.len() as u64,
+            under_way_mean: took.0 as f64 / elapsed,
+            ledger,
+        })
+    }
+
+    /// What a request took, in the mean, in nanoseconds.
+    pub fn mean_ns(&self) -> f64 {
+        self.each(self.ledger.total())
+    }
+
+    /// What a request has of a time that all took together, in the mean.
+    pub fn each(&self, together: Nanoseconds) -> f64 {
+        together.0 as f64 / self.requests.max(1) as f64
+    }
+
+    /// What share of their time a stage was.
+    pub fn share(&self, together: Nanoseconds) -> f64 {
+        together.0 as f64 / self.ledger.total().0.max(1) as f64
+    }
+
+    /// Where a request's time went, in words: the queue by name where it is most of it.
+    pub(super) fn sentence(&self) -> String {
+        let queued: Nanoseconds = (self.ledger.entries().iter())
+            .filter(|entry| is_queue(entry.stage))
+            .map(|entry| entry.ns)
+            .sum();
+        let mut others: Vec<_> = (self.ledger.entries().iter())
+            .filter(|entry| !is_queue(entry.stage) && self.share(entry.ns) >= WORTH)
+            .collect();
+        others.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+        let others: Vec<String> = (others.iter().take(TOLD))
+            .map(|entry| {
+                let each = milliseconds(self.each(entry.ns));
+                format!("{each} {}", stage(entry.stage))
+            })
+            .collect();
+        let others = match others.as_slice() {
+            [] => String::new(),
+            others => format!("; then {}", others.join(", ")),
+        };
+        let (mean, each) = (
+            milliseconds(self.mean_ns()),
+            milliseconds(self.each(queued)),
+        );
+        let (share, under_way) = (self.share(queued), self.under_way_mean);
+        match share >= DOMINATES {
+            true => format!(
+                "Queueing is what requests spend their time on: with {under_way:.1} under way in the mean, one takes {mean}, {each} of it ({}) in queues behind others{others}.",
+                percent(share)
+            ),
+            false => format!(
+                "With {under_way:.1} requests under way in the mean, one takes {mean}: {each} ({}) in queues behind others{others}.",
+                percent(share)
+            ),
+        }
+    }
+}
+
+/// Whether requests wait for other requests in this stage.
+fn is_queue(stage: Stage) -> bool {
+    matches!(stage, Stage::DriverQueue | Stage::ControllerQueue)
+}
+
+/// The requests within a window that somebody waited for.
+pub(super) fn waited_for(
+    trace: &Trace,
+    (from, until): (Nanoseconds, Nanoseconds),
+) -> Vec<&TracedRequest> {
+    let requests = trace.requests.iter();
+    requests
+        .filter(|one| matches!(one.purpose, Purpose::Read | Purpose::Write))
+        .filter(|one| one.issued >= from && one.completed() <= until)
+        .collect()
+}
