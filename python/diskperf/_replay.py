@@ -24,6 +24,7 @@ def replay(  # type: ignore[overload-overlap]
     think: bool = ...,
     slots: int | None = ...,
     scale_addresses: bool | int | str = ...,
+    round_to_sectors: int | None = ...,
     form: str | None = ...,
     columns: str | None = ...,
     time_unit: str | None = ...,
@@ -51,6 +52,7 @@ def replay(
     think: bool = ...,
     slots: int | None = ...,
     scale_addresses: bool | int | str = ...,
+    round_to_sectors: int | None = ...,
     form: str | None = ...,
     columns: str | None = ...,
     time_unit: str | None = ...,
@@ -77,6 +79,7 @@ def replay(
     think: bool = False,
     slots: int | None = None,
     scale_addresses: bool | int | str = False,
+    round_to_sectors: int | None = None,
     form: str | None = None,
     columns: str | None = None,
     time_unit: str | None = None,
@@ -108,6 +111,7 @@ def replay(
         slots: the most requests under way, of open loop and ``think``.
         scale_addresses: ``True`` scales addresses to what the target has; a number or
             ``"4G"`` to so many bytes.
+        round_to_sectors: makes whole sectors of so many bytes of reads and writes.
         form: the trace's form; told by what it begins with if absent.
         columns: of comma-separated values, ``time_us=1,op=3,offset=4,length=5``.
         time_unit: of a form that says none: ``s``, ``ms``, ``us``, ``ns`` or ``ps``.
@@ -153,6 +157,7 @@ def replay(
             "think": think,
             "slots": slots,
             "scale_addresses": scale_addresses is not False,
+            "round_to_sectors": round_to_sectors,
             "scale_to": None if isinstance(scale_addresses, bool) else scale_addresses,
         },
     }

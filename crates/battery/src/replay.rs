@@ -13,7 +13,7 @@ use crate::program::{Input, Program, ProgramError};
 use crate::worker::Worker;
 use course::Course;
 use diskperf_blocktrace::{Operation, Record};
-use diskperf_system::{Buffer, EngineChoice, Open, RingOptions, System};
+use diskperf_system::{Buffer, EngineChoice, File, Open, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -55,6 +55,8 @@ pub struct Replay {
     pub cache: CacheMode,
     /// Whether ranges are given up, where they are in the trace.
     pub discards: bool,
+    /// Whether writes that were durable in the trace are made so.
+    pub durable: bool,
 }
 
 /// What a replay is the same by: all but the way by which the trace is read.
@@ -62,7 +64,8 @@ impl PartialEq for Replay {
     fn eq(&self, other: &Self) -> bool {
         let told = |of: &Self| (of.pace, of.begins, of.slots, of.space_bytes, of.unit_bytes);
         told(self) == told(other)
-            && (self.cache, self.discards) == (other.cache, other.discards)
+            && (self.cache, self.discards, self.durable)
+                == (other.cache, other.discards, other.durable)
             && self.held.is_same_trace(&other.held)
     }
 }
@@ -197,12 +200,19 @@ impl Pattern for Replayed {
             };
             let path = worker.file(NAME);
             let file = system.open(&path, how.direct(worker.direct)).await?;
+            // The same by another name: each write by it is on the medium when it completes.
+            let how = Open::WRITE.direct(worker.direct).dsync(true);
+            let durable = match replay.durable {
+                true => Some(system.open(&path, how).await?),
+                false => None,
+            };
+            let files: Vec<File> = [Some(file), durable].into_iter().flatten().collect();
             let options = replay.ring_options(worker);
-            system.open_ring(options, &[file]).await?;
+            system.open_ring(options, &files).await?;
             let made = made(replay.clone(), requests);
             let slots = u64::from(replay.slots);
             let course = (replay.pace, replay.begins, made);
-            Course::new((system, worker), file, slots, course)
+            Course::new((system, worker), (file, durable), slots, course)
                 .run()
                 .await
         })

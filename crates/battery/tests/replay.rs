@@ -84,6 +84,7 @@ fn replay(requests: &[Record], pace: ReplayPace, slots: u32) -> Replay {
         unit_bytes: 4096,
         cache: CacheMode::Direct,
         discards: false,
+        durable: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A part of a trace, or one with other addresses.
 
-use crate::record::{DeviceIndex, Record};
+use crate::record::{DeviceIndex, Operation, Record};
 
 /// Which part of a trace is kept, and what becomes of its addresses.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,8 +10,39 @@ pub struct Transform {
     pub window_ns: Option<(u64, u64)>,
     /// Of this device alone.
     pub device: Option<DeviceIndex>,
+    /// Reads and writes become whole sectors, before anything is scaled.
+    pub round: Option<Round>,
     /// Addresses are scaled linearly from the first number of bytes to the second.
     pub scale: Option<Scale>,
+}
+
+/// To whole sectors of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Of a sector.
+    pub sector_bytes: u64,
+}
+
+impl Round {
+    /// A read or a write of all sectors that the record has a part of. What gives a range up
+    /// stays: more than it says would be lost.
+    pub fn apply(self, record: Record) -> Record {
+        let is_moved = matches!(record.operation, Operation::Read | Operation::Write);
+        let end = record.offset_bytes.checked_add(record.length_bytes);
+        let unit = self.sector_bytes.max(1);
+        let end = end.and_then(|end| end.checked_next_multiple_of(unit));
+        match end {
+            Some(end) if is_moved && record.length_bytes > 0 => {
+                let offset_bytes = record.offset_bytes / unit * unit;
+                Record {
+                    offset_bytes,
+                    length_bytes: end - offset_bytes,
+                    ..record
+                }
+            }
+            _ => record,
+        }
+    }
 }
 
 /// From so many bytes of addresses to so many.
@@ -71,6 +102,9 @@ impl Transform {
             }
             record.issued_ns -= from_ns;
             record.completed_ns = record.completed_ns.map(|at| at - from_ns);
+        }
+        if let Some(round) = self.round {
+            record = round.apply(record);
         }
         if let Some(scale) = &self.scale {
             record.offset_bytes = scale.apply(&record)?;

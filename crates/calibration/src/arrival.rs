@@ -14,7 +14,7 @@ const FIRST_KNOT: usize = 7;
 /// How many numbers an arrival has.
 pub(crate) const COUNT: usize = FIRST_KNOT + KNOTS.len();
 /// What they are.
-pub(crate) const NAMES: [&str; COUNT] = [
+pub(crate) const NAMES: &[&str; COUNT] = &[
     "constant_us",
     "after_write_us",
     "same_track_us",
@@ -31,8 +31,23 @@ pub(crate) const NAMES: [&str; COUNT] = [
     "seek_of_4096_us",
 ];
 
+/// What arrivals have over the files' time of a seek over so many cylinders, in
+/// microseconds, by the numbers of these names.
+pub fn added_to_seek_us(number: impl Fn(&str) -> f64, distance_cylinders: u32) -> f64 {
+    let of = Circumstances {
+        distance_cylinders: distance_cylinders.max(1),
+        ..Circumstances::default()
+    };
+    let factors = of.factors();
+    let numbers = NAMES.iter().zip(factors).skip(FIRST_KNOT);
+    numbers.map(|(name, factor)| factor * number(name)).sum()
+}
+
+/// Names of the numbers that [`added_to_seek_us`] is made of.
+pub const SEEK_NAMES: &[&str] = NAMES.split_at(FIRST_KNOT).1;
+
 /// What an arrival depends on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Circumstances {
     /// Of the files: the seek, or the switch of heads.
     pub(crate) filed_us: f64,

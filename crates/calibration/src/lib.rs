@@ -21,6 +21,7 @@ mod replay;
 mod rules;
 mod score;
 
+pub use arrival::{SEEK_NAMES, added_to_seek_us};
 pub use fit::{Calibration, Options, calibrate};
 pub use model::Answer;
 pub use parameter::{Interval, Parameter};

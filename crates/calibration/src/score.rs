@@ -27,7 +27,7 @@ const SHARES: usize = 10_000;
 
 impl Score {
     /// Scores pairs of measured and modelled times in microseconds.
-    pub(crate) fn of(pairs: &[(f64, f64)]) -> Score {
+    pub fn of(pairs: &[(f64, f64)]) -> Score {
         let count = pairs.len().max(1) as f64;
         let errors_ms: Vec<f64> = pairs
             .iter()

@@ -27,12 +27,21 @@ impl Drive {
     /// The time that a sector of a read needs from the drive to the host, in
     /// milliseconds: the slowest of the drive, the bus and the controller.
     pub fn read_sector_ms(&self) -> f64 {
+        self.sector_ms(|path| path.bus.read_block_ms)
+    }
+
+    /// The same of a write, from the host to the drive.
+    pub fn write_sector_ms(&self) -> f64 {
+        self.sector_ms(|path| path.bus.write_block_ms)
+    }
+
+    fn sector_ms(&self, bus_ms: impl Fn(&DataPath) -> f64) -> f64 {
         let drive = self
             .firmware
             .map_or(0.0, |firmware| firmware.sector_transfer_ms);
         let path = self.path.unwrap_or_default();
         let controller = path.controller.sector_transfer_ms * path.controller.delay_scale;
-        drive.max(path.bus.read_block_ms).max(controller)
+        drive.max(bus_ms(&path)).max(controller)
     }
 }
 

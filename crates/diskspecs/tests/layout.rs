@@ -157,7 +157,7 @@ fn contradictions_are_refused() {
         let mut zone = zone();
         change(&mut zone);
         let layout = ZonedLayout::new(2, Mapping::Ascending, sparing, 2, vec![zone]);
-        layout.expect_err("a contradiction").1
+        layout.expect_err("a contradiction").why
     };
     let cases: [Contradiction; 7] = [
         (
@@ -206,7 +206,7 @@ fn contradictions_are_refused() {
         1,
         vec![zone(), zone()],
     );
-    assert_eq!(twice.expect_err("twice").0, 1);
+    assert_eq!(twice.expect_err("twice").zone, 1);
 }
 
 /// Every block lies at one place of the drive and no two at the same; every place that has

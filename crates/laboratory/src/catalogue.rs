@@ -301,7 +301,8 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     let rate = |zone: Option<&ZoneFigures>, sector: u64| {
         let on_track = f64::from(layout.locate(sector).sectors_per_track);
         let alone = on_track * medium_bytes / revolution_ms / 1e3;
-        zone.map_or(alone, |zone| zone.mb_per_s)
+        let of_platter = zone.map_or(alone, |zone| zone.mb_per_s);
+        of_platter.min(of.link.bytes_per_s / 1e6)
     };
     let tracks = layout.cylinders();
     DriveFigures {

@@ -6,14 +6,17 @@ mod electronics;
 mod entry;
 mod fitted;
 mod geometry;
+mod replayed;
 mod target;
 
 use crate::error::LaboratoryError;
 use check::check;
-use diskperf_calibration::{Options, calibrate};
+use diskperf_calibration::{Calibration, Options, calibrate};
 use diskperf_diskspecs::layout::Layout;
+use diskperf_diskspecs::trace::Request;
 use diskperf_diskspecs::{Drive, Files, KeyPlaces, import as read, trace};
 use entry::Entry;
+pub use replayed::{ReplayFigures, Replays};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use target::Target;
@@ -62,6 +65,10 @@ pub struct ImportedDrive {
     pub written: Vec<String>,
     /// What its author may not expect.
     pub warnings: Vec<String>,
+    /// What replays of the second half of its trace are like, if there is one.
+    pub replays: Option<Replays>,
+    /// What was fitted to the trace, and no key of the catalogue has, each with the reason.
+    pub not_expressed: Vec<String>,
     /// Keys that nothing comes of, each with its place and the reason.
     pub without_effect: Vec<LeftOut>,
     /// What the files say, and the modelled drive does in another way.
@@ -173,17 +180,20 @@ fn import_drive(
             entry::rig(&name, "the drive's own sources"),
         ),
     ];
-    check(&system, &name, &entries, places)?;
-    let mut fitted_system = None;
+    let filed = check(&system, &name, &entries, places)?;
+    let (mut fitted_system, mut replays, mut not_expressed) = (None, None, Vec::new());
     if let Some(trace) = trace {
         let fitted = format!("{name}-fitted");
-        let layer = fitted::layer(drive, &name, &calibrated(drive, trace)?)?;
+        let (requests, found) = calibrated(drive, trace)?;
+        let (layer, left) = fitted::layer(drive, &name, &found);
+        not_expressed = left;
         entries.push((format!("drives/{fitted}.toml"), layer));
         let rig = entry::rig(&fitted, "the drive's own sources, and a trace of it");
         let of_fitted = format!("bare-{fitted}");
         entries.push((format!("systems/{of_fitted}.toml"), rig));
         // What a trace shows has no place in the files.
-        check(&of_fitted, &fitted, &entries, &KeyPlaces::new())?;
+        let disk = check(&of_fitted, &fitted, &entries, &KeyPlaces::new())?;
+        replays = Some(Replays::of((&filed, &disk), &requests, &found));
         fitted_system = Some(of_fitted);
     }
     let written = entries
@@ -200,6 +210,8 @@ fn import_drive(
         zones,
         is_of_runs: !matches!(drive.model.layout, Layout::Zoned(_)),
         written,
+        replays,
+        not_expressed,
         warnings: Vec::new(),
         without_effect: Vec::new(),
         differs,
@@ -220,8 +232,8 @@ fn described(drive: &Drive, file: &str) -> String {
     format!("{name}, as DiskSim's {file} has it.")
 }
 
-/// What the first half of a trace shows.
-fn calibrated(drive: &Drive, path: &Path) -> Result<diskperf_calibration::Calibration, String> {
+/// The requests of a trace, and what the first half of them shows.
+fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration), String> {
     let refused = |error: String| format!("--calibrate {}: {error}", path.display());
     // A pipe or a device may never end, or never begin.
     if path.metadata().is_ok_and(|status| !status.is_file()) {
@@ -230,7 +242,9 @@ fn calibrated(drive: &Drive, path: &Path) -> Result<diskperf_calibration::Calibr
     let content = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     let name = path.display().to_string();
     let requests = trace::parse(&name, &content).map_err(|errors| errors.to_string())?;
-    calibrate(drive, &requests, Options::default()).map_err(|error| refused(error.to_string()))
+    let found = calibrate(drive, &requests, Options::default());
+    let found = found.map_err(|error| refused(error.to_string()))?;
+    Ok((requests, found))
 }
 
 /// A name as those of the catalogue: small letters, digits and hyphens.

@@ -88,6 +88,7 @@ impl Opened {
             transform: Transform {
                 window_ns: asked.window_ns,
                 device: None,
+                round: None,
                 scale: None,
             },
             device: asked.device.clone(),

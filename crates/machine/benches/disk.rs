@@ -32,6 +32,9 @@ fn disk() -> Mechanism {
         head_skew_rev: 0.25,
     };
     let specification = MechanismSpecification {
+        write_seek: None,
+        inward_ms: [0.0; 2],
+        same_track_ms: [0.0; 2],
         layout: sheet.layout().expect("a disk"),
         seek: SeekSpecification::ThreePoints {
             single_cylinder_ms: 0.25,

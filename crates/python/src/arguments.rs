@@ -76,6 +76,7 @@ struct AskedReplay {
     slots: Option<u32>,
     scale_addresses: bool,
     scale_to: Option<Size>,
+    round_to_sectors: Option<u64>,
 }
 
 impl AskedReplay {
@@ -93,6 +94,7 @@ impl AskedReplay {
                 partial: self.partial,
                 window_ns: self.window_s.map(|(from, to)| (ns(from), ns(to))),
                 device: self.device,
+                round_to_bytes: self.round_to_sectors,
             },
             pace: match (self.depth, self.think) {
                 (Some(depth), _) => ReplayPace::Closed { depth },

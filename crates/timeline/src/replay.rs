@@ -60,6 +60,9 @@ pub struct TraceReading {
     /// Only what this device was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// Reads and writes become whole sectors of so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_to_bytes: Option<u64>,
 }
 
 /// When the requests of a replay are issued.
@@ -149,6 +152,9 @@ pub struct TraceFacts {
     /// What offsets and lengths of reads and writes are multiples of, a power of two up to
     /// 4096.
     pub unit_bytes: u64,
+    /// Reads and writes that are larger than in the trace, since they were made of whole
+    /// sectors.
+    pub rounded: u64,
     /// The trace is cut off, and was read as far as it goes.
     pub is_cut: bool,
 }

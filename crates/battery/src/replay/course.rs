@@ -21,6 +21,8 @@ pub(super) struct Course<'a> {
     system: &'a mut System,
     worker: &'a Worker,
     file: File,
+    /// For writes that were durable, if these are made so.
+    durable: Option<File>,
     schedule: Schedule,
     slots: Slots,
     /// The number of the request in each slot.
@@ -35,7 +37,7 @@ pub(super) struct Course<'a> {
 impl<'a> Course<'a> {
     pub(super) fn new(
         (system, worker): (&'a mut System, &'a Worker),
-        file: File,
+        (file, durable): (File, Option<File>),
         slots: u64,
         (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, Requests),
     ) -> Self {
@@ -46,6 +48,7 @@ impl<'a> Course<'a> {
             system,
             worker,
             file,
+            durable,
             schedule,
             slots,
             numbers,
@@ -134,9 +137,11 @@ impl<'a> Course<'a> {
                     record,
                     due,
                 } => {
+                    let is_durable = record.fua && record.operation == blocktrace::Operation::Write;
+                    let durable = self.durable.filter(|_| is_durable);
                     let slot = self.slots.put(Submission {
                         operation: operation(record.operation),
-                        file: self.file,
+                        file: durable.unwrap_or(self.file),
                         offset_bytes: record.offset_bytes,
                         bytes: bytes(&record)?,
                         slot: 0,

@@ -34,6 +34,9 @@ pub(crate) struct ReplayArguments {
     /// Scale addresses to what the target has, or to SIZE; in a directory to a tenth of what is free
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, value_parser = super::bytes)]
     scale_addresses: Option<Option<u64>>,
+    /// Make whole sectors of this many bytes of reads and writes that are not [default: 4096]
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "4096", value_parser = super::bytes)]
+    round_to_sectors: Option<u64>,
     /// The trace's form [default: told by what it begins with]
     #[arg(long, value_name = "FORM")]
     form: Option<Form>,
@@ -129,6 +132,7 @@ impl ReplayArguments {
                 partial: self.partial,
                 window_ns: self.window,
                 device: self.device.clone(),
+                round_to_bytes: self.round_to_sectors,
             },
             pace: match (self.depth, self.think) {
                 (Some(depth), _) => ReplayPace::Closed { depth },

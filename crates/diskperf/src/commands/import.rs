@@ -4,7 +4,9 @@ use super::{DONE, Outcome};
 use crate::arguments::{ImportArguments, OutputFormat};
 use crate::listing::Listing;
 use crate::output::{print, width};
-use diskperf_laboratory::import::{Asked, Imported, ImportedDrive, LeftOut, import as imported};
+use diskperf_laboratory::import::{
+    Asked, Imported, ImportedDrive, LeftOut, Replays, import as imported,
+};
 use diskperf_laboratory::timeline::units::format_size;
 use serde_json::json;
 
@@ -49,6 +51,12 @@ fn drive(of: &ImportedDrive) -> String {
             "  {trace} lies beside it: --calibrate {trace} fits the drive to what it shows\n"
         );
     }
+    if let Some(replays) = &of.replays {
+        text += &of_replays(replays);
+        for one in &of.not_expressed {
+            text += &format!("    fitted, and not in the layer: {one}\n");
+        }
+    }
     for warning in &of.warnings {
         text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
     }
@@ -61,6 +69,25 @@ fn drive(of: &ImportedDrive) -> String {
     }
     for LeftOut { key, place, why } in &of.without_effect {
         text += &format!("    {place}: {key}: {why}\n");
+    }
+    text
+}
+
+/// How well the modelled drives replay the half of a trace that nothing was fitted to.
+fn of_replays(of: &Replays) -> String {
+    let mut text = format!(
+        "  the last {} requests of the trace, replayed:  within 0.5 ms       RMS   demerit\n",
+        of.requests
+    );
+    for (name, figures) in [
+        ("the drive with the values of its files", &of.filed),
+        ("the same with what was fitted", &of.fitted),
+        ("the model that was fitted", &of.model),
+    ] {
+        text += &format!(
+            "    {name:<44} {:>11.2} %  {:>6.3} ms  {:>5.3} ms\n",
+            figures.within_half_ms_percent, figures.rms_per_request_ms, figures.demerit_ms
+        );
     }
     text
 }

@@ -213,3 +213,66 @@ fn a_replay_is_explained_compared_and_made_again_of_the_same_trace_alone() {
             .expect(2, &["the trace has changed since it was replayed"]);
     }
 }
+
+/// Twenty writes one behind the other, as blkparse prints them.
+fn written(how: &str) -> String {
+    let mut text = String::new();
+    for number in 0..20 {
+        let (at, sector) = (number * 20, 2048 + number * 8);
+        let line = |what: &str, at: u64, end: &str| {
+            format!(
+                "  8,0 0 {} 0.{at:03}000000 42 {what} {how} {sector} + 8 [{end}]\n",
+                number + 1
+            )
+        };
+        text += &line("Q", at, "prog");
+        text += &line("C", at + 10, "0");
+    }
+    text
+}
+
+/// A write that was durable when it completed waits for the medium on a disk whose cache
+/// takes plain ones: the next of a stream comes a revolution of 8.33 ms later.
+#[test]
+fn writes_that_were_durable_are_made_so() {
+    let user = User::new();
+    for (how, durable) in [("WS", false), ("WFS", true)] {
+        std::fs::write(user.file("written.txt"), written(how)).expect("a trace");
+        let line =
+            |target| format!("replay written.txt --on {target} --depth 1 --quiet --format json");
+        let run = user.run(&words(&line("bare-sata-7200"))).expect(0, &[]);
+        let run = run.json()["runs"][0].clone();
+        let p50_us = run["results"][0]["response"]["p50_us"].as_f64();
+        let p50_us = p50_us.expect("a median");
+        assert_eq!(p50_us > 8_000.0, durable, "{how}: {p50_us} us");
+        assert!(!run["notes"].to_string().contains("FUA"), "{run}");
+        // A modelled file system has no O_DSYNC, and says so.
+        let run = user.run(&words(&line("vax780-uda50-ra81"))).expect(0, &[]);
+        let notes = run.json()["runs"][0]["notes"].to_string();
+        let told = notes.contains("20 writes were durable when they completed (FUA)");
+        assert_eq!(told, durable, "{notes}");
+    }
+}
+
+/// Sectors of 512 bytes on a drive of 4096: refused with the option that helps, which does.
+#[test]
+fn requests_are_made_whole_sectors_where_that_is_asked_for() {
+    let user = User::new();
+    let small = "R Miss 1 2 900.0 0.0\nR Miss 7 2 900.0 0.0\nW Miss 16 8 900.0 0.0\n";
+    std::fs::write(user.file("small.txt"), small).expect("a trace");
+    let line = "replay small.txt --on bare-sata-7200 --depth 1 --quiet --format json";
+    user.run(&words(line))
+        .expect(2, &["whole sectors of 4096", "--round-to-sectors=4096"]);
+    let run = |option: &str| user.run(&words(&format!("{line} {option}")));
+    for option in ["--round-to-sectors=4096", "--round-to-sectors"] {
+        let run = run(option).expect(0, &[]).json()["runs"][0].clone();
+        let notes = run["notes"].to_string();
+        assert!(
+            notes.contains("2 of 3 reads and writes are larger than in the trace"),
+            "{notes}"
+        );
+        // A sector, two, and one that was whole.
+        assert_eq!(run["results"][0]["size_bytes"], 16_384, "{run}");
+    }
+    run("--round-to-sectors=1000").expect(2, &["a power of two"]);
+}

@@ -209,3 +209,27 @@ fn a_job_file_with_sync_waits_for_the_medium() {
     assert!(p50_us.expect("a median") > 8_300.0, "{run}");
     assert!(!run["notes"].to_string().contains("sync=none"), "{run}");
 }
+
+/// Each modelled disk, with two seeds, twice: the same bytes of each seed, and others of the
+/// other one, so that the comparison can fail.
+#[test]
+fn a_seed_gives_the_same_bytes_again_on_every_disk() {
+    let user = User::new();
+    for disk in ["sata-7200", "sata-consumer", "sas-10k", "smr-5400"] {
+        let results = |seed: u64| {
+            let line = format!(
+                "run today26 --on bare-{disk} --size 1M --runs 1 --seed {seed} --quiet --format json"
+            );
+            let run = user.run(&words(&line)).expect(0, &[]).json()["runs"][0].clone();
+            assert_eq!(run["seed"], seed, "{disk}");
+            run["results"].to_string()
+        };
+        let [one, other] = [7, 1983].map(|seed| {
+            let first = results(seed);
+            let again = results(seed);
+            assert!(first == again, "{disk}, seed {seed}:\n{first}\n{again}");
+            first
+        });
+        assert!(one != other, "{disk}: seeds 7 and 1983 give the same");
+    }
+}

@@ -9,7 +9,7 @@ mod zoned;
 pub use indexed::{IndexEntry, IndexedLayout, Part, Remap, TrackPart};
 pub use mapped::{Extent, MappedLayout, MappedZone};
 pub use sparing::Sparing;
-pub use zoned::{InZone, Mapping, Zone, ZonedLayout};
+pub use zoned::{Faulty, InZone, Mapping, Zone, ZoneError, ZonedLayout};
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,7 @@
 //! Sparing: which physical sectors of a zone hold its blocks.
 
+use super::zoned::{Faulty, Refused};
+
 /// `Sparing scheme used`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparing {
@@ -129,7 +131,7 @@ impl Sectors {
         room: &Room,
         spares: u64,
         slips: &[u64],
-    ) -> Result<Sectors, String> {
+    ) -> Result<Sectors, Refused> {
         let cylinder = room.surfaces * room.sectors_per_track;
         let all = room.cylinders * cylinder;
         let (physical, unit) = match sparing {
@@ -152,10 +154,11 @@ impl Sectors {
         };
         let units = physical / unit;
         if spares > unit {
-            return Err(format!("{spares} spares do not go into {unit}"));
+            return Err((format!("{spares} spares do not go into {unit}"), None));
         }
         if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
-            return Err(format!("the slip {far} is beyond the zone's {physical}"));
+            let why = format!("the slip {far} is beyond the zone's {physical}");
+            return Err((why, Some(Faulty::Slip(*far))));
         }
         let pushed = match sparing {
             Sparing::DiskEnd | Sparing::ZoneEndSlipOn => slips.len() as u64,
@@ -225,7 +228,7 @@ impl Sectors {
     }
 
     /// That each unit's data go into it beside its slips.
-    fn check_room(&self) -> Result<(), String> {
+    fn check_room(&self) -> Result<(), Refused> {
         let mut at = 0;
         while let Some(&slip) = self.slipped.get(at) {
             let unit = (slip / self.unit).min(self.units);
@@ -239,8 +242,8 @@ impl Sectors {
                 false => data == 0 || passed(slips, unit * self.unit, data - 1) < length,
             };
             if !room {
-                let title = format!("{holes} slips from {slip} on are more than {spares} spares");
-                return Err(title);
+                let why = format!("{holes} slips from {slip} on are more than {spares} spares");
+                return Err((why, Some(Faulty::Slip(slip))));
             }
         }
         Ok(())

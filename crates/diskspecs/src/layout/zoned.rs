@@ -15,6 +15,29 @@ pub enum Mapping {
     SerpentineByCylinder,
 }
 
+/// Why zones are no layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneError {
+    /// The zone, counted from 0.
+    pub zone: usize,
+    /// What is wrong with it.
+    pub why: String,
+    /// What of it is wrong, where that is one of its slips or defects.
+    pub of: Option<Faulty>,
+}
+
+/// A slip or a defect that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faulty {
+    /// This slip; of two that are the same, the later one.
+    Slip(u64),
+    /// What is bad, and what replaces it.
+    Defect(u64, u64),
+}
+
+/// Why a zone cannot be, and what of it.
+pub(super) type Refused = (String, Option<Faulty>);
+
 /// A band of cylinders with as many sectors on every track.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zone {
@@ -97,23 +120,31 @@ impl ZonedLayout {
     ///
     /// # Errors
     ///
-    /// The first zone, counted from 0, that contradicts itself or the one before it, and
-    /// why.
+    /// The first zone that contradicts itself or the one before it.
     pub fn new(
         surfaces: u32,
         mapping: Mapping,
         sparing: Sparing,
         range_cylinders: u32,
         zones: Vec<Zone>,
-    ) -> Result<ZonedLayout, (usize, String)> {
+    ) -> Result<ZonedLayout, ZoneError> {
         let mut blocks: Vec<Blocks> = Vec::new();
         let mut last: Option<u32> = None;
         let mut first = 0;
         if surfaces == 0 || surfaces > Self::MOST_SURFACES {
-            return Err((0, format!("{surfaces} surfaces")));
+            let why = format!("{surfaces} surfaces");
+            return Err(ZoneError {
+                zone: 0,
+                why,
+                of: None,
+            });
         }
         for (index, zone) in zones.iter().enumerate() {
-            let here = |why: String| (index, why);
+            let here = |(why, of): Refused| ZoneError {
+                zone: index,
+                why,
+                of,
+            };
             check(zone, last).map_err(here)?;
             last = Some(zone.last_cylinder);
             let room = Room {
@@ -302,7 +333,16 @@ impl ZonedLayout {
     }
 }
 
-fn check(zone: &Zone, last: Option<u32>) -> Result<(), String> {
+fn check(zone: &Zone, last: Option<u32>) -> Result<(), Refused> {
+    check_whole(zone, last).map_err(|why| (why, None))?;
+    let pairs = zone.slips.windows(2);
+    match pairs.map(|pair| (pair[0], pair[1])).find(|(a, b)| a >= b) {
+        Some((_, b)) => Err(("its slips do not ascend".to_owned(), Some(Faulty::Slip(b)))),
+        None => Ok(()),
+    }
+}
+
+fn check_whole(zone: &Zone, last: Option<u32>) -> Result<(), String> {
     let (from, to) = (zone.first_cylinder, zone.last_cylinder);
     if from > to {
         return Err(format!(
@@ -324,13 +364,10 @@ fn check(zone: &Zone, last: Option<u32>) -> Result<(), String> {
     if angles.iter().any(|angle| !angle.is_finite()) {
         return Err("an angle is not a number".to_owned());
     }
-    if !zone.slips.is_sorted_by(|a, b| a < b) {
-        return Err("its slips do not ascend".to_owned());
-    }
     Ok(())
 }
 
-fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<Blocks, String> {
+fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<Blocks, Refused> {
     let sectors = Sectors::new(sparing, room, zone.spares, &zone.slips)?;
     let (data, per_track) = match sparing.kind() {
         Kind::Tracks => (
@@ -341,7 +378,8 @@ fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<B
     };
     let count = data.checked_sub(zone.dead_sectors).ok_or_else(|| {
         let dead = zone.dead_sectors;
-        format!("{dead} dead sectors are more than the {data} that hold data")
+        let why = format!("{dead} dead sectors are more than the {data} that hold data");
+        (why, None)
     })?;
     let mut replaced = BTreeMap::new();
     let mut replaces = BTreeMap::new();
@@ -351,21 +389,20 @@ fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<B
         _ => &zone.defects,
     };
     for &(bad, instead) in defects.iter().filter(|(bad, instead)| bad != instead) {
+        let of = Some(Faulty::Defect(bad, instead));
         if bad >= physical || instead >= physical {
-            return Err(format!(
-                "the defect {bad}, {instead} is beyond the zone's {physical}"
-            ));
+            let why = format!("the defect {bad}, {instead} is beyond the zone's {physical}");
+            return Err((why, of));
         }
         let twice = replaced.insert(bad, instead).is_some();
         if replaces.insert(instead, bad).is_some() || twice {
-            return Err(format!("the defect {bad}, {instead} is given twice"));
+            return Err((format!("the defect {bad}, {instead} is given twice"), of));
         }
     }
     let taken = |at: &&u64| !replaced.contains_key(at) && sectors.position(**at).is_some();
-    if let Some(taken) = replaces.keys().find(taken) {
-        return Err(format!(
-            "{taken} replaces a defect, but holds a block of its own"
-        ));
+    if let Some((taken, bad)) = replaces.iter().find(|(at, _)| taken(at)) {
+        let why = format!("{taken} replaces a defect, but holds a block of its own");
+        return Err((why, Some(Faulty::Defect(*bad, *taken))));
     }
     Ok(Blocks {
         first,

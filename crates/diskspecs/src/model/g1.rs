@@ -4,7 +4,7 @@ use diskperf_diagnostics::{Place, Problem};
 
 use super::{Bounds, Skews};
 use crate::keys::{Findings, Keys, Missing, whole};
-use crate::layout::{Mapping, Sparing, Zone, ZonedLayout};
+use crate::layout::{Faulty, Mapping, Sparing, Zone, ZoneError, ZonedLayout};
 use crate::text::{Block, ValueKind};
 
 pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Option<ZonedLayout> {
@@ -31,9 +31,9 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
     let layout = ZonedLayout::new(bounds.surfaces, mapping?, sparing?, range? as u32, zones);
     match layout {
         Ok(layout) => Some(layout),
-        Err((zone, why)) => {
-            let problem = Problem::error(format!("zone {zone} cannot be")).at(&places[zone], why);
-            findings.error(problem);
+        Err(ZoneError { zone, why, of }) => {
+            let problem = Problem::error(format!("zone {zone} cannot be"));
+            findings.error(problem.at(places[zone].of(of), why));
             None
         }
     }
@@ -44,7 +44,7 @@ fn zones(
     keys: &Keys<'_>,
     bounds: &Bounds,
     sparing: Option<Sparing>,
-) -> Option<(Vec<Place>, Vec<Zone>)> {
+) -> Option<(Vec<Places>, Vec<Zone>)> {
     let (entry, values) = keys.list("Zones")?;
     if values.is_empty() {
         let problem = Problem::error("a drive without zones");
@@ -65,10 +65,41 @@ fn zones(
                 return None;
             }
         };
-        places.push(value.place.clone());
-        zones.push(zone(block, bounds, sparing, keys.findings)?);
+        let (slips, defects, zone) = zone(block, bounds, sparing, keys.findings)?;
+        places.push(Places {
+            zone: value.place.clone(),
+            slips,
+            defects,
+        });
+        zones.push(zone);
     }
     Some((places, zones))
+}
+
+/// Where a zone stands, and each of its slips and defects.
+struct Places {
+    zone: Place,
+    slips: Numbers,
+    defects: Numbers,
+}
+
+impl Places {
+    /// Of what is wrong, or of the zone.
+    fn of(&self, faulty: Option<Faulty>) -> &Place {
+        let place = match faulty {
+            None => None,
+            Some(Faulty::Slip(slip)) => {
+                let found = self.slips.iter().rfind(|(number, _)| *number == slip);
+                found.map(|(_, place)| place)
+            }
+            Some(Faulty::Defect(bad, instead)) => {
+                let mut pairs = self.defects.chunks_exact(2);
+                let found = pairs.rfind(|pair| (pair[0].0, pair[1].0) == (bad, instead));
+                found.map(|pair| &pair[0].1)
+            }
+        };
+        place.unwrap_or(&self.zone)
+    }
 }
 
 fn zone(
@@ -76,7 +107,7 @@ fn zone(
     bounds: &Bounds,
     sparing: Option<Sparing>,
     findings: &Findings,
-) -> Option<Zone> {
+) -> Option<(Numbers, Numbers, Zone)> {
     let keys = Keys::new(block, findings, Missing::Refuse);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
     let first_cylinder = keys.count("First cylinder number", 0..=most);
@@ -102,14 +133,12 @@ fn zone(
         keys.refuse(entry, "pairs: what is bad, and what replaces it");
         return None;
     }
-    if !slips.is_sorted()
-        && let Some(entry) = keys.find("slips")
-    {
+    if let Some(late) = slips.windows(2).find(|pair| pair[0].0 > pair[1].0) {
         let warning = Problem::warning("the slips of a zone do not ascend");
-        findings.warning(warning.at(&entry.value.place, "they are taken in order"));
-        slips.sort_unstable();
+        findings.warning(warning.at(&late[1].1, "they are taken in order"));
+        slips.sort_by_key(|(slip, _)| *slip);
     }
-    Some(Zone {
+    let zone = Zone {
         first_cylinder: first_cylinder? as u32,
         last_cylinder: last_cylinder? as u32,
         sectors_per_track: sectors? as u32,
@@ -118,12 +147,13 @@ fn zone(
         cylinder_skew: skews.cylinder,
         dead_sectors: dead_sectors?,
         spares: spares?,
-        slips,
+        slips: slips.iter().map(|(slip, _)| *slip).collect(),
         defects: defects
             .chunks_exact(2)
-            .map(|pair| (pair[0], pair[1]))
+            .map(|pair| (pair[0].0, pair[1].0))
             .collect(),
-    })
+    };
+    Some((slips, defects, zone))
 }
 
 /// Files that were extracted from drives say one cylinder too few: they count from 0.
@@ -141,8 +171,11 @@ fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
     }
 }
 
+/// Whole numbers, each with its place.
+type Numbers = Vec<(u64, Place)>;
+
 /// A list of whole numbers; empty if it is missing.
-fn numbers(keys: &Keys<'_>, key: &str) -> Option<Vec<u64>> {
+fn numbers(keys: &Keys<'_>, key: &str) -> Option<Numbers> {
     if keys.find(key).is_none() {
         return Some(Vec::new());
     }
@@ -150,7 +183,7 @@ fn numbers(keys: &Keys<'_>, key: &str) -> Option<Vec<u64>> {
     let mut numbers = Vec::with_capacity(values.len());
     for value in values {
         match whole(value) {
-            Some(number) => numbers.push(number),
+            Some(number) => numbers.push((number, value.place.clone())),
             None => {
                 let title = format!("{} is not a sector", value.describe());
                 let problem = Problem::error(title).at(&value.place, "a whole number");

@@ -85,6 +85,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         unit_bytes: sector_bytes,
         cache: CacheMode::Direct,
         discards: false,
+        durable: false,
     }))
 }
 

@@ -5,6 +5,7 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_diskspecs::{Errors, KeyPlaces, Place, Problem};
 use diskperf_machine::catalogue::Catalogue;
+use diskperf_machine::hardware::disk::device::DiskSpecification;
 
 /// The keys of DiskSim that those of an entry are made of; the first one that a file has
 /// is meant.
@@ -43,7 +44,7 @@ const MADE_OF: [(&str, &[&str]); 23] = [
 /// Entries of a catalogue that are yet to be written: path and text.
 type Entries = [(String, String)];
 
-/// Reads a system of these entries, as whoever runs it does.
+/// Reads a system of these entries, as whoever runs it does: the disk that it has.
 ///
 /// # Errors
 ///
@@ -54,19 +55,25 @@ pub(super) fn check(
     drive: &str,
     entries: &Entries,
     places: &KeyPlaces,
-) -> Result<(), String> {
+) -> Result<DiskSpecification, String> {
     let embedded = Catalogue::embedded();
     let catalogue = entries
         .iter()
         .fold(embedded, |all, (path, text)| all.with_text(path, text));
     match Computer::read(&catalogue, system, &[]) {
-        Ok(_) => Ok(()),
+        Ok(computer) => match computer.disk(drive) {
+            Some(disk) => Ok(disk.clone()),
+            None => Err(format!("the drive {drive}: {system} has no such disk")),
+        },
         Err(LaboratoryError::Catalogue(errors)) => {
             let problems = errors.problems().iter();
             let problems: Vec<Problem> = problems
                 .map(|one| placed(one, drive, (entries, places)))
                 .collect();
-            Errors::none_of(problems).map_err(|errors| errors.to_string())
+            match Errors::none_of(problems) {
+                Ok(()) => Err(format!("the drive {drive}: {errors}")),
+                Err(errors) => Err(errors.to_string()),
+            }
         }
         Err(other) => Err(format!("the drive {drive}: {other}")),
     }

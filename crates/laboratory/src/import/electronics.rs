@@ -113,21 +113,43 @@ fn write_overheads(entry: &mut Entry, firmware: &Firmware) {
 }
 
 fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
-    let sector_ms = drive.read_sector_ms();
-    let bytes_per_s = match sector_ms > 0.0 {
-        true => (BLOCK_BYTES as f64 * 1e3 / sector_ms).round() as u64,
-        false => NO_LINK_BYTES_PER_S,
+    let rate = |sector_ms: f64| {
+        let bytes_per_s = match sector_ms > 0.0 {
+            true => (BLOCK_BYTES as f64 * 1e3 / sector_ms).round() as u64,
+            false => NO_LINK_BYTES_PER_S,
+        };
+        bytes_per_s.clamp(1000, NO_LINK_BYTES_PER_S)
     };
-    entry.integer(
-        "link_bytes_per_s",
-        bytes_per_s.clamp(1000, NO_LINK_BYTES_PER_S),
-    );
     let slowest = "the slowest of drive, bus and controller for a block";
-    entry.source("link_bytes_per_s", slowest);
-    let overhead_ms = firmware.data_preparation_ms + firmware.first_reselect_ms;
-    entry.number("link_overhead_ms", overhead_ms * firmware.overhead_scale);
-    let of = "Data preparation overhead and First reselect overhead";
-    entry.source("link_overhead_ms", of);
+    for (key, sector_ms) in [
+        ("link_bytes_per_s", drive.read_sector_ms()),
+        ("link_write_bytes_per_s", drive.write_sector_ms()),
+    ] {
+        entry.integer(key, rate(sector_ms));
+        entry.source(key, slowest);
+    }
+    let scaled = |ms: f64| ms * firmware.overhead_scale;
+    entry.number("link_overhead_ms", scaled(firmware.data_preparation_ms));
+    entry.source("link_overhead_ms", "Data preparation overhead");
+    if drive.firmware.is_none() {
+        return;
+    }
+    entry.number("link_reconnect_ms", scaled(firmware.first_reselect_ms));
+    entry.source("link_reconnect_ms", "First reselect overhead");
+    let holds = |reads_or_writes: bool| reads_or_writes || firmware.never_disconnects;
+    entry.flag("link_holds_writes", holds(firmware.holds_bus_writing));
+    match holds(firmware.holds_bus_reading) {
+        true => entry.word("link_reads", "held"),
+        false => {
+            entry.word("link_reads", "reconnected");
+            let share = match firmware.cache.marks_are_shares {
+                true => firmware.cache.read_water_mark.clamp(0.0, 1.0),
+                false => 0.0,
+            };
+            entry.number("link_read_share", share);
+            entry.source("link_read_share", "High (read) water mark");
+        }
+    }
 }
 
 fn write_read_cache(entry: &mut Entry, cache: &Cache) {
@@ -159,6 +181,7 @@ fn write_read_cache(entry: &mut Entry, cache: &Cache) {
     let least = bytes(cache.read_ahead_least_blocks);
     entry.integer("read_ahead_least_bytes", least);
     entry.flag("keep_passing_sectors", cache.reads_free_blocks);
+    entry.flag("read_ahead_after_hit", cache.read_ahead_on_idle_hit);
 }
 
 fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>) {
@@ -187,7 +210,7 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
 /// What has no counterpart in the modelled drive, where the files use it.
 fn others(firmware: &Firmware) -> Vec<String> {
     let cache = &firmware.cache;
-    let link = "the modelled link is taken only while data cross it";
+    let link = "to leave the modelled bus takes no time, and a transfer comes back to it once";
     let at_once = "the modelled drive stops reading ahead at the end of a sector";
     let as_soon = "data cross the modelled link as soon as the platter gives them";
     [
@@ -196,17 +219,6 @@ fn others(firmware: &Firmware) -> Vec<String> {
             "Extra write disconnect",
             link,
         ),
-        (
-            firmware.holds_bus_reading,
-            "Hold bus entire read xfer",
-            link,
-        ),
-        (
-            firmware.holds_bus_writing,
-            "Hold bus entire write xfer",
-            link,
-        ),
-        (firmware.never_disconnects, "Never disconnect", link),
         (
             firmware.read_disconnect != Default::default(),
             "Read disconnect",
@@ -228,9 +240,9 @@ fn others(firmware: &Firmware) -> Vec<String> {
             "the modelled arm moves when a command is done",
         ),
         (
-            cache.read_water_mark > 0.0,
+            cache.read_water_mark > 1.0 && !cache.marks_are_shares,
             "High (read) water mark",
-            as_soon,
+            "the modelled mark is a share of the request: the drive comes back to the bus after the first block",
         ),
         (
             cache.write_water_mark > 0.0,
@@ -238,11 +250,6 @@ fn others(firmware: &Firmware) -> Vec<String> {
             as_soon,
         ),
         (cache.stops_in_sector, "Stop prefetch in sector", at_once),
-        (
-            cache.read_ahead_on_idle_hit,
-            "Read-ahead on idle hit",
-            "the modelled drive reads on after reads from the medium",
-        ),
         (
             cache.has_separate_write_segment,
             "Use separate write segment",

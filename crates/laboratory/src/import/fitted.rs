@@ -1,104 +1,124 @@
 //! What a trace shows of a drive, as a layer over what its files say.
 
+mod arrivals;
+mod numbers;
+
 use super::entry::Entry;
 use super::geometry::{BLOCK_BYTES, rows_of, write_zones};
+use arrivals::Arrivals;
 use diskperf_calibration::Calibration;
-use diskperf_diskspecs::Drive;
 use diskperf_diskspecs::layout::Layout;
-use std::collections::BTreeMap;
+use diskperf_diskspecs::{Drive, FastWrite};
+use numbers::Numbers;
 
 /// Columns of `zone_table`.
+const SECTORS_PER_TRACK: usize = 2;
 const ORIGIN: usize = 3;
 const TRACK_SKEW: usize = 4;
 const CYLINDER_SKEW: usize = 5;
 const RANGE_SKEW: usize = 6;
 
-/// The layer over the drive `name`: spindle, angles, link, buffer and its overheads. The
-/// seek curve and the overheads of the medium are fitted together by terms that no entry
-/// has, and stay those of the files.
-pub(super) fn layer(drive: &Drive, name: &str, found: &Calibration) -> Result<String, String> {
-    let fitted: BTreeMap<&str, f64> = found
-        .parameters
-        .iter()
-        .map(|one| (one.name.as_str(), one.value))
-        .collect();
+/// The layer over the drive `name`: spindle, angles, arm, link, buffer, firmware. And what
+/// was fitted and is not in it, each with the reason.
+pub(super) fn layer(drive: &Drive, name: &str, found: &Calibration) -> (String, Vec<String>) {
+    let numbers = Numbers::new(&found.parameters);
     let source = format!(
         "fitted on the first {} of {} requests of its trace",
         found.fitted_requests, found.requests
     );
     let description = format!("{name}, with what its trace shows of it.");
     let mut entry = Entry::over(name, &description, &source);
-    if let Some(period_us) = fitted.get("spindle.period_us") {
+    if let Some(period_us) = numbers.get("spindle.period_us") {
         entry.number("spindle_rpm", 60e6 / period_us);
     }
-    write_angles(&mut entry, drive, &fitted);
-    if let Some(block_us) = fitted.get("bus.read_block_us") {
+    write_angles(&mut entry, drive, &numbers);
+    if let Some(block_us) = numbers.get("bus.read_block_us") {
         let bytes_per_s = BLOCK_BYTES as f64 * 1e6 / block_us;
         entry.integer("link_bytes_per_s", bytes_per_s.round() as u64);
+        if !numbers.has("arrival.write.constant_us") {
+            entry.integer("link_write_bytes_per_s", bytes_per_s.round() as u64);
+        }
     }
-    write_overheads(&mut entry, &fitted);
-    write_cache(&mut entry, &fitted);
-    Ok(entry.text())
+    let period_us = numbers.get("spindle.period_us");
+    let sector_us = period_us.unwrap_or(found.nominal_period_us) / mean_sectors_per_track(drive);
+    Arrivals::of(drive, &numbers, sector_us).write(&mut entry);
+    write_cache(&mut entry, drive, &numbers);
+    (entry.text(), numbers.left())
 }
 
-/// Skews as angles, and the origins of zones.
-fn write_angles(entry: &mut Entry, drive: &Drive, fitted: &BTreeMap<&str, f64>) {
+/// Sectors of a track, by the tracks that there are of each kind.
+fn mean_sectors_per_track(drive: &Drive) -> f64 {
+    let layout = &drive.model.layout;
+    let Layout::Zoned(zoned) = layout else {
+        let first = layout.spot(0).map_or(1, |spot| spot.sectors_per_track);
+        return f64::from(first.max(1));
+    };
+    let (mut sectors, mut cylinders) = (0.0, 0.0);
+    for zone in zoned.zones() {
+        let count = f64::from(zone.last_cylinder) - f64::from(zone.first_cylinder) + 1.0;
+        sectors += count * f64::from(zone.sectors_per_track);
+        cylinders += count;
+    }
+    (sectors / cylinders).max(1.0)
+}
+
+/// Skews as angles, and the origins of zones. The fit has a sector where its data begin to
+/// cross the link, which is when it has passed: the platter's angle is a sector less, and
+/// that is another angle in each zone.
+fn write_angles(entry: &mut Entry, drive: &Drive, numbers: &Numbers<'_>) {
     let Layout::Zoned(layout) = &drive.model.layout else {
         return;
     };
-    let (Some(track), Some(cylinder)) = (
-        fitted.get("angles.track_skew_rev"),
-        fitted.get("angles.cylinder_skew_rev"),
-    ) else {
+    let skews = (
+        numbers.get("angles.track_skew_rev"),
+        numbers.get("angles.cylinder_skew_rev"),
+    );
+    if skews == (None, None) && !numbers.has("arrival.read.constant_us") {
         return;
-    };
-    // From a cylinder's last track to the next one's first; the fit counts from the first.
-    let across = cylinder - f64::from(layout.surfaces() - 1) * track;
+    }
     let mut rows = rows_of(layout);
     for (number, row) in rows.iter_mut().enumerate() {
-        row[TRACK_SKEW] = *track;
-        row[CYLINDER_SKEW] = across.rem_euclid(1.0);
-        let of_zone = |what: &str| fitted.get(format!("angles.zone_{number}.{what}").as_str());
+        if let (Some(track), Some(cylinder)) = skews {
+            row[TRACK_SKEW] = track;
+            // From a cylinder's last track to the next one's first; the fit counts from
+            // the first.
+            let across = cylinder - f64::from(layout.surfaces() - 1) * track;
+            row[CYLINDER_SKEW] = across.rem_euclid(1.0);
+        }
+        let of_zone = |what: &str| numbers.get(&format!("angles.zone_{number}.{what}"));
         if let Some(origin) = of_zone("origin_rev") {
-            row[ORIGIN] = *origin;
+            row[ORIGIN] = origin;
         }
         if let Some(step) = of_zone("range_step_rev") {
-            row[RANGE_SKEW] = *step;
+            row[RANGE_SKEW] = step;
         }
+        row[ORIGIN] -= 1.0 / row[SECTORS_PER_TRACK];
     }
     write_zones(entry, layout, &rows);
 }
 
-/// Overheads of what the buffer answers.
-fn write_overheads(entry: &mut Entry, fitted: &BTreeMap<&str, f64>) {
-    for (key, name) in [
-        ("read_hit_ms", "buffer.after_read.fixed_us"),
-        ("read_hit_after_write_ms", "buffer.after_write.fixed_us"),
-        ("write_ms", "early_write.after_read.fixed_us"),
-        ("write_after_write_ms", "early_write.after_write.fixed_us"),
-    ] {
-        if let Some(us) = fitted.get(name).filter(|us| **us >= 0.0) {
-            entry.number(key, us / 1e3);
-        }
-    }
-    // The fit's time of a request is all of it.
-    if fitted.contains_key("buffer.after_read.fixed_us") {
-        entry.number("read_completion_ms", 0.0);
-    }
-    if fitted.contains_key("early_write.after_read.fixed_us") {
-        entry.number("write_completion_ms", 0.0);
-    }
-}
-
 /// The rules of the buffer.
-fn write_cache(entry: &mut Entry, fitted: &BTreeMap<&str, f64>) {
-    let flag = |name: &str| fitted.get(name).map(|value| *value != 0.0);
-    if let Some(segments) = fitted.get("cache.segments") {
-        entry.integer("cache_segments", *segments as u64);
+fn write_cache(entry: &mut Entry, drive: &Drive, numbers: &Numbers<'_>) {
+    let flag = |name: &str| numbers.get(name).map(|value| value != 0.0);
+    if let Some(segments) = numbers.get("cache.segments") {
+        entry.integer("cache_segments", segments as u64);
     }
-    if let Some(blocks) = fitted.get("cache.read_ahead_blocks") {
-        entry.integer("read_ahead_bytes", *blocks as u64 * BLOCK_BYTES);
+    if let Some(blocks) = numbers.get("cache.read_ahead_blocks") {
+        let firmware = drive.firmware.unwrap_or_default();
+        entry.integer("read_ahead_bytes", blocks as u64 * BLOCK_BYTES);
+        entry.word("read_ahead", if blocks > 0.0 { "limit" } else { "none" });
         entry.word("read_ahead_from", "request_end");
+        // A segment has room for what is read ahead.
+        let segment = f64::from(firmware.cache.segment_blocks).max(blocks);
+        entry.integer("segment_bytes", segment as u64 * BLOCK_BYTES);
+    }
+    if let Some(tracks) = numbers.get("cache.tracks") {
+        let until = if tracks > 1.0 {
+            "next_track_end"
+        } else {
+            "whole_track"
+        };
+        entry.word("read_ahead", until);
     }
     if let Some(keeps) = flag("cache.keeps_behind") {
         entry.word("segment_after_read", if keeps { "all" } else { "ahead" });
@@ -111,8 +131,20 @@ fn write_cache(entry: &mut Entry, fitted: &BTreeMap<&str, f64>) {
         };
         entry.word("segment_after_write", what);
     }
+    if let Some(keeps) = flag("cache.keeps_written") {
+        entry.flag("keep_written", keeps);
+    }
+    if let Some(goes_on) = flag("cache.goes_on") {
+        entry.flag("read_ahead_after_hit", goes_on);
+    }
     if let Some(only) = flag("cache.only_contiguous") {
         let after = if only { "sequential_read" } else { "any_read" };
         entry.word("read_ahead_after", after);
+    }
+    let is_early = drive
+        .firmware
+        .is_some_and(|of| of.cache.fast_write != FastWrite::None);
+    if is_early && numbers.has_any("early_write.") {
+        entry.flag("write_cache_appending_only", false);
     }
 }

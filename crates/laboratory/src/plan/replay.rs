@@ -87,6 +87,12 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// Whether a write can be made that is durable when it completes: not on a modelled file
+    /// system, whose kernel has no O_DSYNC.
+    fn writes_durably(&self) -> bool {
+        !matches!(self.kind, Kind::Model(Medium::Directory))
+    }
+
     fn discards(&self) -> bool {
         matches!(self.kind, Kind::Host(_))
     }
@@ -151,6 +157,7 @@ pub(super) fn suite(
         unit_bytes,
         cache,
         discards: ground.discards(),
+        durable: held.fua_writes > 0 && ground.writes_durably(),
     });
     let mut notes: Vec<String> = why_not.into_iter().collect();
     notes.extend(told(replay, held, ground));
@@ -192,6 +199,10 @@ fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> 
         ReplayAddresses::Scaled(bytes) => Some(bytes.to_string()),
     };
     let parts = [
+        (
+            "round_to_bytes",
+            reading.round_to_bytes.map(|bytes| bytes.to_string()),
+        ),
         ("window_ns", window),
         ("device", reading.device.clone()),
         ("scale_addresses", scaled),
@@ -360,10 +371,20 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
             "requests that write zeroes without data are left out, since no call does",
         ),
         some(held.of_no_bytes, "requests of no bytes are left out"),
-        some(
-            held.fua_writes,
-            "writes were durable when they completed (FUA); they are made as plain writes",
-        ),
+        match ground.writes_durably() {
+            true => None,
+            false => some(
+                held.fua_writes,
+                "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a rig of the drive by itself makes them durable",
+            ),
+        },
+        replay.reading.round_to_bytes.map(|bytes| {
+            format!(
+                "{} of {} reads and writes are larger than in the trace: whole sectors of {bytes} bytes were made of them",
+                held.rounded,
+                held.read.requests + held.write.requests
+            )
+        }),
         some(
             held.failed,
             "requests failed in the trace, and are made like the others",

@@ -1,12 +1,12 @@
 //! The requests of a trace as a replay takes them: read ahead by a thread, so that nothing
 //! is read or taken apart between two of them.
 
-use super::facts::asked;
+use super::facts::{asked, round};
 use super::{Asked, Far, Opened};
 use crate::error::LaboratoryError;
 use diskperf_battery::replay::{Requests, Trace};
 use diskperf_blocktrace::Record;
-use diskperf_blocktrace::transform::Scale;
+use diskperf_blocktrace::transform::{Round, Scale};
 use diskperf_timeline::{TraceFacts, TraceReplay};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,6 +21,7 @@ const HELD_AHEAD: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFiles {
     asked: Asked,
+    round: Option<Round>,
     scale: Option<Scale>,
     held: Arc<TraceFacts>,
 }
@@ -33,6 +34,7 @@ impl TraceFiles {
     ) -> Result<Self, LaboratoryError> {
         Ok(Self {
             asked: asked(replay)?,
+            round: round(replay)?,
             scale,
             held: Arc::new(held.clone()),
         })
@@ -61,6 +63,7 @@ impl TraceFiles {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let mut opened = Opened::new(&self.asked, &Far::default(), &stop)?;
+        opened.transform.round = self.round;
         opened.transform.scale = self.scale;
         opened.each(&stop, |record, _| match handing.take(*record) {
             true => Ok(()),

@@ -3,6 +3,7 @@
 
 use super::{Asked, Named, Opened};
 use crate::error::LaboratoryError;
+use diskperf_blocktrace::transform::Round;
 use diskperf_blocktrace::{Columns, DeviceIndex, Form, Operation, ReadOptions, Record, TimeUnit};
 use diskperf_timeline::{
     LatencyRecorder, Nanoseconds, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
@@ -97,6 +98,7 @@ pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
         partial,
         window_ns,
         device,
+        round_to_bytes: _,
     } = &replay.reading;
     Ok(Asked {
         files: replay.files.clone(),
@@ -116,6 +118,23 @@ pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
 fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, LaboratoryError> {
     let text = text.as_deref().map(str::parse::<T>);
     text.transpose().map_err(LaboratoryError::Request)
+}
+
+/// What makes whole sectors of reads and writes, if that is asked for.
+///
+/// # Errors
+///
+/// Sectors of a size that none have.
+pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryError> {
+    let Some(sector_bytes) = replay.reading.round_to_bytes else {
+        return Ok(None);
+    };
+    match (512..=65_536).contains(&sector_bytes) && sector_bytes.is_power_of_two() {
+        true => Ok(Some(Round { sector_bytes })),
+        false => Err(LaboratoryError::Request(format!(
+            "--round-to-sectors={sector_bytes}: sectors have a power of two of bytes, from 512 to 65536"
+        ))),
+    }
 }
 
 /// A file whose bytes are hashed as they are read.
@@ -188,9 +207,11 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     let files = asked.files.iter().map(|path| Hashed::open(path));
     let files = files.collect::<Result<Vec<_>, _>>()?;
     let mut opened = Opened::of(&asked, files.iter().map(Hashed::named).collect())?;
-    let mut found = Found::default();
+    let (mut found, round) = (Found::default(), round(replay)?);
     opened.each(&AtomicBool::new(false), |record, _| {
-        found.add(record);
+        let whole = round.map_or(*record, |round| round.apply(*record));
+        found.facts.rounded += u64::from(whole != *record);
+        found.add(&whole);
         Ok(())
     })?;
     let names = opened.reader.devices().to_vec();

@@ -1,6 +1,7 @@
 //! A disk with firmware, a buffer and a link, as the catalogue describes it: by what a
 //! data sheet prints, and what is derived from that.
 
+mod electronics;
 mod measured;
 mod shingled;
 
@@ -13,9 +14,7 @@ use crate::hardware::disk::cache::{
 };
 use crate::hardware::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
 use crate::hardware::disk::layout::{DataSheet, LayoutSpecification};
-use crate::hardware::disk::link::{Delivery, LinkSpecification};
 use crate::hardware::disk::mechanism::{MechanismError, MechanismSpecification};
-use crate::hardware::disk::overheads::{After, OverheadSpecification};
 use crate::hardware::disk::queue::{Distance, Policy, QueueSpecification};
 use crate::hardware::disk::seek::SeekSpecification;
 use crate::hardware::disk::spindle::Turn;
@@ -65,8 +64,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         sectors_per_medium_sector: per_medium,
         queue_depth: queue_depth as u32,
         queue,
-        overheads: read_overheads(reader),
-        link: read_link(reader),
+        overheads: electronics::read_overheads(reader),
+        link: electronics::read_link(reader),
         read_cache: read_read_cache(reader, medium_bytes),
         write_cache: read_write_cache(reader, sector_bytes),
         flush: reader.choice(
@@ -145,6 +144,17 @@ fn read_mechanism(
         seek,
         head_switch_ms,
         write_settle_ms,
+        write_seek: measured::read_write_seek(reader),
+        inward_ms: ["seek_inward_ms", "write_seek_inward_ms"].map(|key| {
+            let range = -LONGEST_MS..=LONGEST_MS;
+            let doc = "how much longer a way inwards takes than one outwards; nothing if absent";
+            reader.optional_number(key, range, doc).unwrap_or(0.0)
+        }),
+        same_track_ms: ["same_track_ms", "write_same_track_ms"].map(|key| {
+            let doc = "the arm's rest before a command for a track where it is already; nothing if absent";
+            let time = reader.optional_number(key, 0.0..=LONGEST_MS, doc);
+            time.unwrap_or(0.0)
+        }),
         period_ns: 60e9 / rpm,
         zero_latency_reads: reader.flag(
             "zero_latency_reads",
@@ -327,55 +337,6 @@ fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
     Policy::Fcfs
 }
 
-fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
-    let read_hit = read_after(
-        reader,
-        ("read_hit_ms", "a command that the buffer answers"),
-        (
-            "read_hit_after_write_ms",
-            "the same after a write; as after a read if absent",
-        ),
-    );
-    let read_miss = read_after(
-        reader,
-        ("read_miss_ms", "a read that the arm moves for"),
-        (
-            "read_miss_after_write_ms",
-            "the same after a write; as after a read if absent",
-        ),
-    );
-    let write = read_after(
-        reader,
-        ("write_ms", "a write, or a flush"),
-        (
-            "write_after_write_ms",
-            "the same after a write; as after a read if absent",
-        ),
-    );
-    let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
-    OverheadSpecification {
-        read_hit,
-        read_miss,
-        write,
-        read_completion_ms: time("read_completion_ms", "telling the host of a read's end"),
-        write_completion_ms: time("write_completion_ms", "telling the host of a write's end"),
-    }
-}
-
-/// A time after a read, and after a write.
-fn read_after(
-    reader: &mut Reader<'_>,
-    (key, doc): (&str, &str),
-    (written_key, written_doc): (&str, &str),
-) -> After {
-    let after_read_ms = reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
-    let after_write = reader.optional_milliseconds(written_key, 0.0..=LONGEST_MS, written_doc);
-    After {
-        after_read_ms,
-        after_write_ms: after_write.map_or(after_read_ms, |ns| ns as f64 / 1e6),
-    }
-}
-
 /// A choice that most entries leave out.
 fn read_choice_or_default<T: Clone + Default>(
     reader: &mut Reader<'_>,
@@ -389,27 +350,11 @@ fn read_choice_or_default<T: Clone + Default>(
     }
 }
 
-fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
-    LinkSpecification {
-        bytes_per_s: reader.integer(
-            "link_bytes_per_s",
-            1000..=1_000_000_000_000,
-            "data that the link to the host carries",
-        ) as f64,
-        overhead_ms: reader.milliseconds(
-            "link_overhead_ms",
-            0.0..=LONGEST_MS,
-            "what each transfer over the link takes besides",
-        ) as f64
-            / 1e6,
-        delivery: Delivery::WhileReading,
-    }
-}
-
 fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpecification {
     let modes = [
         ("none", ReadAhead::None),
         ("track_end", ReadAhead::TrackEnd),
+        ("whole_track", ReadAhead::WholeTrack),
         ("cylinder_end", ReadAhead::CylinderEnd),
         ("limit", ReadAhead::Limit),
         ("next_track_end", ReadAhead::NextTrackEnd),
@@ -479,6 +424,16 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
             &written,
             "what a write does to segments",
         ),
+        read_ahead_after_hit: !reader.has("read_ahead_after_hit")
+            || reader.flag(
+                "read_ahead_after_hit",
+                "whether it goes on reading ahead behind a read that the buffer answered",
+            ),
+        keep_written: reader.has("keep_written")
+            && reader.flag(
+                "keep_written",
+                "whether what was written can be read from a segment that it takes",
+            ),
     }
 }
 

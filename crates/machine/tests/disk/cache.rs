@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 
 pub(super) fn segments(segments: u32, segment_sectors: u32) -> ReadCacheSpecification {
     ReadCacheSpecification {
+        read_ahead_after_hit: true,
+        keep_written: false,
         segments,
         segment_sectors,
         read_ahead: ReadAhead::Limit,

@@ -18,15 +18,15 @@ use diskperf_sim::{Streams, Time};
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::BTreeMap;
 
-const READ: Operation = Operation::Read;
-const WRITE: Operation = Operation::Write { fua: false };
-const FUA: Operation = Operation::Write { fua: true };
+pub(super) const READ: Operation = Operation::Read;
+pub(super) const WRITE: Operation = Operation::Write { fua: false };
+pub(super) const FUA: Operation = Operation::Write { fua: true };
 
 const SECTORS: u32 = 1000;
 
 /// 1000 sectors of 512 bytes on each of 400 tracks, 0.1 ms for each command, a link of
 /// 100 MB/s, four segments.
-fn specification() -> DiskSpecification {
+pub(super) fn specification() -> DiskSpecification {
     DiskSpecification {
         mechanism: plain(one_zone((200, 2, SECTORS))),
         sector_bytes: 512,
@@ -44,7 +44,10 @@ fn specification() -> DiskSpecification {
         },
         link: LinkSpecification {
             bytes_per_s: 100e6,
+            write_bytes_per_s: None,
             overhead_ms: 0.0,
+            reconnect_ms: 0.0,
+            holds_writes: false,
             delivery: Delivery::WhileReading,
         },
         read_cache: ReadCacheSpecification {
@@ -57,7 +60,7 @@ fn specification() -> DiskSpecification {
     }
 }
 
-fn write_cache() -> WriteCacheSpecification {
+pub(super) fn write_cache() -> WriteCacheSpecification {
     WriteCacheSpecification {
         most_sectors: 16_384,
         most_extents: 256,
@@ -70,28 +73,29 @@ fn write_cache() -> WriteCacheSpecification {
 }
 
 /// A disk and its host.
-struct Bench {
+pub(super) struct Bench {
     disk: Disk,
     requests: Requests,
     now: Time,
 }
 
 /// A command that is done.
-struct Done {
-    sector: u64,
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) sector: u64,
     at: Time,
-    took: Time,
+    pub(super) took: Time,
     stages: BTreeMap<&'static str, u64>,
 }
 
 impl Done {
-    fn stage(&self, stage: Stage) -> u64 {
+    pub(super) fn stage(&self, stage: Stage) -> u64 {
         self.stages.get(stage.name()).copied().unwrap_or(0)
     }
 }
 
 impl Bench {
-    fn new(specification: &DiskSpecification) -> Self {
+    pub(super) fn new(specification: &DiskSpecification) -> Self {
         let disk = Disk::new(specification, Turn::of_revolutions(0.3)).expect("a sound disk");
         Self {
             disk,
@@ -100,7 +104,7 @@ impl Bench {
         }
     }
 
-    fn ask(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId {
+    pub(super) fn ask(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId {
         let mut request = Request {
             operation,
             sector,
@@ -114,7 +118,7 @@ impl Bench {
     }
 
     /// Waits for the next command that is done; where its time went adds up.
-    fn wait(&mut self) -> Done {
+    pub(super) fn wait(&mut self) -> Done {
         let was_done = self.disk.has_done();
         while !self.disk.has_done() {
             let next = self.disk.next_event().expect("a command is under way");
@@ -143,13 +147,13 @@ impl Bench {
         }
     }
 
-    fn one(&mut self, operation: Operation, sector: u64, sectors: u32) -> Done {
+    pub(super) fn one(&mut self, operation: Operation, sector: u64, sectors: u32) -> Done {
         self.ask(operation, sector, sectors);
         self.wait()
     }
 
     /// Lets time pass.
-    fn pause(&mut self, time: Time) {
+    pub(super) fn pause(&mut self, time: Time) {
         let until = self.now + time;
         while let Some(next) = self.disk.next_event().filter(|next| *next <= until) {
             self.now = next;

@@ -2,11 +2,13 @@
 //! literature says of queues.
 
 mod arm;
+mod bus;
 mod cache;
 mod device;
 mod expectations;
 mod expected;
 mod layout;
+mod measured;
 mod mechanism;
 mod power_cut;
 mod queue;
@@ -43,6 +45,9 @@ fn one_zone((cylinders, surfaces, sectors_per_track): (u32, u32, u32)) -> Layout
 /// A mechanism of 7200 rpm whose arm takes 2 ms over any distance.
 fn plain(layout: LayoutSpecification) -> MechanismSpecification {
     MechanismSpecification {
+        write_seek: None,
+        inward_ms: [0.0; 2],
+        same_track_ms: [0.0; 2],
         layout,
         seek: SeekSpecification::Constant { time_ms: 2.0 },
         head_switch_ms: 0.0,

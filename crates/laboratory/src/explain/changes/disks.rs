@@ -6,16 +6,24 @@ use super::{Change, Kind, Values, change};
 const FASTEST_LINK: &str = "1000000000000";
 
 /// What a command and its end take of the firmware, and a transfer of the link.
-const OVERHEADS: [&str; 9] = [
+const OVERHEADS: [&str; 17] = [
     "read_hit_ms",
     "read_hit_after_write_ms",
+    "read_hit_sequential_ms",
+    "read_hit_reading_ahead_ms",
     "read_miss_ms",
     "read_miss_after_write_ms",
+    "read_miss_sequential_ms",
+    "read_miss_reading_ahead_ms",
     "write_ms",
     "write_after_write_ms",
+    "write_sequential_ms",
+    "write_reading_ahead_ms",
+    "write_sector_ms",
     "read_completion_ms",
     "write_completion_ms",
     "link_overhead_ms",
+    "link_reconnect_ms",
 ];
 
 /// Changes of a disk; none of another drive.

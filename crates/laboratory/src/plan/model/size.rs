@@ -163,7 +163,7 @@ impl ModelPlan {
                 return Err(LaboratoryError::Request(format!(
                     "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; {}",
                     title(job),
-                    self.other_sectors()
+                    self.other_sectors(sector_bytes)
                 )));
             }
         }
@@ -171,16 +171,15 @@ impl ModelPlan {
     }
 
     /// What helps where programs do not move whole sectors.
-    fn other_sectors(&self) -> &'static str {
+    fn other_sectors(&self, sector_bytes: u64) -> String {
+        const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
         match &self.experiment.workload {
-            Workload::Replay(_) => {
-                "replay it on a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes"
-            }
-            Workload::JobFile(_) => {
-                "give another bs, or a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes"
-            }
+            Workload::Replay(_) => format!(
+                "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER}"
+            ),
+            Workload::JobFile(_) => format!("give another bs, or {SMALLER}"),
             Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => {
-                "give another program.call_bytes, or another drive.sector_bytes"
+                "give another program.call_bytes, or another drive.sector_bytes".to_owned()
             }
         }
     }

@@ -43,6 +43,13 @@ pub struct ReadCacheSpecification {
     /// What a write does to segments.
     #[serde(default)]
     pub after_write: AfterWrite,
+    /// Whether it goes on reading ahead behind a read that the buffer answered: DiskSim's
+    /// `Read-ahead on idle hit`.
+    #[serde(default = "yes")]
+    pub read_ahead_after_hit: bool,
+    /// Whether a segment is taken for what is written, which can be read from there.
+    #[serde(default)]
+    pub keep_written: bool,
 }
 
 /// How far a disk reads on: DiskSim's `Buffer continuous read`.
@@ -54,6 +61,8 @@ pub enum ReadAhead {
     None,
     /// To the end of the track (1).
     TrackEnd,
+    /// All of the track, which takes a revolution.
+    WholeTrack,
     /// To the end of the cylinder (2).
     CylinderEnd,
     /// To the limit, over heads and cylinders (3).
@@ -160,6 +169,7 @@ impl ReadCacheSpecification {
         let until = match self.read_ahead {
             ReadAhead::None => end,
             ReadAhead::TrackEnd => layout.end_of_track(end - 1).min(limit),
+            ReadAhead::WholeTrack => layout.end_of_track(end - 1),
             ReadAhead::CylinderEnd => layout.end_of_cylinder(end - 1).min(limit),
             ReadAhead::Limit => limit,
             ReadAhead::NextTrackEnd => {

@@ -14,6 +14,8 @@ mod per_medium;
 mod queued;
 mod shingles;
 mod specification;
+mod state;
+mod whole;
 mod writes;
 
 pub use shingles::MediaCacheState;
@@ -23,7 +25,7 @@ use super::cache::{Extent, Segments, Written};
 use super::layout::Run;
 use super::link::Link;
 use super::mechanism::{Access, Mechanism};
-use super::overheads::{CommandKind, Overheads};
+use super::overheads::{Before, CommandKind, Overheads};
 use super::queue::{QueueSpecification, Waiting};
 use super::spindle::Turn;
 use crate::WhatIf;
@@ -38,6 +40,7 @@ use per_medium::PerMedium;
 use queued::Queued;
 use shingles::Shingles;
 use std::collections::VecDeque;
+use whole::Whole;
 
 /// A disk.
 #[derive(Clone, Debug)]
@@ -76,6 +79,8 @@ pub struct Disk {
     held: VecDeque<RequestId>,
     job: Option<Job>,
     ahead: Option<Ahead>,
+    /// What of a track lies before the sectors that were read of it.
+    whole: Option<Whole>,
     /// Since when the arm has had nothing to do.
     still_since: Time,
     rising: bool,
@@ -85,6 +90,9 @@ pub struct Disk {
     ending: VecDeque<(Time, RequestId)>,
     done: VecDeque<RequestId>,
     after_write: bool,
+    /// Whether the last command that came was a write, and the sector of the host behind it:
+    /// kept where overheads go by that.
+    last_asked: (bool, u64),
     busy: Busy,
     /// Room for choices between commands and extents.
     choice: Vec<Waiting>,
@@ -161,12 +169,14 @@ impl Disk {
             held: VecDeque::new(),
             job: None,
             ahead: None,
+            whole: None,
             still_since: Time::ZERO,
             rising: true,
             last_passed: (u64::MAX, Time::ZERO),
             ending: VecDeque::new(),
             done: VecDeque::new(),
             after_write: false,
+            last_asked: (false, u64::MAX),
             busy: Busy::default(),
             choice: Vec::new(),
             arm: Arm::default(),
@@ -323,8 +333,17 @@ impl Disk {
             }
             _ => CommandKind::Write,
         };
+        let sectors = match kind {
+            CommandKind::Write => self.overheads.write_sectors(request.sectors),
+            CommandKind::ReadHit | CommandKind::ReadMiss => Time::ZERO,
+        };
+        let before = match (self.overheads.go_by_state(), self.after_write) {
+            (true, _) => self.before(now, kind, (request.sector, request.end())),
+            (false, false) => Before::Read,
+            (false, true) => Before::Write,
+        };
         let begins = now.max(self.decoded);
-        self.decoded = begins + self.overheads.command(kind, self.after_write);
+        self.decoded = begins + self.overheads.command(kind, before) + sectors;
         request.mark(Stage::ControllerQueue, moment(begins));
         request.mark(Stage::Command, moment(self.decoded));
         self.coming.push_back((self.decoded, id));
@@ -340,6 +359,9 @@ impl Disk {
     /// Brings the segment that is being filled up to date, if that is what a request is of.
     #[inline(always)]
     fn note_progress(&mut self, (first, _): (u64, u64), now: Time) {
+        if self.whole.is_some() {
+            self.note_whole(now);
+        }
         let Some(ahead) = &mut self.ahead else { return };
         let (segment_first, _) = self.segments.run(ahead.segment);
         if (segment_first..=ahead.limit).contains(&first) {
@@ -381,6 +403,12 @@ impl Disk {
             }
             Operation::Write { fua } => {
                 self.segments.write(self.medium_range(of));
+                if self.specification.read_cache.keep_written {
+                    // The segment may be the one that is read into.
+                    let free = self.stop_reading_on(now);
+                    self.still_since = self.still_since.max(free.at);
+                    self.segments.keep(self.medium_range(of));
+                }
                 let is_early = |written: &Written| written.takes(of);
                 match fua || !self.written.as_ref().is_some_and(is_early) {
                     true => self.write_through(now, requests, id),
@@ -442,7 +470,10 @@ impl Disk {
         let (segment_first, _) = self.segments.run(ahead.segment);
         let cache = &self.specification.read_cache;
         let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
-        let limit = self.ahead_until(range.1, limit);
+        let limit = match cache.read_ahead_after_hit {
+            true => self.ahead_until(range.1, limit),
+            false => range.1,
+        };
         let passed = ahead.join(&mut self.mechanism, (range.1, limit)).max(now);
         self.segments.read(ahead.segment, range.0);
         self.ahead = Some(ahead);
@@ -458,6 +489,9 @@ impl Disk {
 
     /// A read was answered: what is being read on may go further behind it.
     fn read_further(&mut self, now: Time, segment: usize, range: (u64, u64)) {
+        if !self.specification.read_cache.read_ahead_after_hit {
+            return;
+        }
         let (segment_first, segment_end) = self.segments.run(segment);
         let cache = &self.specification.read_cache;
         let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);

@@ -10,16 +10,26 @@ use std::collections::VecDeque;
 pub struct LinkSpecification {
     /// What it carries of data, in bytes per second, with what the protocol takes off.
     pub bytes_per_s: f64,
+    /// The same of what is written, where that is another rate.
+    #[serde(default)]
+    pub write_bytes_per_s: Option<f64>,
     /// What each transfer takes besides, in ms: arbitration, selection, frames.
     #[serde(default)]
     pub overhead_ms: f64,
+    /// What a drive that leaves the link while the arm is on its way takes to come back to
+    /// it, in ms: arbitration and reselection.
+    #[serde(default)]
+    pub reconnect_ms: f64,
+    /// Whether a write keeps the link, and does not come back to it for its data.
+    #[serde(default)]
+    pub holds_writes: bool,
     /// When a read's data begin to cross it.
     #[serde(default)]
     pub delivery: Delivery,
 }
 
 /// When the data of a read begin to cross the link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
     /// With the first sector, while the others pass: speeds are matched, so that a faster
@@ -28,13 +38,28 @@ pub enum Delivery {
     WhileReading,
     /// When all have passed.
     WhenWhole,
+    /// On a SCSI bus that is kept from the beginning of the arm's way to the last sector:
+    /// nothing else crosses it meanwhile.
+    Held,
+    /// On a SCSI bus that is left meanwhile. The drive comes back when this share of the
+    /// sectors has passed, at least one, and keeps the bus from there to the last one, also
+    /// while it waits for the platter: DiskSim's `High (read) water mark`.
+    Reconnected {
+        /// From 0 to 1.
+        share: f64,
+    },
 }
 
 /// The link's state.
 #[derive(Clone, Debug)]
 pub struct Link {
     sector_ns: f64,
+    write_sector_ns: f64,
     overhead: Time,
+    /// Of writes, with what it takes to come back.
+    write_overhead: Time,
+    /// To come back for a read.
+    reconnect: Time,
     delivery: Delivery,
     /// Transfers that are not over, in order: one of a read that has begun is known
     /// before its data pass, and others cross until then.
@@ -53,12 +78,25 @@ pub struct Crossing {
 impl Link {
     /// An idle link, for sectors of so many bytes.
     pub fn new(specification: &LinkSpecification, sector_bytes: u32) -> Self {
+        let time = |ms: f64| Time((ms * 1e6 + 0.5) as u64);
+        let of = specification;
+        let sector_ns = |rate: f64| f64::from(sector_bytes) * 1e9 / rate;
+        let again_ms = |holds: bool| if holds { 0.0 } else { of.reconnect_ms };
         Self {
-            sector_ns: f64::from(sector_bytes) * 1e9 / specification.bytes_per_s,
-            overhead: Time((specification.overhead_ms * 1e6 + 0.5) as u64),
+            sector_ns: sector_ns(of.bytes_per_s),
+            write_sector_ns: sector_ns(of.write_bytes_per_s.unwrap_or(of.bytes_per_s)),
+            overhead: time(of.overhead_ms),
+            write_overhead: time(of.overhead_ms + again_ms(of.holds_writes)),
+            reconnect: time(of.reconnect_ms),
             delivery: specification.delivery,
             taken: VecDeque::new(),
         }
+    }
+
+    /// How long a sector takes to cross, in ns.
+    #[inline]
+    pub fn sector_ns(&self) -> f64 {
+        self.sector_ns
     }
 
     /// How long so many sectors take to cross.
@@ -71,6 +109,19 @@ impl Link {
     #[inline]
     pub fn cross(&mut self, now: Time, sectors: u32) -> Crossing {
         self.take((now, now), self.overhead + self.crossing(sectors))
+    }
+
+    /// How long so many sectors of a write take to cross.
+    #[inline]
+    pub fn crossing_of_write(&self, sectors: u32) -> Time {
+        Time((f64::from(sectors) * self.write_sector_ns + 0.5) as u64)
+    }
+
+    /// Sectors of a write cross, now or as soon as the link is free for that long.
+    #[inline]
+    pub fn cross_write(&mut self, now: Time, sectors: u32) -> Crossing {
+        let takes = self.write_overhead + self.crossing_of_write(sectors);
+        self.take((now, now), takes)
     }
 
     /// Sectors will cross of which the first is there at `first` and the last at `last`.
@@ -90,8 +141,47 @@ impl Link {
                 let ends = last + self.crossing(1);
                 first.max(Time(ends.0.saturating_sub(takes.0)))
             }
+            Delivery::Held => return self.cross_kept((now, now), (first, last), sectors),
+            Delivery::Reconnected { share } => {
+                let others = f64::from(sectors.saturating_sub(1));
+                let marked = (share * f64::from(sectors)).ceil().max(1.0) - 1.0;
+                let passed = (last.0 - first.0) as f64 * marked / others.max(1.0);
+                let back = first + Time(passed as u64);
+                return self.cross_kept((now, back), (back, last), sectors);
+            }
         };
         self.take((now, begins), takes)
+    }
+
+    /// The link is kept from a moment on until sectors have crossed of which the first is
+    /// there at `first` and the last at `last`.
+    #[cold]
+    fn cross_kept(
+        &mut self,
+        (now, from): (Time, Time),
+        (first, last): (Time, Time),
+        sectors: u32,
+    ) -> Crossing {
+        let again = match self.delivery {
+            Delivery::Held => Time::ZERO,
+            _ => self.reconnect,
+        };
+        let takes = self.overhead + again + self.crossing(sectors);
+        let platter = last + self.crossing(1);
+        let ends = |begins: Time| platter.max(begins.max(first) + takes);
+        self.taken.retain(|of| of.ends > now);
+        let mut begins = from;
+        let mut place = self.taken.len();
+        for (number, of) in self.taken.iter().enumerate() {
+            if ends(begins) <= of.begins {
+                place = number;
+                break;
+            }
+            begins = begins.max(of.ends);
+        }
+        let ends = ends(begins);
+        self.taken.insert(place, Crossing { begins, ends });
+        Crossing { begins, ends }
     }
 
     /// Takes the link for the first time from `from` on that it is free for as long.

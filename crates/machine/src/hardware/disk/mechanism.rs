@@ -1,5 +1,7 @@
 //! Arm and platters: how long it takes to get to sectors and to have them pass.
 
+mod reading_on;
+
 use super::layout::{Layout, LayoutError, LayoutSpecification, Place, Run};
 use super::seek::{SeekCurve, SeekError, SeekSpecification};
 use super::spindle::{PERIOD_NS, Spindle, Turn};
@@ -22,6 +24,16 @@ pub struct MechanismSpecification {
     /// values may be negative.
     #[serde(default)]
     pub write_settle_ms: f64,
+    /// How the arm moves for writes, where that was measured; as for reads if absent.
+    #[serde(default)]
+    pub write_seek: Option<SeekSpecification>,
+    /// How much longer ways inwards take than those outwards, in ms: of reads and of writes.
+    #[serde(default)]
+    pub inward_ms: [f64; 2],
+    /// How long the arm rests before a command for a track where it is already, in ms: of
+    /// reads and of writes.
+    #[serde(default)]
+    pub same_track_ms: [f64; 2],
     /// The true time of a revolution, in ns.
     pub period_ns: f64,
     /// Whether reads begin anywhere inside their sectors of a track.
@@ -77,7 +89,7 @@ pub struct Access {
 pub struct Parts {
     /// Before the arm moved.
     pub overhead: Time,
-    /// The arm's ways.
+    /// The arm's ways, and its rest on a track where it is already.
     pub seek: Time,
     /// Changes of the head, as far as they took longer than the arm.
     pub head_switch: Time,
@@ -155,6 +167,8 @@ pub struct Mechanism {
     seek: SeekCurve,
     head_switch: Time,
     write_settle_ns: i64,
+    /// On a track where the arm is already, before reads and writes.
+    same_track: [Time; 2],
     spindle: Spindle,
     /// Of reads and of writes.
     zero_latency: [bool; 2],
@@ -189,12 +203,18 @@ impl Mechanism {
             (*PERIOD_NS.start(), *PERIOD_NS.end()),
         )?;
         let layout = Layout::new(&of.layout)?;
-        let seek = SeekCurve::new(&of.seek, layout.cylinders())?;
+        for ms in of.same_track_ms {
+            number("same_track_ms", ms, (0.0, LONGEST_MS))?;
+        }
+        let curve = |of: &SeekSpecification| SeekCurve::new(of, layout.cylinders());
+        let writes = of.write_seek.as_ref().map(curve).transpose()?;
+        let seek = curve(&of.seek)?.directed(writes, of.inward_ms)?;
         Ok(Self {
             layout,
             seek,
             head_switch: Time((of.head_switch_ms * 1e6 + 0.5) as u64),
             write_settle_ns: (of.write_settle_ms * 1e6).round() as i64,
+            same_track: of.same_track_ms.map(|ms| Time((ms * 1e6 + 0.5) as u64)),
             spindle: Spindle::new(of.period_ns, phase),
             zero_latency: [of.zero_latency_reads, of.zero_latency_writes],
             cylinder: 0,
@@ -208,6 +228,7 @@ impl Mechanism {
     pub fn supposing(mut self, what_if: WhatIf) -> Self {
         if what_if.no_seek {
             self.seek = SeekCurve::none();
+            self.same_track = [Time::ZERO; 2];
         }
         self.what_if = what_if;
         self
@@ -275,14 +296,14 @@ impl Mechanism {
 
     /// How long the arm takes to a place, its turn of the platters not counted.
     pub fn way_to(&self, place: &Place, write: bool) -> Time {
-        self.way(place, write).total()
+        self.way(place, write, true).total()
     }
 
     /// How long it would take from now on until a sector begins to pass: what policies of
     /// shortest positioning time go by.
     #[inline]
     pub fn positioning(&self, now: Time, place: &Place, write: bool) -> Time {
-        let way = self.way(place, write).total();
+        let way = self.way(place, write, true).total();
         match self.what_if.no_rotational_latency {
             true => way,
             false => way + self.spindle.until(now + way, place.start),
@@ -325,7 +346,8 @@ impl Mechanism {
                 false => self.layout.run(sector),
             };
             let sectors = run.sectors.min(left);
-            at = self.go(at, &run.place, access.write, &mut parts);
+            let is_first = sector == access.sector;
+            at = self.go(at, (&run.place, is_first), access.write, &mut parts);
             self.turn_to(at, run.place.start);
             let passes;
             (passes, at) = self.pass(at, (&run.place, sectors), access.write, &mut parts);
@@ -354,67 +376,16 @@ impl Mechanism {
         parts
     }
 
-    /// Reads on, from `at`, until `end` or until something stops it: a seek that has begun
-    /// is finished first, and so is a sector. The sector that it came to, and when.
-    ///
-    /// # Panics
-    ///
-    /// When there are no such sectors.
-    pub fn read_on(&mut self, at: Time, range: (u64, u64), stop: Time) -> (u64, Time) {
-        self.read_on_from(at, range, None, stop).0
-    }
-
-    /// The same, where it may be known where the first sectors are; and whether it was on
-    /// its way to sectors, or waited for them, when it was stopped.
-    ///
-    /// # Panics
-    ///
-    /// When there are no such sectors.
-    #[inline(always)]
-    pub fn read_on_from(
-        &mut self,
-        at: Time,
-        (first, end): (u64, u64),
-        known: Option<Run>,
-        stop: Time,
-    ) -> ((u64, Time), bool) {
-        let (mut at, mut sector) = (at, first);
-        while sector < end && at < stop {
-            let run = match known {
-                Some(run) if sector == first => run,
-                _ => self.layout.run(sector),
-            };
-            let place = run.place;
-            let arrives = self.go(at, &place, false, &mut Parts::default());
-            self.turn_to(arrives, place.start);
-            let begins = arrives + self.spindle.until(arrives, place.start);
-            if begins >= stop {
-                return ((sector, arrives.max(stop)), true);
-            }
-            let sectors = u64::from(run.sectors).min(end - sector);
-            let ends = begins
-                + self
-                    .spindle
-                    .passing(begins, place.start, place.arc * sectors);
-            if ends <= stop {
-                (sector, at) = (sector + sectors, ends);
-                continue;
-            }
-            let turned = self.spindle.angle(stop) - place.start;
-            let passed = (turned.0 / place.arc + 1).min(sectors);
-            let ends = begins
-                + self
-                    .spindle
-                    .passing(begins, place.start, place.arc * passed);
-            return ((sector + passed, ends), false);
-        }
-        ((sector, at), false)
-    }
-
     /// Moves the arm, and books that; when it is there.
     #[inline(always)]
-    fn go(&mut self, at: Time, place: &Place, write: bool, parts: &mut Parts) -> Time {
-        let way = self.way(place, write);
+    fn go(
+        &mut self,
+        at: Time,
+        (place, commanded): (&Place, bool),
+        write: bool,
+        parts: &mut Parts,
+    ) -> Time {
+        let way = self.way(place, write, commanded);
         (self.cylinder, self.head) = (place.cylinder, place.head);
         parts.seek += way.seek;
         parts.head_switch += way.head_switch;
@@ -469,15 +440,23 @@ impl Mechanism {
         (begins, at)
     }
 
-    /// The way to a place.
+    /// The way to a place, where a command begins or one goes on: what goes on does not rest
+    /// on its track.
     #[inline(always)]
-    fn way(&self, place: &Place, write: bool) -> Way {
+    fn way(&self, place: &Place, write: bool, commanded: bool) -> Way {
         let distance = self.cylinder.abs_diff(place.cylinder);
         let switches = self.head != place.head;
         if distance == 0 && !switches {
-            return Way::default();
+            let seek = match commanded {
+                true => self.same_track[usize::from(write)],
+                false => Time::ZERO,
+            };
+            return Way {
+                seek,
+                ..Way::default()
+            };
         }
-        let seek = self.seek.time(distance);
+        let seek = self.seek.between(self.cylinder, place.cylinder, write);
         let head_switch = match switches {
             true => Time(self.head_switch.0.saturating_sub(seek.0)),
             false => Time::ZERO,

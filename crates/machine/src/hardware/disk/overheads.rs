@@ -7,6 +7,9 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadSpecification {
+    /// What each sector of a write takes besides.
+    #[serde(default)]
+    pub write_sector_ms: f64,
     /// Reads that the buffer answers.
     #[serde(default)]
     pub read_hit: After,
@@ -32,6 +35,13 @@ pub struct After {
     pub after_read_ms: f64,
     /// After a write, in ms.
     pub after_write_ms: f64,
+    /// Of a command for the sectors behind those of one of its kind, the last before it, in
+    /// ms; as after any if absent.
+    #[serde(default)]
+    pub sequential_ms: Option<f64>,
+    /// While the arm reads on, in ms; as at other times if absent.
+    #[serde(default)]
+    pub reading_ahead_ms: Option<f64>,
 }
 
 impl After {
@@ -40,8 +50,29 @@ impl After {
         Self {
             after_read_ms: ms,
             after_write_ms: ms,
+            ..Self::default()
         }
     }
+
+    /// All of them, in ms.
+    pub fn times_ms(&self) -> impl Iterator<Item = f64> {
+        let plain = [self.after_read_ms, self.after_write_ms];
+        let others = [self.sequential_ms, self.reading_ahead_ms];
+        plain.into_iter().chain(others.into_iter().flatten())
+    }
+}
+
+/// What was before a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// A read was completed last.
+    Read,
+    /// A write was.
+    Write,
+    /// One of its kind, for the sectors before its own.
+    Sequential,
+    /// The arm still reads on behind a read.
+    ReadingAhead,
 }
 
 /// What a command is to the firmware.
@@ -58,8 +89,11 @@ pub enum CommandKind {
 /// The same in whole nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Overheads {
-    /// By kind, after a read and after a write.
-    commands: [[Time; 2]; 3],
+    /// By kind, and by what was before.
+    commands: [[Time; 4]; 3],
+    /// Whether more than the last command's kind makes a difference.
+    by_state: bool,
+    write_sector_ns: f64,
     /// Of a read and of a write.
     completions: [Time; 2],
 }
@@ -68,17 +102,47 @@ impl Overheads {
     /// As they are specified.
     pub fn new(of: &OverheadSpecification) -> Self {
         let time = |ms: f64| Time((ms * 1e6 + 0.5) as u64);
-        let after = |of: After| [time(of.after_read_ms), time(of.after_write_ms)];
+        let all = [of.read_hit, of.read_miss, of.write];
+        let kinds = [Before::Read, Before::Read, Before::Write];
+        let after = |(of, kind): (After, Before)| {
+            let plain = match kind {
+                Before::Write => of.after_write_ms,
+                _ => of.after_read_ms,
+            };
+            [
+                of.after_read_ms,
+                of.after_write_ms,
+                of.sequential_ms.unwrap_or(plain),
+                of.reading_ahead_ms.unwrap_or(of.after_read_ms),
+            ]
+            .map(time)
+        };
+        let [hit, miss, write] = [0, 1, 2].map(|kind| after((all[kind], kinds[kind])));
         Self {
-            commands: [after(of.read_hit), after(of.read_miss), after(of.write)],
+            commands: [hit, miss, write],
+            by_state: all
+                .iter()
+                .any(|of| of.sequential_ms.or(of.reading_ahead_ms).is_some()),
+            write_sector_ns: of.write_sector_ms * 1e6,
             completions: [time(of.read_completion_ms), time(of.write_completion_ms)],
         }
     }
 
     /// Before anything is done for a command.
     #[inline]
-    pub fn command(&self, kind: CommandKind, after_write: bool) -> Time {
-        self.commands[kind as usize][usize::from(after_write)]
+    pub fn command(&self, kind: CommandKind, before: Before) -> Time {
+        self.commands[kind as usize][before as usize]
+    }
+
+    /// Whether more than the last command's kind makes a difference.
+    #[inline]
+    pub fn go_by_state(&self) -> bool {
+        self.by_state
+    }
+
+    /// What the sectors of a write take besides.
+    pub fn write_sectors(&self, sectors: u32) -> Time {
+        Time((self.write_sector_ns * f64::from(sectors) + 0.5) as u64)
     }
 
     /// After all was done for it.

@@ -91,6 +91,32 @@ enum Law {
         root: f64,
         line: f64,
     },
+    Directed(Box<Directed>),
+}
+
+/// An arm that was measured in both directions, for reads and for writes.
+#[derive(Clone, Debug)]
+struct Directed {
+    /// Outwards: of reads and of writes.
+    curves: [SeekCurve; 2],
+    /// How much longer each takes inwards, in ns.
+    inwards: [f64; 2],
+}
+
+impl Directed {
+    #[cold]
+    fn time(&self, (from, to): (u32, u32), write: bool) -> Time {
+        if from == to {
+            return Time::ZERO;
+        }
+        let outwards = self.curves[usize::from(write)].exact(from.abs_diff(to));
+        let further = if to > from {
+            self.inwards[usize::from(write)]
+        } else {
+            0.0
+        };
+        Time(((outwards + further).max(0.0) + 0.5) as u64)
+    }
 }
 
 /// The longest seek that is taken, in ns.
@@ -154,6 +180,45 @@ impl SeekCurve {
         Ok(curve)
     }
 
+    /// The same arm, where writes have times of their own, and ways inwards take longer by so
+    /// many ms than those outwards: of reads and of writes.
+    ///
+    /// # Errors
+    ///
+    /// [`SeekError`] when the times are none.
+    pub fn directed(self, writes: Option<Self>, inwards_ms: [f64; 2]) -> Result<Self, SeekError> {
+        if let Some(wrong) = inwards_ms
+            .into_iter()
+            .find(|ms| ms.is_nan() || ms.abs() * 1e6 > LONGEST_NS)
+        {
+            return Err(SeekError::Time(wrong, 1));
+        }
+        if writes.is_none() && inwards_ms == [0.0; 2] {
+            return Ok(self);
+        }
+        let writes = writes.unwrap_or_else(|| self.clone());
+        Ok(Self {
+            cylinders: self.cylinders,
+            law: Law::Directed(Box::new(Directed {
+                curves: [self, writes],
+                inwards: inwards_ms.map(|ms| ms * 1e6),
+            })),
+        })
+    }
+
+    /// The time from a cylinder to another one, for a read or a write.
+    ///
+    /// # Panics
+    ///
+    /// When the arm of a table cannot go that far.
+    #[inline(always)]
+    pub fn between(&self, from: u32, to: u32, write: bool) -> Time {
+        match &self.law {
+            Law::Directed(of) => of.time((from, to), write),
+            _ => self.time(from.abs_diff(to)),
+        }
+    }
+
     /// That of an arm that is at every cylinder at once.
     pub fn none() -> Self {
         Self {
@@ -162,7 +227,7 @@ impl SeekCurve {
         }
     }
 
-    /// The time over this many cylinders; nothing over none.
+    /// The time over this many cylinders, outwards and for reads; nothing over none.
     ///
     /// # Panics
     ///
@@ -189,16 +254,23 @@ impl SeekCurve {
                 let further = f64::from(distance - 1);
                 single + root * further.sqrt() + line * further
             }
+            Law::Directed(of) => of.curves[0].exact(distance),
         }
     }
 
-    /// The mean over all pairs of two different cylinders.
+    /// The mean over all pairs of two different cylinders, for reads.
     pub fn average(&self) -> Time {
+        let inwards = match &self.law {
+            Law::Directed(of) => of.inwards[0],
+            _ => 0.0,
+        };
         let cylinders = u128::from(self.cylinders);
         let sum: u128 = (1..self.cylinders)
             .map(|far| u128::from(self.cylinders - far) * u128::from(self.time(far).0))
             .sum();
-        Time((2 * sum / (cylinders * cylinders.saturating_sub(1)).max(1)) as u64)
+        let outwards = (2 * sum / (cylinders * cylinders.saturating_sub(1)).max(1)) as u64;
+        // Every other way goes inwards.
+        Time(outwards.saturating_add_signed((inwards / 2.0) as i64))
     }
 }
 

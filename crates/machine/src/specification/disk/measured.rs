@@ -208,20 +208,31 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
     }
 }
 
+/// Seek times of writes, where they are not those of reads.
+pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
+    const KEY: &str = "write_seek_table";
+    let doc = "measured seek times of writes without their settling, by ascending distance; as of reads if absent";
+    reader.has(KEY).then(|| read_table(reader, KEY, doc))
+}
+
+fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecification {
+    let columns = [
+        ("cylinders", 1.0..=f64::from(MOST_CYLINDERS)),
+        ("ms", 0.0..=LONGEST_MS),
+    ];
+    let rows = reader.rows(key, &columns, doc);
+    let points = rows.iter().map(|row| (row[0] as u32, row[1]));
+    SeekSpecification::Table {
+        points: points.collect(),
+    }
+}
+
 /// Seek times of another kind than a data sheet's three.
 pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let time = -LONGEST_MS..=LONGEST_MS;
     if reader.has("seek_table") {
-        let columns = [
-            ("cylinders", 1.0..=f64::from(MOST_CYLINDERS)),
-            ("ms", 0.0..=LONGEST_MS),
-        ];
         let doc = "measured seek times, by ascending distance; linear in between";
-        let rows = reader.rows("seek_table", &columns, doc);
-        let points = rows.iter().map(|row| (row[0] as u32, row[1]));
-        return Some(SeekSpecification::Table {
-            points: points.collect(),
-        });
+        return Some(read_table(reader, "seek_table", doc));
     }
     if reader.has("seek_constant_ms") {
         let time_ms = reader.number("seek_constant_ms", 0.0..=LONGEST_MS, "any seek");

@@ -34,6 +34,12 @@ struct Segment {
 }
 
 impl Segment {
+    /// What was dropped: what is still read for it is of nobody's sectors.
+    const DROPPED: Self = Self {
+        first: u64::MAX,
+        sectors: 0,
+    };
+
     /// Whether it has a sector.
     #[inline]
     fn has(&self, sector: u64) -> bool {
@@ -48,6 +54,9 @@ impl Segment {
     /// Gives up sectors at its front until it has no more than that; has them up to `end`.
     #[inline]
     fn set_end(&mut self, end: u64, capacity: u64) {
+        if self.first == Self::DROPPED.first {
+            return;
+        }
         self.first = self.first.max(end.saturating_sub(capacity));
         self.sectors = end - self.first;
     }
@@ -157,7 +166,9 @@ impl Segments {
         let capacity = self.capacity;
         self.change(segment, |of| {
             let end = of.end();
-            of.first = of.first.min(first);
+            if of.sectors > 0 {
+                of.first = of.first.min(first);
+            }
             of.set_end(end, capacity);
         });
     }
@@ -171,7 +182,7 @@ impl Segments {
         };
         for number in 0..self.segments.len() {
             if drops(&self.segments[number]) {
-                self.segments[number] = Segment::default();
+                self.segments[number] = Segment::DROPPED;
                 self.uses.forget(number);
             }
         }

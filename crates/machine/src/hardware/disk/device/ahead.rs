@@ -2,7 +2,7 @@
 //! requests for the next sectors wait for.
 
 use super::super::layout::Run;
-use super::super::mechanism::Mechanism;
+use super::super::mechanism::{Mechanism, Parts};
 use diskperf_sim::Time;
 
 /// Reading on, from some state of the arm on. How far it has come is worked out when
@@ -24,6 +24,8 @@ pub(super) struct Ahead {
     pub(super) ends: Time,
     /// Until when nothing else is done: somebody waits for what comes by then.
     committed: Time,
+    /// The sector that it has come to then.
+    committed_to: u64,
     /// What it is known to have read, up to this sector.
     noted: u64,
 }
@@ -48,10 +50,12 @@ impl Ahead {
             limit,
             ends: Time::NEVER,
             committed: at,
+            committed_to: sector,
             noted: sector,
         };
         if committed > 0 {
             let until = limit.min(sector + committed);
+            ahead.committed_to = until;
             ahead.committed = mechanism.read_on(at, (sector, until), Time::NEVER).1;
             mechanism.place_arm(ahead.cylinder, ahead.head);
         }
@@ -112,6 +116,26 @@ impl Ahead {
         self.noted
     }
 
+    /// Whether something has to be read after this moment, before it stops.
+    #[inline(always)]
+    pub(super) fn is_committed(&self, now: Time) -> bool {
+        self.committed > now
+    }
+
+    /// Where the time of that goes.
+    #[cold]
+    pub(super) fn rest_of_committed(mut self, mechanism: &mut Mechanism, now: Time) -> Parts {
+        let arm = (mechanism.cylinder(), mechanism.head());
+        if now > self.at {
+            self.go_on(mechanism, now);
+        }
+        mechanism.place_arm(self.cylinder, self.head);
+        let range = (self.sector, self.committed_to);
+        let parts = mechanism.parts_of_reading_on(self.at, range);
+        mechanism.place_arm(arm.0, arm.1);
+        parts
+    }
+
     #[inline(always)]
     fn go_on(&mut self, mechanism: &mut Mechanism, stop: Time) -> bool {
         self.read_up_to(mechanism, self.limit, stop)
@@ -136,6 +160,7 @@ impl Ahead {
             self.read_up_to(mechanism, end, Time::NEVER);
         }
         self.committed = self.committed.max(self.at);
+        self.committed_to = self.committed_to.max(end);
         if self.ends < Time::NEVER {
             self.run_to_the_limit(mechanism);
         }

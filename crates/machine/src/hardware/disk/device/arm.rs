@@ -18,6 +18,9 @@ pub(super) struct Arm {
     from: Time,
     /// What that is to a command that waits.
     waits: Vec<Span>,
+    /// Of what it read on last in any case: seeks, changes of the head, and turns between
+    /// tracks.
+    pub(super) ways: [Time; 3],
     /// What it did, where somebody wants to see that.
     recorded: Option<Vec<TracedArm>>,
 }
@@ -27,8 +30,18 @@ pub(super) struct Arm {
 pub(super) struct Free {
     pub(super) now: Time,
     pub(super) at: Time,
+    pub(super) until: Until,
+}
+
+/// What the arm does until it can be commanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// A sector passes.
+    Passed,
     /// It is on its way to the next track of what it read on, and not at its sectors.
-    pub(super) moves: bool,
+    There,
+    /// It reads on what it has to in any case: [`Arm::ways`] says what of that is no transfer.
+    Committed,
 }
 
 impl Free {
@@ -36,21 +49,37 @@ impl Free {
         Self {
             now,
             at: now,
-            moves: false,
+            until: Until::Passed,
         }
     }
 
     /// A command waited for others, and for the end of reading on.
     #[inline(always)]
-    pub(super) fn mark_wait(self, request: &mut Request, begins: Time) {
-        let reads_on = match self.moves {
-            true => Stage::Seek,
-            false => Stage::MediaTransfer,
+    pub(super) fn mark_wait(self, request: &mut Request, begins: Time, arm: &Arm) {
+        let reads_on = match self.until {
+            Until::There => Stage::Seek,
+            Until::Passed | Until::Committed => Stage::MediaTransfer,
         };
         let marked = Time(request.spans.marked().0);
         request.mark(Stage::ControllerQueue, moment(self.now.max(marked)));
-        request.mark(reads_on, moment(self.at.max(self.now).max(marked)));
+        let over = self.at.max(self.now).max(marked);
+        if self.until == Until::Committed {
+            arm.mark_ways(request, over);
+        }
+        request.mark(reads_on, moment(over));
         request.mark(Stage::ControllerQueue, moment(begins.max(marked)));
+    }
+}
+
+impl Arm {
+    /// Of what is read on until it is over, the ways to other tracks.
+    #[cold]
+    fn mark_ways(&self, request: &mut Request, over: Time) {
+        let stages = [Stage::Seek, Stage::HeadSwitch, Stage::RotationalLatency];
+        for (stage, takes) in stages.into_iter().zip(self.ways) {
+            let until = Time(request.spans.marked().0) + takes;
+            request.mark(stage, moment(until.min(over)));
+        }
     }
 }
 

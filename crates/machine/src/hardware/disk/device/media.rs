@@ -1,7 +1,9 @@
 //! What the arm is given to do, and where the time of it goes.
 
+use super::super::cache::{ReadAhead, ReadAheadAfter};
 use super::super::mechanism::Parts;
 use super::super::queue::View;
+use super::arm::Until;
 use super::*;
 use diskperf_timeline::trace::ArmWork;
 
@@ -72,17 +74,30 @@ impl Disk {
     /// When the arm can be commanded.
     #[inline(always)]
     pub(super) fn stop_reading_on(&mut self, now: Time) -> Free {
+        if self.whole.is_some() {
+            self.note_whole(now);
+            self.whole = None;
+        }
         let Some(ahead) = self.ahead.take() else {
             return Free::at_once(now);
         };
         let segment = ahead.segment;
+        let committed = ahead.is_committed(now);
+        if committed {
+            let parts = ahead.rest_of_committed(&mut self.mechanism, now);
+            self.arm.ways = [parts.seek, parts.head_switch, parts.latency];
+        }
         let (stopped, moves) = ahead.stop(&mut self.mechanism, now);
         self.segments.extend(segment, stopped.0);
         self.read_on_until(stopped);
         Free {
             now,
             at: stopped.1.max(now),
-            moves,
+            until: match (committed, moves) {
+                (true, _) => Until::Committed,
+                (false, true) => Until::There,
+                (false, false) => Until::Passed,
+            },
         }
     }
 
@@ -203,25 +218,35 @@ impl Disk {
             ..Access::default()
         };
         let mut first_at = None;
+        // What is on another track begins to cross when its first sector has passed: until
+        // then a slow link has nothing to carry.
+        let (mut left, mut whole_by) = (access.sectors, Time::ZERO);
+        let sector_ns = self.link.sector_ns() * self.per_medium.get() as f64;
         let missed = self.follows(sector, queued.run);
         self.catch(begins, sector, missed);
         let parts = self.read_medium(begins, &access, queued.run, |passing| {
-            if first_at.is_none() {
-                let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
-                first_at = Some(passing.begins + Time(each));
+            let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
+            match first_at {
+                None => first_at = Some(passing.begins + Time(each)),
+                Some(_) => {
+                    let there = passing.begins + Time(each);
+                    let others = (f64::from(left - 1) * sector_ns + 0.5) as u64;
+                    whole_by = whole_by.max(there + Time(others));
+                }
             }
+            left -= passing.sectors;
         });
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
-        free.mark_wait(request, begins);
+        free.mark_wait(request, begins, &self.arm);
         self.mark(request, parts, missed);
         let there = match queued.held {
             0 => first_at.unwrap_or(ends),
             _ => queued.ready,
         };
-        let crossing = self
-            .link
-            .cross_while_read(free.now, (there, ends), request.sectors);
+        let crossing =
+            self.link
+                .cross_while_read(free.now, (there, ends.max(whole_by)), request.sectors);
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let asked = (sector - queued.held, end);
         let first = self.passed_before(sector, queued.run, parts.latency);
@@ -259,20 +284,37 @@ impl Disk {
     /// Sectors of a command are written.
     fn write_now(&mut self, free: Free, requests: &mut Requests, queued: Queued) {
         let request = &mut requests[queued.id];
-        let begins = free.at.max(queued.ready);
         let of = extent(request.sector, request.end());
         let access = self.writing(of);
+        let begins = free
+            .at
+            .max(self.begins_to_write(queued.ready, access.sector));
         let missed = self.follows(access.sector, queued.run);
         self.catch(begins, access.sector, missed);
         let parts = self.write_medium(begins, &access);
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
-        free.mark_wait(request, begins);
+        free.mark_wait(request, free.at, &self.arm);
+        request.mark(Stage::BusTransfer, moment(begins));
         self.mark(request, parts, missed);
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
         self.finish(ends, requests, queued.id);
         self.begin_job(ends, Work::Write);
+    }
+
+    /// When the arm begins with a write whose data can be written from `ready` on: it is on
+    /// its way while they cross the link.
+    fn begins_to_write(&self, ready: Time, sector: u64) -> Time {
+        if self.shingles.is_some() {
+            return ready;
+        }
+        let place = self.mechanism.layout().locate(sector);
+        Time(
+            ready
+                .0
+                .saturating_sub(self.mechanism.way_to(&place, true).0),
+        )
     }
 
     /// The access that writes sectors of the host: what they do not fill is read first.
@@ -444,16 +486,20 @@ impl Disk {
         self.segments.read(segment, asked.1);
         let cache = &self.specification.read_cache;
         let wanted = match cache.read_ahead_after {
-            super::super::cache::ReadAheadAfter::AnyRead => true,
-            super::super::cache::ReadAheadAfter::SequentialRead => sequential,
+            ReadAheadAfter::AnyRead => true,
+            ReadAheadAfter::SequentialRead => sequential,
         };
         let least = u64::from(cache.least_ahead_sectors);
         let (segment_first, _) = self.segments.run(segment);
         let limit = cache.ahead_until(self.mechanism.layout(), asked, segment_first);
         let limit = self.ahead_until(asked.1, limit);
         let others = !self.queue.is_empty() && least == 0;
+        let whole = cache.read_ahead == ReadAhead::WholeTrack;
         if wanted && limit > asked.1 && !others {
             self.begin_ahead(now, segment, ((asked.1, limit), behind), least);
+        }
+        if whole && wanted && !others {
+            self.whole = self.whole_track(now, segment, asked);
         }
     }
 

@@ -134,12 +134,17 @@ impl DiskSpecification {
             (1e3, 1e12),
             "1000 to 10^12",
         )?;
+        let written = self.link.write_bytes_per_s.unwrap_or(1e3);
+        within("bytes_per_s", written, (1e3, 1e12), "1000 to 10^12")?;
         within("overhead_ms", self.link.overhead_ms, ms, MS)?;
+        within("reconnect_ms", self.link.reconnect_ms, ms, MS)?;
         let of = &self.overheads;
         for after in [of.read_hit, of.read_miss, of.write] {
-            within("after_read_ms", after.after_read_ms, ms, MS)?;
-            within("after_write_ms", after.after_write_ms, ms, MS)?;
+            for time_ms in after.times_ms() {
+                within("after_read_ms", time_ms, ms, MS)?;
+            }
         }
+        within("write_sector_ms", of.write_sector_ms, ms, MS)?;
         within("read_completion_ms", of.read_completion_ms, ms, MS)?;
         within("write_completion_ms", of.write_completion_ms, ms, MS)?;
         let segments = f64::from(self.read_cache.segments);

@@ -20,7 +20,7 @@ impl Disk {
     /// A write comes into the buffer.
     pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &mut requests[id];
-        let crossing = self.link.cross(now, request.sectors);
+        let crossing = self.link.cross_write(now, request.sectors);
         request.mark(Stage::Destage, moment(now));
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(crossing.ends));
@@ -49,12 +49,12 @@ impl Disk {
         }
     }
 
-    /// A write goes to the medium before it is done: the arm can be commanded as soon as
-    /// the link will be ahead of the platter.
+    /// A write goes to the medium before it is done. The arm is on its way while the data
+    /// cross the link; the platter waits for them until the link stays ahead of it.
     pub(super) fn write_through(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        let request = &mut requests[id];
+        let request = &requests[id];
         let of = extent(request.sector, request.end());
-        let crossing = self.link.cross(now, request.sectors);
+        let crossing = self.link.cross_write(now, request.sectors);
         let place = self
             .mechanism
             .layout()
@@ -65,10 +65,8 @@ impl Disk {
                 .arc
                 .saturating_mul(on_medium.min(u64::from(place.sectors_per_track) - 1)),
         );
-        let first = crossing.begins + self.link.crossing(1);
+        let first = crossing.begins + self.link.crossing_of_write(1);
         let ready = first.max(Time(crossing.ends.0.saturating_sub(passing.0)));
-        request.mark(Stage::BusWait, moment(crossing.begins));
-        request.mark(Stage::BusTransfer, moment(ready));
         self.forget(of);
         self.enqueue(now, requests, (id, 0, ready));
     }

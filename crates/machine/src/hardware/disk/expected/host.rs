@@ -73,10 +73,20 @@ impl Host {
     ///
     /// When the disk takes no more commands.
     pub fn ask(&mut self, operation: Operation, block: u64, blocks: u64) -> RequestId {
+        let sectors = (blocks * self.sectors) as u32;
+        self.ask_sectors(operation, block * self.sectors, sectors)
+    }
+
+    /// The same, for sectors.
+    ///
+    /// # Panics
+    ///
+    /// When the disk takes no more commands.
+    pub fn ask_sectors(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId {
         let mut request = Request {
             operation,
-            sector: block * self.sectors,
-            sectors: (blocks * self.sectors) as u32,
+            sector,
+            sectors,
             ..Request::default()
         };
         request.spans.issue(moment(self.now));

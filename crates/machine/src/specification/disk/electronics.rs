@@ -1,0 +1,142 @@
+//! What the firmware of a disk takes, and its way to the host.
+
+use super::super::LONGEST_MS;
+use super::read_choice_or_default;
+use crate::catalogue::Reader;
+use crate::hardware::disk::link::{Delivery, LinkSpecification};
+use crate::hardware::disk::overheads::{After, OverheadSpecification};
+
+/// The times of commands.
+pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
+    let read_hit = read_after(
+        reader,
+        ("read_hit_ms", "a command that the buffer answers"),
+        [
+            "read_hit_after_write_ms",
+            "read_hit_sequential_ms",
+            "read_hit_reading_ahead_ms",
+        ],
+    );
+    let read_miss = read_after(
+        reader,
+        ("read_miss_ms", "a read that the arm moves for"),
+        [
+            "read_miss_after_write_ms",
+            "read_miss_sequential_ms",
+            "read_miss_reading_ahead_ms",
+        ],
+    );
+    let write = read_after(
+        reader,
+        ("write_ms", "a write, or a flush"),
+        [
+            "write_after_write_ms",
+            "write_sequential_ms",
+            "write_reading_ahead_ms",
+        ],
+    );
+    let sector_doc = "what each sector of a write takes besides; nothing if absent";
+    let sector = reader.optional_number("write_sector_ms", 0.0..=LONGEST_MS, sector_doc);
+    let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+    OverheadSpecification {
+        read_hit,
+        read_miss,
+        write,
+        write_sector_ms: sector.unwrap_or(0.0),
+        read_completion_ms: time("read_completion_ms", "telling the host of a read's end"),
+        write_completion_ms: time("write_completion_ms", "telling the host of a write's end"),
+    }
+}
+
+/// A time after a read, and those after a write, of a command that goes on where the last
+/// one of its kind ended, and while the arm reads on.
+fn read_after(
+    reader: &mut Reader<'_>,
+    (key, doc): (&str, &str),
+    [written_key, sequential_key, ahead_key]: [&str; 3],
+) -> After {
+    let after_read_ms = reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+    let mut time = |key, doc| {
+        let time = reader.optional_milliseconds(key, 0.0..=LONGEST_MS, doc);
+        time.map(|ns| ns as f64 / 1e6)
+    };
+    let after_write = time(
+        written_key,
+        "the same after a write; as after a read if absent",
+    );
+    After {
+        after_read_ms,
+        after_write_ms: after_write.unwrap_or(after_read_ms),
+        sequential_ms: time(
+            sequential_key,
+            "the same of one for the sectors behind those of the last command, if that is of its kind; as of any if absent",
+        ),
+        reading_ahead_ms: time(
+            ahead_key,
+            "the same while the arm still reads on; as after a read if absent",
+        ),
+    }
+}
+
+/// The link.
+pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
+    let rate = 1000..=1_000_000_000_000;
+    let bytes_per_s = reader.integer(
+        "link_bytes_per_s",
+        rate.clone(),
+        "data that the link to the host carries",
+    ) as f64;
+    let write_doc = "the same of what is written; as of what is read if absent";
+    let written = reader.optional_integer("link_write_bytes_per_s", rate, write_doc);
+    let overhead = reader.milliseconds(
+        "link_overhead_ms",
+        0.0..=LONGEST_MS,
+        "what each transfer over the link takes besides",
+    );
+    let again = reader.optional_number(
+        "link_reconnect_ms",
+        0.0..=LONGEST_MS,
+        "what it takes to come back to a bus that was left: arbitration and reselection; nothing if absent",
+    );
+    LinkSpecification {
+        bytes_per_s,
+        write_bytes_per_s: written.map(|rate| rate as f64),
+        overhead_ms: overhead as f64 / 1e6,
+        reconnect_ms: again.unwrap_or(0.0),
+        holds_writes: reader.has("link_holds_writes")
+            && reader.flag(
+                "link_holds_writes",
+                "whether a write keeps the bus, and does not come back to it for its data",
+            ),
+        delivery: read_delivery(reader),
+    }
+}
+
+const LINK_READ_SHARE: &str = "link_read_share";
+
+/// When what is read crosses the link, and what has it meanwhile.
+fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
+    let deliveries = [
+        ("in_pieces", Delivery::WhileReading),
+        ("held", Delivery::Held),
+        ("reconnected", Delivery::Reconnected { share: 0.0 }),
+    ];
+    let doc = "whether reads share the link while they wait for the platter (in_pieces: SATA, SAS), keep it from their beginning (held), or leave it and come back (reconnected); in_pieces if absent";
+    let delivery = read_choice_or_default(reader, "link_reads", &deliveries, doc);
+    let share_doc =
+        "with reconnected, the share of a read that has passed when it comes back to the bus";
+    match (
+        delivery,
+        reader.optional_number(LINK_READ_SHARE, 0.0..=1.0, share_doc),
+    ) {
+        (Delivery::Reconnected { .. }, share) => Delivery::Reconnected {
+            share: share.unwrap_or(0.0),
+        },
+        (other, None) => other,
+        (other, Some(_)) => {
+            let message = "only `link_reads=\"reconnected\"` has it";
+            reader.fail_allowing(LINK_READ_SHARE, message, "absent with others");
+            other
+        }
+    }
+}
