@@ -87,7 +87,7 @@ fn blocks_of(session: &mut Session, file: usize, blocks: usize) -> Vec<u32> {
     let places = on.blocks(node, (blocks * BLOCK_BYTES) as u64);
     places
         .into_iter()
-        .map(|key| key.unwrap().fragment)
+        .map(|key| key.unwrap().fragment())
         .collect()
 }
 
