@@ -463,6 +463,8 @@ impl<E> Sim<E> {
         }
         self.now.set(timer.at);
         self.stop_timer();
+        // What ends wakes the task, which is told of that and of all before it at once.
+        self.tasks.borrow_mut()[self.current().place()].woken = false;
         true
     }
 

@@ -285,6 +285,36 @@ fn waiting_on_the_spot_changes_nothing() {
     }
 }
 
+/// A task that was woken before it ran for the first time is told so at its first wait, be
+/// that the end of its work.
+#[test]
+fn a_wake_up_from_before_is_told_once_on_the_spot_too() {
+    let run = |on_the_spot: bool| {
+        let bench = Bench::new();
+        let (sim, processor) = (Rc::clone(&bench.sim), Rc::clone(&bench.processor));
+        let log: Log<u64> = Log::default();
+        let inner = Rc::clone(&log);
+        let task = bench.sim.spawn("process", true, async move {
+            processor.give(sim.current());
+            processor.work(&sim, Time(10)).await;
+            sim.wake_at(sim.now() + Time(30));
+            sim.wait_in_place("its wake-up").await;
+            inner.borrow_mut().push(sim.now().0);
+            processor.give_up(&sim);
+        });
+        bench.sim.wake(task);
+        bench.sim.schedule(Time(5), Event::Number(0));
+        let ended = match on_the_spot {
+            true => bench.sim.run_on_the_spot(bench.handler()),
+            false => bench.sim.run(bench.handler()),
+        };
+        assert_eq!(ended, Ok(()));
+        log.take()
+    };
+    assert_eq!(run(false), [40]);
+    assert_eq!(run(true), [40]);
+}
+
 /// Tasks that wait on top of each other, more of them than may be polled so, go on in the
 /// order in which the loop would have polled them.
 #[test]
