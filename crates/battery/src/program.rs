@@ -198,6 +198,14 @@ impl Program {
         of_a_tree.or_else(|| self.pattern.usual_bytes())
     }
 
+    /// The parameter that says how long its calls are.
+    fn call_key(&self) -> &'static str {
+        let values = self.parameter_values();
+        let keys = ["call_bytes", "block_bytes", "sizes"];
+        let known = keys.into_iter().find(|key| values.contains_key(*key));
+        known.unwrap_or("call_bytes")
+    }
+
     /// Checks the parameters against each other and against the size.
     pub fn check(&self, size_bytes: u64) -> Result<(), ParameterError> {
         let facts = self.facts();
@@ -206,8 +214,9 @@ impl Program {
         let reason = if size_bytes == 0 {
             "a size of 0 moves nothing; give --size 8M, or omit it".to_owned()
         } else if size_bytes < call_bytes && !tree {
+            let key = self.call_key();
             format!(
-                "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.call_bytes"
+                "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.{key}"
             )
         } else if let Some(reason) = self.pattern.unfit() {
             reason

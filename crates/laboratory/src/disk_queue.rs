@@ -9,7 +9,7 @@ use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::disk::mechanism::Mechanism;
 use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_timeline::units::format_size;
+use diskperf_timeline::units::{GIB, format_size};
 
 /// The share of the stroke that V-SCAN adds where the catalogue has none: Geist and Daniel
 /// 1987 recommend it.
@@ -190,8 +190,18 @@ fn orders(
     names.iter().map(find).collect()
 }
 
+/// The longest request: longer ones pass track by track, for hours of a disk's time.
+const MOST_BLOCK_BYTES: u64 = GIB;
+
 /// Sectors of the medium that a request has.
 fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, LaboratoryError> {
+    if block_bytes > MOST_BLOCK_BYTES {
+        return Err(request(format!(
+            "--block {}: a request has {} at most",
+            format_size(block_bytes),
+            format_size(MOST_BLOCK_BYTES)
+        )));
+    }
     let sector_bytes = u64::from(disk.sector_bytes) * u64::from(disk.sectors_per_medium_sector);
     let whole = block_bytes > 0 && block_bytes.is_multiple_of(sector_bytes);
     u32::try_from(block_bytes / sector_bytes)

@@ -15,7 +15,7 @@ pub(crate) struct DiskQueueArguments {
     /// The drive, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) drive: u32,
-    /// Depths of the queue
+    /// Depths of the queue, with commas between them
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64], value_parser = clap::value_parser!(u32).range(1..=i64::from(DEEPEST)), allow_negative_numbers = true)]
     pub(crate) depth: Vec<u32>,
     /// Orders of service, as the catalogue names them (fcfs, c_look, look, sstf, v_scan,

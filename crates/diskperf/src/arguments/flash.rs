@@ -29,7 +29,7 @@ pub(crate) struct FlashArguments {
     /// Where collection writes what it moves
     #[arg(long, value_enum, default_value = "mixed")]
     pub(crate) moved: Moved,
-    /// Depths of the queue of random reads
+    /// Depths of the queue of random reads, with commas between them
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64, 128, 256])]
     pub(crate) depth: Vec<u32>,
     /// Dies that work side by side

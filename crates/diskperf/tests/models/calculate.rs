@@ -133,7 +133,7 @@ fn a_queue_that_there_is_not_names_its_option() {
     for (options, says) in [
         ("--order elevator", &["--order elevator", "c_look"][..]),
         ("--block 1000", &["--block 1000", "sectors of 4096 bytes"]),
-        ("--block 9T", &["--block 9 TiB", "the drive has"]),
+        ("--block 9T", &["--block 9 TiB", "1 GiB at most"]),
         ("--drive 2", &["--drive 2", "1 configured"]),
         (
             "--on vax780-sc780-eagle",

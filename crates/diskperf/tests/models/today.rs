@@ -233,3 +233,25 @@ fn a_seed_gives_the_same_bytes_again_on_every_disk() {
         assert!(one != other, "{disk}: seeds 7 and 1983 give the same");
     }
 }
+
+/// Who names a program and no area is told how small a part of the disk it reaches; and of a
+/// shingled disk, that its media cache has taken all. Neither is said where it is not so.
+#[test]
+fn a_disk_that_is_hardly_reached_is_said() {
+    let user = User::new();
+    let notes = |line: &str| {
+        let run = user.run(&words(&format!("run {line} --quiet --format json")));
+        run.expect(0, &[]).json()["runs"][0]["notes"].to_string()
+    };
+    let (reach, cache) = ("between which the arm hardly moves", "media cache");
+    let short = notes("random --on bare-smr-5400 --size 1M --set program.write_share=0.5");
+    assert!(short.contains(reach) && short.contains(cache), "{short}");
+    let line = "random --on bare-sata-7200 --size 1M --set program.area_bytes=7TB";
+    let whole = notes(line);
+    assert!(!whole.contains(reach) && !whole.contains(cache), "{whole}");
+    let reads = notes("random --on bare-smr-5400 --size 1M");
+    assert!(!reads.contains(cache), "{reads}");
+    let few = "random --on bare-smr-5400 --size 1M --set program.write_share=1 --set drive.media_cache_extents=100";
+    let full = notes(few);
+    assert!(!full.contains(cache), "{full}");
+}

@@ -1,5 +1,6 @@
 //! A run on a modelled computer.
 
+mod notes;
 mod obstacle;
 mod size;
 
@@ -361,6 +362,7 @@ impl ModelPlan {
         self.note_phase();
         self.note_syncs();
         self.note_cache();
+        self.note_places();
         Ok(self)
     }
 

@@ -216,13 +216,19 @@ fn no_room(
     needed: u64,
     room: u64,
 ) -> LaboratoryError {
-    let mut parameters = computer.parameters.iter();
-    let larger = match parameters.any(|parameter| parameter.path.ends_with(".partitions")) {
-        true => "drive.partitions=[[CYLINDER, SECTORS], ...]",
-        false => "drive.partition_sectors=N",
+    let has = |key: &str| {
+        let mut parameters = computer.parameters.iter();
+        parameters.any(|parameter| parameter.path.ends_with(key))
+    };
+    let larger = if has(".partitions") {
+        ", or a larger partition (--set drive.partitions=[[CYLINDER, SECTORS], ...])"
+    } else if has(".partition_sectors") {
+        ", or a larger partition (--set drive.partition_sectors=N)"
+    } else {
+        ""
     };
     LaboratoryError::Request(format!(
-        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes), or a larger partition (--set {larger})",
+        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes){larger}",
         format_size(needed),
         drive + 1,
         format_size(room)
