@@ -20,7 +20,14 @@ impl Resolution<'_> {
     pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<Level>> {
         let top = if target.ends_with(".toml") {
             match read_file(Path::new(target)) {
-                Ok(file) => vec![self.parsed(&file)?],
+                Ok(file) => {
+                    let level = self.parsed(&file)?;
+                    if let Some(problem) = component_file(Path::new(target), &level.table) {
+                        self.note(problem);
+                        return None;
+                    }
+                    vec![level]
+                }
                 Err(problem) => {
                     self.note(problem);
                     return None;
@@ -182,6 +189,24 @@ impl Resolution<'_> {
         }
         level
     }
+}
+
+/// That a file is no system but a component, in the catalogue of somebody's own where it lies.
+fn component_file(path: &Path, table: &Table) -> Option<Problem> {
+    let (name, folder) = (path.file_stem()?.to_str()?, path.parent()?);
+    let is_there = |component: &Component| folder.ends_with(component.folder());
+    let component = Component::ALL.into_iter().find(is_there)?;
+    if table.get("components").is_some() || table.get("extends").is_some() {
+        return None;
+    }
+    let catalogue = match folder.parent()?.to_str()? {
+        "" => ".",
+        catalogue => catalogue,
+    };
+    let title = format!("{} is a {component}, and no system", path.display());
+    Some(Problem::error(title).help(format!(
+        "`diskperf show {name} --catalogue {catalogue}` shows it; a system names it in [components]: {component} = \"{name}\""
+    )))
 }
 
 fn too_deep(base: &str, place: &Place, deeper: &Place) -> Problem {

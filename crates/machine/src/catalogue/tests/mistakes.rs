@@ -335,6 +335,24 @@ fn a_system_file_s_own_mistakes_are_found() {
     );
 }
 
+/// A file of a component, asked for as a system, is told as what it is in one line.
+#[test]
+fn a_component_is_no_system() {
+    let (folder, catalogue) = overlaid(&[("drives/mine.toml", "heads = 2\nspindle_rpm = 7200\n")]);
+    let path = folder.path().join("drives/mine.toml");
+    let name = path.to_str().expect("of letters");
+    let error = declarations::read(&catalogue.expect("readable"), name, &[]).expect_err("bad");
+    let message = error.to_string();
+    says(
+        &message,
+        &[
+            "mine.toml is a drive, and no system",
+            "diskperf show mine --catalogue",
+        ],
+    );
+    assert!(!message.contains("a system has no"), "{message}");
+}
+
 #[test]
 fn mistakes_of_settings_point_into_the_setting() {
     setting_says(
