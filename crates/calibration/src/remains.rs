@@ -56,12 +56,12 @@ impl Cause {
         match self {
             Cause::Held => "read from the buffer by the drive only",
             Cause::NotHeld => "read from the buffer by the model only",
-            Cause::AtSector => "revolution: the seek ended at the sector",
-            Cause::BufferState => "revolution: state of the buffer unknown",
-            Cause::Destage => "revolution: position of the destage unknown",
+            Cause::AtSector => "revolution: seek ended at the sector",
+            Cause::BufferState => "revolution: buffer state unknown",
+            Cause::Destage => "revolution: destage position unknown",
             Cause::Seek => "revolution: none of these, so the seek",
             Cause::CarriedOver => "carried over from the request before",
-            Cause::Time => "time",
+            Cause::Time => "less than a revolution",
         }
     }
 
