@@ -284,6 +284,12 @@ pub struct Spread {
 impl Account {
     /// The account of what a trace recorded; none where no program was timed.
     pub fn of(trace: &Trace) -> Option<Self> {
+        Self::in_open_loop(trace, None)
+    }
+
+    /// The same of requests that arrive of themselves, and wait so many nanoseconds in the
+    /// mean before they are issued: that is in no trace.
+    pub fn in_open_loop(trace: &Trace, before_issue_ns: Option<f64>) -> Option<Self> {
         let (from, until) = window(trace)?;
         let ledger = ledger(&trace.processes, from, until);
         let elapsed = until.since(from);
@@ -304,7 +310,7 @@ impl Account {
             utilisation: utilisation(trace, from, until),
             drives: drives(trace, from, until),
             devices: Vec::new(),
-            response: Response::of(trace, (from, until)),
+            response: Response::of(trace, (from, until), before_issue_ns),
             buffered: Buffered::of(trace, (from, until)),
         })
     }

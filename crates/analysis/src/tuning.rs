@@ -7,7 +7,7 @@ mod samples;
 mod spread;
 
 pub use cliffs::{Cliff, number};
-pub use goal::{FEWEST_CALLS, Figures, Goal, p99_range};
+pub use goal::{Doubt, FEWEST_CALLS, Figures, Goal, p99_range};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
 

@@ -138,7 +138,7 @@ pub fn explain(
             programs.push(ProgramExplanation {
                 counterfactuals,
                 tails,
-                ..program(plan, (job, computer), &trace)
+                ..program(plan, (job, computer), (&trace, outcome.before_issue_ns))
             });
             traces.push(trace);
         }
@@ -212,9 +212,10 @@ pub(crate) fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
 fn program(
     plan: &ModelPlan,
     (job, computer): (&Job, &Computer),
-    trace: &Trace,
+    (trace, before_issue_ns): (&Trace, Option<f64>),
 ) -> ProgramExplanation {
-    let account = Account::of(trace).expect("every program is timed");
+    let account = Account::in_open_loop(trace, before_issue_ns);
+    let account = account.expect("every program is timed");
     ProgramExplanation {
         program: title(job),
         filesystem: computer.filesystem(),

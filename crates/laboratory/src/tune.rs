@@ -175,7 +175,7 @@ fn blank(
     combinations: u64,
 ) -> Tuned {
     let sizes = today.suite.jobs().map(|job| today.size(job));
-    let how_much = moved.told(search);
+    let how_much = moved.told(search, today);
     Tuned {
         suite: today.suite.name.clone(),
         target: search.target.clone(),

@@ -190,28 +190,6 @@ impl Histogram {
         self.max()
     }
 
-    /// Between which latencies a percentile (0 to 100) of all calls that there might have
-    /// been is, where so many of those counted are independent of each other, by the ranks
-    /// that it may have (a binomial deviation times `deviations` on each side). Nothing
-    /// where there are too few for a bound above: the longest call is none.
-    pub fn percentile_within(
-        &self,
-        percentile: f64,
-        (independent, deviations): (u64, f64),
-    ) -> Option<(Nanoseconds, Nanoseconds)> {
-        let share = percentile / 100.0;
-        let deviation = (share * (1.0 - share) / independent.max(1) as f64).sqrt();
-        let (low, high) = (
-            share - deviations * deviation,
-            share + deviations * deviation,
-        );
-        let bounded = high < 1.0 && self.count() > 0;
-        bounded.then(|| {
-            let at = |share: f64| self.percentile(100.0 * share.max(0.0));
-            (at(low), at(high))
-        })
-    }
-
     /// Mean latency in nanoseconds; 0 of no calls.
     pub fn mean_ns(&self) -> f64 {
         let sum: f64 = self
@@ -303,20 +281,6 @@ mod tests {
             assert!(enough.tells(percentile), "{percentile}");
             assert!(enough.percentile(percentile) < enough.max(), "{percentile}");
         }
-    }
-
-    #[test]
-    fn a_percentile_is_known_as_well_as_there_are_calls() {
-        let of = |calls: u64| -> Histogram { (1..=calls).map(Nanoseconds).collect() };
-        assert_eq!(of(1000).percentile_within(99.0, (1000, 3.29)), None);
-        assert_eq!(of(1000).percentile_within(99.0, (0, 3.29)), None);
-        assert_eq!(Histogram::new().percentile_within(50.0, (9, 1.0)), None);
-        let many = of(10_000);
-        let (low, high) = many.percentile_within(99.0, (10_000, 3.29)).expect("both");
-        assert_eq!((low.0, high.0), (9868, 9933));
-        // Of half as many that are independent, less.
-        let (lower, higher) = many.percentile_within(99.0, (5_000, 3.29)).expect("both");
-        assert!(lower < low && higher > high, "{lower:?} {higher:?}");
     }
 
     #[test]

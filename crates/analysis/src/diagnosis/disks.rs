@@ -13,6 +13,7 @@ mod order;
 
 pub(super) use accesses::Accesses;
 pub(super) use buffers::Buffers;
+use buffers::Kind;
 pub(super) use order::Order;
 
 /// What disks of a run did.
@@ -23,6 +24,8 @@ pub(super) struct Disks {
     pub(super) order: Order,
 }
 
+/// What firmware takes is the same within this: the host may meet an end in mid-work.
+const ROUNDING_NS: u64 = 1000;
 /// As many accesses tell something.
 const FEWEST: usize = 20;
 /// Ratios nearer to one than this are no difference of what chance has a part in.
@@ -58,27 +61,41 @@ fn of_disk(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
     cause(Suspect::Drive, weight, evidence).of_part(part)
 }
 
-/// What commands take, of those that the arm has to move for and of others.
+/// What commands take, by what they ask and whether the arm has to move for them, and what
+/// it takes to tell the host that they are done.
 fn firmware(a: &Measures, b: &Measures) -> Vec<Cause> {
     let kinds = [
-        ("a command that the arm moves for", true),
-        ("a command that the buffer answers", false),
+        ("a read that the arm moves for", false, true),
+        ("a read that the buffer answers", false, false),
+        ("a write that the arm moves for", true, true),
+        ("a write that the buffer takes", true, false),
     ];
-    let kind = |(what, moves): (&str, bool)| {
-        let mean = |of: &Measures| {
-            let all = of.disks.buffers.commands(moves);
+    let kind = |(what, writes, moves): (&str, bool, bool)| {
+        let kind = Kind { writes, moves };
+        let of = |of: &'_ Measures| of.disks.buffers.commands(kind).to_vec();
+        let (one, other) = (of(a), of(b));
+        let mean = |all: &[u64]| {
             (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64 / all.len() as f64)
         };
-        let (one, other) = (
-            a.disks.buffers.commands(moves),
-            b.disks.buffers.commands(moves),
-        );
-        let size = drawn_otherwise(one, other)?;
-        differs(mean(a), mean(b))?;
-        let evidence = each(what, mean(a), mean(b));
+        let size = drawn_otherwise(&one, &other)?;
+        differs(mean(&one), mean(&other))?;
+        let evidence = each(&format!("the command of {what}"), mean(&one), mean(&other));
         Some(of_disk(DrivePart::Firmware, (Rank::Unit, size), evidence))
     };
-    kinds.into_iter().filter_map(kind).collect()
+    let told = |(what, writes): (&str, bool)| {
+        let one = a.disks.buffers.told_ns(writes)?;
+        let other = b.disks.buffers.told_ns(writes)?;
+        let (ns, there) = (Some(one as f64), Some(other as f64));
+        let size = differs(ns, there).filter(|_| one.abs_diff(other) > ROUNDING_NS)?;
+        let evidence = each(&format!("telling the host of a {what}"), ns, there);
+        let weight = (Rank::Unit, size.min(1.0));
+        Some(of_disk(DrivePart::Firmware, weight, evidence))
+    };
+    let commands = kinds.into_iter().filter_map(kind);
+    let ends = [("read", false), ("write", true)]
+        .into_iter()
+        .filter_map(told);
+    commands.chain(ends).collect()
 }
 
 /// What the link takes for as much out of the buffer, or into it.
@@ -205,5 +222,11 @@ fn order(a: &Measures, b: &Measures) -> Option<Cause> {
         parts(of_b)
     );
     let size = by_time.unwrap_or(0.0).max(by_turn);
-    Some(of_disk(DrivePart::Queue, (Rank::Policy, size), evidence))
+    // Where those that wait are passed by as before, a way that takes longer is as likely of
+    // the arm. Who waits in the buffer is not seen.
+    let rank = match waits_long && by_turn < PASSED {
+        true => Rank::Hint,
+        false => Rank::Policy,
+    };
+    Some(of_disk(DrivePart::Queue, (rank, size), evidence))
 }

@@ -4,7 +4,7 @@ use super::causes::{Cause, Rank, cause, differs, each};
 use super::measures::{Measures, middle};
 use super::{DrivePart, Suspect};
 use crate::explanation::words;
-use diskperf_timeline::trace::DiskPosition;
+use diskperf_timeline::trace::{DiskPosition, Position};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const SPARES: usize = 8;
 
 /// What differs of the drives.
 pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
-    let mut found = platters(a.0, b.0);
+    let mut found = platters(a, b);
     let drive = |size: f64, evidence| cause(Suspect::Drive, (Rank::Shape, size), evidence);
     let (one, other) = (a.1, b.1);
     let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
@@ -151,9 +151,9 @@ fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Opt
 }
 
 /// How they turn, and how their tracks are divided.
-fn platters(a: &Trace, b: &Trace) -> Vec<Cause> {
+fn platters(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     let mut found = Vec::new();
-    for (one, other) in a.drives.iter().zip(&b.drives) {
+    for (one, other) in a.0.drives.iter().zip(&b.0.drives) {
         let size = (other.revolution_ns / one.revolution_ns).ln().abs();
         if size > 1e-4 {
             let evidence = each(
@@ -164,23 +164,34 @@ fn platters(a: &Trace, b: &Trace) -> Vec<Cause> {
             found.push(cause(Suspect::Drive, (Rank::Shape, size), evidence));
         }
     }
-    for drive in 0..a.drives.len().min(b.drives.len()) {
-        let format = |trace: &Trace| {
-            let mut requests = trace.requests.iter();
-            let one = requests.find(|one| one.drive as usize == drive)?;
-            Some((one.on_disk()?.slots, trace.drives[drive].sector_bytes))
-        };
-        if let (Some(one), Some(other)) = (format(a), format(b))
-            && one != other
-        {
-            let evidence = format!(
-                "a track has {} slots of {} bytes in one run and {} of {} in the other",
-                one.0, one.1, other.0, other.1
-            );
-            found.push(cause(Suspect::Drive, (Rank::Shape, 1.0), evidence));
-        }
-    }
+    let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
+    found.extend((0..drives).filter_map(|drive| tracks(a, b, drive)));
     found
+}
+
+/// How tracks are divided that both runs ask something of: in another zone tracks have
+/// other slots, and which zone comes first is by the order of service.
+fn tracks(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<Cause> {
+    let slots = |of: &Measures| -> BTreeMap<(u32, u32), u32> {
+        let own = of.places.range((drive, 0)..=(drive, u64::MAX));
+        own.filter_map(|(_, place)| match place {
+            Position::Disk(at) => Some(((at.cylinder, at.head), at.slots)),
+            Position::Flash { .. } => None,
+        })
+        .collect()
+    };
+    let bytes = |of: &Trace| of.drives[drive as usize].sector_bytes;
+    let there = slots(b.1);
+    let mut both = slots(a.1)
+        .into_iter()
+        .filter_map(|(track, slots)| Some((slots, *there.get(&track)?)));
+    let (one, other) = both.find(|(one, other)| one != other || bytes(a.0) != bytes(b.0))?;
+    let evidence = format!(
+        "a track has {one} slots of {} bytes in one run and {other} of {} in the other",
+        bytes(a.0),
+        bytes(b.0)
+    );
+    Some(cause(Suspect::Drive, (Rank::Shape, 1.0), evidence))
 }
 
 /// Whether one way of numbering a drive's sectors, over tracks of as many and

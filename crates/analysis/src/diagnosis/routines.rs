@@ -189,7 +189,9 @@ fn processor(ratios: &[(Suspect, f64)]) -> Option<Cause> {
 /// The clock: how often it comes is the machine's, what it takes the kernel's.
 fn clock(a: &Routines, b: &Routines) -> Option<Cause> {
     let ns = |of: &Routines| of.tick_ns.map(|ns| ns as f64);
-    if let Some(size) = differs(ns(a), ns(b)) {
+    // A run that ends before the second tick tells nothing of how often it comes.
+    let both = ns(a).is_some() && ns(b).is_some();
+    if let Some(size) = differs(ns(a), ns(b)).filter(|_| both) {
         let evidence = format!(
             "the clock ticks every {} in one run and every {} in the other",
             words::milliseconds(ns(a).unwrap_or(0.0)),

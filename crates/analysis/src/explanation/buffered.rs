@@ -2,9 +2,10 @@
 
 use super::response::waited_for;
 use super::words::percent;
-use diskperf_timeline::trace::{ArmWork, Purpose};
+use diskperf_timeline::trace::{ArmWork, Purpose, TracedArm};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Reads of disks that have a buffer and a link of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -21,16 +22,51 @@ pub struct Buffered {
 /// A smaller share of the reads is not worth a sentence.
 const WORTH: f64 = 0.1;
 
+/// Sectors that arms read on to: ends by drive and first sector, none within another.
+#[derive(Default)]
+struct Passed(BTreeMap<(u32, u64), u64>);
+
+impl Passed {
+    fn add(&mut self, arm: &TracedArm) {
+        let (mut first, mut end) = (arm.sector, arm.sector + u64::from(arm.sectors));
+        // What it meets becomes one with it.
+        let drive = arm.drive;
+        while let Some((at, other)) = self.0.range((drive, 0)..=(drive, end)).next_back() {
+            let (at, other) = (*at, *other);
+            if other < first {
+                break;
+            }
+            (first, end) = (first.min(at.1), end.max(other));
+            self.0.remove(&at);
+        }
+        self.0.insert((drive, first), end);
+    }
+
+    fn has(&self, drive: u32, sector: u64) -> bool {
+        let below = self.0.range((drive, 0)..=(drive, sector)).next_back();
+        below.is_some_and(|(_, end)| sector < *end)
+    }
+}
+
 impl Buffered {
     /// Within the elapsed time; nothing where no such disk was read.
     pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
-        let mut passed: Vec<(u32, u64, u64)> = (trace.arms.iter())
-            .filter(|arm| arm.work == ArmWork::ReadAhead && arm.until() > window.0)
-            .map(|arm| (arm.drive, arm.sector, arm.sector + u64::from(arm.sectors)))
+        let reads_ahead = |arm: &&TracedArm| arm.work == ArmWork::ReadAhead;
+        let mut ahead: Vec<&TracedArm> = (trace.arms.iter())
+            .filter(reads_ahead)
+            .filter(|arm| arm.until() > window.0)
             .collect();
-        passed.sort_unstable();
+        ahead.sort_unstable_by_key(|arm| arm.from);
+        let mut ahead = ahead.into_iter().peekable();
+        let mut passed = Passed::default();
+        let mut requests = waited_for(trace, window);
+        requests.sort_by_key(|one| one.completed());
         let mut found = Self::default();
-        for one in waited_for(trace, window) {
+        for one in requests {
+            // What is read on to afterwards did not answer this one.
+            while let Some(arm) = ahead.next_if(|arm| arm.from < one.completed()) {
+                passed.add(arm);
+            }
             let has_buffer = trace.drives[one.drive as usize].has_link;
             if one.purpose != Purpose::Read || !has_buffer {
                 continue;
@@ -40,10 +76,7 @@ impl Buffered {
                 found.answered += 1;
                 // Of the last sector: what was asked for before may end in the midst of it.
                 let last = one.sector + u64::from(one.sectors) - 1;
-                let before = passed.partition_point(|of| (of.0, of.1) <= (one.drive, last));
-                let ahead = before.checked_sub(1).map(|place| passed[place]);
-                let there = ahead.is_some_and(|(drive, _, end)| drive == one.drive && last < end);
-                found.read_ahead += u64::from(there);
+                found.read_ahead += u64::from(passed.has(one.drive, last));
             }
         }
         (found.reads > 0).then_some(found)

@@ -8,7 +8,7 @@
 use super::observed::most_at_once;
 use super::words::{milliseconds, percent, stage};
 use diskperf_timeline::trace::{Purpose, TracedRequest};
-use diskperf_timeline::{Ledger, Nanoseconds, Stage, Trace};
+use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 
 /// The time of the requests that somebody waited for.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,11 @@ pub struct Response {
     pub requests: u64,
     /// How many were under way, in the mean over the elapsed time.
     pub under_way_mean: f64,
-    /// What they took together, by stage.
+    /// What they took together from issue to completion, by stage.
     pub ledger: Ledger,
+    /// In open loop: from the moment at which one was to arrive until it was issued, in the
+    /// mean, in nanoseconds. A response counts from there.
+    pub before_issue_ns: Option<f64>,
 }
 
 /// A request is in a queue for so much of its time, and that is why it takes as long.
@@ -30,14 +33,19 @@ const TOLD: usize = 3;
 
 impl Response {
     /// Of the requests that were issued and completed within a window; nothing where no drive
-    /// had more than one of them at a time, since the program's own account says it all.
-    pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
+    /// had more than one of them at a time, since the program's own account says it all, unless
+    /// they arrived of themselves and waited before they were issued.
+    pub(super) fn of(
+        trace: &Trace,
+        window: (Nanoseconds, Nanoseconds),
+        before_issue_ns: Option<f64>,
+    ) -> Option<Self> {
         let requests = waited_for(trace, window);
         let several = (0..trace.drives.len() as u32).any(|drive| {
             let own = requests.iter().filter(|one| one.drive == drive);
             most_at_once(own.map(|one| (one.issued, one.completed()))) > 1
         });
-        if !several {
+        if requests.is_empty() || !several && before_issue_ns.is_none() {
             return None;
         }
         let mut table = [0; Stage::COUNT];
@@ -59,10 +67,11 @@ impl Response {
             requests: requests.len() as u64,
             under_way_mean: took.0 as f64 / elapsed,
             ledger,
+            before_issue_ns,
         })
     }
 
-    /// What a request took, in the mean, in nanoseconds.
+    /// What a request took from issue to completion, in the mean, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         self.each(self.ledger.total())
     }
@@ -102,22 +111,43 @@ impl Response {
             milliseconds(self.each(queued)),
         );
         let (share, under_way) = (self.share(queued), self.under_way_mean);
-        match share >= DOMINATES {
+        let told = match share >= DOMINATES {
             true => format!(
                 "Queueing is what requests spend their time on: with {under_way:.1} under way in the mean, one takes {mean}, {each} of it ({}) in queues behind others{others}.",
                 percent(share)
             ),
-            false => format!(
+            false if queued > Nanoseconds::ZERO => format!(
                 "With {under_way:.1} requests under way in the mean, one takes {mean}: {each} ({}) in queues behind others{others}.",
                 percent(share)
             ),
+            false => format!(
+                "With {under_way:.1} requests under way in the mean, one takes {mean}{}.",
+                others.replacen("; then", ":", 1)
+            ),
+        };
+        match self.before_issue_ns.filter(|ns| *ns > 0.0) {
+            Some(before) => format!(
+                "{told} That is from its issue on: before, one waits {} from its arrival until it is issued, and so takes {} in the mean.",
+                milliseconds(before),
+                milliseconds(before + self.mean_ns())
+            ),
+            None => told,
         }
     }
 }
 
 /// Whether requests wait for other requests in this stage.
 fn is_queue(stage: Stage) -> bool {
-    matches!(stage, Stage::DriverQueue | Stage::ControllerQueue)
+    // On flash: a die that works for the host, or a way that carries what others have. What
+    // the drive does of its own accord is no other request.
+    matches!(
+        stage,
+        Stage::DriverQueue
+            | Stage::ControllerQueue
+            | Stage::ChannelWait
+            | Stage::BusWait
+            | Stage::DieWait(DieBusy::Read | DieBusy::Program | DieBusy::Channel)
+    )
 }
 
 /// The requests within a window that somebody waited for.
@@ -127,6 +157,8 @@ pub(super) fn waited_for(
 ) -> Vec<&TracedRequest> {
     let requests = trace.requests.iter();
     requests
+        // A flush moves nothing, and is no request of the mean one's kind.
+        .filter(|one| one.sectors > 0)
         .filter(|one| matches!(one.purpose, Purpose::Read | Purpose::Write))
         .filter(|one| one.issued >= from && one.completed() <= until)
         .collect()

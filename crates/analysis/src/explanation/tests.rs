@@ -5,7 +5,7 @@ use diskperf_timeline::trace::{
     ArmWork, Counted, DiskPosition, Position, Purpose, TracedArm, TracedBusy, TracedDrive,
     TracedProcess, TracedRequest, TracedWork,
 };
-use diskperf_timeline::{Deadline, Nanoseconds, Span, Stage, Trace};
+use diskperf_timeline::{Deadline, DieBusy, Nanoseconds, Span, Stage, Trace};
 
 const MS: u64 = 1_000_000;
 
@@ -274,6 +274,8 @@ fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
         read(500, 4, Stage::MediaTransfer),
         read(700, 6, Stage::CacheHit),
     ];
+    found.arms[1].from = at(1);
+    found.arms[1].spans = spans(&[(Stage::MediaTransfer, 2)]);
     found.arms[1].sector = 992;
     found.arms[1].sectors = 64;
     let account = Account::of(&found).expect("a program");
@@ -285,4 +287,56 @@ fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
     let words = verdict(&account).join(" ");
     let told = "The drive's cache answers 2 of 4 reads (50 %) at the rate of its link, 1 of what it had read ahead and 1 of what it held from before.";
     assert!(words.contains(told), "{words}");
+}
+
+/// What the arm read on to after a read was answered had no part in that; and a piece within
+/// a longer one hides it not.
+#[test]
+fn what_is_read_ahead_later_answers_nothing_before() {
+    let read = |sector: u64, from: u64, stage| TracedRequest {
+        sector,
+        issued: at(from),
+        spans: spans(&[(stage, from + 1)]),
+        ..trace(Vec::new()).requests[0].clone()
+    };
+    let mut found = with_arm(2);
+    found.requests = vec![
+        read(1000, 2, Stage::CacheHit),
+        read(1040, 30, Stage::CacheHit),
+    ];
+    let ahead = |sector, sectors, from: u64| {
+        let mut arm = found.arms[1].clone();
+        (arm.sector, arm.sectors, arm.from) = (sector, sectors, at(from));
+        arm.spans = spans(&[(Stage::MediaTransfer, from + 1)]);
+        arm
+    };
+    found.arms = vec![ahead(992, 64, 10), ahead(996, 4, 11)];
+    let buffered = Account::of(&found).expect("a program").buffered;
+    let buffered = buffered.expect("a disk was read");
+    assert_eq!((buffered.answered, buffered.read_ahead), (2, 1));
+}
+
+/// Flushes are no requests of the mean, dies that are at work for others are a queue, and
+/// where nobody waits no sum of nothing is told.
+#[test]
+fn what_counts_as_a_queue_and_as_a_request() {
+    let mut found = two_at_a_time();
+    let flush = TracedRequest {
+        sectors: 0,
+        purpose: Purpose::Write,
+        ..found.requests[1].clone()
+    };
+    found.requests.push(flush);
+    let of = |found: &Trace| Account::of(found).expect("a program");
+    assert_eq!(of(&found).response.expect("two").requests, 2);
+    found.requests[1].spans = spans(&[(Stage::DieWait(DieBusy::Read), 20), (Stage::FlashRead, 40)]);
+    let words = verdict(&of(&found)).join(" ");
+    assert!(
+        words.contains("10.0 ms (33 %) in queues behind others"),
+        "{words}"
+    );
+    found.requests[1].spans = spans(&[(Stage::Seek, 20), (Stage::RotationalLatency, 40)]);
+    let words = verdict(&of(&found)).join(" ");
+    assert!(words.contains("one takes 30.0 ms: 15.0 ms"), "{words}");
+    assert!(!words.contains("in queues"), "{words}");
 }

@@ -268,22 +268,46 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     }
     remarks.extend(impossible(tuned));
     remarks.push(format!(
-        "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect, and beyond what {}",
+        "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect{}",
         100.0 * CLIFF_SHARE,
-        match tuned.goal {
-            Goal::Latency => "chance does to a p99 of as many calls (99.9 %)",
-            Goal::Throughput | Goal::Cpu => "repetitions differ by",
-        }
+        beyond_chance(tuned)
     ));
     let doubtful = tuned.doubtful();
     if doubtful > 0 {
         remarks.push(format!(
-            "no cliff is named beside {doubtful} of {} points: their p99 is of fewer than {FEWEST_CALLS} calls in a repetition, too few to tell a cliff from chance; a larger --size tells",
+            "no cliff is named down from {doubtful} of {} points: their p99 is of fewer than {FEWEST_CALLS} calls in a repetition, too few to tell a cliff from chance; a larger --size tells",
             tuned.points.len()
         ));
     }
     remarks.extend(tuned.notes.iter().cloned());
     remarks
+}
+
+/// What is known of chance, and has to be exceeded for a cliff.
+fn beyond_chance(tuned: &Tuned) -> String {
+    let (repetitions, discarded) = tuned.method.repetitions;
+    let counted = repetitions.saturating_sub(discarded);
+    if tuned.samples.is_some() {
+        return ", and of which visits in the same rounds show that it is no chance".to_owned();
+    }
+    match tuned.goal {
+        Goal::Latency => {
+            let fall = tuned.fall_of_a_cliff().map(|(least, most)| {
+                let (least, most) = (lost(-least), lost(-most));
+                match least == most {
+                    true => format!(": {least} with the calls of this search"),
+                    false => format!(": {least} to {most} with the calls of this search"),
+                }
+            });
+            format!(
+                ", and beyond what chance does to a p99 of as many calls (99.9 %){}",
+                fall.unwrap_or_default()
+            )
+        }
+        Goal::Throughput if counted > 1 => ", and beyond what repetitions differ by".to_owned(),
+        Goal::Throughput => "; what chance does to one repetition is not known".to_owned(),
+        Goal::Cpu => "; what chance does to the processor time is not known".to_owned(),
+    }
 }
 
 fn searched(tuned: &Tuned) -> String {

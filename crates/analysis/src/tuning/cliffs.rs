@@ -9,9 +9,10 @@
 //!
 //! Nor is a wiggle a cliff. What repetitions differ by, and what chance does to a
 //! percentile of so many calls, at both ends of a step and at the ends of those beside it,
-//! is taken off its fall first; where nobody knows that, no cliff is named.
+//! is taken off its fall first: of its top how much worse that may be, of its foot how much
+//! better. Where nobody knows that, no cliff is named.
 
-use super::{CLIFF_SHARE, Key, Places, Tuned};
+use super::{CLIFF_SHARE, Doubt, Key, Places, Tuned};
 use crate::comparison::Verdict;
 use crate::statistics::median;
 use diskperf_timeline::units::parse_size;
@@ -72,19 +73,41 @@ impl Tuned {
 
     /// By how much the logarithm of what counts of a point may be off. Measured in rounds,
     /// steps have a verdict of their own.
-    fn doubt(&self, places: &[usize]) -> Option<f64> {
-        match self.samples {
-            Some(_) => Some(0.0),
-            None => self.goal.doubt(self.points.get(places)?.figures()?),
+    fn doubt(&self, places: &[usize]) -> Doubt {
+        let figures = self.points.get(places).and_then(|one| one.figures());
+        match (&self.samples, figures) {
+            (Some(_), _) => Doubt::both(0.0),
+            (None, Some(figures)) => self.goal.doubt(figures),
+            (None, None) => Doubt::default(),
         }
     }
 
-    /// Points of which nobody can say how far chance moved them, so that no cliff is named
-    /// beside them.
+    /// Points of which nobody can say how much worse they may be than they were seen, so
+    /// that no cliff is named down from them.
     pub fn doubtful(&self) -> usize {
         let ran = self.points.keys();
         let ran = ran.filter(|places| self.value(places).is_some());
-        ran.filter(|places| self.doubt(places).is_none()).count()
+        let doubtful = ran.filter(|places| self.doubt(places).worse.is_none());
+        doubtful.count()
+    }
+
+    /// What a step has to lose, as a share, beyond what is expected of it to be a cliff: the
+    /// least and the most of all steps of which that is known.
+    pub fn fall_of_a_cliff(&self) -> Option<(f64, f64)> {
+        let mut falls = Vec::new();
+        for number in (0..self.keys.len()).filter(|number| self.keys[*number].ordered) {
+            for points in self.sweeps(number) {
+                let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
+                let gain = |place: usize| self.gain_between(&points[place], &points[place + 1]);
+                let steps = 0..points.len().saturating_sub(1);
+                falls.extend(steps.filter_map(|place| {
+                    let doubt = doubt_of_step(&doubts, place, gain(place)?.0 < 0.0)?;
+                    Some(1.0 - (1.0 - CLIFF_SHARE) * libm::exp(-doubt))
+                }));
+            }
+        }
+        let least = falls.iter().copied().reduce(f64::min)?;
+        Some((least, falls.into_iter().reduce(f64::max)?))
     }
 
     /// The points that differ in one parameter alone and lie beside each other, in
@@ -120,10 +143,10 @@ impl Tuned {
         let steps: Option<Vec<(f64, f64)>> = points.windows(2).map(step).collect();
         let steps = steps.unwrap_or_default();
         let slopes: Vec<f64> = steps.iter().map(|(rise, width)| rise / width).collect();
-        let doubts: Vec<Option<f64>> = points.iter().map(|one| self.doubt(one)).collect();
+        let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
         let cliff = |(place, (rise, width)): (usize, &(f64, f64))| {
             let expected = -expected_slope(&slopes, place) * width;
-            let fall = (rise.abs() - doubt_of_step(&doubts, place)?).max(0.0);
+            let fall = (rise.abs() - doubt_of_step(&doubts, place, *rise < 0.0)?).max(0.0);
             let beyond = libm::expm1(-fall - expected);
             let (top, bottom) = match *rise < 0.0 {
                 true => (&points[place], &points[place + 1]),
@@ -146,14 +169,23 @@ impl Tuned {
     }
 }
 
-/// By how much a step may be off, and what is expected of it: by both its ends, and those of
-/// the steps beside it as far as that is known.
-fn doubt_of_step(doubts: &[Option<f64>], place: usize) -> Option<f64> {
-    let ends = [doubts[place]?, doubts[place + 1]?];
+/// By how much a step that falls forwards, or backwards, may be less than it was seen, and
+/// what is expected of it more: its top may be worse, its foot better; and the ends of the
+/// steps beside it either, as far as that is known.
+fn doubt_of_step(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> {
+    let (top, foot) = match forwards {
+        true => (doubts[place], doubts[place + 1]),
+        false => (doubts[place + 1], doubts[place]),
+    };
+    let ends = [top.worse?, foot.better?];
+    let most = ends[0].max(ends[1]);
     let before = place.checked_sub(1).map(|place| doubts[place]);
     let beside = [before, doubts.get(place + 2).copied()];
     let beside = beside.into_iter().flatten();
-    let beside = beside.map(|doubt| doubt.unwrap_or(ends[0].max(ends[1])));
+    let beside = beside.map(|doubt| match (doubt.worse, doubt.either()) {
+        (Some(_), Some(doubt)) => doubt,
+        (_, known) => known.unwrap_or(most).max(most),
+    });
     let squares = ends.into_iter().chain(beside).map(|doubt| doubt * doubt);
     Some(squares.sum::<f64>().sqrt())
 }

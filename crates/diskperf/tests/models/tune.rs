@@ -324,3 +324,22 @@ fn a_disk_is_searched_with_what_a_run_moves() {
     let moved = found["method"]["size_bytes"].as_array().expect("sizes");
     assert!(moved.iter().all(|size| *size == 4 << 20), "{moved:?}");
 }
+
+/// Where the cache is what is searched, each point moves what goes past the largest: points
+/// that move different amounts are not to be compared. A program by its name may not.
+#[test]
+fn points_with_other_caches_move_as_much() {
+    let user = User::new();
+    let over = "--over drive.write_cache_bytes=64M,1G --seeds 0 --budget 2";
+    let found = run(
+        &user,
+        &format!("tune bare-sata-7200 --suite today26 {over}"),
+    );
+    let size = found["method"]["size_bytes"][0].as_u64().expect("a size");
+    assert!(size >= 4 << 30, "{size}");
+    let line =
+        "tune bare-sata-7200 --suite sequential --over drive.spindle_rpm=5400,7200 --seeds 0";
+    let notes = run(&user, line)["notes"].to_string();
+    let said = "may hold all that is moved by sequential";
+    assert!(notes.contains(said), "{notes}");
+}

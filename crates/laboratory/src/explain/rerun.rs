@@ -48,6 +48,8 @@ pub(super) struct Outcome {
     pub(super) payload_bytes: u64,
     /// Requests that it may have had under way at once.
     pub(super) depth: u32,
+    /// In open loop, what requests waited in the mean from their arrival to their issue.
+    pub(super) before_issue_ns: Option<f64>,
     pub(super) trace: Option<Trace>,
 }
 
@@ -69,6 +71,17 @@ impl Outcome {
 fn depth(one: &Repetition) -> u32 {
     let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
     loads.map(|load| load.depth).max().unwrap_or(1)
+}
+
+/// What the workers' requests waited in the mean before they were issued, in open loop.
+fn before_issue_ns(one: &Repetition) -> Option<f64> {
+    let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
+    let lags = loads.filter_map(|load| load.lag.clone());
+    let all = lags.reduce(|mut all, lag| {
+        all.merge(&lag);
+        all
+    });
+    all.filter(|all| all.count() > 0).map(|all| all.mean_ns())
 }
 
 /// Runs all programs of a plan, in order, as often as its protocol says. Of each,
@@ -244,6 +257,7 @@ impl<'p> Variation<'p> {
                 repetitions: number + 1,
                 elapsed: one.elapsed(),
                 payload_bytes: one.total(|worker| worker.payload_bytes),
+                before_issue_ns: before_issue_ns(one),
                 depth: depth(one),
                 trace: self.bench.take_trace(),
             };

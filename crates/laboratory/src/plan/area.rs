@@ -112,6 +112,25 @@ pub(super) fn fit_computer(
 /// repetition to the next what the medium is to give.
 const TIMES_CACHE: u64 = 4;
 
+/// What a stream moves of a drive with such a cache.
+fn past(cache_bytes: u64) -> u64 {
+    TIMES_CACHE.saturating_mul(cache_bytes.next_multiple_of(MIB))
+}
+
+/// Has the streams of a suite of today's storage move as much as of a drive with such a
+/// cache, whatever the one at hand has: what is compared moves as much.
+pub(super) fn stream_alike(suite: &mut Suite, experiment: &Experiment, cache_bytes: u64) {
+    if cache_bytes == 0 || !is_fitted(suite, experiment) {
+        return;
+    }
+    let streams = suite
+        .jobs_mut()
+        .filter(|job| job.program.name() == "sequential" && job.area_times.is_none());
+    for job in streams {
+        job.size_bytes = Some(past(cache_bytes) / u64::from(job.program.workers()));
+    }
+}
+
 /// Has streams move several times what the drive's cache holds, where nobody says how much
 /// they are to move; what a reader must know.
 fn stream_past_cache(
@@ -126,7 +145,7 @@ fn stream_past_cache(
     let streams = suite
         .jobs_mut()
         .filter(|job| job.program.name() == "sequential" && job.own_bytes().is_none());
-    let moved_bytes = TIMES_CACHE * cache_bytes.next_multiple_of(MIB);
+    let moved_bytes = past(cache_bytes);
     let mut changed = 0;
     for job in streams {
         job.size_bytes = Some(moved_bytes / u64::from(job.program.workers()));

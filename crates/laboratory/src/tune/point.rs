@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 /// What is kept of a point: another one where figures are added, so that points of before
 /// are run again.
-const FIGURES_VERSION: &str = "figures with ranges";
+const FIGURES_VERSION: &str = "figures with exact ranges";
 
 /// How often each program is repeated. A program asks for the same places in each repetition:
 /// on a flash drive that was written before, the second would overwrite what the first wrote,
@@ -97,10 +97,13 @@ impl Subject<'_> {
         };
         experiment.size = match self.moved {
             Moved::Bytes(bytes) if !says_itself => SizeChoice::Bytes(bytes / part),
-            Moved::Bytes(_) | Moved::AsRun => SizeChoice::Auto,
+            Moved::Bytes(_) | Moved::AsRun { .. } => SizeChoice::Auto,
         };
         let mut plan = plan_of_point(&experiment, self.catalogue, &self.search.target)?;
-        if self.moved == Moved::AsRun && !says_itself {
+        if let Moved::AsRun { cache_bytes } = self.moved
+            && !says_itself
+        {
+            plan.stream_past(cache_bytes, &experiment);
             plan.divide_sizes(part);
         }
         Ok(plan)
@@ -211,7 +214,8 @@ fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
         kb_per_s: median(&rates).expect("at least one repetition is kept"),
         call_p99_ms: call_p99_ms(&calls),
         call_p99_ms_range: p99_range(&calls, kept.len()),
-        kb_per_s_range: least.zip(most),
+        // One repetition differs from nothing.
+        kb_per_s_range: least.zip(most).filter(|_| rates.len() > 1),
         cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
     }
 }

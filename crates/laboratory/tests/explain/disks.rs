@@ -108,7 +108,11 @@ fn blames(what: &'static str, load: &[&str], changes: &[(&str, DrivePart)]) {
         size,
         ..Case::of(what, "bare-sata-7200")
     };
-    let case = case.with(load);
+    blames_of(&case.with(load), changes);
+}
+
+#[track_caller]
+fn blames_of(case: &Case, changes: &[(&str, DrivePart)]) {
     let before = case.traces().expect("it runs").remove(0);
     for (change, part) in changes {
         let after = case.with(&[change]).traces().expect("it runs").remove(0);
@@ -116,7 +120,7 @@ fn blames(what: &'static str, load: &[&str], changes: &[(&str, DrivePart)]) {
         assert_eq!(
             (found.component, found.part),
             (Some(Suspect::Drive), Some(*part)),
-            "{what} {load:?} with {change}: {found:?}"
+            "{case:?} with {change}: {found:?}"
         );
     }
 }
@@ -140,12 +144,14 @@ fn a_deep_queue_that_is_served_otherwise_is_blamed_on_the_queue() {
             ("drive.head_switch_ms=2", Mechanism),
             ("drive.link_bytes_per_s=100000000", Link),
             ("drive.read_miss_ms=1", Firmware),
+            ("drive.read_completion_ms=1", Firmware),
         ],
     );
     blames(
         "random",
         ALONE,
         &[
+            ("drive.read_completion_ms=1", Firmware),
             ("drive.seek_average_ms=12", Mechanism),
             ("drive.link_overhead_ms=0.5", Link),
             ("drive.read_miss_ms=1", Firmware),
@@ -227,4 +233,106 @@ fn at_depth_requests_have_an_account_that_names_the_queue() {
     assert!(verdict.contains("Queueing is what"), "{verdict}");
     let (alone, _) = of(ALONE);
     assert_eq!(alone.account.response, None);
+}
+
+/// Who is alone is served at once, and nobody is passed by.
+#[test]
+fn one_write_at_a_time_has_no_queue_to_blame() {
+    let case = Case::of("sequential", "bare-sata-7200");
+    let case = case.with(&[
+        "program.write_share=1",
+        "program.block_bytes=16384",
+        "drive.write_cache=false",
+    ]);
+    blames_of(
+        &case,
+        &[
+            ("drive.write_ms=1", Firmware),
+            ("drive.write_completion_ms=1", Firmware),
+        ],
+    );
+    let before = case.traces().expect("it runs").remove(0);
+    for change in [
+        "drive.link_overhead_ms=1",
+        "drive.link_bytes_per_s=10000000",
+    ] {
+        let after = case.with(&[change]).traces().expect("it runs").remove(0);
+        let found = diagnose(&before, &after);
+        assert_ne!(found.part, Some(Queue), "{change}: {found:?}");
+    }
+}
+
+#[test]
+fn who_comes_first_is_served_first_and_passes_nobody_by() {
+    let case = Case {
+        size: SizeChoice::Bytes(8 << 20),
+        ..Case::of("random", "bare-sata-7200")
+    };
+    let case = case.with(DEEP);
+    let before = case.traces().expect("it runs").remove(0);
+    let fcfs = case.with(&["drive.queue_policy=fcfs"]);
+    let found = diagnose(&before, &fcfs.traces().expect("it runs").remove(0));
+    let words = found.evidence.join(" ");
+    assert!(
+        words.contains(" and 0 % of those that came before"),
+        "{words}"
+    );
+}
+
+/// Which zone is served first is by the order of service, and no format of tracks.
+#[test]
+fn another_zone_is_no_other_drive() {
+    let mixed = [
+        "program.depth=32",
+        "program.area_bytes=7T",
+        "program.write_share=0.3",
+        "drive.write_cache=false",
+    ];
+    blames(
+        "random",
+        &mixed,
+        &[
+            ("drive.queue_policy=fcfs", Queue),
+            ("drive.queue_policy=c_look", Queue),
+            ("drive.read_miss_ms=1", Firmware),
+            ("drive.write_completion_ms=1", Firmware),
+        ],
+    );
+}
+
+/// A way that takes longer is no other order where as many are passed by.
+#[test]
+fn a_change_of_head_is_not_blamed_on_the_queue() {
+    let case = Case {
+        size: SizeChoice::Bytes(4 << 20),
+        ..Case::of("random", "bare-smr-5400")
+    };
+    let case = case.with(&["program.depth=32"]);
+    blames_of(&case, &[("drive.head_switch_ms=2", Mechanism)]);
+}
+
+/// A response counts from the arrival: what it waits for a place is told beside what it takes
+/// from its issue.
+#[test]
+fn in_open_loop_what_arrivals_wait_before_their_issue_is_told() {
+    let case = Case {
+        size: SizeChoice::Bytes(4 << 20),
+        cache: CacheMode::Direct,
+        ..Case::of("random", "bare-sata-7200")
+    };
+    let stop = Arc::default();
+    let of = |settings: &[&str]| {
+        let subject = case.with(settings).subject().expect("a system");
+        let (found, _) = explain(&subject, &means(&stop, false)).expect("it runs");
+        let verdict = found.programs[0].verdict.join(" ");
+        let response = found.programs[0].account.response.clone();
+        (response.expect("an account"), verdict)
+    };
+    let (response, verdict) = of(&["program.rate_iops=400", "program.depth=8", ALONE[0]]);
+    let before = response.before_issue_ns.expect("it is in open loop");
+    assert!(before > 3.0 * response.mean_ns(), "{response:?}");
+    assert!(verdict.contains("from its arrival"), "{verdict}");
+    let (alone, _) = of(&["program.rate_iops=200", "program.depth=1", ALONE[0]]);
+    assert!(alone.before_issue_ns > Some(0.0), "{alone:?}");
+    assert_eq!(alone.ledger.stage(Stage::DriverQueue).0, 0);
 }

@@ -35,6 +35,14 @@ impl Of {
     }
 }
 
+/// What a command is to the firmware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    pub(super) writes: bool,
+    /// Whether the arm moves for it.
+    pub(super) moves: bool,
+}
+
 /// What they did.
 #[derive(Default)]
 pub(in super::super) struct Buffers {
@@ -53,14 +61,19 @@ pub(in super::super) struct Buffers {
     /// What the link takes for as many sectors, out of the buffer and into it: the shortest,
     /// since others may be on it.
     pub(super) crossings: BTreeMap<(bool, u32), u64>,
-    /// What the firmware took for commands that the arm moved for, and for others, in order.
-    commands: [Vec<u64>; 2],
+    /// What the firmware took for commands of a kind, in order.
+    commands: BTreeMap<Kind, Vec<u64>>,
+    /// From the end of the transfer until the host was told, of writes and of others: the
+    /// shortest, since the processor may have other work.
+    told_ns: BTreeMap<bool, u64>,
 }
 
 impl Buffers {
     pub(in super::super) fn of(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
-        let of_disks = |one: &&&TracedRequest| trace.drives[one.drive as usize].has_link;
+        // A flush moves nothing.
+        let of_disks =
+            |one: &&&TracedRequest| one.sectors > 0 && trace.drives[one.drive as usize].has_link;
         for one in requests.iter().filter(of_disks) {
             let moves = moves_arm(one);
             let has = |stage| one.spans.iter().any(|span| span.stage == stage);
@@ -88,13 +101,15 @@ impl Buffers {
             }
             let command = one.parts().filter(|part| part.0 == Stage::Command);
             let took = command.map(|(_, from, until)| until.0 - from.0).sum();
-            found.commands[usize::from(moves)].push(took);
+            let kind = Kind { writes, moves };
+            found.commands.entry(kind).or_default().push(took);
+            let took = told(trace, one);
+            let known = found.told_ns.entry(writes).or_insert(took);
+            *known = took.min(*known);
         }
         found.hold(trace, requests);
-        found
-            .commands
-            .iter_mut()
-            .for_each(|all| all.sort_unstable());
+        let commands = found.commands.values_mut();
+        commands.for_each(|all| all.sort_unstable());
         found
     }
 
@@ -112,7 +127,7 @@ impl Buffers {
         }
         let is_early = |one: &&&TracedRequest| {
             let has_buffer = trace.drives[one.drive as usize].has_link;
-            has_buffer && one.purpose == Purpose::Write && !moves_arm(one)
+            has_buffer && one.sectors > 0 && one.purpose == Purpose::Write && !moves_arm(one)
         };
         // What is written again meanwhile waits once.
         let mut came: BTreeMap<(u32, u64), (u64, u64)> = BTreeMap::new();
@@ -139,8 +154,33 @@ impl Buffers {
         }
     }
 
-    /// What the firmware took for a command that the arm moved for, or for another.
-    pub(super) fn commands(&self, moves: bool) -> &[u64] {
-        &self.commands[usize::from(moves)]
+    /// What the firmware took for commands of a kind, in order.
+    pub(super) fn commands(&self, kind: Kind) -> &[u64] {
+        self.commands.get(&kind).map_or(&[], Vec::as_slice)
     }
+
+    /// What the firmware took to tell the host of a write, or of a read.
+    pub(super) fn told_ns(&self, writes: bool) -> Option<u64> {
+        self.told_ns.get(&writes).copied()
+    }
+}
+
+/// Before its end a request meets so many pieces of work of handlers, at most.
+const HANDLED: usize = 16;
+
+/// From the end of a request's transfer until the drive interrupted the host for it. What the
+/// handler takes then is the kernel's, and is of the same stage.
+fn told(trace: &Trace, request: &TracedRequest) -> u64 {
+    let mut ends = request
+        .parts()
+        .filter(|(stage, ..)| *stage == Stage::Completion);
+    let Some((_, from, until)) = ends.next() else {
+        return 0;
+    };
+    let until = ends.last().map_or(until, |(.., until)| until);
+    let ended = trace.handlers.partition_point(|work| work.until <= until);
+    let mut before = trace.handlers[..ended].iter().rev().take(HANDLED);
+    let interrupt = before.find(|work| work.stage == Stage::Interrupt);
+    let begins = interrupt.map_or(until, |work| work.from);
+    begins.0.checked_sub(from.0).unwrap_or(until.0 - from.0)
 }

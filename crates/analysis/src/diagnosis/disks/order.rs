@@ -14,6 +14,14 @@ pub(in super::super) struct Order {
     passed: u64,
 }
 
+/// What is next of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// Where one is served as another comes, that one does not wait yet.
+    Served,
+    Comes,
+}
+
 impl Order {
     pub(in super::super) fn of(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
@@ -27,27 +35,31 @@ impl Order {
     }
 
     fn follow<'t>(&mut self, requests: impl Iterator<Item = &'t TracedRequest>) {
-        // Where one is served as another comes, that one does not wait yet.
-        let mut moments: Vec<(u64, bool, u64)> = Vec::new();
+        let mut moments: Vec<(u64, What, u64)> = Vec::new();
         for one in requests {
-            let came = came(one);
-            moments.push((came, true, came));
-            moments.push((begun(one).max(came), false, came));
+            let (came, begun) = (came(one), begun(one));
+            // Who is served at once never waits: it would be served before it has come, and
+            // wait for ever.
+            if begun <= came {
+                moments.push((came, What::Served, came));
+            } else {
+                moments.push((came, What::Comes, came));
+                moments.push((begun, What::Served, came));
+            }
         }
         moments.sort_unstable();
         let mut waiting: Vec<u64> = Vec::new();
-        for (_, comes, came) in moments {
-            match comes {
-                true => waiting.push(came),
-                false => {
-                    let own = waiting.iter().position(|other| *other == came);
-                    own.map(|place| waiting.swap_remove(place));
-                    self.served += 1;
-                    self.waiting += waiting.len() as u64;
-                    let before = waiting.iter().filter(|other| **other < came);
-                    self.passed += before.count() as u64;
-                }
+        for (_, what, came) in moments {
+            if what == What::Comes {
+                waiting.push(came);
+                continue;
             }
+            let own = waiting.iter().position(|other| *other == came);
+            own.map(|place| waiting.swap_remove(place));
+            self.served += 1;
+            self.waiting += waiting.len() as u64;
+            let before = waiting.iter().filter(|other| **other < came);
+            self.passed += before.count() as u64;
         }
     }
 
@@ -80,4 +92,65 @@ fn begun(request: &TracedRequest) -> u64 {
     };
     let parts = request.parts().filter(|(stage, ..)| waits(*stage));
     parts.last().map_or(request.issued.0, |(.., until)| until.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::trace::{Purpose, TracedDrive};
+    use diskperf_timeline::{Nanoseconds, Span};
+
+    /// Of requests that are decoded at the first moment, and get the arm at the second.
+    fn order(requests: &[(u64, u64)]) -> Order {
+        let of = |(came, begun): &(u64, u64)| {
+            let span = |stage, until| Span {
+                stage,
+                until: Nanoseconds(until),
+            };
+            TracedRequest {
+                drive: 0,
+                sector: 0,
+                sectors: 8,
+                purpose: Purpose::Read,
+                position: None,
+                issued: Nanoseconds(came - 5),
+                spans: vec![
+                    span(Stage::Command, *came),
+                    span(Stage::ControllerQueue, *begun),
+                    span(Stage::Seek, begun + 10),
+                ],
+                uses: Vec::new(),
+            }
+        };
+        let trace = Trace {
+            drives: vec![TracedDrive {
+                revolution_ns: 8e6,
+                phase: 0.0,
+                sector_bytes: 512,
+                has_link: true,
+            }],
+            requests: requests.iter().map(of).collect(),
+            ..Trace::default()
+        };
+        Order::of(&trace, &trace.requests.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn who_is_served_at_once_never_waits() {
+        let alone: Vec<(u64, u64)> = (1..100).map(|turn| (turn * 20, turn * 20)).collect();
+        let found = order(&alone);
+        assert_eq!((found.waiting_mean(), found.passed_share()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn who_serves_by_turns_passes_nobody_by() {
+        let mut turns: Vec<(u64, u64)> = (1..100).map(|turn| (turn * 10, turn * 20)).collect();
+        turns[0].1 = 10;
+        let found = order(&turns);
+        assert!(found.waiting_mean() > 20.0, "{}", found.waiting_mean());
+        assert_eq!(found.passed_share(), 0.0);
+        // The last one first: it passes all others by.
+        let all: Vec<(u64, u64)> = (0..10).map(|turn| (10 + turn, 200 - 20 * turn)).collect();
+        assert_eq!(order(&all).passed_share(), 1.0);
+    }
 }

@@ -9,21 +9,28 @@ use serde::Serialize;
 pub(super) fn grid(of: &Response) -> Grid {
     let entries = of.ledger.entries();
     let mut names: Vec<String> = entries.iter().map(|one| stage(one.stage)).collect();
-    names.push("response".to_owned());
-    let all: Vec<_> = (entries.iter().map(|one| one.ns))
-        .chain([of.ledger.total()])
-        .collect();
     let figure = |ns: f64| format!("{:.3}", ns / 1e6);
+    let all = entries.iter().map(|one| one.ns);
+    let all: Vec<_> = all.chain([of.ledger.total()]).collect();
+    let mut each: Vec<String> = all.iter().map(|ns| figure(of.each(*ns))).collect();
+    let mut shares: Vec<String> = all.iter().map(|ns| percent(of.share(*ns))).collect();
+    // In open loop a response counts from the arrival.
+    match of.before_issue_ns {
+        None => names.push("response".to_owned()),
+        Some(before) => {
+            let sums = ["issue to completion", "arrival to issue", "response"];
+            names.extend(sums.map(str::to_owned));
+            each.extend([figure(before), figure(before + of.mean_ns())]);
+            shares.extend([String::new(), String::new()]);
+        }
+    }
     Grid {
         key: Column::words(&format!("the mean of {} requests", of.requests), names),
         groups: vec![Group::of(
             "",
             vec![
-                Column::figures("ms", all.iter().map(|ns| figure(of.each(*ns))).collect()),
-                Column::figures(
-                    "share",
-                    all.iter().map(|ns| percent(of.share(*ns))).collect(),
-                ),
+                Column::figures("ms", each),
+                Column::figures("share", shares),
             ],
         )],
     }
@@ -36,6 +43,9 @@ pub(super) struct ResponseLine {
     requests: u64,
     under_way_mean: f64,
     mean_ns: f64,
+    /// In open loop, before that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_issue_mean_ns: Option<f64>,
     total_ns: u64,
     stages: Vec<Line>,
 }
@@ -46,6 +56,7 @@ impl ResponseLine {
             requests: of.requests,
             under_way_mean: of.under_way_mean,
             mean_ns: of.mean_ns(),
+            before_issue_mean_ns: of.before_issue_ns,
             total_ns: of.ledger.total().0,
             stages: lines(of.ledger.entries()),
         }

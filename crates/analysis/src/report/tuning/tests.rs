@@ -200,3 +200,31 @@ fn a_cliff_anywhere_is_named() {
         "{text}"
     );
 }
+
+/// What is known of chance is by the goal, and by how many repetitions count.
+#[test]
+fn a_cliff_is_beyond_chance_where_chance_is_known() {
+    let remark = |goal: Goal, repetitions: (u32, u32)| {
+        let mut one = tuned(1, &[20.0, 50.0, 100.0, 96.0, 95.0]);
+        one.goal = goal;
+        one.method.repetitions = repetitions;
+        shown(&one).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let differ = "beyond what repetitions differ by";
+    assert!(remark(Goal::Throughput, (3, 1)).contains(differ));
+    let once = remark(Goal::Throughput, (1, 0));
+    assert!(!once.contains(differ), "{once}");
+    assert!(
+        once.contains("what chance does to one repetition is not known"),
+        "{once}"
+    );
+    let cpu = remark(Goal::Cpu, (3, 1));
+    assert!(!cpu.contains(differ), "{cpu}");
+    assert!(
+        cpu.contains("what chance does to the processor time is not known"),
+        "{cpu}"
+    );
+    let latency = remark(Goal::Latency, (3, 1));
+    let fall = "what chance does to a p99 of as many calls (99.9 %): 10.0 % with the calls";
+    assert!(latency.contains(fall), "{latency}");
+}

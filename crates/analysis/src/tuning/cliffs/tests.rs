@@ -220,6 +220,31 @@ fn chance_is_no_cliff() {
     assert!(found >= 195, "{found} of 200");
 }
 
+/// Of the foot of a step only how much better it may be counts, which fewer calls tell.
+#[test]
+fn few_calls_suffice_at_the_foot() {
+    let edge = |n: f64| if n > 4.0 { 30.0 } else { 1.0 };
+    let (mut mixed, few) = (drawn(3, 2500, edge), drawn(3, 500, edge));
+    for (places, one) in &few.points {
+        if places[1] > 2 {
+            mixed.points.insert(places.clone(), one.clone());
+        }
+    }
+    assert_eq!(mixed.doubtful(), 4);
+    assert_eq!(named(&mixed), ["4 to 8"]);
+    // The other way round the top may be as bad as the foot for all that is known.
+    let mut mixed = drawn(3, 500, edge);
+    for (places, one) in &drawn(3, 2500, edge).points {
+        if places[1] > 2 {
+            mixed.points.insert(places.clone(), one.clone());
+        }
+    }
+    assert_eq!(named(&mixed), [""; 0]);
+    let (least, most) = drawn(3, 2500, edge).fall_of_a_cliff().expect("a fall");
+    assert!(least > 0.1 && most > least && most < 0.6, "{least} {most}");
+    assert_eq!(few.fall_of_a_cliff(), None);
+}
+
 /// Without the ranges, chance would be a cliff in a good part of them: the test can fail.
 #[test]
 fn without_what_chance_does_wiggles_are_cliffs() {
@@ -229,7 +254,7 @@ fn without_what_chance_does_wiggles_are_cliffs() {
             let Outcome::Ran(figures) = outcome else {
                 continue;
             };
-            figures[0].call_p99_ms_range = figures[0].call_p99_ms.map(|p99| (p99, p99));
+            figures[0].call_p99_ms_range = figures[0].call_p99_ms.map(|p99| (p99, Some(p99)));
         }
         !one.cliffs().is_empty()
     };

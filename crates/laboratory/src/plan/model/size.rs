@@ -1,13 +1,13 @@
 //! How much the programs move on a modelled computer, and whether it fits.
 
-use super::super::title;
+use super::super::{area, title};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_timeline::units::{MIB, format_size};
-use diskperf_timeline::{CacheMode, Workload};
+use diskperf_timeline::{CacheMode, Experiment, Workload};
 use std::collections::BTreeMap;
 
 /// What every program moves, unless the user says otherwise: 1983's size. In
@@ -45,6 +45,12 @@ impl ModelPlan {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes
+    }
+
+    /// Has streams of today's suites move what they do past a cache of this size, if they
+    /// are those of this experiment: the plan's own has steps in their place.
+    pub(crate) fn stream_past(&mut self, cache_bytes: u64, experiment: &Experiment) {
+        area::stream_alike(&mut self.suite, experiment, cache_bytes);
     }
 
     /// Has every program move a part of what it would.
@@ -118,21 +124,23 @@ impl ModelPlan {
         self.notes.extend(notes);
     }
 
-    /// How much of a disk a program of today's reads, if it reads: as much as it moves where
-    /// that lies side by side, or in so few places that the cache has a segment for each; else
-    /// its area.
+    /// How much of a disk a program of today's reads, if it reads what the cache may have when
+    /// it comes again: side by side, or in so few places that there is a segment for each.
+    /// Of more places each that is read anew takes the segment of another, however little
+    /// was read into it.
     fn bytes_read(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
         let values = job.program.parameter_values();
         let reads = values.get("write_share").is_none_or(|share| share != "1");
         let area_bytes: u64 = values.get("area_bytes")?.parse().ok()?;
         let moved_bytes = self.size(job).saturating_mul(job.program.workers().into());
-        let places = moved_bytes / job.program.call_bytes().max(1);
         let in_turn = job.program.name() == "sequential";
-        let few = in_turn || places <= u64::from(disk.read_cache.segments);
-        reads.then_some(match few && job.program.lasts().is_none() {
+        let bytes = match job.program.lasts().is_none() {
             true => area_bytes.min(moved_bytes),
             false => area_bytes,
-        })
+        };
+        let places = bytes / job.program.call_bytes().max(1);
+        let kept = in_turn || places <= u64::from(disk.read_cache.segments);
+        (reads && kept).then_some(bytes)
     }
 
     /// A drive by itself moves whole sectors, also where it has a file system
