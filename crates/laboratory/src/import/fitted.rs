@@ -158,10 +158,11 @@ fn write_cache(entry: &mut Entry, drive: &Drive, numbers: &Numbers<'_>) {
         entry.word("segment_after_read", if keeps { "all" } else { "ahead" });
     }
     if let Some(clears) = flag("cache.write_clears_all") {
-        let what = if clears {
-            "drops_all"
-        } else {
-            "drops_overlapping"
+        // To the fit a drive that keeps what is written has it in its segments.
+        let what = match (clears, flag("cache.keeps_written")) {
+            (true, _) => "drops_all",
+            (false, Some(true)) => "updates",
+            (false, _) => "drops_overlapping",
         };
         entry.word("segment_after_write", what);
     }
