@@ -24,6 +24,11 @@ pub struct Round {
 }
 
 impl Round {
+    /// Whether sectors have so many bytes: a power of two, from 512 to 65536.
+    pub fn takes(sector_bytes: u64) -> bool {
+        (512..=65_536).contains(&sector_bytes) && sector_bytes.is_power_of_two()
+    }
+
     /// A read or a write of all sectors that the record has a part of. What gives a range up
     /// stays: more than it says would be lost.
     pub fn apply(self, record: Record) -> Record {
@@ -110,5 +115,49 @@ impl Transform {
             record.offset_bytes = scale.apply(&record)?;
         }
         Ok(Some(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounded(operation: Operation, offset_bytes: u64, length_bytes: u64) -> (u64, u64) {
+        let record = Record {
+            operation,
+            offset_bytes,
+            length_bytes,
+            ..Record::at(0)
+        };
+        let round = Round { sector_bytes: 4096 };
+        let found = round.apply(record);
+        (found.offset_bytes, found.length_bytes)
+    }
+
+    #[test]
+    fn reads_and_writes_become_all_sectors_that_they_have_a_part_of() {
+        for operation in [Operation::Read, Operation::Write] {
+            assert_eq!(rounded(operation, 512, 512), (0, 4096));
+            assert_eq!(rounded(operation, 3584, 1024), (0, 8192));
+            assert_eq!(rounded(operation, 4096, 8192), (4096, 8192));
+        }
+    }
+
+    /// What gives a range up, moves nothing, or has no whole sectors stays as it is.
+    #[test]
+    fn others_stay_as_they_are() {
+        for operation in [Operation::Discard, Operation::WriteZeroes, Operation::Flush] {
+            assert_eq!(rounded(operation, 512, 512), (512, 512));
+        }
+        assert_eq!(rounded(Operation::Read, 512, 0), (512, 0));
+        for (offset, length) in [(u64::MAX - 100, 100), (u64::MAX - 100, 200)] {
+            assert_eq!(rounded(Operation::Write, offset, length), (offset, length));
+        }
+    }
+
+    #[test]
+    fn sectors_are_powers_of_two() {
+        assert!([512, 4096, 65_536].into_iter().all(Round::takes));
+        assert!(![0, 256, 520, 4160, 131_072].into_iter().any(Round::takes));
     }
 }

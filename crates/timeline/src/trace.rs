@@ -164,6 +164,9 @@ pub struct TracedRequest {
     pub sectors: u32,
     /// What it is for.
     pub purpose: Purpose,
+    /// Whether it is a write that is on the medium when it is done (FUA).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
     /// Where that is; none where the device does not say.
     pub position: Option<Position>,
     /// When it was issued.

@@ -76,6 +76,7 @@ fn request(of: &BlockRequest) -> TracedRequest {
         drive: of.device,
         sector: of.sector,
         sectors: (of.bytes / SECTOR_BYTES) as u32,
+        forced: false,
         purpose: match of.operation {
             Operation::Read => Purpose::Read,
             Operation::ReadAhead => Purpose::ReadAhead,

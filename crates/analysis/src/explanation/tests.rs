@@ -44,6 +44,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
             drive: 0,
             sector: 0,
             sectors: 16,
+            forced: false,
             purpose: Purpose::Read,
             position: Some(Position::Disk(DiskPosition {
                 cylinder: 0,

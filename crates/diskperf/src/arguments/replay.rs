@@ -34,7 +34,7 @@ pub(crate) struct ReplayArguments {
     /// Scale addresses to what the target has, or to SIZE; in a directory to a tenth of what is free
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, value_parser = super::bytes)]
     scale_addresses: Option<Option<u64>>,
-    /// Make whole sectors of this many bytes of reads and writes that are not [default: 4096]
+    /// Make whole sectors of this many bytes of reads and writes that are not [without BYTES: 4096]
     #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "4096", value_parser = super::bytes)]
     round_to_sectors: Option<u64>,
     /// The trace's form [default: told by what it begins with]

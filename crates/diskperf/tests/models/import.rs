@@ -300,7 +300,9 @@ const POINTS: f64 = 2.0;
 #[test]
 fn measured_drives_are_imported_and_run() {
     let Some(data) = std::env::var_os("DISKPERF_DRIVES").map(PathBuf::from) else {
-        eprintln!("SKIPPED measured_drives_are_imported_and_run: DISKPERF_DRIVES names no folder");
+        eprintln!(
+            "SKIPPED measured_drives_are_imported_and_run: DISKPERF_DRIVES names no folder of measured drives"
+        );
         return;
     };
     let user = User::new();

@@ -274,5 +274,11 @@ fn requests_are_made_whole_sectors_where_that_is_asked_for() {
         // A sector, two, and one that was whole.
         assert_eq!(run["results"][0]["size_bytes"], 16_384, "{run}");
     }
+    let whole = "R Miss 0 8 900.0 0.0\nR Miss 3 0 900.0 0.0\nW Miss 16 8 900.0 0.0\n";
+    std::fs::write(user.file("small.txt"), whole).expect("a trace");
+    // What is of no bytes is left out, and no reason to refuse the others.
+    user.run(&words(line)).expect(0, &[]);
+    let notes = run("--round-to-sectors").expect(0, &[]).json()["runs"][0]["notes"].to_string();
+    assert!(notes.contains("were whole sectors of 4096"), "{notes}");
     run("--round-to-sectors=1000").expect(2, &["a power of two"]);
 }

@@ -63,6 +63,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     let records: Vec<Record> = (timed.into_iter())
         .map(|one| record(one, from, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
+    let timed_are_forced = records.iter().any(|one| one.fua);
     let slots = records.len().min(MOST_SLOTS as usize);
     let of = |operation| of_kind(&records, operation);
     let held = TraceFacts {
@@ -85,7 +86,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         unit_bytes: sector_bytes,
         cache: CacheMode::Direct,
         discards: false,
-        durable: false,
+        durable: timed_are_forced,
     }))
 }
 
@@ -106,16 +107,16 @@ fn record(
         Purpose::Write => Operation::Write,
         Purpose::ReadAhead | Purpose::WriteBehind => return None,
     };
-    // A write that was programmed before it was done, past the buffer, was forced, and a flush
-    // moves nothing: a replay makes neither.
+    // A flush moves nothing, and a replay has none at a moment of its own. A write that flash
+    // programmed before it was done, past its buffer, may have been a flush's as well as forced.
     let mut stages = of.spans.iter().map(|span| span.stage);
-    let is_forced = buffered && stages.any(|stage| stage == Stage::FlashProgram);
-    (of.sectors > 0 && !is_forced).then_some(Record {
+    let is_programmed = buffered && stages.any(|stage| stage == Stage::FlashProgram);
+    (of.sectors > 0 && !is_programmed).then_some(Record {
         issued_ns: of.issued.since(from).0,
         completed_ns: None,
         think_ns: None,
         operation,
-        fua: false,
+        fua: of.forced,
         sync: false,
         device: DeviceIndex(0),
         offset_bytes: of.sector * sector_bytes,

@@ -211,9 +211,16 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
 fn others(firmware: &Firmware) -> Vec<String> {
     let cache = &firmware.cache;
     let link = "to leave the modelled bus takes no time, and a transfer comes back to it once";
+    let free = "a write pays for no reselection, and the modelled bus is free for others until its data cross";
     let at_once = "the modelled drive stops reading ahead at the end of a sector";
     let as_soon = "data cross the modelled link as soon as the platter gives them";
     [
+        (
+            firmware.holds_bus_writing,
+            "Hold bus entire write xfer",
+            free,
+        ),
+        (firmware.never_disconnects, "Never disconnect", free),
         (
             firmware.extra_write_disconnect_ms.is_some(),
             "Extra write disconnect",

@@ -8,7 +8,7 @@ use super::geometry::{BLOCK_BYTES, rows_of, write_zones};
 use arrivals::Arrivals;
 use diskperf_calibration::Calibration;
 use diskperf_diskspecs::layout::Layout;
-use diskperf_diskspecs::{Drive, FastWrite};
+use diskperf_diskspecs::{Drive, FastWrite, Firmware};
 use numbers::Numbers;
 
 /// Columns of `zone_table`.
@@ -38,12 +38,41 @@ pub(super) fn layer(drive: &Drive, name: &str, found: &Calibration) -> (String, 
         if !numbers.has("arrival.write.constant_us") {
             entry.integer("link_write_bytes_per_s", bytes_per_s.round() as u64);
         }
+        // The fit has data cross from the first block on.
+        if comes_back(drive) {
+            entry.number("link_read_share", 0.0);
+        }
     }
     let period_us = numbers.get("spindle.period_us");
     let sector_us = period_us.unwrap_or(found.nominal_period_us) / mean_sectors_per_track(drive);
     Arrivals::of(drive, &numbers, sector_us).write(&mut entry);
     write_cache(&mut entry, drive, &numbers);
-    (entry.text(), numbers.left())
+    let mut left = numbers.left();
+    if numbers
+        .get("cache.tracks")
+        .is_some_and(|tracks| tracks > 1.0)
+    {
+        left.push(
+            "cache.tracks: the modelled drive reads on to the end of the next track, and has nothing of the front of the first one"
+                .to_owned(),
+        );
+    }
+    (entry.text(), left)
+}
+
+/// Whether reads of the files' drive leave the bus and come back to it.
+fn comes_back(drive: &Drive) -> bool {
+    let stays = |of: &Firmware| of.holds_bus_reading || of.never_disconnects;
+    drive.firmware.as_ref().is_some_and(|of| !stays(of))
+}
+
+/// Sectors of the largest track.
+fn most_sectors_per_track(drive: &Drive) -> f64 {
+    let Layout::Zoned(zoned) = &drive.model.layout else {
+        return mean_sectors_per_track(drive);
+    };
+    let all = zoned.zones().iter().map(|zone| zone.sectors_per_track);
+    f64::from(all.max().unwrap_or(1))
 }
 
 /// Sectors of a track, by the tracks that there are of each kind.
@@ -104,13 +133,18 @@ fn write_cache(entry: &mut Entry, drive: &Drive, numbers: &Numbers<'_>) {
         entry.integer("cache_segments", segments as u64);
     }
     if let Some(blocks) = numbers.get("cache.read_ahead_blocks") {
-        let firmware = drive.firmware.unwrap_or_default();
         entry.integer("read_ahead_bytes", blocks as u64 * BLOCK_BYTES);
         entry.word("read_ahead", if blocks > 0.0 { "limit" } else { "none" });
         entry.word("read_ahead_from", "request_end");
-        // A segment has room for what is read ahead.
-        let segment = f64::from(firmware.cache.segment_blocks).max(blocks);
-        entry.integer("segment_bytes", segment as u64 * BLOCK_BYTES);
+    }
+    // A segment has room for what is read ahead, and for whole tracks where these are read.
+    let ahead = numbers.get("cache.read_ahead_blocks");
+    let tracks = numbers.get("cache.tracks").map(|tracks| tracks.min(2.0));
+    let tracks = tracks.map(|tracks| tracks * most_sectors_per_track(drive));
+    if let Some(needed) = ahead.into_iter().chain(tracks).reduce(f64::max) {
+        let firmware = drive.firmware.unwrap_or_default();
+        let segment = f64::from(firmware.cache.segment_blocks).max(needed);
+        entry.integer("segment_bytes", segment.ceil() as u64 * BLOCK_BYTES);
     }
     if let Some(tracks) = numbers.get("cache.tracks") {
         let until = if tracks > 1.0 {
@@ -124,10 +158,11 @@ fn write_cache(entry: &mut Entry, drive: &Drive, numbers: &Numbers<'_>) {
         entry.word("segment_after_read", if keeps { "all" } else { "ahead" });
     }
     if let Some(clears) = flag("cache.write_clears_all") {
-        let what = if clears {
-            "drops_all"
-        } else {
-            "drops_overlapping"
+        // To the fit a drive that keeps what is written has it in its segments.
+        let what = match (clears, flag("cache.keeps_written")) {
+            (true, _) => "drops_all",
+            (false, Some(true)) => "updates",
+            (false, _) => "drops_overlapping",
         };
         entry.word("segment_after_write", what);
     }

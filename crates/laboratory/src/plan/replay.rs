@@ -309,7 +309,7 @@ fn space(
         from_bytes: held.highest_bytes.max(1),
         to_bytes,
         // What is aligned to pages stays so: a drive writes parts of pages at other costs.
-        align_bytes: held.unit_bytes.max(512),
+        align_bytes: held.unit_bytes.clamp(512, 4096),
     };
     Ok((to_bytes, Some(scale)))
 }
@@ -378,12 +378,13 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
                 "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a rig of the drive by itself makes them durable",
             ),
         },
-        replay.reading.round_to_bytes.map(|bytes| {
-            format!(
+        replay.reading.round_to_bytes.map(|bytes| match held.rounded {
+            0 => format!("all reads and writes were whole sectors of {bytes} bytes as they are"),
+            _ => format!(
                 "{} of {} reads and writes are larger than in the trace: whole sectors of {bytes} bytes were made of them",
                 held.rounded,
                 held.read.requests + held.write.requests
-            )
+            ),
         }),
         some(
             held.failed,

@@ -129,7 +129,7 @@ pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryErr
     let Some(sector_bytes) = replay.reading.round_to_bytes else {
         return Ok(None);
     };
-    match (512..=65_536).contains(&sector_bytes) && sector_bytes.is_power_of_two() {
+    match Round::takes(sector_bytes) {
         true => Ok(Some(Round { sector_bytes })),
         false => Err(LaboratoryError::Request(format!(
             "--round-to-sectors={sector_bytes}: sectors have a power of two of bytes, from 512 to 65536"
@@ -262,8 +262,8 @@ const MOST_BYTES: u64 = 1 << 60;
 /// The longest trace, in nanoseconds: moments can be added.
 pub(crate) const LONGEST_NS: u64 = 1 << 60;
 
-/// The longest alignment that matters.
-const LONGEST_UNIT_BYTES: u64 = 4096;
+/// The longest alignment that matters: sectors are no longer.
+const LONGEST_UNIT_BYTES: u64 = 65_536;
 
 /// More devices than these are counted.
 const DEVICES_LISTED: usize = 10;
@@ -295,7 +295,10 @@ impl Found {
         match record.operation {
             Operation::Read | Operation::Write => {
                 facts.largest_bytes = facts.largest_bytes.max(record.length_bytes);
-                self.bits |= record.offset_bytes | record.length_bytes;
+                // What is of no bytes is left out, wherever it lies.
+                if record.length_bytes > 0 {
+                    self.bits |= record.offset_bytes | record.length_bytes;
+                }
             }
             Operation::Discard => {
                 let longest = facts.longest_discard_bytes.max(record.length_bytes);

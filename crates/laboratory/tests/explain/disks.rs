@@ -47,6 +47,23 @@ fn a_slow_link_is_the_lever() {
     assert!((twice - 0.5).abs() < 0.05, "{twice}");
 }
 
+/// A link that is slow with what is written alone is faster both ways.
+#[test]
+fn a_link_that_is_slow_for_writes_is_the_lever() {
+    let slow = [
+        "drive.link_write_bytes_per_s=5200000",
+        "program.write_share=1",
+        "program.depth=2",
+    ];
+    let [link, twice] = gains(
+        ("sequential", "bare-sas-10k"),
+        (16 << 20, &slow),
+        ["link infinitely fast", "link twice as fast"],
+    );
+    assert!(link > 0.8, "{link}");
+    assert!((twice - 0.5).abs() < 0.1, "{twice}");
+}
+
 #[test]
 fn a_buffer_that_is_full_is_the_lever() {
     let random = ["program.write_share=1", "program.area_bytes=7T"];

@@ -104,6 +104,7 @@ impl Computer {
                 drive: request.device as u32,
                 sector: request.sector,
                 sectors: request.sectors,
+                forced: matches!(request.operation, Operation::Write { fua: true }),
                 purpose: match (request.operation != Operation::Read, awaited) {
                     (false, true) => Purpose::Read,
                     (false, false) => Purpose::ReadAhead,

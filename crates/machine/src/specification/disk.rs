@@ -5,7 +5,6 @@ mod electronics;
 mod measured;
 mod shingled;
 
-use super::LONGEST_MS;
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
 use crate::catalogue::Reader;
 use crate::hardware::disk::cache::{
@@ -23,6 +22,9 @@ use crate::kernel::ffs;
 /// What the label of a disk says whose tracks its firmware hides.
 const LABEL_TRACK_SECTORS: u32 = 63;
 const LABEL_TRACKS: u32 = 255;
+
+/// The longest time of a part of a disk that the model takes.
+const LONGEST_MS: f64 = 1000.0;
 
 /// What a data sheet's layout is made for.
 const CAPACITY: &str = "capacity_bytes";
@@ -111,6 +113,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
 fn key_of(error: &DiskError, reader: &Reader<'_>) -> &'static str {
     let keys: &[&'static str] = match error {
         DiskError::Mechanism(MechanismError::Seek(_)) => &SEEK_KEYS,
+        DiskError::Mechanism(MechanismError::WriteSeek(_)) => return measured::WRITE_SEEK_TABLE,
         DiskError::Mechanism(MechanismError::Layout(_)) => {
             &[measured::ZONE_TABLE, measured::EXTENT_TABLE, CAPACITY]
         }

@@ -3,7 +3,7 @@
 use super::assert_close;
 use super::device::{Bench, FUA, READ, specification};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::link::{Delivery, Link, LinkSpecification};
+use diskperf_machine::hardware::disk::link::{Delivery, Link, LinkSpecification, Passage};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
@@ -24,13 +24,34 @@ fn ms(time: f64) -> Time {
     Time((time * 1e6) as u64)
 }
 
+fn passing(first: f64, last: f64) -> Passage {
+    Passage {
+        first: ms(first),
+        last: ms(last),
+        whole_by: Time::ZERO,
+    }
+}
+
+/// A drive comes back when its share of the sectors has passed, however late a slow bus then
+/// is through with those of the last track.
+#[test]
+fn a_share_is_of_what_passes_under_the_head() {
+    let mut link = Link::new(&bus(Delivery::Reconnected { share: 0.5 }), 512);
+    let late = Passage {
+        whole_by: ms(12.0),
+        ..passing(5.0, 6.8)
+    };
+    let read = link.cross_while_read((Time::ZERO, Time::ZERO), late, 10);
+    assert_eq!((read.begins, read.ends), (ms(5.8), ms(12.1)));
+}
+
 const LEFT: Delivery = Delivery::Reconnected { share: 0.0 };
 
 /// Ten sectors whose first has passed at 5 ms and whose last has at 6.8, for a command of 0:
 /// when these end, and when a sector ends that wants to cross at a moment meanwhile.
 fn beside(delivery: Delivery, at: f64) -> (Time, Time) {
     let mut link = Link::new(&bus(delivery), 512);
-    let read = link.cross_while_read(Time::ZERO, (ms(5.0), ms(6.8)), 10);
+    let read = link.cross_while_read((Time::ZERO, Time::ZERO), passing(5.0, 6.8), 10);
     (read.ends, link.cross(ms(at), 1).ends)
 }
 
@@ -57,7 +78,7 @@ fn a_bus_that_was_come_back_to_is_kept_to_the_end() {
 fn to_come_back_costs_its_overhead() {
     let ends = |delivery| {
         let mut link = Link::new(&bus(delivery), 512);
-        let read = link.cross_while_read(Time::ZERO, (ms(5.0), ms(5.1)), 10);
+        let read = link.cross_while_read((Time::ZERO, Time::ZERO), passing(5.0, 5.1), 10);
         read.ends
     };
     assert_eq!(ends(Delivery::Held), ms(6.0));
@@ -140,4 +161,55 @@ fn a_write_moves_the_arm_while_its_data_cross() {
     assert_close(written.stage(Stage::Seek) as f64, 2e6, 1e-6);
     let much = bench.one(FUA, 100, 400);
     assert!(much.stage(Stage::BusTransfer) > 10_000_000, "{much:?}");
+}
+
+/// How long a read from the buffer waits for the bus that asks for it a fifth of a
+/// millisecond after another command.
+fn hit_beside(bench: &mut Bench, (sector, sectors): (u64, u32)) -> u64 {
+    bench.ask(READ, sector, sectors);
+    bench.pause(Time(200_000));
+    bench.ask(READ, 1000, 8);
+    let done = [bench.wait(), bench.wait()];
+    let hit = done.into_iter().find(|of| of.sector == 1000);
+    hit.expect("it is done").stage(Stage::BusWait)
+}
+
+/// A read that is for sectors which are being read on comes back to the bus for the first of
+/// them, and not before.
+#[test]
+fn a_read_of_what_is_read_on_leaves_the_bus_until_then() {
+    let waits = |delivery| {
+        let mut bench = Bench::new(&on(delivery));
+        bench.one(READ, 1000, 8);
+        hit_beside(&mut bench, (1600, 8))
+    };
+    assert_eq!(waits(LEFT), 0);
+    assert_eq!(waits(Delivery::WhileReading), 0);
+    assert!(waits(Delivery::Held) > 2_000_000);
+}
+
+/// A bus is kept from when the arm goes to a command, not while it has to do something else.
+#[test]
+fn a_bus_is_not_kept_before_the_arm_is_on_its_way() {
+    let mut of = on(Delivery::Held);
+    of.read_cache.least_ahead_sectors = 800;
+    let mut bench = Bench::new(&of);
+    bench.one(READ, 1000, 8);
+    assert_eq!(hit_beside(&mut bench, (60_000, 8)), 0);
+}
+
+/// A write that goes through to the medium books that it waits for the bus.
+#[test]
+fn a_write_waits_for_the_bus() {
+    let mut bench = Bench::new(&on(Delivery::WhileReading));
+    bench.one(READ, 1000, 200);
+    bench.pause(Time(50_000_000));
+    bench.ask(READ, 1000, 200);
+    bench.pause(Time(200_000));
+    bench.ask(FUA, 60_000, 8);
+    let done = [bench.wait(), bench.wait()];
+    let written = done.into_iter().find(|of| of.sector == 60_000);
+    let written = written.expect("it is done");
+    assert!(written.stage(Stage::BusWait) > 15_000_000, "{written:?}");
+    assert!(written.stage(Stage::BusTransfer) < 1_000_000, "{written:?}");
 }

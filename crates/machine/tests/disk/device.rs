@@ -152,6 +152,16 @@ impl Bench {
         self.wait()
     }
 
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How long the arm has had something to do.
+    pub(super) fn busy_ns(&self) -> u64 {
+        let busy = self.disk.busy();
+        (busy.positioning + busy.latency + busy.transfer).0
+    }
+
     /// Lets time pass.
     pub(super) fn pause(&mut self, time: Time) {
         let until = self.now + time;

@@ -2,13 +2,18 @@
 //! was before a command, whole tracks in the buffer.
 
 use super::cache::segments;
-use super::device::{Bench, READ, WRITE, specification, write_cache};
+use super::device::{Bench, FUA, READ, WRITE, specification, write_cache};
 use super::{built, one_zone, plain};
-use diskperf_machine::hardware::disk::cache::{AfterWrite, ReadAhead, ReadCacheSpecification};
+use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::hardware::disk::cache::{
+    AfterWrite, ReadAhead, ReadCacheSpecification, WriteCacheSpecification,
+};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
+use diskperf_machine::hardware::disk::link::Delivery;
 use diskperf_machine::hardware::disk::mechanism::{Access, MechanismSpecification};
 use diskperf_machine::hardware::disk::overheads::{After, OverheadSpecification};
 use diskperf_machine::hardware::disk::seek::SeekSpecification;
+use diskperf_machine::specification::Specification;
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 
@@ -204,4 +209,139 @@ fn what_is_read_on_in_any_case_is_booked_by_its_parts() {
     // The next track's first sector has gone by during the switch.
     assert!(turned > period / 2, "{after:?}");
     assert!(after.stage(Stage::MediaTransfer) < 2 * period, "{after:?}");
+}
+
+/// Each time that may be left out, alone: it is that of its own commands, and of no others.
+#[test]
+fn each_time_of_the_firmware_is_for_its_own_commands() {
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    enum Own {
+        None,
+        Sequential(usize),
+        ReadingAhead(usize),
+    }
+    use Own::{None, ReadingAhead, Sequential};
+    const SET_US: u64 = 7000;
+    let keys = (0..3).flat_map(|kind| [Sequential(kind), ReadingAhead(kind)]);
+    for key in std::iter::once(None).chain(keys) {
+        let after = |kind: usize| {
+            let ms = (kind + 1) as f64;
+            let own = |of: Own| (key == of).then_some(SET_US as f64 / 1e3);
+            After {
+                after_read_ms: ms,
+                after_write_ms: ms + 0.01,
+                sequential_ms: own(Sequential(kind)),
+                reading_ahead_ms: own(ReadingAhead(kind)),
+            }
+        };
+        let mut bench = Bench::new(&DiskSpecification {
+            overheads: OverheadSpecification {
+                read_hit: after(0),
+                read_miss: after(1),
+                write: after(2),
+                ..OverheadSpecification::default()
+            },
+            // The arm is still for longer before it writes what the buffer took.
+            write_cache: Some(WriteCacheSpecification {
+                idle_ms: 50.0,
+                ..write_cache()
+            }),
+            ..by_state()
+        });
+        for (operation, sector, rests, plain_us, own) in [
+            (READ, 5000, false, 2000, [None, None]),
+            (READ, 5008, false, 1000, [Sequential(0), ReadingAhead(0)]),
+            (WRITE, 300_000, false, 3000, [ReadingAhead(2), None]),
+            // It still reads on.
+            (READ, 90_000, false, 2010, [ReadingAhead(1), None]),
+            (READ, 90_000, true, 1000, [None, None]),
+            (WRITE, 300_100, true, 3000, [None, None]),
+            (WRITE, 300_108, false, 3010, [Sequential(2), None]),
+            (READ, 150_000, true, 2010, [None, None]),
+        ] {
+            if rests {
+                bench.pause(Time(20_000_000));
+            }
+            let takes_us = match key != None && own.contains(&key) {
+                true => SET_US,
+                false => plain_us,
+            };
+            let done = bench.one(operation, sector, 8);
+            let took = done.stage(Stage::Command) / 1000;
+            assert_eq!(took, takes_us, "{key:?} {operation:?} {sector}");
+        }
+    }
+}
+
+/// A write whose sectors are kept stops reading ahead only where it needs the segment that is
+/// filled; and what has to be read in any case is waited for all the same, once.
+#[test]
+fn a_write_that_is_kept_leaves_the_arm_what_it_does() {
+    let of = |keep_written, count| ReadCacheSpecification {
+        keep_written,
+        least_ahead_sectors: 800,
+        most_ahead_sectors: Some(1000),
+        ..segments(count, 2000)
+    };
+    for count in [1, 4] {
+        let took = |keep_written| {
+            let mut bench = Bench::new(&DiskSpecification {
+                read_cache: of(keep_written, count),
+                ..specification()
+            });
+            bench.one(READ, 5000, 8);
+            let took = bench.one(FUA, 90_000, 8).took;
+            assert!(bench.busy_ns() <= bench.now().0, "{keep_written} {count}");
+            took
+        };
+        assert_eq!(took(true), took(false), "{count} segments");
+    }
+    let mut bench = Bench::new(&caching(of(true, 4)));
+    bench.one(READ, 5000, 8);
+    bench.one(WRITE, 90_000, 8);
+    bench.pause(LONG);
+    assert!(hits(&mut bench, 5900), "it was read on to there");
+}
+
+/// Sectors that were read ahead, and not yet counted, are as old as others once they are
+/// written.
+#[test]
+fn a_write_drops_what_was_read_ahead_so_far() {
+    let mut bench = Bench::new(&DiskSpecification {
+        write_cache: Some(WriteCacheSpecification {
+            read_hits: false,
+            ..write_cache()
+        }),
+        ..specification()
+    });
+    bench.one(READ, 5000, 8);
+    bench.pause(Time(3_000_000));
+    bench.one(WRITE, 5100, 8);
+    assert!(!hits(&mut bench, 5100));
+}
+
+/// What contradicts itself is named by its own key.
+#[test]
+fn errors_have_their_own_key() {
+    let refusal = |key: &str, text: &str| {
+        let setting = [Setting::new(&format!("drive.{key}"), text)];
+        let resolved = Catalogue::embedded().resolve("bare-sata-7200", &setting);
+        let read = resolved.and_then(Specification::read);
+        read.err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    };
+    for (key, text) in [
+        ("write_seek_table", "[[5, 1.0], [3, 1.0]]"),
+        ("seek_inward_ms", "2000.0"),
+        ("write_same_track_ms", "2000.0"),
+        ("read_hit_sequential_ms", "2000.0"),
+        ("link_reconnect_ms", "2000.0"),
+    ] {
+        let found = refusal(key, text);
+        assert!(found.contains(&format!("`{key}`")), "{key}: {found}");
+    }
+    let mut of = specification();
+    of.link.delivery = Delivery::Reconnected { share: 1.5 };
+    assert!(of.check().is_err());
 }

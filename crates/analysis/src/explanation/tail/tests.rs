@@ -22,6 +22,7 @@ fn reads(waits: impl Fn(u64) -> Vec<(Stage, u64)>) -> Trace {
             drive: 0,
             sector: number,
             sectors: 1,
+            forced: false,
             purpose: Purpose::Read,
             position: Some(Position::Flash { channel: 0, die: 0 }),
             issued,

@@ -39,17 +39,17 @@ pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
 
 /// What may be taken away, or halved.
 fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
-    let link = "drive.link_bytes_per_s";
+    let links = ["drive.link_bytes_per_s", "drive.link_write_bytes_per_s"];
     [
         change(
             "link infinitely fast",
             Kind::Removed,
-            [values.set(link, FASTEST_LINK)],
+            links.map(|link| values.set(link, FASTEST_LINK)),
         ),
         change(
             "link twice as fast",
             Kind::Halved,
-            [values.times(link, 2.0)],
+            links.map(|link| values.times(link, 2.0)),
         ),
         change(
             "drive's commands free",
@@ -72,6 +72,11 @@ fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
         ("queue_policy", "sptf"),
         ("read_ahead", "none"),
         ("read_ahead", "limit"),
+        ("read_ahead", "whole_track"),
+        ("link_reads", "in_pieces"),
+        ("link_reads", "reconnected"),
+        ("keep_written", "true"),
+        ("keep_written", "false"),
         ("write_cache", "true"),
     ];
     plain.into_iter().map(choice).collect()

@@ -5,6 +5,7 @@ use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium};
+use diskperf_blocktrace::transform::Round;
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
@@ -182,6 +183,7 @@ impl ModelPlan {
     fn other_sectors(&self, sector_bytes: u64) -> String {
         const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
         match &self.experiment.workload {
+            Workload::Replay(_) if !Round::takes(sector_bytes) => format!("replay it on {SMALLER}"),
             Workload::Replay(_) => format!(
                 "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER}"
             ),

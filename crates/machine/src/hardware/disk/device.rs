@@ -12,6 +12,7 @@ mod flushes;
 mod media;
 mod per_medium;
 mod queued;
+mod reads;
 mod shingles;
 mod specification;
 mod state;
@@ -23,7 +24,7 @@ pub use specification::{DiskError, DiskSpecification, FlushOrder};
 
 use super::cache::{Extent, Segments, Written};
 use super::layout::Run;
-use super::link::Link;
+use super::link::{Link, Passage};
 use super::mechanism::{Access, Mechanism};
 use super::overheads::{Before, CommandKind, Overheads};
 use super::queue::{QueueSpecification, Waiting};
@@ -333,12 +334,16 @@ impl Disk {
             }
             _ => CommandKind::Write,
         };
-        let sectors = match kind {
-            CommandKind::Write => self.overheads.write_sectors(request.sectors),
-            CommandKind::ReadHit | CommandKind::ReadMiss => Time::ZERO,
+        let moves = matches!(request.operation, Operation::Read | Operation::Write { .. });
+        let sectors = match request.operation {
+            Operation::Write { .. } => self.overheads.write_sectors(request.sectors),
+            _ => Time::ZERO,
         };
         let before = match (self.overheads.go_by_state(), self.after_write) {
-            (true, _) => self.before(now, kind, (request.sector, request.end())),
+            (true, _) => {
+                let asked = moves.then_some((request.sector, request.end()));
+                self.before(now, kind, asked)
+            }
             (false, false) => Before::Read,
             (false, true) => Before::Write,
         };
@@ -347,40 +352,6 @@ impl Disk {
         request.mark(Stage::ControllerQueue, moment(begins));
         request.mark(Stage::Command, moment(self.decoded));
         self.coming.push_back((self.decoded, id));
-    }
-
-    /// Whether the buffer has sectors of the medium, or is being filled with them.
-    fn answers(&mut self, range: (u64, u64), now: Time) -> bool {
-        self.note_progress(range, now);
-        let held = self.segments.find(range);
-        held.is_some_and(|found| found.until == range.1) || self.joins(range)
-    }
-
-    /// Brings the segment that is being filled up to date, if that is what a request is of.
-    #[inline(always)]
-    fn note_progress(&mut self, (first, _): (u64, u64), now: Time) {
-        if self.whole.is_some() {
-            self.note_whole(now);
-        }
-        let Some(ahead) = &mut self.ahead else { return };
-        let (segment_first, _) = self.segments.run(ahead.segment);
-        if (segment_first..=ahead.limit).contains(&first) {
-            let came_to = ahead.progress(&mut self.mechanism, now);
-            self.segments.extend(ahead.segment, came_to);
-            if ahead.is_over(now) {
-                let (limit, ends) = (ahead.limit, ahead.rest(&mut self.mechanism));
-                self.ahead = None;
-                self.end_ahead(limit, ends);
-            }
-        }
-    }
-
-    /// Whether reading on comes by sectors soon, or goes on to them.
-    fn joins(&self, (first, _): (u64, u64)) -> bool {
-        self.ahead.as_ref().is_some_and(|ahead| {
-            let (segment_first, _) = self.segments.run(ahead.segment);
-            (segment_first..=ahead.limit).contains(&first)
-        })
     }
 
     fn has_written(&self, of: Extent) -> bool {
@@ -402,12 +373,9 @@ impl Disk {
                 self.finish(now, requests, id);
             }
             Operation::Write { fua } => {
-                self.segments.write(self.medium_range(of));
+                self.drop_read(now, of);
                 if self.specification.read_cache.keep_written {
-                    // The segment may be the one that is read into.
-                    let free = self.stop_reading_on(now);
-                    self.still_since = self.still_since.max(free.at);
-                    self.segments.keep(self.medium_range(of));
+                    self.keep_written(now, of);
                 }
                 let is_early = |written: &Written| written.takes(of);
                 match fua || !self.written.as_ref().is_some_and(is_early) {
@@ -416,9 +384,9 @@ impl Disk {
                 }
             }
             Operation::WriteZeroes => {
-                self.segments.write(self.medium_range(of));
+                self.drop_read(now, of);
                 self.forget(of);
-                self.enqueue(now, requests, (id, 0, now));
+                self.enqueue(now, requests, (id, 0), (now, now));
             }
         }
     }
@@ -426,86 +394,6 @@ impl Disk {
     /// The sectors of the medium that these sectors of the host are on.
     fn medium_range(&self, of: Extent) -> (u64, u64) {
         (self.per_medium.down(of.first), self.per_medium.up(of.end))
-    }
-
-    #[inline(always)]
-    fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        let request = &requests[id];
-        let of = extent(request.sector, request.end());
-        let range = self.medium_range(of);
-        if self.has_written(of) {
-            self.cross_from_buffer(now, requests, id);
-            return;
-        }
-        self.note_progress(range, now);
-        let found = self.segments.find(range);
-        if let Some(found) = found.filter(|found| found.until == range.1) {
-            self.segments.read(found.segment, range.1);
-            self.cross_from_buffer(now, requests, id);
-            self.read_further(now, found.segment, range);
-            return;
-        }
-        if self.joins(range) {
-            self.join(now, requests, id, range);
-            return;
-        }
-        let held = found.map_or(0, |found| found.until - range.0);
-        self.enqueue(now, requests, (id, held, now));
-    }
-
-    /// A read that the buffer answers has all its data there.
-    fn cross_from_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        let request = &mut requests[id];
-        let crossing = self.link.cross(now, request.sectors);
-        request.mark(Stage::BusWait, moment(crossing.begins));
-        request.mark(Stage::CacheHit, moment(crossing.ends));
-        self.finish(crossing.ends, requests, id);
-    }
-
-    /// A read gets its data from what is being read on.
-    fn join(&mut self, now: Time, requests: &mut Requests, id: RequestId, range: (u64, u64)) {
-        let Some(mut ahead) = self.ahead.take() else {
-            return;
-        };
-        let (segment_first, _) = self.segments.run(ahead.segment);
-        let cache = &self.specification.read_cache;
-        let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
-        let limit = match cache.read_ahead_after_hit {
-            true => self.ahead_until(range.1, limit),
-            false => range.1,
-        };
-        let passed = ahead.join(&mut self.mechanism, (range.1, limit)).max(now);
-        self.segments.read(ahead.segment, range.0);
-        self.ahead = Some(ahead);
-        let request = &mut requests[id];
-        let crossing = self
-            .link
-            .cross_while_read(now, (now, passed), request.sectors);
-        request.mark(Stage::MediaTransfer, moment(passed));
-        request.mark(Stage::BusTransfer, moment(crossing.ends));
-        self.last_passed = (range.1, passed);
-        self.finish(crossing.ends, requests, id);
-    }
-
-    /// A read was answered: what is being read on may go further behind it.
-    fn read_further(&mut self, now: Time, segment: usize, range: (u64, u64)) {
-        if !self.specification.read_cache.read_ahead_after_hit {
-            return;
-        }
-        let (segment_first, segment_end) = self.segments.run(segment);
-        let cache = &self.specification.read_cache;
-        let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
-        let limit = self.ahead_until(range.1, limit);
-        let idle = self.is_idle();
-        match &mut self.ahead {
-            Some(ahead) if ahead.segment == segment && limit > ahead.limit => {
-                ahead.join(&mut self.mechanism, (range.1, limit));
-            }
-            None if idle && limit > segment_end => {
-                self.begin_ahead(now, segment, ((segment_end, limit), None), 0);
-            }
-            Some(_) | None => {}
-        }
     }
 
     fn is_idle(&self) -> bool {

@@ -20,7 +20,8 @@ pub struct LinkSpecification {
     /// it, in ms: arbitration and reselection.
     #[serde(default)]
     pub reconnect_ms: f64,
-    /// Whether a write keeps the link, and does not come back to it for its data.
+    /// Whether a write does not pay for coming back to the link with its data. It is free for
+    /// others before they cross all the same.
     #[serde(default)]
     pub holds_writes: bool,
     /// When a read's data begin to cross it.
@@ -36,8 +37,6 @@ pub enum Delivery {
     /// link ends with the last sector and a slower one is never idle.
     #[default]
     WhileReading,
-    /// When all have passed.
-    WhenWhole,
     /// On a SCSI bus that is kept from the beginning of the arm's way to the last sector:
     /// nothing else crosses it meanwhile.
     Held,
@@ -64,6 +63,18 @@ pub struct Link {
     /// Transfers that are not over, in order: one of a read that has begun is known
     /// before its data pass, and others cross until then.
     taken: VecDeque<Crossing>,
+}
+
+/// When sectors pass under the head that are to cross the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// When the first one has passed.
+    pub first: Time,
+    /// When the last one has.
+    pub last: Time,
+    /// When the last one can begin to cross where those of a track have to wait for its first
+    /// one: not the platter's time, but that of a slow link.
+    pub whole_by: Time,
 }
 
 /// A transfer over the link.
@@ -124,30 +135,41 @@ impl Link {
         self.take((now, now), takes)
     }
 
-    /// Sectors will cross of which the first is there at `first` and the last at `last`.
+    /// Whether a read keeps the link while it waits for the platter.
+    #[inline]
+    pub fn is_kept(&self) -> bool {
+        self.delivery != Delivery::WhileReading
+    }
+
+    /// Sectors will cross that pass, for which the arm is on its way from `begins` on.
     /// The link is taken only for as long as it carries them: what crosses piece by piece
     /// leaves it to others in between.
     #[inline]
     pub fn cross_while_read(
         &mut self,
-        now: Time,
-        (first, last): (Time, Time),
+        (now, begins): (Time, Time),
+        passing: Passage,
         sectors: u32,
     ) -> Crossing {
         let takes = self.overhead + self.crossing(sectors);
+        let Passage {
+            first,
+            last,
+            whole_by,
+        } = passing;
+        let latest = last.max(whole_by);
         let begins = match self.delivery {
-            Delivery::WhenWhole => last,
             Delivery::WhileReading => {
-                let ends = last + self.crossing(1);
+                let ends = latest + self.crossing(1);
                 first.max(Time(ends.0.saturating_sub(takes.0)))
             }
-            Delivery::Held => return self.cross_kept((now, now), (first, last), sectors),
+            Delivery::Held => return self.cross_kept((now, begins), (first, latest), sectors),
             Delivery::Reconnected { share } => {
                 let others = f64::from(sectors.saturating_sub(1));
                 let marked = (share * f64::from(sectors)).ceil().max(1.0) - 1.0;
                 let passed = (last.0 - first.0) as f64 * marked / others.max(1.0);
                 let back = first + Time(passed as u64);
-                return self.cross_kept((now, back), (back, last), sectors);
+                return self.cross_kept((now, back), (back, latest), sectors);
             }
         };
         self.take((now, begins), takes)

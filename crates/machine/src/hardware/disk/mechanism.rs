@@ -53,6 +53,9 @@ pub enum MechanismError {
     /// Of the arm.
     #[error(transparent)]
     Seek(#[from] SeekError),
+    /// Of the arm, in the table of writes.
+    #[error(transparent)]
+    WriteSeek(SeekError),
     /// A number that no disk has.
     #[error("`{key}` is {value}, and must be between {least} and {most}")]
     Number {
@@ -203,11 +206,17 @@ impl Mechanism {
             (*PERIOD_NS.start(), *PERIOD_NS.end()),
         )?;
         let layout = Layout::new(&of.layout)?;
-        for ms in of.same_track_ms {
-            number("same_track_ms", ms, (0.0, LONGEST_MS))?;
+        let rests = ["same_track_ms", "write_same_track_ms"];
+        for (key, ms) in rests.into_iter().zip(of.same_track_ms) {
+            number(key, ms, (0.0, LONGEST_MS))?;
+        }
+        let inwards = ["seek_inward_ms", "write_seek_inward_ms"];
+        for (key, ms) in inwards.into_iter().zip(of.inward_ms) {
+            number(key, ms, (-LONGEST_MS, LONGEST_MS))?;
         }
         let curve = |of: &SeekSpecification| SeekCurve::new(of, layout.cylinders());
-        let writes = of.write_seek.as_ref().map(curve).transpose()?;
+        let writes = of.write_seek.as_ref().map(curve).transpose();
+        let writes = writes.map_err(MechanismError::WriteSeek)?;
         let seek = curve(&of.seek)?.directed(writes, of.inward_ms)?;
         Ok(Self {
             layout,

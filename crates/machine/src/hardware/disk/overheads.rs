@@ -36,7 +36,7 @@ pub struct After {
     /// After a write, in ms.
     pub after_write_ms: f64,
     /// Of a command for the sectors behind those of one of its kind, the last before it, in
-    /// ms; as after any if absent.
+    /// ms; as of others if absent. While the arm reads on, `reading_ahead_ms` goes before it.
     #[serde(default)]
     pub sequential_ms: Option<f64>,
     /// While the arm reads on, in ms; as at other times if absent.
@@ -91,7 +91,10 @@ pub enum CommandKind {
 pub struct Overheads {
     /// By kind, and by what was before.
     commands: [[Time; 4]; 3],
-    /// Whether more than the last command's kind makes a difference.
+    /// By kind, whether its own time is given where it follows another command, and while the
+    /// arm reads on.
+    given: [[bool; 2]; 3],
+    /// Whether any of these is.
     by_state: bool,
     write_sector_ns: f64,
     /// Of a read and of a write.
@@ -103,26 +106,21 @@ impl Overheads {
     pub fn new(of: &OverheadSpecification) -> Self {
         let time = |ms: f64| Time((ms * 1e6 + 0.5) as u64);
         let all = [of.read_hit, of.read_miss, of.write];
-        let kinds = [Before::Read, Before::Read, Before::Write];
-        let after = |(of, kind): (After, Before)| {
-            let plain = match kind {
-                Before::Write => of.after_write_ms,
-                _ => of.after_read_ms,
-            };
+        let after = |of: After| {
+            // Those that are absent are not asked for.
             [
                 of.after_read_ms,
                 of.after_write_ms,
-                of.sequential_ms.unwrap_or(plain),
-                of.reading_ahead_ms.unwrap_or(of.after_read_ms),
+                of.sequential_ms.unwrap_or(0.0),
+                of.reading_ahead_ms.unwrap_or(0.0),
             ]
             .map(time)
         };
-        let [hit, miss, write] = [0, 1, 2].map(|kind| after((all[kind], kinds[kind])));
+        let given = all.map(|of| [of.sequential_ms, of.reading_ahead_ms].map(|ms| ms.is_some()));
         Self {
-            commands: [hit, miss, write],
-            by_state: all
-                .iter()
-                .any(|of| of.sequential_ms.or(of.reading_ahead_ms).is_some()),
+            commands: all.map(after),
+            by_state: given.iter().flatten().any(|given| *given),
+            given,
             write_sector_ns: of.write_sector_ms * 1e6,
             completions: [time(of.read_completion_ms), time(of.write_completion_ms)],
         }
@@ -138,6 +136,23 @@ impl Overheads {
     #[inline]
     pub fn go_by_state(&self) -> bool {
         self.by_state
+    }
+
+    /// What a command goes by: the first that its kind has a time for of reading ahead, of
+    /// following another command, and of what was completed last.
+    pub fn before(
+        &self,
+        kind: CommandKind,
+        (reads_on, follows): (bool, bool),
+        after_write: bool,
+    ) -> Before {
+        let [sequential, reading_ahead] = self.given[kind as usize];
+        match after_write {
+            _ if reads_on && reading_ahead => Before::ReadingAhead,
+            _ if follows && sequential => Before::Sequential,
+            true => Before::Write,
+            false => Before::Read,
+        }
     }
 
     /// What the sectors of a write take besides.

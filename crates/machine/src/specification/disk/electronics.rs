@@ -1,7 +1,6 @@
 //! What the firmware of a disk takes, and its way to the host.
 
-use super::super::LONGEST_MS;
-use super::read_choice_or_default;
+use super::{LONGEST_MS, read_choice_or_default};
 use crate::catalogue::Reader;
 use crate::hardware::disk::link::{Delivery, LinkSpecification};
 use crate::hardware::disk::overheads::{After, OverheadSpecification};
@@ -69,11 +68,11 @@ fn read_after(
         after_write_ms: after_write.unwrap_or(after_read_ms),
         sequential_ms: time(
             sequential_key,
-            "the same of one for the sectors behind those of the last command, if that is of its kind; as of any if absent",
+            "the same of one for the sectors behind those of the last command, if that is of its kind; as of others if absent",
         ),
         reading_ahead_ms: time(
             ahead_key,
-            "the same while the arm still reads on; as after a read if absent",
+            "the same while the arm still reads on; as at other times if absent",
         ),
     }
 }
@@ -96,7 +95,7 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
     let again = reader.optional_number(
         "link_reconnect_ms",
         0.0..=LONGEST_MS,
-        "what it takes to come back to a bus that was left: arbitration and reselection; nothing if absent",
+        "what it takes a read with link_reads=reconnected, and a write without link_holds_writes, to come back to a bus that was left: arbitration and reselection; nothing if absent",
     );
     LinkSpecification {
         bytes_per_s,
@@ -106,7 +105,7 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
         holds_writes: reader.has("link_holds_writes")
             && reader.flag(
                 "link_holds_writes",
-                "whether a write keeps the bus, and does not come back to it for its data",
+                "whether a write does not pay link_reconnect_ms for coming back to the bus with its data",
             ),
         delivery: read_delivery(reader),
     }

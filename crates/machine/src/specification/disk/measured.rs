@@ -1,7 +1,7 @@
 //! A disk as it was measured: zones or extents, skews and defects, seek times as a table.
 //! What `diskperf import` writes.
 
-use super::super::LONGEST_MS;
+use super::LONGEST_MS;
 use crate::catalogue::Reader;
 use crate::hardware::disk::layout::{
     ExtentSpecification, LayoutSpecification, MOST_CYLINDERS, MOST_SECTORS_PER_TRACK,
@@ -14,6 +14,9 @@ use std::ops::RangeInclusive;
 pub(super) const ZONE_TABLE: &str = "zone_table";
 /// Runs of sectors, in place of zones.
 pub(super) const EXTENT_TABLE: &str = "extent_table";
+
+/// Seek times of writes.
+pub(super) const WRITE_SEEK_TABLE: &str = "write_seek_table";
 
 /// Whether a layout was measured.
 pub(super) fn is_measured(reader: &Reader<'_>) -> bool {
@@ -210,9 +213,9 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
 
 /// Seek times of writes, where they are not those of reads.
 pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
-    const KEY: &str = "write_seek_table";
     let doc = "measured seek times of writes without their settling, by ascending distance; as of reads if absent";
-    reader.has(KEY).then(|| read_table(reader, KEY, doc))
+    let key = WRITE_SEEK_TABLE;
+    reader.has(key).then(|| read_table(reader, key, doc))
 }
 
 fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecification {

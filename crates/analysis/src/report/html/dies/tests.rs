@@ -27,6 +27,7 @@ fn read((channel, die): (u32, u32), issued: u64, (by, waits): (DieBusy, u64)) ->
         drive: 0,
         sector: 8,
         sectors: 1,
+        forced: false,
         purpose: Purpose::Read,
         position: Some(Position::Flash { channel, die }),
         issued: us(issued),

@@ -10,6 +10,7 @@ fn request(issued: u64, spans: &[(Stage, u64)]) -> TracedRequest {
         drive: 0,
         sector: 64,
         sectors: 16,
+        forced: false,
         purpose: Purpose::Read,
         position: Some(Position::Disk(DiskPosition {
             cylinder: 0,

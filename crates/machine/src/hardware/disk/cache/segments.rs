@@ -123,6 +123,11 @@ impl Segments {
         }
     }
 
+    /// The segment that would get sectors.
+    pub fn keeps_in(&mut self, range: (u64, u64)) -> Option<usize> {
+        self.look_up(range).goes_on.or_else(|| self.uses.oldest())
+    }
+
     /// Keeps sectors that came from the medium: in the segment that they go on from, else
     /// in an empty one, else in the one that was not used for longest. Its number, and
     /// whether they went on; none where nothing is kept.

@@ -153,6 +153,14 @@ impl Ahead {
         moves
     }
 
+    /// Has it read a sector; when that has passed, unless it had before.
+    pub(super) fn passed(&mut self, mechanism: &mut Mechanism, sector: u64) -> Option<Time> {
+        if sector >= self.sector {
+            self.read_up_to(mechanism, sector + 1, Time::NEVER);
+        }
+        (sector + 1 == self.sector).then_some(self.at)
+    }
+
     /// Has it read up to `end` for somebody, and then on to `limit`; when it has.
     pub(super) fn join(&mut self, mechanism: &mut Mechanism, (end, limit): (u64, u64)) -> Time {
         self.limit = self.limit.max(limit).max(end);

@@ -21,6 +21,8 @@ pub(super) struct Arm {
     /// Of what it read on last in any case: seeks, changes of the head, and turns between
     /// tracks.
     pub(super) ways: [Time; 3],
+    /// When it can be commanded that was stopped before anything was chosen for it.
+    stopped: Option<Free>,
     /// What it did, where somebody wants to see that.
     recorded: Option<Vec<TracedArm>>,
 }
@@ -72,6 +74,15 @@ impl Free {
 }
 
 impl Arm {
+    /// When it can be commanded, with nothing to read on.
+    #[inline]
+    pub(super) fn stopped(&mut self, now: Time) -> Free {
+        match self.stopped.take() {
+            Some(free) if free.at > now => Free { now, ..free },
+            Some(_) | None => Free::at_once(now),
+        }
+    }
+
     /// Of what is read on until it is over, the ways to other tracks.
     #[cold]
     fn mark_ways(&self, request: &mut Request, over: Time) {
@@ -165,6 +176,15 @@ impl Disk {
         self.arm.ahead_from = (further.0.0, now);
         let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
         self.ahead = Some(ahead);
+    }
+
+    /// Reading on is stopped, since its segment is for something else: what the arm has begun
+    /// is still to be waited for by whatever comes next.
+    #[cold]
+    pub(super) fn leave_segment(&mut self, now: Time) {
+        let free = self.stop_reading_on(now);
+        self.still_since = self.still_since.max(free.at);
+        self.arm.stopped = Some(free);
     }
 
     /// Reading on has come to its end by itself.

@@ -79,7 +79,7 @@ impl Disk {
             self.whole = None;
         }
         let Some(ahead) = self.ahead.take() else {
-            return Free::at_once(now);
+            return self.arm.stopped(now);
         };
         let segment = ahead.segment;
         let committed = ahead.is_committed(now);
@@ -223,7 +223,7 @@ impl Disk {
         let (mut left, mut whole_by) = (access.sectors, Time::ZERO);
         let sector_ns = self.link.sector_ns() * self.per_medium.get() as f64;
         let missed = self.follows(sector, queued.run);
-        self.catch(begins, sector, missed);
+        self.catch(begins, (sector, false), missed);
         let parts = self.read_medium(begins, &access, queued.run, |passing| {
             let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
             match first_at {
@@ -244,9 +244,14 @@ impl Disk {
             0 => first_at.unwrap_or(ends),
             _ => queued.ready,
         };
-        let crossing =
-            self.link
-                .cross_while_read(free.now, (there, ends.max(whole_by)), request.sectors);
+        let passing = Passage {
+            first: there,
+            last: ends,
+            whole_by,
+        };
+        let crossing = self
+            .link
+            .cross_while_read((free.now, begins), passing, request.sectors);
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let asked = (sector - queued.held, end);
         let first = self.passed_before(sector, queued.run, parts.latency);
@@ -281,55 +286,6 @@ impl Disk {
         }
     }
 
-    /// Sectors of a command are written.
-    fn write_now(&mut self, free: Free, requests: &mut Requests, queued: Queued) {
-        let request = &mut requests[queued.id];
-        let of = extent(request.sector, request.end());
-        let access = self.writing(of);
-        let begins = free
-            .at
-            .max(self.begins_to_write(queued.ready, access.sector));
-        let missed = self.follows(access.sector, queued.run);
-        self.catch(begins, access.sector, missed);
-        let parts = self.write_medium(begins, &access);
-        let ends = begins + parts.total();
-        let request = &mut requests[queued.id];
-        free.mark_wait(request, free.at, &self.arm);
-        request.mark(Stage::BusTransfer, moment(begins));
-        self.mark(request, parts, missed);
-        self.last_passed = (self.medium_range(of).1, ends);
-        self.book(parts);
-        self.finish(ends, requests, queued.id);
-        self.begin_job(ends, Work::Write);
-    }
-
-    /// When the arm begins with a write whose data can be written from `ready` on: it is on
-    /// its way while they cross the link.
-    fn begins_to_write(&self, ready: Time, sector: u64) -> Time {
-        if self.shingles.is_some() {
-            return ready;
-        }
-        let place = self.mechanism.layout().locate(sector);
-        Time(
-            ready
-                .0
-                .saturating_sub(self.mechanism.way_to(&place, true).0),
-        )
-    }
-
-    /// The access that writes sectors of the host: what they do not fill is read first.
-    fn writing(&self, of: Extent) -> Access {
-        let (first, end) = self.medium_range(of);
-        Access {
-            sector: first,
-            sectors: (end - first) as u32,
-            write: true,
-            overhead: Time::ZERO,
-            part_of_first: !self.per_medium.begins(of.first),
-            part_of_last: !self.per_medium.begins(of.end),
-        }
-    }
-
     /// Sectors of the buffer are written.
     fn destage_now(&mut self, now: Time, index: usize) {
         let most = self.most_destaged();
@@ -342,7 +298,7 @@ impl Disk {
         let of = written.begin(index, most, locate);
         let access = self.writing(of);
         let follows = self.follows(access.sector, None);
-        self.catch(now, access.sector, follows);
+        self.catch(now, (access.sector, true), follows);
         let parts = self.write_medium(now, &access);
         let ends = now + parts.total();
         self.works((ArmWork::Destage, now), (&access, false), (parts, follows));
@@ -382,7 +338,7 @@ impl Disk {
     /// Whether sectors follow those that passed last: if they do not pass at once, they
     /// were asked for too late.
     #[inline(always)]
-    fn follows(&self, sector: u64, run: Option<Run>) -> bool {
+    pub(super) fn follows(&self, sector: u64, run: Option<Run>) -> bool {
         if sector != self.last_passed.0 {
             return false;
         }
@@ -396,7 +352,7 @@ impl Disk {
 
     /// Books where the time of an access went.
     #[inline(always)]
-    fn mark(&self, request: &mut crate::hardware::Request, parts: Parts, follows: bool) {
+    pub(super) fn mark(&self, request: &mut crate::hardware::Request, parts: Parts, follows: bool) {
         let mut at = Time(request.spans.marked().0);
         for (stage, span) in self.stages(parts, follows) {
             at += span;
@@ -406,10 +362,12 @@ impl Disk {
 
     /// Supposed that deadlines are met, what follows the last sectors is not too late.
     #[inline(always)]
-    fn catch(&mut self, begins: Time, sector: u64, follows: bool) {
+    pub(super) fn catch(&mut self, begins: Time, (sector, write): (u64, bool), follows: bool) {
         if follows && self.mechanism.supposes().deadlines_met {
-            let start = self.mechanism.layout().locate(sector).start;
-            self.mechanism.turn_back(begins, start);
+            let place = self.mechanism.layout().locate(sector);
+            // The arm rests on its track before it looks for the sector.
+            let there = begins + self.mechanism.way_to(&place, write);
+            self.mechanism.turn_back(there, place.start);
         }
     }
 

@@ -10,6 +10,8 @@ pub(super) struct Queued {
     pub(super) held: u64,
     /// The sector of the medium behind its last one.
     pub(super) end: u64,
+    /// When the data of a write begin to cross the link.
+    pub(super) bus: Time,
     /// When what the buffer has can cross the link.
     pub(super) ready: Time,
     /// Where the first sector of the medium is that waits, unless that may change.
@@ -23,12 +25,14 @@ impl Disk {
     }
 
     /// A command is for the arm. The buffer has so many of its first sectors of the medium,
-    /// and its data can cross the link from `ready` on.
+    /// and its data can cross the link from `ready` on; those of a write are given the link at
+    /// `bus`.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
         requests: &mut Requests,
-        (id, held, ready): (RequestId, u64, Time),
+        (id, held): (RequestId, u64),
+        (bus, ready): (Time, Time),
     ) {
         let request = &requests[id];
         let sector = self.per_medium.down(request.sector) + held;
@@ -44,6 +48,7 @@ impl Disk {
             id,
             held,
             end,
+            bus,
             ready,
             run,
         };

@@ -1,7 +1,7 @@
 //! A disk as a catalogue file or an importer describes it.
 
 use super::super::cache::{ReadCacheSpecification, WriteCacheSpecification};
-use super::super::link::LinkSpecification;
+use super::super::link::{Delivery, LinkSpecification};
 use super::super::mechanism::{MechanismError, MechanismSpecification};
 use super::super::overheads::OverheadSpecification;
 use super::super::queue::QueueSpecification;
@@ -138,6 +138,9 @@ impl DiskSpecification {
         within("bytes_per_s", written, (1e3, 1e12), "1000 to 10^12")?;
         within("overhead_ms", self.link.overhead_ms, ms, MS)?;
         within("reconnect_ms", self.link.reconnect_ms, ms, MS)?;
+        if let Delivery::Reconnected { share } = self.link.delivery {
+            within("share", share, (0.0, 1.0), "from 0 to 1")?;
+        }
         let of = &self.overheads;
         for after in [of.read_hit, of.read_miss, of.write] {
             for time_ms in after.times_ms() {

@@ -3,6 +3,24 @@
 use super::*;
 
 impl Disk {
+    /// Sectors are written: what was read of them, also of late, is not what they are.
+    pub(super) fn drop_read(&mut self, now: Time, of: Extent) {
+        let range = self.medium_range(of);
+        self.note_progress(range, now);
+        self.segments.write(range);
+    }
+
+    /// Written sectors are kept to be read. The arm may be filling the segment that gets them.
+    #[cold]
+    pub(super) fn keep_written(&mut self, now: Time, of: Extent) {
+        let range = self.medium_range(of);
+        let taken = self.segments.keeps_in(range);
+        if taken.is_some() && taken == self.ahead.as_ref().map(|ahead| ahead.segment) {
+            self.leave_segment(now);
+        }
+        self.segments.keep(range);
+    }
+
     /// A write comes into the buffer, or waits for room there.
     pub(super) fn buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
@@ -68,6 +86,57 @@ impl Disk {
         let first = crossing.begins + self.link.crossing_of_write(1);
         let ready = first.max(Time(crossing.ends.0.saturating_sub(passing.0)));
         self.forget(of);
-        self.enqueue(now, requests, (id, 0, ready));
+        self.enqueue(now, requests, (id, 0), (crossing.begins, ready));
+    }
+    /// Sectors of a command are written.
+    pub(super) fn write_now(&mut self, free: Free, requests: &mut Requests, queued: Queued) {
+        let request = &mut requests[queued.id];
+        let of = extent(request.sector, request.end());
+        let access = self.writing(of);
+        let begins = free
+            .at
+            .max(self.begins_to_write(queued.ready, access.sector));
+        let missed = self.follows(access.sector, queued.run);
+        self.catch(begins, (access.sector, true), missed);
+        let parts = self.write_medium(begins, &access);
+        let ends = begins + parts.total();
+        let request = &mut requests[queued.id];
+        free.mark_wait(request, free.at, &self.arm);
+        let marked = Time(request.spans.marked().0);
+        let waits = queued.bus.min(begins).max(marked);
+        request.mark(Stage::BusWait, moment(waits));
+        request.mark(Stage::BusTransfer, moment(begins));
+        self.mark(request, parts, missed);
+        self.last_passed = (self.medium_range(of).1, ends);
+        self.book(parts);
+        self.finish(ends, requests, queued.id);
+        self.begin_job(ends, Work::Write);
+    }
+
+    /// When the arm begins with a write whose data can be written from `ready` on: it is on
+    /// its way while they cross the link.
+    fn begins_to_write(&self, ready: Time, sector: u64) -> Time {
+        if self.shingles.is_some() {
+            return ready;
+        }
+        let place = self.mechanism.layout().locate(sector);
+        Time(
+            ready
+                .0
+                .saturating_sub(self.mechanism.way_to(&place, true).0),
+        )
+    }
+
+    /// The access that writes sectors of the host: what they do not fill is read first.
+    pub(super) fn writing(&self, of: Extent) -> Access {
+        let (first, end) = self.medium_range(of);
+        Access {
+            sector: first,
+            sectors: (end - first) as u32,
+            write: true,
+            overhead: Time::ZERO,
+            part_of_first: !self.per_medium.begins(of.first),
+            part_of_last: !self.per_medium.begins(of.end),
+        }
     }
 }
