@@ -108,6 +108,7 @@ mod tests {
                 until: Nanoseconds(until),
             };
             TracedRequest {
+                forced: false,
                 drive: 0,
                 sector: 0,
                 sectors: 8,
