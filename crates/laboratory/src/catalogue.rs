@@ -290,7 +290,7 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     let disk = Disk::new(of, Turn::ZERO).expect("the specification was checked");
     let (layout, seek) = (disk.mechanism().layout(), disk.mechanism().seek());
     let revolution_ms = of.mechanism.period_ns / 1e6;
-    let medium_bytes = f64::from(of.sector_bytes) * f64::from(of.sectors_per_medium_sector);
+    let medium_bytes = of.medium_sector_bytes() as f64;
     let capacity = layout.sectors() as f64 * medium_bytes;
     let capacity = match capacity < 1e9 {
         true => ("capacity", capacity / 1e6, "MB"),
@@ -336,7 +336,7 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
 
 /// The zones of a disk; none of one whose sectors were measured one by one.
 fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
-    let medium_bytes = f64::from(of.sector_bytes) * f64::from(of.sectors_per_medium_sector);
+    let medium_bytes = of.medium_sector_bytes() as f64;
     let revolution_ms = of.mechanism.period_ns / 1e6;
     let zones = &of.mechanism.layout.zones;
     let first = |number: usize| match number < zones.len() {

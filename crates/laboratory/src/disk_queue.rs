@@ -202,7 +202,7 @@ fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, Laboratory
             format_size(MOST_BLOCK_BYTES)
         )));
     }
-    let sector_bytes = u64::from(disk.sector_bytes) * u64::from(disk.sectors_per_medium_sector);
+    let sector_bytes = disk.medium_sector_bytes();
     let whole = block_bytes > 0 && block_bytes.is_multiple_of(sector_bytes);
     u32::try_from(block_bytes / sector_bytes)
         .ok()

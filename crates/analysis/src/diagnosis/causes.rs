@@ -100,7 +100,7 @@ pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 /// As many pieces of work tell something.
-const FEWEST: usize = 20;
+pub(super) const FEWEST: usize = 20;
 /// Two samples of this many each whose distributions differ by the first share
 /// do so by chance once in a hundred times (Kolmogorov and Smirnov).
 const BY_CHANCE: f64 = 1.63;

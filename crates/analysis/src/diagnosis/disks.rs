@@ -2,7 +2,7 @@
 //! their buffers answer, what their links and their firmware take, and how their arms move,
 //! for requests or of their own accord.
 
-use super::causes::{Cause, Rank, cause, differs, drawn_otherwise, each};
+use super::causes::{Cause, FEWEST, Rank, cause, differs, drawn_otherwise, each};
 use super::{DrivePart, Suspect, measures::Measures};
 use crate::explanation::words;
 use diskperf_timeline::Stage;
@@ -26,8 +26,6 @@ pub(super) struct Disks {
 
 /// What firmware takes is the same within this: the host may meet an end in mid-work.
 const ROUNDING_NS: u64 = 1000;
-/// As many accesses tell something.
-const FEWEST: usize = 20;
 /// Ratios nearer to one than this are no difference of what chance has a part in.
 const SAME: f64 = 0.05;
 /// By so much the share of others that are passed by differs where the order does.

@@ -259,15 +259,19 @@ fn requests_one_at_a_time_have_no_account_of_their_own() {
     assert_eq!(Account::of(&found).expect("a program").response, None);
 }
 
-/// Of four reads the buffer answers two: one of what the arm read on to, one from before.
-#[test]
-fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
-    let read = |sector: u64, from: u64, stage| TracedRequest {
+/// A read that one stage lasts a nanosecond for.
+fn read(sector: u64, from: u64, stage: Stage) -> TracedRequest {
+    TracedRequest {
         sector,
         issued: at(from),
         spans: spans(&[(stage, from + 1)]),
         ..trace(Vec::new()).requests[0].clone()
-    };
+    }
+}
+
+/// Of four reads the buffer answers two: one of what the arm read on to, one from before.
+#[test]
+fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
     let mut found = with_arm(2);
     found.requests = vec![
         read(0, 0, Stage::MediaTransfer),
@@ -294,12 +298,6 @@ fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
 /// a longer one hides it not.
 #[test]
 fn what_is_read_ahead_later_answers_nothing_before() {
-    let read = |sector: u64, from: u64, stage| TracedRequest {
-        sector,
-        issued: at(from),
-        spans: spans(&[(stage, from + 1)]),
-        ..trace(Vec::new()).requests[0].clone()
-    };
     let mut found = with_arm(2);
     found.requests = vec![
         read(1000, 2, Stage::CacheHit),

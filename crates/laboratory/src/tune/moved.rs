@@ -100,7 +100,7 @@ fn largest_cache(subject: &Subject<'_>) -> Result<u64, LaboratoryError> {
 /// again, and all that is written. Only streams of suites are made to go past it.
 fn held(today: &ModelPlan, cache_bytes: u64) -> String {
     let jobs = today.suite.jobs().filter(|job| {
-        let moved_bytes = today.size(job).saturating_mul(job.program.workers().into());
+        let moved_bytes = today.moved_bytes(job);
         let values = job.program.parameter_values();
         let writes = values.get("write_share").is_some_and(|share| share != "0");
         let streams = job.program.name() == "sequential";

@@ -154,13 +154,17 @@ impl Session {
     }
 
     pub(super) fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
-        Self::of(&mut self.files, number)
+        self.file_and_kernel(number).map(|(file, ..)| file)
     }
 
-    /// The open file of a number.
-    fn of(files: &mut [Option<OpenFile>], number: usize) -> Result<&mut OpenFile> {
-        let slot = files.get_mut(number).and_then(Option::as_mut);
-        slot.ok_or(Errno::BadFile)
+    /// An open file, and who does something with it for whom.
+    fn file_and_kernel(
+        &mut self,
+        number: usize,
+    ) -> Result<(&mut OpenFile, &Rc<Unix>, &Rc<Process>)> {
+        let slot = self.files.get_mut(number).and_then(Option::as_mut);
+        let file = slot.ok_or(Errno::BadFile)?;
+        Ok((file, &self.kernel, &self.process))
     }
 
     /// The inode of an open file.
@@ -222,13 +226,7 @@ impl Session {
     }
 
     async fn read_open(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
-        let Self {
-            kernel,
-            process,
-            files,
-            ..
-        } = self;
-        let file = Self::of(files, number)?;
+        let (file, kernel, process) = self.file_and_kernel(number)?;
         if !file.read {
             return Err(Errno::BadFile);
         }
@@ -251,13 +249,7 @@ impl Session {
     }
 
     async fn write_open(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
-        let Self {
-            kernel,
-            process,
-            files,
-            ..
-        } = self;
-        let file = Self::of(files, number)?;
+        let (file, kernel, process) = self.file_and_kernel(number)?;
         if !file.write {
             return Err(Errno::BadFile);
         }

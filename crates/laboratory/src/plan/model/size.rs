@@ -6,7 +6,6 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium};
 use diskperf_blocktrace::transform::Round;
-use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
 use std::collections::BTreeMap;
@@ -54,6 +53,11 @@ impl ModelPlan {
         area::stream_alike(&mut self.suite, experiment, cache_bytes);
     }
 
+    /// What all workers of a job move.
+    pub(crate) fn moved_bytes(&self, job: &Job) -> u64 {
+        self.size(job).saturating_mul(job.program.workers().into())
+    }
+
     /// Has every program move a part of what it would.
     pub(crate) fn divide_sizes(&mut self, part: u64) {
         if part == 1 {
@@ -98,50 +102,6 @@ impl ModelPlan {
             sizes.join(" or "),
             self.target
         ));
-    }
-
-    /// That reads which are repeated come from a disk's cache, where that holds all of them.
-    pub(super) fn note_cache(&mut self) {
-        let computer = &self.computers[0];
-        let Some(disk) = computer.specification.drives[0].disk() else {
-            return;
-        };
-        if computer.medium() != Medium::Device {
-            return;
-        }
-        let note = |job: &Job| {
-            let again = self.suite.protocol_of(job).repetitions > 1;
-            let bytes = self.bytes_read(job, disk).filter(|_| again)?;
-            (bytes <= disk.read_cache_bytes()).then(|| {
-                format!(
-                    "{} reads the same {} in each repetition, and the drive's cache holds {} of what was read: reads come from it, at the rate of its link; more --size or program.area_bytes shows the medium",
-                    title(job),
-                    format_size(bytes),
-                    format_size(disk.read_cache_bytes())
-                )
-            })
-        };
-        let notes: Vec<String> = self.suite.jobs().filter_map(note).collect();
-        self.notes.extend(notes);
-    }
-
-    /// How much of a disk a program of today's reads, if it reads what the cache may have when
-    /// it comes again: side by side, or in so few places that there is a segment for each.
-    /// Of more places each that is read anew takes the segment of another, however little
-    /// was read into it.
-    fn bytes_read(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
-        let values = job.program.parameter_values();
-        let reads = values.get("write_share").is_none_or(|share| share != "1");
-        let area_bytes: u64 = values.get("area_bytes")?.parse().ok()?;
-        let moved_bytes = self.size(job).saturating_mul(job.program.workers().into());
-        let in_turn = job.program.name() == "sequential";
-        let bytes = match job.program.lasts().is_none() {
-            true => area_bytes.min(moved_bytes),
-            false => area_bytes,
-        };
-        let places = bytes / job.program.call_bytes().max(1);
-        let kept = in_turn || places <= u64::from(disk.read_cache.segments);
-        (reads && kept).then_some(bytes)
     }
 
     /// A drive by itself moves whole sectors, also where it has a file system

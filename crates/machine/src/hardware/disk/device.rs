@@ -334,13 +334,13 @@ impl Disk {
             }
             _ => CommandKind::Write,
         };
-        let moves = matches!(request.operation, Operation::Read | Operation::Write { .. });
         let sectors = match request.operation {
             Operation::Write { .. } => self.overheads.write_sectors(request.sectors),
             _ => Time::ZERO,
         };
         let before = match (self.overheads.go_by_state(), self.after_write) {
             (true, _) => {
+                let moves = matches!(request.operation, Operation::Read | Operation::Write { .. });
                 let asked = moves.then_some((request.sector, request.end()));
                 self.before(now, kind, asked)
             }

@@ -221,7 +221,7 @@ impl Disk {
         // What is on another track begins to cross when its first sector has passed: until
         // then a slow link has nothing to carry.
         let (mut left, mut whole_by) = (access.sectors, Time::ZERO);
-        let sector_ns = self.link.sector_ns() * self.per_medium.get() as f64;
+        let (link_ns, per_medium) = (self.link.sector_ns(), self.per_medium.get());
         let missed = self.follows(sector, queued.run);
         self.catch(begins, (sector, false), missed);
         let parts = self.read_medium(begins, &access, queued.run, |passing| {
@@ -230,6 +230,7 @@ impl Disk {
                 None => first_at = Some(passing.begins + Time(each)),
                 Some(_) => {
                     let there = passing.begins + Time(each);
+                    let sector_ns = link_ns * per_medium as f64;
                     let others = (f64::from(left - 1) * sector_ns + 0.5) as u64;
                     whole_by = whole_by.max(there + Time(others));
                 }

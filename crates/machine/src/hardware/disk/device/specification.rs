@@ -86,13 +86,17 @@ impl DiskSpecification {
         self.read_cache_bytes().saturating_add(written_bytes)
     }
 
+    /// Bytes of a sector of the medium.
+    pub fn medium_sector_bytes(&self) -> u64 {
+        u64::from(self.sector_bytes) * u64::from(self.sectors_per_medium_sector)
+    }
+
     /// What its segments hold together of what was read.
     pub fn read_cache_bytes(&self) -> u64 {
         let reads = &self.read_cache;
         u64::from(reads.segments)
             .saturating_mul(u64::from(reads.segment_sectors))
-            .saturating_mul(u64::from(self.sectors_per_medium_sector))
-            .saturating_mul(u64::from(self.sector_bytes))
+            .saturating_mul(self.medium_sector_bytes())
     }
 
     /// Whether the numbers that are no mechanism's are a disk's.

@@ -88,6 +88,7 @@ impl Disk {
         self.forget(of);
         self.enqueue(now, requests, (id, 0), (crossing.begins, ready));
     }
+
     /// Sectors of a command are written.
     pub(super) fn write_now(&mut self, free: Free, requests: &mut Requests, queued: Queued) {
         let request = &mut requests[queued.id];
