@@ -87,6 +87,8 @@ pub struct Disk {
     rising: bool,
     /// The sector behind the last that passed for a command, and when it had.
     last_passed: (u64, Time),
+    /// Where the sectors are that follow those of the last read side by side, if that is known.
+    next_run: Option<Run>,
     /// Commands that are done then, in order.
     ending: VecDeque<(Time, RequestId)>,
     done: VecDeque<RequestId>,
@@ -110,13 +112,8 @@ struct Job {
 
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Sectors of the medium for a command; `first` may be before what was asked for, and
-    /// `behind` is where the sectors are that follow it side by side.
-    Read {
-        first: u64,
-        asked: (u64, u64),
-        behind: Option<Run>,
-    },
+    /// Sectors of the medium for a command; `first` may be before what was asked for.
+    Read { first: u64, asked: (u64, u64) },
     /// Of a command, which is written through.
     Write,
     /// Of the buffer.
@@ -174,6 +171,7 @@ impl Disk {
             still_since: Time::ZERO,
             rising: true,
             last_passed: (u64::MAX, Time::ZERO),
+            next_run: None,
             ending: VecDeque::new(),
             done: VecDeque::new(),
             after_write: false,

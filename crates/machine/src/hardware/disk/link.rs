@@ -53,6 +53,8 @@ pub enum Delivery {
 #[derive(Clone, Debug)]
 pub struct Link {
     sector_ns: f64,
+    /// One sector's crossing.
+    sector: Time,
     write_sector_ns: f64,
     overhead: Time,
     /// Of writes, with what it takes to come back.
@@ -93,8 +95,10 @@ impl Link {
         let of = specification;
         let sector_ns = |rate: f64| f64::from(sector_bytes) * 1e9 / rate;
         let again_ms = |holds: bool| if holds { 0.0 } else { of.reconnect_ms };
+        let read_ns = sector_ns(of.bytes_per_s);
         Self {
-            sector_ns: sector_ns(of.bytes_per_s),
+            sector_ns: read_ns,
+            sector: Time((read_ns + 0.5) as u64),
             write_sector_ns: sector_ns(of.write_bytes_per_s.unwrap_or(of.bytes_per_s)),
             overhead: time(of.overhead_ms),
             write_overhead: time(of.overhead_ms + again_ms(of.holds_writes)),
@@ -160,7 +164,7 @@ impl Link {
         let latest = last.max(whole_by);
         let begins = match self.delivery {
             Delivery::WhileReading => {
-                let ends = latest + self.crossing(1);
+                let ends = latest + self.sector;
                 first.max(Time(ends.0.saturating_sub(takes.0)))
             }
             Delivery::Held => return self.cross_kept((now, begins), (first, latest), sectors),
@@ -189,7 +193,7 @@ impl Link {
             _ => self.reconnect,
         };
         let takes = self.overhead + again + self.crossing(sectors);
-        let platter = last + self.crossing(1);
+        let platter = last + self.sector;
         let ends = |begins: Time| platter.max(begins.max(first) + takes);
         self.taken.retain(|of| of.ends > now);
         let mut begins = from;

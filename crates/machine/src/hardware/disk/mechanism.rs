@@ -327,7 +327,7 @@ impl Mechanism {
     /// When there are no such sectors.
     #[inline]
     pub fn serve(&mut self, begins: Time, access: &Access, tell: impl FnMut(Passing)) -> Parts {
-        self.serve_from(begins, access, self.layout.run(access.sector), tell)
+        self.serve_from(begins, access, &self.layout.run(access.sector), tell)
     }
 
     /// The same, of an access of which it is known where its first sectors are.
@@ -340,7 +340,7 @@ impl Mechanism {
         &mut self,
         begins: Time,
         access: &Access,
-        first: Run,
+        first: &Run,
         mut tell: impl FnMut(Passing),
     ) -> Parts {
         let mut parts = Parts {
@@ -350,9 +350,13 @@ impl Mechanism {
         let mut at = begins + access.overhead;
         let (mut sector, mut left) = (access.sector, access.sectors);
         while left > 0 {
+            let later;
             let run = match sector == access.sector {
                 true => first,
-                false => self.layout.run(sector),
+                false => {
+                    later = self.layout.run(sector);
+                    &later
+                }
             };
             let sectors = run.sectors.min(left);
             let is_first = sector == access.sector;

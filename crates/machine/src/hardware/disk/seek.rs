@@ -70,7 +70,9 @@ pub enum SeekError {
 /// Seek time by distance.
 #[derive(Clone, Debug)]
 pub struct SeekCurve {
+    /// Of reads outwards; of all ways, unless `directed` says more.
     law: Law,
+    directed: Option<Box<Directed>>,
     cylinders: u32,
 }
 
@@ -91,32 +93,35 @@ enum Law {
         root: f64,
         line: f64,
     },
-    Directed(Box<Directed>),
+}
+
+impl Law {
+    /// Over a distance that is not none.
+    #[inline]
+    fn exact(&self, distance: u32) -> f64 {
+        match self {
+            Self::Constant(time) => *time,
+            Self::Dense(times) => f64::from(times[distance as usize]),
+            Self::Hpl { single, .. } if distance == 1 => *single,
+            Self::Hpl {
+                line_from, root, ..
+            } if distance < *line_from => root.0 + root.1 * f64::from(distance).sqrt(),
+            Self::Hpl { line, .. } => line.0 + line.1 * f64::from(distance),
+            Self::Root { single, root, line } => {
+                let further = f64::from(distance - 1);
+                single + root * further.sqrt() + line * further
+            }
+        }
+    }
 }
 
 /// An arm that was measured in both directions, for reads and for writes.
 #[derive(Clone, Debug)]
 struct Directed {
-    /// Outwards: of reads and of writes.
-    curves: [SeekCurve; 2],
-    /// How much longer each takes inwards, in ns.
+    /// Of writes outwards.
+    writes: Law,
+    /// How much longer reads and writes take inwards, in ns.
     inwards: [f64; 2],
-}
-
-impl Directed {
-    #[cold]
-    fn time(&self, (from, to): (u32, u32), write: bool) -> Time {
-        if from == to {
-            return Time::ZERO;
-        }
-        let outwards = self.curves[usize::from(write)].exact(from.abs_diff(to));
-        let further = if to > from {
-            self.inwards[usize::from(write)]
-        } else {
-            0.0
-        };
-        Time(((outwards + further).max(0.0) + 0.5) as u64)
-    }
 }
 
 /// The longest seek that is taken, in ns.
@@ -162,7 +167,11 @@ impl SeekCurve {
                 cylinders,
             )?,
         };
-        let curve = Self { law, cylinders };
+        let curve = Self {
+            law,
+            directed: None,
+            cylinders,
+        };
         // Every law but the table is monotonous between these.
         let bends = match curve.law {
             Law::Hpl { line_from, .. } => [line_from.saturating_sub(1), line_from],
@@ -171,7 +180,7 @@ impl SeekCurve {
         let last = cylinders.saturating_sub(1).max(1);
         for distance in [1, 2, last].into_iter().chain(bends) {
             if distance <= last && distance > 0 {
-                let time = curve.exact(distance);
+                let time = curve.law.exact(distance);
                 if !(0.0..=LONGEST_NS).contains(&time) {
                     return Err(SeekError::Time(time / 1e6, distance));
                 }
@@ -196,13 +205,13 @@ impl SeekCurve {
         if writes.is_none() && inwards_ms == [0.0; 2] {
             return Ok(self);
         }
-        let writes = writes.unwrap_or_else(|| self.clone());
+        let writes = writes.map_or_else(|| self.law.clone(), |writes| writes.law);
         Ok(Self {
-            cylinders: self.cylinders,
-            law: Law::Directed(Box::new(Directed {
-                curves: [self, writes],
+            directed: Some(Box::new(Directed {
+                writes,
                 inwards: inwards_ms.map(|ms| ms * 1e6),
             })),
+            ..self
         })
     }
 
@@ -213,16 +222,32 @@ impl SeekCurve {
     /// When the arm of a table cannot go that far.
     #[inline(always)]
     pub fn between(&self, from: u32, to: u32, write: bool) -> Time {
-        match &self.law {
-            Law::Directed(of) => of.time((from, to), write),
-            _ => self.time(from.abs_diff(to)),
+        match &self.directed {
+            None => self.time(from.abs_diff(to)),
+            Some(of) => self.directed_time(of, (from, to), write),
         }
+    }
+
+    #[cold]
+    fn directed_time(&self, of: &Directed, (from, to): (u32, u32), write: bool) -> Time {
+        if from == to {
+            return Time::ZERO;
+        }
+        let law = if write { &of.writes } else { &self.law };
+        let further = if to > from {
+            of.inwards[usize::from(write)]
+        } else {
+            0.0
+        };
+        let exact = law.exact(from.abs_diff(to)) + further;
+        Time((exact.max(0.0) + 0.5) as u64)
     }
 
     /// That of an arm that is at every cylinder at once.
     pub fn none() -> Self {
         Self {
             law: Law::Constant(0.0),
+            directed: None,
             cylinders: 1,
         }
     }
@@ -236,34 +261,14 @@ impl SeekCurve {
     pub fn time(&self, distance: u32) -> Time {
         match distance {
             0 => Time::ZERO,
-            _ => Time((self.exact(distance) + 0.5) as u64),
-        }
-    }
-
-    #[inline]
-    fn exact(&self, distance: u32) -> f64 {
-        match &self.law {
-            Law::Constant(time) => *time,
-            Law::Dense(times) => f64::from(times[distance as usize]),
-            Law::Hpl { single, .. } if distance == 1 => *single,
-            Law::Hpl {
-                line_from, root, ..
-            } if distance < *line_from => root.0 + root.1 * f64::from(distance).sqrt(),
-            Law::Hpl { line, .. } => line.0 + line.1 * f64::from(distance),
-            Law::Root { single, root, line } => {
-                let further = f64::from(distance - 1);
-                single + root * further.sqrt() + line * further
-            }
-            Law::Directed(of) => of.curves[0].exact(distance),
+            // None is longer than `LONGEST_NS`, and this conversion is a short one.
+            _ => Time(u64::from((self.law.exact(distance) + 0.5) as u32)),
         }
     }
 
     /// The mean over all pairs of two different cylinders, for reads.
     pub fn average(&self) -> Time {
-        let inwards = match &self.law {
-            Law::Directed(of) => of.inwards[0],
-            _ => 0.0,
-        };
+        let inwards = self.directed.as_ref().map_or(0.0, |of| of.inwards[0]);
         let cylinders = u128::from(self.cylinders);
         let sum: u128 = (1..self.cylinders)
             .map(|far| u128::from(self.cylinders - far) * u128::from(self.time(far).0))

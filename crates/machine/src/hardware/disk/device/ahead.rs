@@ -31,16 +31,15 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Reads on from `at`, where the arm is; `committed` sectors of it in any case. It may
-    /// be known where the first sectors are.
+    /// Reads on from `at`, where the arm is. It may be known where the first sectors are.
+    #[inline(always)]
     pub(super) fn new(
-        mechanism: &mut Mechanism,
+        mechanism: &Mechanism,
         at: Time,
         segment: usize,
         ((sector, limit), run): ((u64, u64), Option<Run>),
-        committed: u64,
     ) -> Self {
-        let mut ahead = Self {
+        Self {
             segment,
             sector,
             at,
@@ -52,14 +51,18 @@ impl Ahead {
             committed: at,
             committed_to: sector,
             noted: sector,
-        };
-        if committed > 0 {
-            let until = limit.min(sector + committed);
-            ahead.committed_to = until;
-            ahead.committed = mechanism.read_on(at, (sector, until), Time::NEVER).1;
-            mechanism.place_arm(ahead.cylinder, ahead.head);
         }
-        ahead
+    }
+
+    /// It reads so many sectors in any case.
+    #[cold]
+    pub(super) fn commit(&mut self, mechanism: &mut Mechanism, sectors: u64) {
+        let until = self.limit.min(self.sector + sectors);
+        self.committed_to = until;
+        self.committed = mechanism
+            .read_on(self.at, (self.sector, until), Time::NEVER)
+            .1;
+        mechanism.place_arm(self.cylinder, self.head);
     }
 
     /// Works out when it ends, for somebody who waits for that; the arm is there
@@ -124,14 +127,15 @@ impl Ahead {
 
     /// Where the time of that goes.
     #[cold]
-    pub(super) fn rest_of_committed(mut self, mechanism: &mut Mechanism, now: Time) -> Parts {
+    pub(super) fn rest_of_committed(&self, mechanism: &mut Mechanism, now: Time) -> Parts {
         let arm = (mechanism.cylinder(), mechanism.head());
-        if now > self.at {
-            self.go_on(mechanism, now);
+        let mut rest = *self;
+        if now > rest.at {
+            rest.go_on(mechanism, now);
         }
-        mechanism.place_arm(self.cylinder, self.head);
-        let range = (self.sector, self.committed_to);
-        let parts = mechanism.parts_of_reading_on(self.at, range);
+        mechanism.place_arm(rest.cylinder, rest.head);
+        let range = (rest.sector, rest.committed_to);
+        let parts = mechanism.parts_of_reading_on(rest.at, range);
         mechanism.place_arm(arm.0, arm.1);
         parts
     }
@@ -146,9 +150,9 @@ impl Ahead {
     fn read_up_to(&mut self, mechanism: &mut Mechanism, end: u64, stop: Time) -> bool {
         mechanism.place_arm(self.cylinder, self.head);
         let range = (self.sector, end);
-        let run = self.run.take();
-        let moves;
-        ((self.sector, self.at), moves) = mechanism.read_on_from(self.at, range, run, stop);
+        let (came_to, moves) = mechanism.read_on_from(self.at, range, self.run.as_ref(), stop);
+        self.run = None;
+        (self.sector, self.at) = came_to;
         (self.cylinder, self.head) = (mechanism.cylinder(), mechanism.head());
         moves
     }
@@ -178,7 +182,7 @@ impl Ahead {
     /// Stops it as soon as it may be: the sector that it came to and since when, or from
     /// when on, the arm rests there; and whether it is on its way to a track until then.
     #[inline(always)]
-    pub(super) fn stop(mut self, mechanism: &mut Mechanism, now: Time) -> ((u64, Time), bool) {
+    pub(super) fn stop(&mut self, mechanism: &mut Mechanism, now: Time) -> ((u64, Time), bool) {
         let stop = now.max(self.committed);
         if stop >= self.ends {
             mechanism.place_arm(self.cylinder, self.head);

@@ -174,8 +174,12 @@ impl Disk {
         least: u64,
     ) {
         self.arm.ahead_from = (further.0.0, now);
-        let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
-        self.ahead = Some(ahead);
+        let ahead = self
+            .ahead
+            .insert(Ahead::new(&self.mechanism, now, segment, further));
+        if least > 0 {
+            ahead.commit(&mut self.mechanism, least);
+        }
     }
 
     /// Reading on is stopped, since its segment is for something else: what the arm has begun

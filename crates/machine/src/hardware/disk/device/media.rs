@@ -48,7 +48,7 @@ impl Disk {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);
                 self.free_behind(of.write, queued.end);
-                self.command_now(free, requests, (of.sector, queued))
+                self.command_now(free, requests, (of.sector, &queued))
             }
             Chosen::Extent(index) => self.destage_now(free.at, index),
         }
@@ -78,7 +78,7 @@ impl Disk {
             self.note_whole(now);
             self.whole = None;
         }
-        let Some(ahead) = self.ahead.take() else {
+        let Some(ahead) = &mut self.ahead else {
             return self.arm.stopped(now);
         };
         let segment = ahead.segment;
@@ -88,6 +88,7 @@ impl Disk {
             self.arm.ways = [parts.seek, parts.head_switch, parts.latency];
         }
         let (stopped, moves) = ahead.stop(&mut self.mechanism, now);
+        self.ahead = None;
         self.segments.extend(segment, stopped.0);
         self.read_on_until(stopped);
         Free {
@@ -107,7 +108,7 @@ impl Disk {
         &mut self,
         free: Free,
         requests: &mut Requests,
-        (sector, queued): (u64, Queued),
+        (sector, queued): (u64, &Queued),
     ) {
         match requests[queued.id].operation {
             Operation::Read => self.read_now(free, requests, (sector, queued)),
@@ -208,7 +209,7 @@ impl Disk {
 
     /// Sectors of the medium pass for a read, and cross the link while they do.
     #[inline(always)]
-    fn read_now(&mut self, free: Free, requests: &mut Requests, (sector, queued): (u64, Queued)) {
+    fn read_now(&mut self, free: Free, requests: &mut Requests, (sector, queued): (u64, &Queued)) {
         let request = &mut requests[queued.id];
         let begins = free.at.max(queued.ready);
         let end = self.per_medium.up(request.end());
@@ -222,10 +223,14 @@ impl Disk {
         // then a slow link has nothing to carry.
         let (mut left, mut whole_by) = (access.sectors, Time::ZERO);
         let (link_ns, per_medium) = (self.link.sector_ns(), self.per_medium.get());
-        let missed = self.follows(sector, queued.run);
+        let run = queued.run.as_ref();
+        let missed = self.follows(sector, run);
         self.catch(begins, (sector, false), missed);
-        let parts = self.read_medium(begins, &access, queued.run, |passing| {
-            let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
+        let parts = self.read_medium(begins, &access, run, |passing| {
+            let each = match passing.sectors {
+                1 => (passing.ends - passing.begins).0,
+                sectors => (passing.ends - passing.begins).0 / u64::from(sectors),
+            };
             match first_at {
                 None => first_at = Some(passing.begins + Time(each)),
                 Some(_) => {
@@ -255,23 +260,18 @@ impl Disk {
             .cross_while_read((free.now, begins), passing, request.sectors);
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let asked = (sector - queued.held, end);
-        let first = self.passed_before(sector, queued.run, parts.latency);
-        let behind = queued.run.and_then(|run| run.behind(access.sectors));
+        let first = self.passed_before(sector, run, parts.latency);
+        self.next_run = run.and_then(|run| run.behind(access.sectors));
         self.last_passed = (end, ends);
         self.book(parts);
         self.finish(crossing.ends, requests, queued.id);
-        let what = Work::Read {
-            first,
-            asked,
-            behind,
-        };
-        self.begin_job(ends, what);
+        self.begin_job(ends, Work::Read { first, asked });
     }
 
     /// The first of the sectors before this one, on its track, that passed while it was
     /// waited for, where these are kept.
     #[inline(always)]
-    fn passed_before(&self, sector: u64, run: Option<Run>, latency: Time) -> u64 {
+    fn passed_before(&self, sector: u64, run: Option<&Run>, latency: Time) -> u64 {
         // What the media cache has of a track is not what passes there, and has no `run`.
         let keeps = self.specification.read_cache.keep_passing_sectors;
         let Some(run) = run.filter(|_| keeps) else {
@@ -281,7 +281,7 @@ impl Disk {
         let each = self.mechanism.spindle().turning(place.arc).0.max(1);
         let count = (latency.0 / each).min(u64::from(place.sector)).min(sector);
         let layout = self.mechanism.layout();
-        match layout.has_before(sector, &run, count as u32) {
+        match layout.has_before(sector, run, count as u32) {
             true => sector - count,
             false => sector,
         }
@@ -339,7 +339,7 @@ impl Disk {
     /// Whether sectors follow those that passed last: if they do not pass at once, they
     /// were asked for too late.
     #[inline(always)]
-    pub(super) fn follows(&self, sector: u64, run: Option<Run>) -> bool {
+    pub(super) fn follows(&self, sector: u64, run: Option<&Run>) -> bool {
         if sector != self.last_passed.0 {
             return false;
         }
@@ -409,11 +409,7 @@ impl Disk {
             self.still_since = now;
         }
         match job.what {
-            Work::Read {
-                first,
-                asked,
-                behind,
-            } => self.keep_read(now, first, (asked, behind)),
+            Work::Read { first, asked } => self.keep_read(now, first, asked),
             Work::Write => {}
             Work::Clean { takes } => {
                 self.mark_waiting(requests);
@@ -437,7 +433,7 @@ impl Disk {
 
     /// Keeps what was read, and reads on if nothing else is to be done.
     #[inline(always)]
-    fn keep_read(&mut self, now: Time, first: u64, (asked, behind): ((u64, u64), Option<Run>)) {
+    fn keep_read(&mut self, now: Time, first: u64, asked: (u64, u64)) {
         let Some((segment, sequential)) = self.segments.keep(asked) else {
             return;
         };
@@ -455,7 +451,8 @@ impl Disk {
         let others = !self.queue.is_empty() && least == 0;
         let whole = cache.read_ahead == ReadAhead::WholeTrack;
         if wanted && limit > asked.1 && !others {
-            self.begin_ahead(now, segment, ((asked.1, limit), behind), least);
+            let run = self.next_run;
+            self.begin_ahead(now, segment, ((asked.1, limit), run), least);
         }
         if whole && wanted && !others {
             self.whole = self.whole_track(now, segment, asked);

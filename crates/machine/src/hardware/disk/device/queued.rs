@@ -54,7 +54,7 @@ impl Disk {
         };
         if self.has_nothing_to_do() {
             let free = self.stop_reading_on(now);
-            self.command_now(free, requests, (sector, queued));
+            self.command_now(free, requests, (sector, &queued));
             return;
         }
         let waiting = Waiting {

@@ -82,20 +82,19 @@ impl Disk {
         found.unwrap_or_else(|| self.mechanism.layout().locate(sector))
     }
 
-    /// Reads sectors, as hosts count them, wherever they are.
+    /// Reads sectors, as hosts count them, wherever they are; it is known where the first ones
+    /// are on a disk that moves none.
     #[inline(always)]
     pub(super) fn read_medium(
         &mut self,
         begins: Time,
         access: &Access,
-        run: Option<Run>,
+        run: Option<&Run>,
         tell: impl FnMut(Passing),
     ) -> Parts {
         let Some(shingles) = &self.shingles else {
-            return match run {
-                Some(run) => self.mechanism.serve_from(begins, access, run, tell),
-                None => self.mechanism.serve(begins, access, tell),
-            };
+            let run = run.expect("sectors that stay where they are");
+            return self.mechanism.serve_from(begins, access, run, tell);
         };
         let of = extent(access.sector, access.sector + u64::from(access.sectors));
         let mut pieces = Vec::new();

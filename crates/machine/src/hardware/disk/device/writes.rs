@@ -90,14 +90,14 @@ impl Disk {
     }
 
     /// Sectors of a command are written.
-    pub(super) fn write_now(&mut self, free: Free, requests: &mut Requests, queued: Queued) {
+    pub(super) fn write_now(&mut self, free: Free, requests: &mut Requests, queued: &Queued) {
         let request = &mut requests[queued.id];
         let of = extent(request.sector, request.end());
         let access = self.writing(of);
         let begins = free
             .at
             .max(self.begins_to_write(queued.ready, access.sector));
-        let missed = self.follows(access.sector, queued.run);
+        let missed = self.follows(access.sector, queued.run.as_ref());
         self.catch(begins, (access.sector, true), missed);
         let parts = self.write_medium(begins, &access);
         let ends = begins + parts.total();

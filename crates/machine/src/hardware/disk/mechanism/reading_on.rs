@@ -48,17 +48,21 @@ impl Mechanism {
         &mut self,
         at: Time,
         (first, end): (u64, u64),
-        known: Option<Run>,
+        known: Option<&Run>,
         stop: Time,
     ) -> ((u64, Time), bool) {
         let (mut at, mut sector) = (at, first);
         while sector < end && at < stop {
+            let further;
             let run = match known {
                 Some(run) if sector == first => run,
-                _ => self.layout.run(sector),
+                _ => {
+                    further = self.layout.run(sector);
+                    &further
+                }
             };
-            let place = run.place;
-            let arrives = self.go(at, (&place, false), false, &mut Parts::default());
+            let place = &run.place;
+            let arrives = self.go(at, (place, false), false, &mut Parts::default());
             self.turn_to(arrives, place.start);
             let begins = arrives + self.spindle.until(arrives, place.start);
             if begins >= stop {
