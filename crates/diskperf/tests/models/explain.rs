@@ -236,3 +236,21 @@ fn what_cannot_be_explained_says_why() {
     user.run(&words(&format!("explain {EAGLE} --direct")))
         .expect(2, &["O_DIRECT", "4.2BSD cannot bypass its buffer cache"]);
 }
+
+/// What the link takes beside the medium is what the medium does not hide: it is said.
+#[test]
+fn the_share_of_a_link_says_what_it_counts() {
+    let user = User::new();
+    let line = "explain bare-sata-7200 --suite sequential --size 64M --set program.area_bytes=1G --no-counterfactuals";
+    user.run(&words(line)).expect(0, &[]).shows(&[
+        "link of drive 1",
+        "link of a drive, bus transfer: only what data take on the link while no sector",
+    ]);
+    let historic = "explain vax780-sc780-eagle --suite read_8192 --size 256K --no-counterfactuals";
+    let shown = user.run(&words(historic)).expect(0, &[]);
+    assert!(
+        !shown.stdout.contains("link of a drive"),
+        "{}",
+        shown.stdout
+    );
+}
