@@ -21,12 +21,17 @@ pub struct Program {
     think_ns: u64,
 }
 
-/// Two programs are equal if their parameters are: what a survey found does not count.
+/// Two programs are equal if their parameters are: what a survey found does not count, nor
+/// where and how a job file says what one does.
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
+        let same_job = match (self.fio_job(), other.fio_job()) {
+            (Some(one), Some(other)) => one.does_the_same_as(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
         self.name == other.name
             && self.parameters() == other.parameters()
-            && self.fio_job() == other.fio_job()
+            && same_job
             && self.replay() == other.replay()
     }
 }
