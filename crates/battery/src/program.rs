@@ -203,6 +203,12 @@ impl Program {
         of_a_tree.or_else(|| self.pattern.usual_bytes())
     }
 
+    /// Bytes that its requests fall into, where a job file says it: of a parameter, it is
+    /// `area_bytes`.
+    pub fn range_bytes(&self) -> Option<u64> {
+        self.pattern.range_bytes()
+    }
+
     /// The parameter that says how long its calls are.
     fn call_key(&self) -> &'static str {
         let values = self.parameter_values();
