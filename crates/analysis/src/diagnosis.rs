@@ -68,6 +68,8 @@ pub enum DrivePart {
     Queue,
     /// What it keeps of reads and of writes.
     Buffer,
+    /// Where a shingled disk keeps what waits for its band, and the cleaning of bands.
+    MediaCache,
     /// What data move over to the host.
     Link,
     /// What it takes to understand a command.
@@ -81,6 +83,7 @@ impl DrivePart {
             Self::Mechanism => "arm and platters",
             Self::Queue => "queue",
             Self::Buffer => "cache",
+            Self::MediaCache => "media cache and the cleaning of bands",
             Self::Link => "link",
             Self::Firmware => "firmware",
         }

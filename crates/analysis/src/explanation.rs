@@ -15,19 +15,21 @@ pub mod side_by_side;
 pub mod stored;
 pub mod tail;
 pub mod unlike;
+mod utilisation;
 pub mod verdict;
 pub mod words;
 
 pub use buffered::Buffered;
 use diskperf_timeline::block::Operation;
 use diskperf_timeline::ledger::Entry;
-use diskperf_timeline::trace::{Counted, TracedProcess, TracedRequest};
+use diskperf_timeline::trace::{TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
-use intervals::Intervals;
 pub use parts::DriveParts;
 use response::Response;
 use serde::Serialize;
 use tail::Tail;
+use utilisation::at_drive;
+pub use utilisation::{ControllerUse, Utilisation};
 
 /// What a run, or a system and a suite, come to.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,37 +132,6 @@ pub struct Missed {
     pub late_median_ns: Option<u64>,
     /// The most.
     pub late_max_ns: Option<u64>,
-}
-
-/// Busy time as shares of the elapsed time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Utilisation {
-    /// The processor, for whomever it worked.
-    pub processor: f64,
-    /// Of the elapsed time, the processor in handlers of interrupts; a real
-    /// system does not tell.
-    pub handlers: Option<f64>,
-    /// The bus; nor this.
-    pub bus: Option<f64>,
-    /// Each controller's channel, or its own processor.
-    pub controllers: Vec<ControllerUse>,
-    /// Each drive: its arm, its waiting for sectors, its transfers.
-    pub drives: Vec<f64>,
-    /// Of each drive that has one, the link to the host; 0 of others, and none where no
-    /// drive has one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<f64>,
-    /// Of the elapsed time, the processor and a drive at once.
-    pub processor_and_drive: Option<f64>,
-}
-
-/// How busy a controller was.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ControllerUse {
-    /// What of it.
-    pub what: Counted,
-    /// As a share of the elapsed time.
-    pub share: f64,
 }
 
 /// What a drive did during the elapsed time.
@@ -307,7 +278,7 @@ impl Account {
             ledger,
             programs,
             missed: missed(trace, from, until),
-            utilisation: utilisation(trace, from, until),
+            utilisation: Utilisation::of(trace, from, until),
             drives: drives(trace, from, until),
             devices: Vec::new(),
             response: Response::of(trace, (from, until), before_issue_ns),
@@ -413,72 +384,6 @@ fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
         }
     };
     found.into_iter().map(told).collect()
-}
-
-fn utilisation(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Utilisation {
-    let elapsed = until.since(from).0.max(1) as f64;
-    let mut found = Utilisation {
-        handlers: Some(0.0),
-        bus: Some(0.0),
-        ..Utilisation::default()
-    };
-    let first = trace.busy.iter().find(|busy| busy.at == from);
-    let last = trace.busy.iter().rfind(|busy| busy.at == until);
-    if let (Some(first), Some(last)) = (first, last) {
-        let share =
-            |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
-        found.processor = share(first.processor, last.processor);
-        found.handlers = Some(share(first.handlers, last.handlers));
-        found.bus = Some(share(first.bus, last.bus));
-        let pairs = first.controllers.iter().zip(&last.controllers);
-        let counted = trace.controllers.iter().zip(pairs);
-        found.controllers = counted
-            .filter_map(|(what, (before, after))| {
-                Some(ControllerUse {
-                    what: (*what)?,
-                    share: share(*before, *after),
-                })
-            })
-            .collect();
-    }
-    if trace.drives.iter().any(|drive| drive.has_link) {
-        let link = |drive| match trace.drives[drive as usize].has_link {
-            true => parts::on_link(trace, drive, from, until) as f64 / elapsed,
-            false => 0.0,
-        };
-        found.links = (0..trace.drives.len() as u32).map(link).collect();
-    }
-    let at_work: Vec<Intervals> = (0..trace.drives.len() as u32)
-        .map(|drive| at_drive(trace, drive, from, until))
-        .collect();
-    found.drives = at_work
-        .iter()
-        .map(|busy| busy.total() as f64 / elapsed)
-        .collect();
-    let any = Intervals::union(at_work.iter());
-    let both = processor_at_work(trace, from, until).overlap(&any);
-    found.processor_and_drive = Some(both as f64 / elapsed);
-    found
-}
-
-/// When requests are at the drive itself, or its arm works of its own accord.
-fn at_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> Intervals {
-    let of_requests = parts::of_requests(trace, drive, (from, until), is_of_drive);
-    let of_arm = parts::arms(trace, drive, from, until).map(|(.., span)| span);
-    Intervals::of(of_requests.chain(of_arm))
-}
-
-fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Intervals {
-    let of_programs = trace.processes.iter().flat_map(TracedProcess::parts);
-    let of_handlers = trace
-        .handlers
-        .iter()
-        .map(|work| (work.stage, work.from, work.until));
-    let cut = |(stage, start, stop): (Stage, Nanoseconds, Nanoseconds)| {
-        let (start, stop) = (start.max(from).0, stop.min(until).0);
-        (is_of_processor(stage) && start < stop).then_some((start, stop))
-    };
-    Intervals::of(of_programs.chain(of_handlers).filter_map(cut))
 }
 
 fn drives(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<DriveAccount> {

@@ -6,7 +6,7 @@ mod goal;
 mod samples;
 mod spread;
 
-pub use cliffs::{Cliff, number};
+pub use cliffs::{Cliff, WIDEST_FACTOR, number};
 pub use goal::{Doubt, FEWEST_CALLS, Figures, Goal, p99_range};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};

@@ -286,6 +286,16 @@ impl Pattern for FioJob {
         Some(self.amount_bytes())
     }
 
+    /// Of clones that have the same part of a file, that part once.
+    fn range_bytes(&self) -> Option<u64> {
+        let part = |file: &PlannedFile| {
+            let region = &file.region;
+            (file.path.clone(), region.offset_bytes, region.length_bytes)
+        };
+        let parts: BTreeSet<_> = self.files.iter().flatten().map(part).collect();
+        Some(parts.iter().map(|(.., bytes)| bytes).sum())
+    }
+
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         let job = &self.job;
         let files = self.files.iter().flatten();

@@ -66,6 +66,10 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         None
     }
 
+    fn range_bytes(&self) -> Option<u64> {
+        None
+    }
+
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         self.facts().call_bytes
     }

@@ -21,12 +21,17 @@ pub struct Program {
     think_ns: u64,
 }
 
-/// Two programs are equal if their parameters are: what a survey found does not count.
+/// Two programs are equal if their parameters are: what a survey found does not count, nor
+/// where and how a job file says what one does.
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
+        let same_job = match (self.fio_job(), other.fio_job()) {
+            (Some(one), Some(other)) => one.does_the_same_as(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
         self.name == other.name
             && self.parameters() == other.parameters()
-            && self.fio_job() == other.fio_job()
+            && same_job
             && self.replay() == other.replay()
     }
 }
@@ -196,6 +201,12 @@ impl Program {
     pub fn usual_bytes(&self) -> Option<u64> {
         let of_a_tree = self.facts().is_of_a_tree.then_some(tree::USUAL_BYTES);
         of_a_tree.or_else(|| self.pattern.usual_bytes())
+    }
+
+    /// Bytes that its requests fall into, where a job file says it: of a parameter, it is
+    /// `area_bytes`.
+    pub fn range_bytes(&self) -> Option<u64> {
+        self.pattern.range_bytes()
     }
 
     /// The parameter that says how long its calls are.

@@ -9,14 +9,9 @@ use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::disk::mechanism::Mechanism;
 use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_machine::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 use diskperf_timeline::units::{GIB, format_size};
 
-/// The share of the stroke that V-SCAN adds where the catalogue has none: Geist and Daniel
-/// 1987 recommend it.
-const V_SCAN_SHARE: f64 = 0.2;
-/// What a second of waiting is worth to aged SPTF where the catalogue has none, in ms. No
-/// manual prints one; this is the length of a long positioning.
-const AGED_MS_PER_S: f64 = 20.0;
 /// The deepest queue that is served.
 pub const DEEPEST: u32 = 1024;
 /// The most requests of a cell.
@@ -149,9 +144,9 @@ fn all_orders(disk: &DiskSpecification) -> [(&'static str, Policy); 7] {
 /// The numbers of V-SCAN and of aged SPTF.
 fn numbers(own: Policy) -> (f64, f64) {
     match own {
-        Policy::VScan { share } => (share, AGED_MS_PER_S),
+        Policy::VScan { share } => (share, AGED_SPTF_MS_PER_S),
         Policy::AgedSptf { ms_per_s } => (V_SCAN_SHARE, ms_per_s),
-        _ => (V_SCAN_SHARE, AGED_MS_PER_S),
+        _ => (V_SCAN_SHARE, AGED_SPTF_MS_PER_S),
     }
 }
 

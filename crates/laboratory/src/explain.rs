@@ -147,6 +147,12 @@ pub fn explain(
     if deep {
         notes.push("the program's time: with several requests under way, a wait is booked as the request that ended it spent it, which at depth is its last stages; gain tells what limits the program".to_owned());
     }
+    let mut links = programs
+        .iter()
+        .flat_map(|one| &one.account.utilisation.links);
+    if links.any(|share| *share > 0.0) {
+        notes.push("link of a drive, bus transfer: only what data take on the link while no sector of their request passes; while one does, they cross as well, and the time is media transfer's".to_owned());
+    }
     if let Some(why) = failed {
         notes.push(format!(
             "what the slowest requests waited for: a rerun is missing: {why}"

@@ -4,6 +4,7 @@
 mod check;
 mod electronics;
 mod entry;
+mod fit;
 mod fitted;
 mod geometry;
 mod replayed;
@@ -11,11 +12,13 @@ mod target;
 
 use crate::error::LaboratoryError;
 use check::check;
+pub use diskperf_analysis::real_drives::{Phase, Think};
 use diskperf_calibration::{Calibration, Options, calibrate};
 use diskperf_diskspecs::layout::Layout;
 use diskperf_diskspecs::trace::Request;
 use diskperf_diskspecs::{Drive, Files, KeyPlaces, import as read, trace};
 use entry::Entry;
+pub use fit::Fit;
 pub use replayed::{ReplayFigures, Replays};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -49,7 +52,9 @@ pub struct ImportedDrive {
     pub name: String,
     /// The system with nothing but this drive.
     pub system: String,
-    /// The same drive with what its trace shows.
+    /// The same drive with what its trace shows, by its name in the catalogue.
+    pub fitted_drive: Option<String>,
+    /// The system with nothing but that.
     pub fitted_system: Option<String>,
     /// The file that it is from.
     pub file: String,
@@ -65,6 +70,8 @@ pub struct ImportedDrive {
     pub written: Vec<String>,
     /// What its author may not expect.
     pub warnings: Vec<String>,
+    /// What was fitted to, if there is a trace.
+    pub fit: Option<Fit>,
     /// What replays of the second half of its trace are like, if there is one.
     pub replays: Option<Replays>,
     /// What was fitted to the trace, and no key of the catalogue has, each with the reason.
@@ -153,7 +160,7 @@ fn import_file(
             import_drive((drive, places), (&stem, &name), trace, target).map_err(request)?;
         drives.push(ImportedDrive {
             trace_beside: trace_beside.clone(),
-            warnings: warnings.clone(),
+            warnings: warnings.iter().cloned().chain(imported.warnings).collect(),
             without_effect: without_effect.clone(),
             ..imported
         });
@@ -181,7 +188,8 @@ fn import_drive(
         ),
     ];
     let filed = check(&system, &name, &entries, places)?;
-    let (mut fitted_system, mut replays, mut not_expressed) = (None, None, Vec::new());
+    let (mut fitted_drive, mut fitted_system, mut not_expressed) = (None, None, Vec::new());
+    let (mut fit, mut replays, mut warnings) = (None, None, Vec::new());
     if let Some(trace) = trace {
         let fitted = format!("{name}-fitted");
         let (requests, found) = calibrated(drive, trace)?;
@@ -193,7 +201,11 @@ fn import_drive(
         entries.push((format!("systems/{of_fitted}.toml"), rig));
         // What a trace shows has no place in the files.
         let disk = check(&of_fitted, &fitted, &entries, &KeyPlaces::new())?;
-        replays = Some(Replays::of((&filed, &disk), &requests, &found));
+        let figures = Replays::of((&filed, &disk), &requests, &found);
+        let (shown, warning) = Fit::new(&found, &figures);
+        warnings.extend(warning);
+        (fit, replays) = (Some(shown), Some(figures));
+        fitted_drive = Some(fitted);
         fitted_system = Some(of_fitted);
     }
     let written = entries
@@ -203,6 +215,7 @@ fn import_drive(
     Ok(ImportedDrive {
         name,
         system,
+        fitted_drive,
         fitted_system,
         file: file.to_owned(),
         trace_beside: None,
@@ -210,9 +223,10 @@ fn import_drive(
         zones,
         is_of_runs: !matches!(drive.model.layout, Layout::Zoned(_)),
         written,
+        warnings,
+        fit,
         replays,
         not_expressed,
-        warnings: Vec::new(),
         without_effect: Vec::new(),
         differs,
     })
@@ -243,7 +257,8 @@ fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration),
     let name = path.display().to_string();
     let requests = trace::parse(&name, &content).map_err(|errors| errors.to_string())?;
     let found = calibrate(drive, &requests, Options::default());
-    let found = found.map_err(|error| refused(error.to_string()))?;
+    let found = found
+        .map_err(|error| refused(format!("{error}; check that the trace is of this drive")))?;
     Ok((requests, found))
 }
 

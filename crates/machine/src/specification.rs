@@ -9,6 +9,7 @@ mod memory;
 mod minix;
 mod v7;
 
+pub use disk::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 pub use drive::{
     DeviceSpecification, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };

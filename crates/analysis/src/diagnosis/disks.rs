@@ -9,11 +9,13 @@ use diskperf_timeline::Stage;
 
 mod accesses;
 mod buffers;
+mod cleaning;
 mod order;
 
 pub(super) use accesses::Accesses;
 pub(super) use buffers::Buffers;
 use buffers::Kind;
+pub(super) use cleaning::Cleaning;
 pub(super) use order::Order;
 
 /// What disks of a run did.
@@ -22,6 +24,7 @@ pub(super) struct Disks {
     pub(super) accesses: Accesses,
     pub(super) buffers: Buffers,
     pub(super) order: Order,
+    pub(super) cleaning: Cleaning,
 }
 
 /// What firmware takes is the same within this: the host may meet an end in mid-work.
@@ -52,6 +55,7 @@ pub(super) fn disks(a: &Measures, b: &Measures, same_shape: bool) -> Vec<Cause> 
         found.extend(order(a, b));
     }
     found.extend(answered);
+    found.extend(cleaning(a, b));
     found
 }
 
@@ -176,6 +180,31 @@ fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
         Some(of_disk(DrivePart::Buffer, (Rank::Unit, size), evidence))
     };
     sizes.into_iter().filter_map(size).collect()
+}
+
+/// How much more of the bands of a shingled disk is cleaned for as much that is written, where
+/// requests wait for it: of a media cache that is larger less is.
+fn cleaning(a: &Measures, b: &Measures) -> Option<Cause> {
+    let (one, other) = (a.disks.cleaning, b.disks.cleaning);
+    let waits = a.requested(Stage::Cleaning) + b.requested(Stage::Cleaning) > 0.0;
+    let most = one.per_byte().max(other.per_byte());
+    let size = (one.per_byte() - other.per_byte()).abs() / most.max(f64::MIN_POSITIVE);
+    let told = |of: Cleaning| match of.moved_bytes {
+        0 => "nothing".to_owned(),
+        moved => format!(
+            "{:.0} MB, {:.0} bytes for each that is written,",
+            moved as f64 / 1e6,
+            of.per_byte()
+        ),
+    };
+    (waits && size > SHARE).then(|| {
+        let evidence = format!(
+            "to clean bands the arm moves {} in one run and {} in the other",
+            told(one),
+            told(other)
+        );
+        of_disk(DrivePart::MediaCache, (Rank::Limit, size), evidence)
+    })
 }
 
 /// In which order requests and what the buffer holds are served: what an access takes the

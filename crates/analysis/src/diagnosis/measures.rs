@@ -1,6 +1,6 @@
 //! What can be measured of a run that is a cause and not a consequence.
 
-use super::disks::{Accesses, Buffers, Disks, Order};
+use super::disks::{Accesses, Buffers, Cleaning, Disks, Order};
 use super::routines::Routines;
 use super::searches::Searches;
 use crate::explanation::window;
@@ -98,6 +98,7 @@ impl Measures {
                 accesses: Accesses::of(trace, &requests, (from, until)),
                 buffers: Buffers::of(trace, &requests),
                 order: Order::of(trace, &requests),
+                cleaning: Cleaning::of(trace, &requests, (from, until)),
             };
             measures.seeks = std::mem::take(&mut measures.disks.accesses.seeks);
         }

@@ -47,7 +47,8 @@ pub(super) fn arms(
     })
 }
 
-/// For how long a drive's link carried data.
+/// For how long a drive's link carried data, and no sector of their request passed: while one
+/// does, the request is in its media transfer.
 pub(super) fn on_link(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> u64 {
     let carries = |stage: Stage| matches!(stage, Stage::BusTransfer | Stage::CacheHit);
     Intervals::of(of_requests(trace, drive, (from, until), carries)).total()

@@ -231,9 +231,10 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.html(&repeat::repeat(view.run));
 }
 
-/// The results of a modelled run that pictures say the most of, by their
-/// numbers: those that lose the most to missed revolutions, or at the dies of a flash
-/// drive; where none loses any, the first.
+/// The results of a modelled run that are drawn, by their numbers in order. On platters all
+/// are, or of more than [`MOST_PICTURES`] those that lose the most to missed revolutions. Of a
+/// flash drive, whose pictures are large, a few are that lose time at its dies; where none
+/// does, the first.
 pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     let is_lost = |stage| {
         let at_dies = matches!(
@@ -254,15 +255,26 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
         }
         lost as f64 / f64::max(all as f64, 1.0)
     };
-    let shares = run.results.iter().map(share).enumerate();
-    let mut losing: Vec<(usize, f64)> = shares.filter(|(_, one)| *one >= SHOWN_SHARE).collect();
-    losing.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    let mut shown: Vec<usize> = losing.into_iter().map(|(number, _)| number).collect();
-    shown.truncate(MOST_PICTURES);
-    if shown.is_empty() && !run.results.is_empty() {
-        shown.push(0);
+    let mut shares: Vec<(usize, f64)> = run.results.iter().map(share).enumerate().collect();
+    shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    if is_on_flash(run) {
+        let first = shares.first().copied();
+        shares.retain(|(_, share)| *share >= SHOWN_SHARE);
+        shares.truncate(MOST_OF_DIES);
+        if shares.is_empty() {
+            shares.extend(first.map(|(_, share)| (0, share)));
+        }
     }
+    shares.truncate(MOST_PICTURES);
+    let mut shown: Vec<usize> = shares.into_iter().map(|(number, _)| number).collect();
+    shown.sort_unstable();
     shown
+}
+
+/// Whether a run was on a drive without platters.
+fn is_on_flash(run: &Run) -> bool {
+    let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
+    devices.any(|device| device.rotational == Some(false))
 }
 
 /// Pictures, in their order.
@@ -277,6 +289,18 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if let Some(reason) = &reported.no_pictures {
         page.paragraph(reason);
     }
+    let results = view.run.results.len();
+    let drawn = reported.pictures.len();
+    if drawn > 0 && results > drawn {
+        page.paragraph(&format!(
+            "Of {results} programs {drawn} are drawn: {}.",
+            match is_on_flash(view.run) {
+                true => "those that lose the most at the dies, or the first",
+                false =>
+                    "those that lose the most to missed revolutions and ask the disk for anything",
+            }
+        ));
+    }
     for (number, picture) in &reported.pictures {
         let result = view.run.results.get(*number);
         let row = view
@@ -289,9 +313,11 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     }
 }
 
-/// Pictures of one run, and the share of its time that a program has to lose to be
-/// worth one.
-const MOST_PICTURES: usize = 3;
+/// Pictures of platters of one run, each of some 40 KB.
+const MOST_PICTURES: usize = 8;
+/// Results of one run whose dies are drawn, with two pictures of up to 100 KB each, and the
+/// share of its time that one has to lose there.
+const MOST_OF_DIES: usize = 3;
 const SHOWN_SHARE: f64 = 0.01;
 
 /// The accuracy card.

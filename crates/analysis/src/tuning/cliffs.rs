@@ -11,6 +11,9 @@
 //! percentile of so many calls, at both ends of a step and at the ends of those beside it,
 //! is taken off its fall first: of its top how much worse that may be, of its foot how much
 //! better. Where nobody knows that, no cliff is named.
+//!
+//! And between values that are far apart anything may be: what falls by as much from one of
+//! them to the next is a wide step, not a cliff, until values between them are tried.
 
 use super::{CLIFF_SHARE, Doubt, Key, Places, Tuned};
 use crate::comparison::Verdict;
@@ -31,7 +34,13 @@ pub struct Cliff {
     pub gain: f64,
     /// What the steps around it lead one to expect of it: zero or below.
     pub expected: f64,
+    /// Whether the values are so far apart that it may be a slope between them.
+    wide: bool,
 }
+
+/// Values further apart than by this factor, with none tried between them, do not tell a cliff
+/// from a slope: sweeps that double a parameter do.
+pub const WIDEST_FACTOR: f64 = 2.0;
 
 /// So many steps on each side say what a step is expected to lose.
 const STEPS_AROUND: usize = 3;
@@ -43,6 +52,20 @@ impl Tuned {
     /// All cliffs between points that were tried, in the order of the parameters and
     /// of their values.
     pub fn cliffs(&self) -> Vec<Cliff> {
+        let mut cliffs = self.falls();
+        cliffs.retain(|fall| !fall.wide);
+        cliffs
+    }
+
+    /// Steps that lose as much as a cliff does, between values that are too far apart to tell
+    /// it from a slope ([`WIDEST_FACTOR`]); in the order of [`Tuned::cliffs`].
+    pub fn wide_steps(&self) -> Vec<Cliff> {
+        let mut steps = self.falls();
+        steps.retain(|fall| fall.wide);
+        steps
+    }
+
+    fn falls(&self) -> Vec<Cliff> {
         let ordered = (0..self.keys.len()).filter(|number| self.keys[*number].ordered);
         let sweeps = ordered.flat_map(|number| {
             let sweeps = self.sweeps(number).into_iter();
@@ -156,6 +179,9 @@ impl Tuned {
                 return None;
             }
             let (gain, sure) = self.gain_between(top, bottom)?;
+            let beside = bottom[number].abs_diff(top[number]) == 1;
+            // A factor as it is written, and not a rounding more.
+            let wide = beside && *width > libm::log(WIDEST_FACTOR) + 1e-9;
             sure.then(|| Cliff {
                 key: number,
                 top: top.clone(),
@@ -163,6 +189,7 @@ impl Tuned {
                 gain,
                 // No minus before nothing.
                 expected: libm::expm1(expected) + 0.0,
+                wide,
             })
         };
         steps.iter().enumerate().filter_map(cliff).collect()

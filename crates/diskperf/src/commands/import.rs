@@ -5,7 +5,7 @@ use crate::arguments::{ImportArguments, OutputFormat};
 use crate::listing::Listing;
 use crate::output::{print, width};
 use diskperf_laboratory::import::{
-    Asked, Imported, ImportedDrive, LeftOut, Replays, import as imported,
+    Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, Think, import as imported,
 };
 use diskperf_laboratory::timeline::units::format_size;
 use serde_json::json;
@@ -51,6 +51,9 @@ fn drive(of: &ImportedDrive) -> String {
             "  {trace} lies beside it: --calibrate {trace} fits the drive to what it shows\n"
         );
     }
+    if let Some(fit) = &of.fit {
+        text += &of_fit(fit);
+    }
     if let Some(replays) = &of.replays {
         text += &of_replays(replays);
         for one in &of.not_expressed {
@@ -73,10 +76,28 @@ fn drive(of: &ImportedDrive) -> String {
     text
 }
 
+/// What was fitted to, and what that shows of the spindle.
+fn of_fit(of: &Fit) -> String {
+    let phase = &of.phase;
+    format!(
+        "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} us ({:+.0} ppm), {}\n",
+        of.fitted_requests,
+        of.requests,
+        phase.r,
+        phase.period_us,
+        phase.ppm,
+        match phase.think {
+            Think::Before => "pauses before requests",
+            Think::After => "pauses after requests",
+            Think::Unknown => "no phase",
+        }
+    )
+}
+
 /// How well the modelled drives replay the half of a trace that nothing was fitted to.
 fn of_replays(of: &Replays) -> String {
     let mut text = format!(
-        "  the last {} requests of the trace, replayed:  within 0.5 ms       RMS   demerit\n",
+        "  the last {} requests of the trace, replayed:  within 0.5 ms       RMS   demerit       bias\n",
         of.requests
     );
     for (name, figures) in [
@@ -85,8 +106,11 @@ fn of_replays(of: &Replays) -> String {
         ("the model that was fitted", &of.model),
     ] {
         text += &format!(
-            "    {name:<44} {:>11.2} %  {:>6.3} ms  {:>5.3} ms\n",
-            figures.within_half_ms_percent, figures.rms_per_request_ms, figures.demerit_ms
+            "    {name:<44} {:>11.2} %  {:>6.3} ms  {:>5.3} ms  {:>+6.3} ms\n",
+            figures.within_half_ms_percent,
+            figures.rms_per_request_ms,
+            figures.demerit_ms,
+            figures.bias_ms
         );
     }
     text
@@ -98,17 +122,20 @@ fn next(found: &Imported, arguments: &ImportArguments) -> String {
         return String::new();
     };
     let folder = arguments.output.display();
-    let system = first.fitted_system.as_ref().unwrap_or(&first.system);
+    // What was fitted to another drive's trace is not recommended.
+    let fits = first.fit.as_ref().is_some_and(|fit| fit.fits);
+    let fitted = |name: &Option<String>| name.clone().filter(|_| fits);
+    let system = fitted(&first.fitted_system).unwrap_or_else(|| first.system.clone());
+    let drive = fitted(&first.fitted_drive).unwrap_or_else(|| first.name.clone());
     format!(
-        "next: diskperf show {} --catalogue {folder}\n      diskperf run today26 --on {system} --catalogue {folder}\n",
-        first.name
+        "next: diskperf show {drive} --catalogue {folder}\n      diskperf run today26 --on {system} --catalogue {folder}\n"
     )
 }
 
 /// A row for each drive.
 fn listing(found: &Imported) -> Listing {
     let row = |of: &ImportedDrive| {
-        vec![
+        let mut row = vec![
             of.name.clone(),
             of.system.clone(),
             of.fitted_system.clone().unwrap_or_default(),
@@ -118,21 +145,65 @@ fn listing(found: &Imported) -> Listing {
             of.without_effect.len().to_string(),
             of.differs.join("; "),
             of.trace_beside.clone().unwrap_or_default(),
-        ]
+        ];
+        row.extend(fitted_fields(of));
+        row
     };
+    let mut heading = vec![
+        "drive",
+        "system",
+        "fitted_system",
+        "file",
+        "capacity_bytes",
+        "zones",
+        "keys_without_effect",
+        "modelled_in_another_way",
+        "trace_beside",
+    ];
+    heading.extend(FITTED_FIELDS);
     Listing {
         name: "drives",
-        heading: vec![
-            "drive",
-            "system",
-            "fitted_system",
-            "file",
-            "capacity_bytes",
-            "zones",
-            "keys_without_effect",
-            "modelled_in_another_way",
-            "trace_beside",
-        ],
+        heading,
         rows: found.drives.iter().map(row).collect(),
     }
+}
+
+/// Columns of what a trace shows.
+const FITTED_FIELDS: [&str; 8] = [
+    "requests",
+    "r",
+    "period_us",
+    "ppm",
+    "filed_within_half_ms_percent",
+    "filed_rms_ms",
+    "fitted_within_half_ms_percent",
+    "fitted_rms_ms",
+];
+
+/// Their values; empty without a trace.
+fn fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
+    let (
+        Some(Fit {
+            requests, phase, ..
+        }),
+        Some(replays),
+    ) = (&of.fit, &of.replays)
+    else {
+        return Default::default();
+    };
+    let numbers = [
+        phase.r,
+        phase.period_us,
+        phase.ppm,
+        replays.filed.within_half_ms_percent,
+        replays.filed.rms_per_request_ms,
+        replays.fitted.within_half_ms_percent,
+        replays.fitted.rms_per_request_ms,
+    ];
+    let mut fields = <[String; FITTED_FIELDS.len()]>::default();
+    fields[0] = requests.to_string();
+    for (field, number) in fields[1..].iter_mut().zip(numbers) {
+        *field = format!("{number:.3}");
+    }
+    fields
 }

@@ -162,3 +162,17 @@ fn a_short_run_tells_no_cliff() {
         "no cliff is named down from 6 of 6 points: their p99 is of fewer than 757 calls",
     ]);
 }
+
+/// Two depths that somebody chose: a step from one to the other, and no cliff.
+#[test]
+fn two_values_far_apart_have_a_step_between_them() {
+    let user = User::new();
+    let line = format!("{RANDOM} --goal latency --over program.depth=1,32");
+    let shown = user.run(&words(&line)).expect(0, &[]).shows(&[
+        "program.depth from 1 to 32 loses",
+        "with nothing tried between",
+        "Steps by more than a factor of 2",
+    ]);
+    assert!(!shown.stdout.contains("ON A CLIFF"), "{}", shown.stdout);
+    assert!(cliffs(&user, &line).is_empty());
+}

@@ -209,6 +209,39 @@ fn a_run_without_an_experiment_is_made_again_by_its_command_line() {
         .expect(2, &["command line", "diskperf list"]);
 }
 
+/// Job files are the same programs however and wherever they are written; where they are not,
+/// the options that differ are named.
+#[test]
+fn job_files_are_told_apart_by_what_they_do() {
+    let user = User::new();
+    let job = "[r]\nrw=randread\nbs=4k\niodepth=4\ndirect=1\nioengine=io_uring\nfilename=/dev/drive0\nsize=64m\nnumber_ios=100\n";
+    let run = |name: &str, text: &str, target: &str, label: &str| {
+        std::fs::write(user.file(name), text).expect("a job file");
+        let line = format!("run {name} --on {target} --quiet --label {label}");
+        user.run(&words(&line)).expect(0, &[]);
+    };
+    run("one.fio", job, "bare-sata-7200", "first");
+    let written = format!("; of another day\n{}", job.replace("64m", "65536k"));
+    run("other.fio", &written, "bare-sas-10k", "second");
+    user.run(&words("explain first second --no-counterfactuals"))
+        .expect(0, &[])
+        .shows(&["drive: sata-7200 to sas-10k"]);
+    run(
+        "deep.fio",
+        &job.replace("iodepth=4", "iodepth=8\nbsrange=4k-4k"),
+        "bare-sata-7200",
+        "third",
+    );
+    user.run(&words("explain first third")).expect(
+        2,
+        &[
+            "ran r in different ways",
+            "bsrange is not given and `4k-4k`",
+            "iodepth is `4` and `8`",
+        ],
+    );
+}
+
 #[test]
 fn what_cannot_be_explained_says_why() {
     let user = User::new();
@@ -235,4 +268,22 @@ fn what_cannot_be_explained_says_why() {
         .expect(2, &["different programs", "read_8192", "write_8192"]);
     user.run(&words(&format!("explain {EAGLE} --direct")))
         .expect(2, &["O_DIRECT", "4.2BSD cannot bypass its buffer cache"]);
+}
+
+/// What the link takes beside the medium is what the medium does not hide: it is said.
+#[test]
+fn the_share_of_a_link_says_what_it_counts() {
+    let user = User::new();
+    let line = "explain bare-sata-7200 --suite sequential --size 64M --set program.area_bytes=1G --no-counterfactuals";
+    user.run(&words(line)).expect(0, &[]).shows(&[
+        "link of drive 1",
+        "link of a drive, bus transfer: only what data take on the link while no sector",
+    ]);
+    let historic = "explain vax780-sc780-eagle --suite read_8192 --size 256K --no-counterfactuals";
+    let shown = user.run(&words(historic)).expect(0, &[]);
+    assert!(
+        !shown.stdout.contains("link of a drive"),
+        "{}",
+        shown.stdout
+    );
 }

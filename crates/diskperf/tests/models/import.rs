@@ -86,6 +86,50 @@ fn a_trace_beside_the_files_is_noticed() {
         ]);
 }
 
+/// A trace of another drive is told from its own: by a request that lies beyond it, or by times
+/// that its platters do not have.
+#[test]
+fn the_trace_of_another_drive_is_noticed() {
+    let user = user();
+    let trace = user.file("files/other.trace");
+    let line = "import files/small.parv -o mine --calibrate files/other.trace";
+    std::fs::write(
+        &trace,
+        "R Miss 8 4 9000.0 100.0\nR Miss 90 4 9000.0 100.0\n",
+    )
+    .expect("a trace");
+    user.run(&words(line)).expect(
+        2,
+        &[
+            "request 2 of the trace, at block 90, goes beyond the drive's",
+            "check that the trace is of this drive",
+        ],
+    );
+    let times = (0..400).map(|number: u64| {
+        let block = number * 37 % 70;
+        let service_us = 3000 + number * number * 7919 % 40_000;
+        format!("R Miss {block} 4 {service_us}.0 100.0\n")
+    });
+    std::fs::write(&trace, times.collect::<String>()).expect("a trace");
+    user.run(&words(line)).expect(0, &[]).shows(&[
+        "fitted to the first 200 of 400 requests of the trace: R 0.",
+        "no phase",
+        "warning: the trace does not fit this drive, so what was fitted is not its own",
+        "Check that the trace and the files are of one drive",
+        "next: diskperf show small --catalogue mine",
+        "diskperf run today26 --on bare-small --catalogue mine",
+    ]);
+    let found = json(&user, &format!("{line} --replace --format json"));
+    let drive = &found["drives"][0];
+    assert_eq!(drive["fit"]["fits"], false);
+    assert_eq!(drive["fit"]["phase"]["think"], "unknown");
+    assert_eq!(drive["fitted_drive"], "small-fitted");
+    let csv = user.run(&words(&format!("{line} --replace --format csv")));
+    let csv = csv.expect(0, &[]).stdout;
+    assert!(csv.contains(",requests,r,period_us,ppm,"), "{csv}");
+    assert!(csv.contains(",400,0."), "{csv}");
+}
+
 #[test]
 fn a_model_without_electronics_is_a_drive_too() {
     let user = user();
@@ -306,6 +350,14 @@ fn measured_drives_are_imported_and_run() {
         return;
     };
     let user = User::new();
+    let file = |name: &str| data.join(name).display().to_string();
+    user.run(&words(&format!(
+        "import {} -o mixed --calibrate {}",
+        file("atlas10k.parv"),
+        file("barracuda.trace")
+    )))
+    .expect(0, &[])
+    .shows(&["no phase", "warning: the trace does not fit this drive"]);
     let entries = std::fs::read_dir(&data).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     for path in paths.filter(|path| path.extension().is_some_and(|of| of == "parv")) {
@@ -327,6 +379,8 @@ fn measured_drives_are_imported_and_run() {
             "{}: {filed} {fitted} {model}",
             path.display()
         );
+        assert_eq!(drive["fit"]["fits"], true, "{drive}");
+        assert!(drive["fit"]["phase"]["r"].as_f64() > Some(0.99), "{drive}");
         let systems = ["system", "fitted_system"].map(|key| drive[key].as_str().expect("a name"));
         for system in systems {
             let line = format!(

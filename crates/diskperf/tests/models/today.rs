@@ -127,6 +127,48 @@ fn what_the_cache_of_the_drive_answers_is_said() {
     assert!(!notes.contains("drive's cache"), "{notes}");
     let (rate, notes) = mb_per_s(&format!("run {large} {run}"));
     assert!(rate < 250.0 && !notes.contains("cache"), "{rate}: {notes}");
+    // A range within one segment is read ahead, whatever the order.
+    let near = format!("run random --set program.area_bytes=512K --size 8M {run}");
+    let (rate, notes) = mb_per_s(&near);
+    assert!(
+        rate > 100.0 && notes.contains("reads the same 512 KiB"),
+        "{rate}: {notes}"
+    );
+}
+
+/// The same of job files: a range that is read more than once, and none that is read once.
+#[test]
+fn what_the_cache_answers_a_job_file_is_said() {
+    let user = User::new();
+    let notes = |options: &str| {
+        let text = format!(
+            "[r]\nrw=randread\nbs=4k\ndirect=1\nioengine=io_uring\nfilename=/dev/drive0\n{options}\n"
+        );
+        std::fs::write(user.file("r.fio"), text).expect("a job file");
+        let run = "run r.fio --on bare-sata-7200 --quiet --format json";
+        let run = user.run(&words(run)).expect(0, &[]).json();
+        run["runs"][0]["notes"].to_string()
+    };
+    let said = "r reads the same 512 KiB more than once, and the drive's cache holds 128 MiB";
+    for again in [
+        "size=512k\nio_size=4m",
+        "size=512k\nloops=4",
+        "size=512k\nruntime=1\ntime_based",
+    ] {
+        let notes = notes(again);
+        assert!(
+            notes.contains(said) && notes.contains("a larger size="),
+            "{again}: {notes}"
+        );
+    }
+    for once in [
+        "size=512k",
+        "size=64m\nloops=2",
+        "rw=randwrite\nsize=512k\nloops=4",
+    ] {
+        let notes = notes(once);
+        assert!(!notes.contains("drive's cache"), "{once}: {notes}");
+    }
 }
 
 /// A drive by itself has no page cache before it that a program could go through.

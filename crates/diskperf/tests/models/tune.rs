@@ -343,3 +343,32 @@ fn points_with_other_caches_move_as_much() {
     let said = "may hold all that is moved by sequential";
     assert!(notes.contains(said), "{notes}");
 }
+
+/// All orders of service by their names alone; those with a number of their own take the
+/// one that `calculate disk` does.
+#[test]
+fn orders_of_service_are_searched_by_name() {
+    let user = User::new();
+    let line = "tune bare-sata-7200 --suite random --size 4M --seeds 0 --set program.area_bytes=7T";
+    let over = "drive.queue_policy=fcfs,sstf,look,c_look,v_scan,sptf,aged_sptf";
+    let found = run(
+        &user,
+        &format!("{line} --set program.depth=32 --over {over}"),
+    );
+    assert_eq!(found["method"]["impossible"], 0);
+    assert_eq!(found["best"]["settings"]["drive.queue_policy"], "sptf");
+    let of = |policy: &str| {
+        let mut points = found["points"].as_array().expect("points").iter();
+        let point = points.find(|one| one["settings"]["drive.queue_policy"] == policy);
+        point.expect("a point")["value"].as_f64().expect("a rate")
+    };
+    for (policy, number) in [
+        ("v_scan", "drive.v_scan_share=0.2"),
+        ("aged_sptf", "drive.aged_sptf_ms_per_s=20"),
+    ] {
+        let said = format!(
+            "{line} --set drive.queue_policy={policy} --set {number} --over program.depth=32"
+        );
+        assert_eq!(of(policy), value_at(&run(&user, &said), 0));
+    }
+}

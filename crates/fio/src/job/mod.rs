@@ -17,7 +17,7 @@ pub use storage::{
     Target,
 };
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::number::Base;
 use diskperf_diagnostics::{Place, Problem};
@@ -200,6 +200,39 @@ impl Job {
     /// Whether an option is given, by fio's name of it.
     pub fn says(&self, key: &str) -> bool {
         self.places.contains_key(key)
+    }
+
+    /// Whether it does the same as another job: wherever and however its options are written,
+    /// and whatever it says that does not matter.
+    pub fn does_the_same_as(&self, other: &Job) -> bool {
+        let as_written_in_other = Job {
+            place: other.place.clone(),
+            places: other.places.clone(),
+            description: other.description.clone(),
+            options_as_written: other.options_as_written.clone(),
+            ignored: other.ignored.clone(),
+            ..self.clone()
+        };
+        as_written_in_other == *other
+    }
+
+    /// The options that two jobs do not write alike, globals included: fio's name of each, and
+    /// what either has; nothing where it has none.
+    pub fn options_apart<'j>(
+        &'j self,
+        other: &'j Job,
+    ) -> Vec<(&'static str, [Option<&'j str>; 2])> {
+        let keys: BTreeSet<&'static str> = self
+            .places
+            .keys()
+            .chain(other.places.keys())
+            .copied()
+            .collect();
+        let value = |of: &'j Job, key| of.places.get(key).map(|place| place.written().trim());
+        keys.into_iter()
+            .map(|key| (key, [value(self, key), value(other, key)]))
+            .filter(|(_, [one, other])| one != other)
+            .collect()
     }
 
     /// That an option of this job, by fio's name of it, cannot be obeyed: what cannot be,

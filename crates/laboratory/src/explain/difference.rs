@@ -9,6 +9,7 @@ use crate::plan::title;
 use diskperf_analysis::diagnosis::diagnose;
 use diskperf_analysis::explanation::Account;
 use diskperf_analysis::explanation::difference::{Difference, Differences, stages};
+use diskperf_battery::Program;
 
 /// Takes the difference between two subjects apart, program by program.
 ///
@@ -121,15 +122,23 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
         plan.suite.jobs().map(told).collect()
     };
     let (of_a, of_b) = (programs(a), programs(b));
-    let mut programs = a.plan.suite.programs().zip(b.plan.suite.programs());
-    let same_parameters = programs.all(|(one, other)| one == other);
-    if of_a != of_b || !same_parameters {
+    if of_a != of_b {
         return Err(LaboratoryError::Request(format!(
             "{} and {} ran different programs, whose times cannot be compared: {} and {}; give two runs of the same programs",
             a.name,
             b.name,
             of_a.join(", "),
             of_b.join(", ")
+        )));
+    }
+    let mut jobs = a.plan.suite.jobs().zip(b.plan.suite.jobs());
+    if let Some((one, other)) = jobs.find(|(one, other)| one.program != other.program) {
+        return Err(LaboratoryError::Request(format!(
+            "{} and {} ran {} in different ways, so that its times cannot be compared: {}; give two runs of the same programs",
+            a.name,
+            b.name,
+            title(one),
+            apart(&one.program, &other.program)
         )));
     }
     let numbers = 0..a.plan.computers.len();
@@ -154,4 +163,34 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
         )));
     }
     Ok(())
+}
+
+/// In what two programs of one name differ: parameters, or options of their job files.
+fn apart(one: &Program, other: &Program) -> String {
+    if let (Some(one), Some(other)) = (one.fio_job(), other.fio_job()) {
+        let options = one.options_apart(other).into_iter();
+        let options: Vec<String> = options
+            .map(|(key, [one, other])| {
+                let written = |value: Option<&str>| match value {
+                    Some(value) => format!("`{value}`"),
+                    None => "not given".to_owned(),
+                };
+                format!("{key} is {} and {}", written(one), written(other))
+            })
+            .collect();
+        return match options.is_empty() {
+            true => "the sections of their job files stand in another order or group".to_owned(),
+            false => options.join(", "),
+        };
+    }
+    let (one, other) = (one.parameter_values(), other.parameter_values());
+    let differs = one.iter().filter_map(|(key, value)| {
+        let there = other.get(key).filter(|there| *there != value)?;
+        Some(format!("{key} is {value} and {there}"))
+    });
+    let differs: Vec<String> = differs.collect();
+    match differs.is_empty() {
+        true => "the traces that they replay, or their pace, differ".to_owned(),
+        false => differs.join(", "),
+    }
 }

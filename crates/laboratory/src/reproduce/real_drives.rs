@@ -150,27 +150,11 @@ fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
 
 fn replayed(of: &Calibrated) -> Replayed {
     let found = &of.calibration;
-    let period = found
-        .parameters
-        .iter()
-        .find(|one| one.name == "spindle.period_us");
-    let nominal_us = found.nominal_period_us;
-    let period_us = period.map_or(nominal_us, |period| period.value);
-    let shows = found.phase.and_then(|phase| phase.think);
     Replayed {
         requests: found.requests,
         scored_requests: found.score.requests,
         score: score(&found.score),
-        phase: Phase {
-            r: found.r,
-            period_us,
-            ppm: (period_us / nominal_us - 1.0) * 1e6,
-            think: match shows {
-                Some(Pauses::Before) => Think::Before,
-                Some(Pauses::After) => Think::After,
-                None => Think::Unknown,
-            },
-        },
+        phase: phase(found),
         fitted: found.parameters.iter().map(fitted).collect(),
         unfitted: score(&found.unfitted),
         measured: quantiles(found.score.measured_ms),
@@ -180,6 +164,27 @@ fn replayed(of: &Calibrated) -> Replayed {
         },
         remaining: remaining(&found.remains),
         off: off(of),
+    }
+}
+
+/// What a calibration shows of the spindle.
+pub(crate) fn phase(found: &Calibration) -> Phase {
+    let period = found
+        .parameters
+        .iter()
+        .find(|one| one.name == "spindle.period_us");
+    let nominal_us = found.nominal_period_us;
+    let period_us = period.map_or(nominal_us, |period| period.value);
+    let shows = found.phase.and_then(|phase| phase.think);
+    Phase {
+        r: found.r,
+        period_us,
+        ppm: (period_us / nominal_us - 1.0) * 1e6,
+        think: match shows {
+            Some(Pauses::Before) => Think::Before,
+            Some(Pauses::After) => Think::After,
+            None => Think::Unknown,
+        },
     }
 }
 

@@ -328,6 +328,28 @@ fn a_change_of_head_is_not_blamed_on_the_queue() {
     blames_of(&case, &[("drive.head_switch_ms=2", Mechanism)]);
 }
 
+/// Where requests wait for bands to be cleaned in one run and not in the other, it is the
+/// media cache; where the platters turn faster, it is not, though cleaning takes less.
+#[test]
+fn a_media_cache_that_is_full_is_blamed() {
+    let case = Case {
+        size: SizeChoice::Bytes(2100 * 4096),
+        ..Case::of("random", "bare-smr-5400")
+    };
+    let case = case.with(&[
+        "program.write_share=1",
+        "program.depth=1",
+        "program.area_bytes=7T",
+        "drive.write_cache_extents=16",
+        "drive.media_cache_extents=2000",
+    ]);
+    blames_of(&case, &[("drive.media_cache_extents=4000", MediaCache)]);
+    let before = case.traces().expect("it runs").remove(0);
+    let faster = case.with(&["drive.spindle_rpm=7200"]);
+    let found = diagnose(&before, &faster.traces().expect("it runs").remove(0));
+    assert_eq!(found.part, Some(Mechanism), "{found:?}");
+}
+
 /// A response counts from the arrival: what it waits for a place is told beside what it takes
 /// from its issue.
 #[test]

@@ -3,6 +3,7 @@
 
 mod electronics;
 mod measured;
+mod queue;
 mod shingled;
 
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
@@ -14,10 +15,10 @@ use crate::hardware::disk::cache::{
 use crate::hardware::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
 use crate::hardware::disk::layout::{DataSheet, LayoutSpecification};
 use crate::hardware::disk::mechanism::{MechanismError, MechanismSpecification};
-use crate::hardware::disk::queue::{Distance, Policy, QueueSpecification};
 use crate::hardware::disk::seek::SeekSpecification;
 use crate::hardware::disk::spindle::Turn;
 use crate::kernel::ffs;
+pub use queue::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 
 /// What the label of a disk says whose tracks its firmware hides.
 const LABEL_TRACK_SECTORS: u32 = 63;
@@ -58,7 +59,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
     let shingled = shingled::read(reader, medium_bytes);
     let hidden_sectors = shingled.map_or(0, |of| of.cache_sectors);
     let mechanism = read_mechanism(reader, (medium_bytes, hidden_sectors));
-    let queue = read_queue(reader);
+    let queue = queue::read(reader);
     let queue_depth = reader.integer("queue_depth", 1..=65_536, "commands that it takes at once");
     let specification = DiskSpecification {
         mechanism,
@@ -257,87 +258,6 @@ fn one_sector() -> LayoutSpecification {
         extents: Vec::new(),
         sectors: None,
     }
-}
-
-fn read_queue(reader: &mut Reader<'_>) -> QueueSpecification {
-    let policies = [
-        ("fcfs", Order::Plain(Policy::Fcfs)),
-        ("sstf", Order::Plain(Policy::Sstf)),
-        ("look", Order::Plain(Policy::Look)),
-        ("c_look", Order::Plain(Policy::CLook)),
-        ("v_scan", Order::VScan),
-        ("sptf", Order::Plain(Policy::Sptf)),
-        ("aged_sptf", Order::AgedSptf),
-    ];
-    let order = reader.choice(
-        "queue_policy",
-        &policies,
-        "which command the arm goes to next",
-    );
-    let share = reader.optional_number(
-        V_SCAN_SHARE,
-        0.0..=1.0,
-        "with v_scan, the share of the stroke that is added against the arm's direction",
-    );
-    let ms_per_s = reader.optional_number(
-        AGED_SPTF_MS_PER_S,
-        0.0..=1e9,
-        "with aged_sptf, what each second of waiting is worth, in ms of positioning",
-    );
-    let policy = match (order, share, ms_per_s) {
-        (Order::Plain(policy), None, None) => policy,
-        (Order::VScan, Some(share), None) => Policy::VScan { share },
-        (Order::AgedSptf, None, Some(ms_per_s)) => Policy::AgedSptf { ms_per_s },
-        (Order::VScan, None, _) => lacking(reader, V_SCAN_SHARE),
-        (Order::AgedSptf, _, None) => lacking(reader, AGED_SPTF_MS_PER_S),
-        (Order::Plain(_) | Order::AgedSptf, Some(_), _) => refused(reader, V_SCAN_SHARE, "v_scan"),
-        (Order::Plain(_) | Order::VScan, _, Some(_)) => {
-            refused(reader, AGED_SPTF_MS_PER_S, "aged_sptf")
-        }
-    };
-    QueueSpecification {
-        policy,
-        distance: read_choice_or_default(
-            reader,
-            "queue_distance",
-            &[
-                ("cylinder", Distance::Cylinder),
-                ("sector", Distance::Sector),
-            ],
-            "what the policy measures distances in",
-        ),
-        age_limit_ms: reader
-            .optional_milliseconds(
-                "age_limit_ms",
-                0.0..=1e6,
-                "what waits longer is served first; none if absent",
-            )
-            .map(|ns| ns as f64 / 1e6),
-    }
-}
-
-const V_SCAN_SHARE: &str = "v_scan_share";
-const AGED_SPTF_MS_PER_S: &str = "aged_sptf_ms_per_s";
-
-/// A policy, whose number is a key of its own.
-#[derive(Clone, Copy)]
-enum Order {
-    Plain(Policy),
-    VScan,
-    AgedSptf,
-}
-
-/// The chosen policy lacks its number.
-fn lacking(reader: &mut Reader<'_>, key: &str) -> Policy {
-    reader.fail("queue_policy", &format!("this policy needs `{key}`"));
-    Policy::Fcfs
-}
-
-/// A number of another policy.
-fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
-    let message = format!("only `queue_policy=\"{policy}\"` has it");
-    reader.fail_allowing(key, &message, "absent with other policies");
-    Policy::Fcfs
 }
 
 /// A choice that most entries leave out.

@@ -198,10 +198,11 @@ fn each_policy_has_its_own_number_and_no_other() {
     let (share, weight) = (("v_scan_share", "0.2"), ("aged_sptf_ms_per_s", "6"));
     assert_eq!(of(&[v_scan, share]), Ok(Policy::VScan { share: 0.2 }));
     assert_eq!(of(&[aged, weight]), Ok(Policy::AgedSptf { ms_per_s: 6.0 }));
+    // A policy by its name alone has the number that `calculate disk` takes.
+    assert_eq!(of(&[v_scan]), Ok(Policy::VScan { share: 0.2 }));
+    assert_eq!(of(&[aged]), Ok(Policy::AgedSptf { ms_per_s: 20.0 }));
     for (settings, message) in [
-        (&[v_scan][..], "this policy needs `v_scan_share`"),
-        (&[aged], "this policy needs `aged_sptf_ms_per_s`"),
-        (&[share], "only `queue_policy=\"v_scan\"` has it"),
+        (&[share][..], "only `queue_policy=\"v_scan\"` has it"),
         (
             &[aged, weight, share],
             "only `queue_policy=\"v_scan\"` has it",

@@ -28,7 +28,8 @@ struct Access {
     at: DiskPosition,
     sectors: (u64, u64),
     parts: Vec<(Stage, u64)>,
-    destages: bool,
+    /// What it is, if it is for no request.
+    work: Option<ArmWork>,
 }
 
 /// An access of at most this part of a track hardly ever goes on to another one.
@@ -56,7 +57,10 @@ impl Accesses {
         let mut found = Self::default();
         let (mut heads, mut settles) = (Vec::new(), Vec::new());
         for (number, one) in all.iter().enumerate() {
-            found.count_one(one);
+            // Bands are cleaned in an order of their own; the arm goes on from there.
+            if one.work != Some(ArmWork::Cleaning) {
+                found.count_one(one);
+            }
             let of = |which: Stage| {
                 let own = one.parts.iter().filter(|(stage, _)| *stage == which);
                 own.map(|(_, ns)| ns).sum::<u64>()
@@ -98,7 +102,7 @@ impl Accesses {
         for (stage, ns) in of_way {
             *self.stages.entry(*stage).or_default() += ns;
         }
-        self.destages += usize::from(one.destages);
+        self.destages += usize::from(one.work == Some(ArmWork::Destage));
     }
 
     /// How many there were.
@@ -135,10 +139,13 @@ fn accesses(
                 .parts()
                 .map(|(stage, a, b)| (stage, b.0 - a.0))
                 .collect(),
-            destages: false,
+            work: None,
         });
     }
-    let arms = trace.arms.iter().filter(|arm| arm.work == ArmWork::Destage);
+    let arms = trace
+        .arms
+        .iter()
+        .filter(|arm| arm.work != ArmWork::ReadAhead);
     for arm in arms.filter(|arm| arm.until() > from && arm.from < until) {
         found.push(Access {
             drive: arm.drive,
@@ -149,7 +156,7 @@ fn accesses(
                 .parts()
                 .map(|(stage, a, b)| (stage, b.0 - a.0))
                 .collect(),
-            destages: true,
+            work: Some(arm.work),
         });
     }
     found

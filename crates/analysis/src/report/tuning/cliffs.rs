@@ -2,7 +2,7 @@
 
 use super::{figure, lost, percent};
 use crate::report::document::{Block, Column, Grid, Group};
-use crate::tuning::{Cliff, Places, Tuned, distance};
+use crate::tuning::{Cliff, Places, Tuned, WIDEST_FACTOR, distance};
 
 /// More cliffs than these are not all printed.
 const MOST_ROWS: usize = 12;
@@ -21,6 +21,14 @@ pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Stri
     let of_today = |cliff: &Cliff| cliff.top != *best && tuned.is_today(&cliff.top);
     let of_today = worst_from(cliffs, of_today);
     advice.extend(of_today.map(|cliff| format!("TODAY IS ON A CLIFF: {}", fall(tuned, cliff))));
+    let wide = tuned.wide_steps();
+    let at_hand = |step: &Cliff| step.top == *best || tuned.is_today(&step.top);
+    advice.extend(worst_from(&wide, at_hand).map(|step| {
+        format!(
+            "{}, with nothing tried between: values between tell whether that is a cliff or a slope",
+            fall(tuned, step)
+        )
+    }));
     advice
 }
 
@@ -75,8 +83,27 @@ fn nearest(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Option<String> {
     ))
 }
 
-/// All cliffs, those that lose the most if there are many.
+/// All cliffs, and what falls as much between values far apart.
 pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Block> {
+    let mut blocks = listed(tuned, best, ("Cliffs:", "cliffs"), cliffs);
+    let title =
+        format!("Steps by more than a factor of {WIDEST_FACTOR}, with nothing tried between:");
+    blocks.extend(listed(
+        tuned,
+        best,
+        (&title, "such steps"),
+        &tuned.wide_steps(),
+    ));
+    blocks
+}
+
+/// All of one kind, those that lose the most if there are many.
+fn listed(
+    tuned: &Tuned,
+    best: &Places,
+    (title, kind): (&str, &str),
+    cliffs: &[Cliff],
+) -> Vec<Block> {
     if cliffs.is_empty() {
         return Vec::new();
     }
@@ -86,12 +113,12 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Bloc
         shown.truncate(MOST_ROWS);
     }
     let mut blocks = vec![
-        Block::Section("Cliffs:".to_owned()),
+        Block::Section(title.to_owned()),
         Block::Grid(grid(tuned, best, &shown)),
     ];
     if shown.len() < cliffs.len() {
         blocks.push(Block::Text(format!(
-            "the {} deepest of {} cliffs; --format json has all",
+            "the {} deepest of {} {kind}; --format json has all",
             shown.len(),
             cliffs.len()
         )));

@@ -29,6 +29,8 @@ struct Document<'t> {
     on_cliff: bool,
     /// All cliffs between points that were tried.
     cliffs: Vec<Fall<'t>>,
+    /// What falls as much between values that are too far apart to tell.
+    wide_steps: Vec<Fall<'t>>,
     /// The best of those that are on no cliff, where the best are on one.
     safe: Option<Point<'t>>,
     at_an_end: Vec<&'t str>,
@@ -111,6 +113,10 @@ fn fall<'t>(tuned: &'t Tuned, cliff: &Cliff) -> Fall<'t> {
     }
 }
 
+fn falls<'t>(tuned: &'t Tuned, cliffs: &[Cliff]) -> Vec<Fall<'t>> {
+    cliffs.iter().map(|cliff| fall(tuned, cliff)).collect()
+}
+
 fn point<'t>(tuned: &'t Tuned, places: &'t Places) -> Point<'t> {
     let outcome = &tuned.points[places];
     Point {
@@ -167,11 +173,8 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
             gain_extent: Extent::of(&spread.gains(tuned.goal)),
         }),
         cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
-        cliffs: tuned
-            .cliffs()
-            .iter()
-            .map(|cliff| fall(tuned, cliff))
-            .collect(),
+        cliffs: falls(tuned, &tuned.cliffs()),
+        wide_steps: falls(tuned, &tuned.wide_steps()),
         on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
         safe: tuned.safe().map(|safe| point(tuned, safe)),
         at_an_end: tuned

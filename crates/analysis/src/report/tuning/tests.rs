@@ -201,6 +201,31 @@ fn a_cliff_anywhere_is_named() {
     );
 }
 
+/// Of two values far apart nobody is told that the best stands on a cliff.
+#[test]
+fn a_fall_between_values_far_apart_is_a_step_in_words() {
+    let mut found = tuned(1, &[100.0, 20.0]);
+    found.keys[1].values = vec!["1".to_owned(), "32".to_owned()];
+    let text = shown(&found);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "drive.b from 1 to 32 loses 80.0 %, with nothing tried between: values between tell whether that is a cliff or a slope",
+        "Steps by more than a factor of 2, with nothing tried between:",
+        "drive.b 1 32 100 20.0 -80.0 %",
+    ] {
+        assert!(flat.contains(part), "{part}: {text}");
+    }
+    assert!(
+        !text.contains("ON A CLIFF") && !text.contains("Cliffs:"),
+        "{text}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&report(&found, Format::Json, 0)).expect("JSON");
+    assert_eq!(json["wide_steps"][0]["to"], "32");
+    assert_eq!(json["on_cliff"], false);
+    assert_eq!(json["cliffs"], serde_json::json!([]));
+}
+
 /// What is known of chance is by the goal, and by how many repetitions count.
 #[test]
 fn a_cliff_is_beyond_chance_where_chance_is_known() {

@@ -20,7 +20,11 @@ fn sweep(goal: Goal, values: &[&str], of: &[f64]) -> Tuned {
 }
 
 fn named(one: &Tuned) -> Vec<String> {
-    let cliffs = one.cliffs().into_iter();
+    names(one, one.cliffs())
+}
+
+fn names(one: &Tuned, cliffs: Vec<Cliff>) -> Vec<String> {
+    let cliffs = cliffs.into_iter();
     let name = |cliff: Cliff| {
         let values = &one.keys[cliff.key].values;
         let [from, to] = [&cliff.top, &cliff.bottom].map(|places| &values[places[cliff.key]]);
@@ -115,6 +119,34 @@ fn a_fall_of_several_steps_begins_at_its_edge() {
         named(&sweep(Goal::Throughput, &segments, &rates)),
         ["14 to 12"]
     );
+}
+
+/// Between a few chosen values anything may be: what falls there is a step from one to the
+/// other. Values that double, or have none between them, tell a cliff.
+#[test]
+fn a_fall_between_values_far_apart_is_a_wide_step() {
+    let two = sweep(Goal::Latency, &["1", "32"], &[12.0, 550.0]);
+    assert_eq!(named(&two), [""; 0]);
+    assert_eq!(names(&two, two.wide_steps()), ["1 to 32"]);
+    assert!(!two.on_cliff(&[0, 0]) && two.safe().is_none());
+    let few = ["4K", "16K", "64K", "256K"];
+    let one = sweep(Goal::Throughput, &few, &[100.0, 100.0, 20.0, 20.0]);
+    assert_eq!(named(&one), [""; 0]);
+    assert_eq!(names(&one, one.wide_steps()), ["16K to 64K"]);
+    // Refined there, it is one.
+    let finer = ["4K", "16K", "32K", "64K", "256K"];
+    let one = sweep(Goal::Throughput, &finer, &[100.0, 100.0, 20.0, 20.0, 20.0]);
+    assert_eq!(named(&one), ["16K to 32K"]);
+    assert_eq!(one.wide_steps(), []);
+    // No value is possible between 1 and 3.
+    let mut gap = sweep(
+        Goal::Throughput,
+        &ONE_TO_TEN[..5],
+        &[100.0, 1.0, 20.0, 20.0, 20.0],
+    );
+    let impossible = Outcome::Impossible("odd".to_owned());
+    gap.points.insert(vec![0, 1], impossible);
+    assert_eq!(named(&gap), ["1 to 3"]);
 }
 
 /// A best in the middle of its range.

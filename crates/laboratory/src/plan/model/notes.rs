@@ -4,11 +4,22 @@
 use super::super::title;
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
+use diskperf_fio::{Direction, Job as Section};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_timeline::units::format_size;
 
 /// A part of a disk below which arms move so little that its figures are not the disk's.
 const SHORT_STROKE_SHARE: u64 = 2;
+
+/// What a program reads more than once.
+struct Reads {
+    /// Whether one read lies behind the other.
+    in_turn: bool,
+    /// What its requests fall into.
+    range_bytes: u64,
+    /// How much of that it reads.
+    bytes: u64,
+}
 
 impl ModelPlan {
     /// The disk, where programs run on one by itself.
@@ -24,11 +35,14 @@ impl ModelPlan {
             return;
         };
         let note = |job: &Job| {
-            let again = self.suite.protocol_of(job).repetitions > 1;
-            let bytes = self.bytes_read(job, disk).filter(|_| again)?;
+            let bytes = self.bytes_read(job, disk)?;
+            let (how, more) = match job.program.fio_job() {
+                Some(_) => ("more than once", "a larger size= or filesize="),
+                None => ("in each repetition", "more --size or program.area_bytes"),
+            };
             (bytes <= disk.read_cache_bytes()).then(|| {
                 format!(
-                    "{} reads the same {} in each repetition, and the drive's cache holds {} of what was read: reads come from it, at the rate of its link; more --size or program.area_bytes shows the medium",
+                    "{} reads the same {} {how}, and the drive's cache holds {} of what was read: reads may come from it, at the rate of its link; {more} shows the medium",
                     title(job),
                     format_size(bytes),
                     format_size(disk.read_cache_bytes())
@@ -39,22 +53,58 @@ impl ModelPlan {
         self.notes.extend(notes);
     }
 
-    /// How much of a disk a program of today's reads, if it reads what the cache may have when
-    /// it comes again: side by side, or in so few places that there is a segment for each.
-    /// Of more places each that is read anew takes the segment of another, however little
-    /// was read into it.
+    /// How much of a disk a program reads more than once, if it reads what the cache may have
+    /// when it comes again: side by side, or in so few places that there is a segment for
+    /// each, or within one that is read ahead. Of more places each that is read anew takes the
+    /// segment of another, however little was read into it.
     fn bytes_read(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
-        let values = job.program.parameter_values();
+        let reads = match job.program.fio_job() {
+            Some(section) => self.reads_of_section(job, section),
+            None => self.reads_of_program(job),
+        }?;
+        let cache = &disk.read_cache;
+        let places = reads.bytes / job.program.call_bytes().max(1);
+        let segment_bytes =
+            u64::from(cache.segment_sectors).saturating_mul(disk.medium_sector_bytes());
+        let kept = reads.in_turn
+            || places <= u64::from(cache.segments)
+            || reads.range_bytes <= segment_bytes;
+        kept.then_some(reads.bytes)
+    }
+
+    /// What a program of today's reads in each repetition, of several.
+    fn reads_of_program(&self, job: &Job) -> Option<Reads> {
+        let program = &job.program;
+        let values = program.parameter_values();
         let reads = values.get("write_share").is_none_or(|share| share != "1");
-        let area_bytes = area_bytes(job)?;
-        let in_turn = job.program.name() == "sequential";
-        let bytes = match job.program.lasts().is_none() {
-            true => area_bytes.min(self.moved_bytes(job)),
-            false => area_bytes,
-        };
-        let places = bytes / job.program.call_bytes().max(1);
-        let kept = in_turn || places <= u64::from(disk.read_cache.segments);
-        (reads && kept).then_some(bytes)
+        let range_bytes = area_bytes(job)?;
+        let again = self.suite.protocol_of(job).repetitions > 1;
+        (reads && again).then(|| Reads {
+            in_turn: program.name() == "sequential",
+            range_bytes,
+            bytes: match program.lasts().is_none() {
+                true => range_bytes.min(self.moved_bytes(job)),
+                false => range_bytes,
+            },
+        })
+    }
+
+    /// What a section of a job file reads more than once, within a repetition or in several.
+    fn reads_of_section(&self, job: &Job, section: &Section) -> Option<Reads> {
+        let access = section.pattern.access;
+        let range_bytes = job.program.range_bytes()?;
+        let moved_bytes = self.moved_bytes(job);
+        let lasts = job.program.lasts().is_some();
+        let again =
+            lasts || moved_bytes > range_bytes || self.suite.protocol_of(job).repetitions > 1;
+        (access.does(Direction::Read) && again).then(|| Reads {
+            in_turn: !access.is_random(),
+            range_bytes,
+            bytes: match lasts {
+                true => range_bytes,
+                false => range_bytes.min(moved_bytes),
+            },
+        })
     }
 
     /// The notes on each program that asks for random places of a bare disk.

@@ -84,23 +84,24 @@ impl Picture {
             .into_iter()
             .find(|every| self.slots / every <= 14)
             .unwrap_or(100);
+        // One path for all lines of a kind: a track of today has hundreds of slots.
+        let (mut lines, mut named_lines) = (String::new(), String::new());
         for slot in 0..=self.slots {
             let x = LEFT + WIDTH * f64::from(slot) / f64::from(self.slots);
             let named = slot % every == 0;
-            let (from, class) = if named {
-                (TOP - 6.0, "tick named")
-            } else {
-                (TOP, "tick")
+            let (from, path) = match named {
+                true => (TOP - 6.0, &mut named_lines),
+                false => (TOP, &mut lines),
             };
             let bottom = top(super::SHOWN) - 8.0;
-            let _ = writeln!(
-                out,
-                "<path class=\"{class}\" d=\"M{x:.1} {from:.1}V{bottom:.1}\"/>"
-            );
+            let _ = write!(path, "M{x:.1} {from:.1}V{bottom:.1}");
             if named && slot < self.slots {
                 let y = TOP - 10.0;
                 let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\">{slot}</text>");
             }
+        }
+        for (class, path) in [("tick", lines), ("tick named", named_lines)] {
+            let _ = writeln!(out, "<path class=\"{class}\" d=\"{path}\"/>");
         }
         let _ = writeln!(
             out,

@@ -1,0 +1,42 @@
+//! What shingled disks clean.
+
+use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
+use diskperf_timeline::{Nanoseconds, Trace};
+
+/// What the arms moved to clean bands, beside what programs wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Cleaning {
+    /// Bytes that were read of bands, and written to them.
+    pub(super) moved_bytes: u64,
+    /// Bytes that programs wrote.
+    written_bytes: u64,
+}
+
+impl Cleaning {
+    /// Of the time from one moment to another.
+    pub(in super::super) fn of(
+        trace: &Trace,
+        requests: &[&TracedRequest],
+        (from, until): (Nanoseconds, Nanoseconds),
+    ) -> Self {
+        let bytes = |drive: u32, sectors: u32| {
+            u64::from(sectors) * u64::from(trace.drives[drive as usize].sector_bytes)
+        };
+        let cleans = trace
+            .arms
+            .iter()
+            .filter(|arm| arm.work == ArmWork::Cleaning && arm.until() > from && arm.from < until);
+        let writes = requests
+            .iter()
+            .filter(|one| matches!(one.purpose, Purpose::Write | Purpose::WriteBehind));
+        Self {
+            moved_bytes: cleans.map(|arm| bytes(arm.drive, arm.sectors)).sum(),
+            written_bytes: writes.map(|one| bytes(one.drive, one.sectors)).sum(),
+        }
+    }
+
+    /// Bytes moved for each that was written.
+    pub(super) fn per_byte(self) -> f64 {
+        self.moved_bytes as f64 / self.written_bytes.max(1) as f64
+    }
+}

@@ -1,0 +1,133 @@
+//! What was fitted to, and whether that is a trace of the drive.
+
+use super::replayed::{ReplayFigures, Replays};
+use crate::reproduce::real_drives::phase;
+use diskperf_analysis::real_drives::{Phase, Think};
+use diskperf_calibration::Calibration;
+use serde::Serialize;
+
+/// A drive that was fitted to the first part of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// Requests of the trace.
+    pub requests: usize,
+    /// The first so many of them were fitted to.
+    pub fitted_requests: usize,
+    /// What they show of the spindle: what `reproduce real-drives` prints.
+    pub phase: Phase,
+    /// Whether the trace may be of this drive, by these and by how well it is replayed.
+    pub fits: bool,
+}
+
+/// Below this `R` the requests are not where the files have their sectors. Traces of the drives
+/// themselves have 0.99 and more.
+const LEAST_R: f64 = 0.9;
+
+impl Fit {
+    /// The fit and, of a trace that is not of the drive, a warning that says what tells it.
+    pub(super) fn new(found: &Calibration, replays: &Replays) -> (Self, Option<String>) {
+        let mut fit = Self {
+            requests: found.requests,
+            fitted_requests: found.fitted_requests,
+            phase: phase(found),
+            fits: true,
+        };
+        let warning = fit.warning(replays);
+        fit.fits = warning.is_none();
+        (fit, warning)
+    }
+
+    fn warning(&self, replays: &Replays) -> Option<String> {
+        let signs: Vec<String> = [self.phase_sign(), self.error_sign(&replays.fitted)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let warning = |signs: String| {
+            format!(
+                "warning: the trace does not fit this drive, so what was fitted is not its own: {signs}. Check that the trace and the files are of one drive"
+            )
+        };
+        (!signs.is_empty()).then(|| warning(signs.join("; ")))
+    }
+
+    /// What the requests say of the platter's angle.
+    fn phase_sign(&self) -> Option<String> {
+        let Phase { r, think, .. } = self.phase;
+        match think {
+            Think::Unknown => Some(
+                "its requests do not agree on the angle of platters of this speed and layout (no phase)"
+                    .to_owned(),
+            ),
+            _ if r < LEAST_R => Some(format!(
+                "its requests hardly agree on the angle of the platters (R {r:.3}; its own trace has {LEAST_R} or more)"
+            )),
+            _ => None,
+        }
+    }
+
+    /// What the replay says: two platters at random angles are as far apart as this.
+    fn error_sign(&self, fitted: &ReplayFigures) -> Option<String> {
+        let by_chance_ms = self.phase.period_us / 1e3 / 6f64.sqrt();
+        let ReplayFigures {
+            rms_per_request_ms: rms_ms,
+            within_half_ms_percent: share,
+            ..
+        } = *fitted;
+        (rms_ms >= by_chance_ms).then(|| {
+            format!(
+                "fitted, it is off by {rms_ms:.3} ms RMS and within 0.5 ms of {share:.1} % of the requests, where platters at random angles are off by {by_chance_ms:.3} ms"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning(think: Think, r: f64, rms_per_request_ms: f64) -> Option<String> {
+        let figures = ReplayFigures {
+            within_half_ms_percent: 56.6,
+            rms_per_request_ms,
+            demerit_ms: 1.0,
+            bias_ms: 0.0,
+        };
+        let fit = Fit {
+            requests: 10_000,
+            fitted_requests: 5000,
+            phase: Phase {
+                r,
+                period_us: 6000.0,
+                ppm: 0.0,
+                think,
+            },
+            fits: true,
+        };
+        fit.warning(&Replays {
+            requests: 5000,
+            filed: figures.clone(),
+            fitted: figures.clone(),
+            model: figures,
+        })
+    }
+
+    #[test]
+    fn the_trace_of_another_drive_is_told_by_phase_and_error() {
+        assert_eq!(warning(Think::Before, 0.995, 1.2), None);
+        for (think, r, rms_ms, sign) in [
+            (Think::Unknown, 0.3, 1.2, "no phase"),
+            (Think::After, 0.4, 1.2, "R 0.400"),
+            (Think::After, 0.99, 2.5, "2.500 ms RMS"),
+        ] {
+            let warning = warning(think, r, rms_ms).expect("a warning");
+            assert!(warning.contains(sign), "{warning}");
+            assert!(warning.contains("does not fit this drive"), "{warning}");
+        }
+        // 6 ms by the root of 6.
+        let both = warning(Think::Unknown, 0.3, 2.45).expect("a warning");
+        assert!(
+            both.contains("no phase") && both.contains("2.449 ms"),
+            "{both}"
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! The parameters of a search, as the target has them.
+
+use super::over::Over;
+use super::point::Subject;
+use super::search::Share;
+use crate::error::LaboratoryError;
+use crate::plan::ModelPlan;
+use diskperf_analysis::tuning::Key;
+use diskperf_timeline::Setting;
+
+/// The target's own value of a parameter, if it says one.
+pub(super) fn own_value(today: &ModelPlan, path: &str) -> Option<String> {
+    if let Some(name) = path.strip_prefix("program.") {
+        let mut programs = today.suite.programs();
+        return programs.find_map(|program| program.parameter_values().remove(name));
+    }
+    let computer = &today.computers[0];
+    let component = computer.components.iter();
+    let component = component.filter(|(component, _)| component.name() == path);
+    if let Some((_, name)) = component.into_iter().next() {
+        return Some(name.clone());
+    }
+    // `drive.2.seek_average_ms` is that of all drives where the second has none.
+    let of_all: Vec<&str> = path
+        .split('.')
+        .filter(|part| part.parse::<u32>().is_err())
+        .collect();
+    let value_of = |path: &str| {
+        let mut parameters = computer.parameters.iter();
+        let found = parameters.find(|parameter| parameter.path == path);
+        found.map(|parameter| parameter.value.trim_matches('"').to_owned())
+    };
+    value_of(path).or_else(|| value_of(&of_all.join(".")))
+}
+
+/// A parameter and its values, with the target's own.
+pub(super) fn key(over: &Over, today: &ModelPlan) -> Key {
+    let own = own_value(today, &over.path);
+    Key {
+        path: over.path.clone(),
+        values: over.values.clone(),
+        ordered: over.is_ordered(),
+        today_place: own.as_deref().and_then(|own| over.place_of(own)),
+        today: own,
+    }
+}
+
+/// Values of a key that nothing has yet are tried up to here, to tell a key
+/// that there is not from a value that is not allowed.
+const TRIED_VALUES: usize = 16;
+
+/// Refuses a key that there is not. One that the target has a value of exists;
+/// of another, some value must be possible.
+pub(super) fn check_key(
+    subject: &Subject<'_>,
+    today: &ModelPlan,
+    over: &Over,
+) -> Result<(), LaboratoryError> {
+    if own_value(today, &over.path).is_some() {
+        return Ok(());
+    }
+    let mut first = None;
+    let apart = over.values.len().div_ceil(TRIED_VALUES);
+    for value in over.values.iter().step_by(apart) {
+        match subject.with(vec![Setting::new(&over.path, value)], Share::Full) {
+            Ok(_) => return Ok(()),
+            Err(error) => drop(first.get_or_insert(error)),
+        }
+    }
+    first.map_or(Ok(()), |error| Err(over.refused(&error)))
+}

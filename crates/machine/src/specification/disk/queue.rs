@@ -1,0 +1,90 @@
+//! The order in which a disk's arm serves commands, as the catalogue describes it.
+
+use super::read_choice_or_default;
+use crate::catalogue::Reader;
+use crate::hardware::disk::queue::{Distance, Policy, QueueSpecification};
+
+/// The share of the stroke that V-SCAN adds against the arm's direction where the catalogue
+/// has none: Geist and Daniel 1987 recommend it.
+pub const V_SCAN_SHARE: f64 = 0.2;
+/// What a second of waiting is worth to aged SPTF where the catalogue has none, in ms of
+/// positioning. No manual prints one; this is the length of a long positioning.
+pub const AGED_SPTF_MS_PER_S: f64 = 20.0;
+
+const V_SCAN_SHARE_KEY: &str = "v_scan_share";
+const AGED_SPTF_KEY: &str = "aged_sptf_ms_per_s";
+
+/// Reads the order in which the arm serves commands.
+pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
+    let policies = [
+        ("fcfs", Order::Plain(Policy::Fcfs)),
+        ("sstf", Order::Plain(Policy::Sstf)),
+        ("look", Order::Plain(Policy::Look)),
+        ("c_look", Order::Plain(Policy::CLook)),
+        ("v_scan", Order::VScan),
+        ("sptf", Order::Plain(Policy::Sptf)),
+        ("aged_sptf", Order::AgedSptf),
+    ];
+    let order = reader.choice(
+        "queue_policy",
+        &policies,
+        "which command the arm goes to next",
+    );
+    let share = reader.optional_number(
+        V_SCAN_SHARE_KEY,
+        0.0..=1.0,
+        "with v_scan, the share of the stroke that is added against the arm's direction; 0.2 (Geist and Daniel 1987) if absent",
+    );
+    let ms_per_s = reader.optional_number(
+        AGED_SPTF_KEY,
+        0.0..=1e9,
+        "with aged_sptf, what each second of waiting is worth, in ms of positioning; 20 (no manual prints one: a long positioning) if absent",
+    );
+    let policy = match (order, share, ms_per_s) {
+        (Order::Plain(_) | Order::AgedSptf, Some(_), _) => {
+            refused(reader, V_SCAN_SHARE_KEY, "v_scan")
+        }
+        (Order::Plain(_) | Order::VScan, _, Some(_)) => refused(reader, AGED_SPTF_KEY, "aged_sptf"),
+        (Order::Plain(policy), None, None) => policy,
+        (Order::VScan, share, None) => Policy::VScan {
+            share: share.unwrap_or(V_SCAN_SHARE),
+        },
+        (Order::AgedSptf, None, ms_per_s) => Policy::AgedSptf {
+            ms_per_s: ms_per_s.unwrap_or(AGED_SPTF_MS_PER_S),
+        },
+    };
+    QueueSpecification {
+        policy,
+        distance: read_choice_or_default(
+            reader,
+            "queue_distance",
+            &[
+                ("cylinder", Distance::Cylinder),
+                ("sector", Distance::Sector),
+            ],
+            "what the policy measures distances in",
+        ),
+        age_limit_ms: reader
+            .optional_milliseconds(
+                "age_limit_ms",
+                0.0..=1e6,
+                "what waits longer is served first; none if absent",
+            )
+            .map(|ns| ns as f64 / 1e6),
+    }
+}
+
+/// A policy, whose number is a key of its own.
+#[derive(Clone, Copy)]
+enum Order {
+    Plain(Policy),
+    VScan,
+    AgedSptf,
+}
+
+/// A number of another policy.
+fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
+    let message = format!("only `queue_policy=\"{policy}\"` has it");
+    reader.fail_allowing(key, &message, "absent with other policies");
+    Policy::Fcfs
+}
