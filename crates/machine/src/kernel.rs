@@ -163,6 +163,20 @@ pub(crate) struct InodeInCore {
     waiters: Vec<Rc<Process>>,
 }
 
+impl InodeInCore {
+    /// Whether it is as one that nobody has used yet.
+    fn is_blank(&self) -> bool {
+        let Self {
+            users,
+            last_read,
+            modified,
+            locked,
+            waiters,
+        } = self;
+        (*users, *last_read) == (0, 0) && !modified && !locked && waiters.is_empty()
+    }
+}
+
 /// An inode of one of the mounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnode {

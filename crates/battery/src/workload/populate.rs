@@ -5,8 +5,9 @@ use crate::parameter::{Field, Value};
 use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
 use crate::workload::tree::{Kind, TOP, Tree, TreeFile};
-use diskperf_system::{Buffer, Errno, Open, System};
+use diskperf_system::{Buffer, Errno, Open, System, Written};
 use diskperf_timeline::Nanoseconds;
+use std::rc::Rc;
 
 /// Files are written in calls of the block size of Zachariassen 1987's file systems.
 pub(crate) const CALL_BYTES: u64 = 8192;
@@ -47,19 +48,28 @@ pub(crate) fn top_on_mount(worker: &Worker) -> String {
 
 /// The bytes of the files of a tree: a stretch of random bytes that repeats,
 /// from another place on for each file.
-pub(crate) struct Contents(Buffer);
+pub(crate) struct Contents {
+    data: Buffer,
+    /// The same, if the system knows again what it was given before.
+    kept: Option<Rc<[u8]>>,
+}
 
 impl Contents {
-    pub(crate) fn new() -> Self {
-        Self(data(CALL_BYTES, CONTENTS_SEED))
+    pub(crate) fn new(system: &System) -> Self {
+        let data = data(CALL_BYTES, CONTENTS_SEED);
+        let kept = system.keeping(&data);
+        Self { data, kept }
     }
 
-    /// One call's worth of a file's bytes from an offset on that is a multiple
-    /// of a call.
-    pub(crate) fn call(&self, file: u64, offset_bytes: u64) -> &[u8] {
-        let calls = self.0.len() as u64 / CALL_BYTES;
+    /// So many of a file's bytes, at most one call's worth, from an offset on that is a
+    /// multiple of a call.
+    fn call(&self, file: u64, offset_bytes: u64, bytes: u64) -> Written<'_> {
+        let kept = self.kept.as_ref().map(Written::kept);
+        let data = kept.unwrap_or_else(|| Written::from(&self.data[..]));
+        let calls = data.len() as u64 / CALL_BYTES;
         let call = (file + offset_bytes / CALL_BYTES) % calls;
-        &self.0[(call * CALL_BYTES) as usize..][..CALL_BYTES as usize]
+        let start = (call * CALL_BYTES) as usize;
+        data.part(start..start + bytes as usize)
     }
 }
 
@@ -70,7 +80,7 @@ pub(crate) async fn make(
     tree: &Tree,
     think: Nanoseconds,
 ) -> Result<(), ProgramError> {
-    let contents = Contents::new();
+    let contents = Contents::new(system);
     for directory in &tree.directories {
         let path = under(top, &directory.path);
         system.mkdir(&path).await?;
@@ -91,7 +101,7 @@ async fn make_file(
     let open = system.open(&path, Open::CREATE).await?;
     for offset_bytes in (0..file.size_bytes).step_by(CALL_BYTES as usize) {
         let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
-        let call = &contents.call(file.number, offset_bytes)[..left as usize];
+        let call = contents.call(file.number, offset_bytes, left);
         write_block(system, open, call, think).await?;
     }
     Ok(system.close(open).await?)

@@ -89,7 +89,7 @@ impl Unix {
                 continue;
             };
             self.buffers.borrow_mut().take(id);
-            if self.buffers.borrow().all[id.0 as usize].delayed_write {
+            if self.buffers.borrow().all[id.0 as usize].is_delayed() {
                 // What was delayed has to go out now; it comes back when it
                 // is out, to be reused then.
                 self.buffers.borrow_mut().get(id).age = true;
@@ -190,7 +190,7 @@ impl Unix {
     pub(crate) fn forget_all(&self) {
         let keys: Vec<BlockKey> = {
             let buffers = self.buffers.borrow();
-            let clean = buffers.all.iter().filter(|buffer| !buffer.delayed_write);
+            let clean = buffers.all.iter().filter(|buffer| !buffer.is_delayed());
             clean.filter_map(|buffer| buffer.key).collect()
         };
         for key in keys {
@@ -210,8 +210,8 @@ impl Unix {
             return;
         }
         buffers.take(id);
+        buffers.delay_write(id, false);
         let buffer = buffers.get(id);
-        buffer.delayed_write = false;
         buffer.done = false;
         buffer.page = None;
         buffers.name(id, None);
@@ -290,9 +290,8 @@ impl Unix {
     pub(crate) async fn bdwrite(&self, process: &Rc<Process>, id: BufferId) {
         {
             let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
-            buffer.delayed_write = true;
-            buffer.done = true;
+            buffers.delay_write(id, true);
+            buffers.get(id).done = true;
         }
         self.brelse(process, id).await;
     }
@@ -311,11 +310,12 @@ impl Unix {
     /// Hands a buffer to its drive's driver.
     async fn start(&self, context: Context<'_>, id: BufferId, write: bool) {
         let request = {
-            let Buffers { all, writing, .. } = &mut *self.buffers.borrow_mut();
+            let mut buffers = self.buffers.borrow_mut();
+            buffers.delay_write(id, false);
+            let Buffers { all, writing, .. } = &mut *buffers;
             let buffer = &mut all[id.0 as usize];
             let key = buffer.key.expect("a transfer is of some block");
             let bytes = buffer.count;
-            buffer.delayed_write = false;
             buffer.done = false;
             let partition = self.volumes.partition(key.volume());
             let mut request = Request {

@@ -60,7 +60,7 @@ pub(crate) struct Buffer {
     /// What it holds is what the block should be.
     pub(crate) done: bool,
     /// The block on the drive is older than this.
-    pub(crate) delayed_write: bool,
+    delayed_write: bool,
     /// Nobody waits for the transfer.
     pub(crate) asynchronous: bool,
     /// To be reused early.
@@ -89,6 +89,8 @@ const CHAINS: usize = 1024;
 /// All buffers.
 pub(crate) struct Buffers {
     pub(crate) all: Vec<Buffer>,
+    /// How many of them hold a delayed write.
+    delayed_writes: usize,
     chains: [u32; CHAINS],
     /// Of each list, its first and last.
     lists: [(u32, u32); 3],
@@ -109,6 +111,7 @@ impl Buffers {
     ) -> Self {
         let mut buffers = Self {
             all: Vec::with_capacity(headers as usize),
+            delayed_writes: 0,
             chains: [NONE; CHAINS],
             lists: [(NONE, NONE); 3],
             waiters: Vec::new(),
@@ -129,6 +132,27 @@ impl Buffers {
     #[inline]
     pub(crate) fn get(&mut self, id: BufferId) -> &mut Buffer {
         &mut self.all[id.0 as usize]
+    }
+
+    /// Says whether the block on the drive is older than a buffer.
+    pub(crate) fn delay_write(&mut self, id: BufferId, delayed: bool) {
+        let was = std::mem::replace(&mut self.get(id).delayed_write, delayed);
+        self.delayed_writes += usize::from(delayed);
+        self.delayed_writes -= usize::from(was);
+    }
+
+    /// The first buffer of a volume that nobody uses and that has to go out. There is none
+    /// as a rule, for who has each of many files written out.
+    pub(crate) fn delayed(&self, volume: u32) -> Option<BufferId> {
+        if self.delayed_writes == 0 {
+            return None;
+        }
+        let place = self.all.iter().position(|buffer| {
+            buffer.delayed_write
+                && !buffer.busy
+                && buffer.key.is_some_and(|key| key.volume() == volume)
+        })?;
+        Some(BufferId(place as u32))
     }
 
     fn chain(key: BlockKey) -> usize {
@@ -272,6 +296,12 @@ impl Buffers {
 pub(crate) const CLICK: u32 = 1024;
 
 impl Buffer {
+    /// Whether the block on the drive is older than this.
+    #[inline]
+    pub(crate) fn is_delayed(&self) -> bool {
+        self.delayed_write
+    }
+
     fn new(memory: u32) -> Self {
         Self {
             key: None,

@@ -6,6 +6,7 @@ use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
 use super::process::{Context, Process};
 use super::{OnFfs, Vnode};
 use diskperf_timeline::Stage;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
 /// Whether to wait until something is on the drive.
@@ -66,7 +67,20 @@ impl OnFfs<'_> {
         if last && self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {
             self.drop_inode(process, node).await;
         } else {
-            self.in_core(node, |core| core.users -= 1);
+            self.forget_pin(node);
+        }
+    }
+
+    /// One user less; of an inode of which nothing is known then, nothing is kept: whoever
+    /// goes through those in core would come upon every file that was ever looked at.
+    fn forget_pin(&self, node: Vnode) {
+        let inodes = &mut self.mounts.borrow_mut()[node.volume as usize].inodes;
+        let Entry::Occupied(mut core) = inodes.entry(node.inode) else {
+            panic!("an inode is unpinned as often as it was pinned");
+        };
+        core.get_mut().users -= 1;
+        if core.get().is_blank() {
+            core.remove();
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Medium {
     /// Blocks that were made last, by a hash of their contents: who writes the same again
     /// and again, as a load does from its buffers, shares them.
     last_made: BTreeMap<u64, Weak<[u8]>>,
+    /// What a block is that a part of is written first.
+    zeroes: Page,
 }
 
 /// Places of neighbouring blocks.
@@ -57,6 +59,7 @@ impl Medium {
             chunks: vec![None; (blocks as usize).div_ceil(CHUNK_BLOCKS)],
             made_bytes: 0,
             last_made: BTreeMap::new(),
+            zeroes: vec![0; block_bytes as usize].into(),
         }
     }
 
@@ -115,15 +118,13 @@ impl Medium {
                 done += run;
                 continue;
             }
-            let mut contents = match self.block(block).take() {
-                Some(page) => page.to_vec(),
-                None => {
-                    self.made_bytes += u64::from(self.block_bytes);
-                    vec![0; self.block_bytes as usize]
-                }
-            };
-            contents[within..within + run].copy_from_slice(&data[done..done + run]);
-            *self.block(block) = Some(contents.into());
+            if self.page(block).is_none() {
+                self.made_bytes += u64::from(self.block_bytes);
+                *self.block(block) = Some(Rc::clone(&self.zeroes));
+            }
+            let page = self.block(block).as_mut().expect("it was just put there");
+            // In place, unless others have it too.
+            Rc::make_mut(page)[within..within + run].copy_from_slice(&data[done..done + run]);
             done += run;
         }
     }

@@ -47,12 +47,7 @@ impl Unix {
     /// the caller's from now on.
     fn take_delayed(&self, volume: u32) -> Option<BufferId> {
         let mut buffers = self.buffers.borrow_mut();
-        let place = buffers.all.iter().position(|buffer| {
-            buffer.delayed_write
-                && !buffer.busy
-                && buffer.key.is_some_and(|key| key.volume() == volume)
-        })?;
-        let id = BufferId(place as u32);
+        let id = buffers.delayed(volume)?;
         buffers.take(id);
         Some(id)
     }

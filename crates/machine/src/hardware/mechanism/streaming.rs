@@ -3,7 +3,7 @@
 //! comes first.
 
 use super::passage::STILL;
-use super::{Angle, Commanded, Mechanism, Move};
+use super::{Angle, Commanded, Mechanism, Move, Place};
 use diskperf_sim::Time;
 
 /// A track that is being read from the sector that came first.
@@ -67,12 +67,12 @@ impl Mechanism {
         };
         let slots = self.mechanics.geometry.division(place.cylinder);
         let angle = self.rotation.angle(from);
-        let begins = |(sector, slot): (u64, u32)| {
+        let mut sectors = Vec::with_capacity(slots.count() as usize);
+        self.track_of(sector, |sector, slot| {
             let wait = self.rotation.between(angle, Angle::of_slot(slot, slots));
-            (sector, from + wait)
-        };
-        let mut sectors: Vec<(u64, Time)> = self.track_of(sector).map(begins).collect();
-        sectors.sort_by_key(|(sector, begins)| (*begins, *sector));
+            sectors.push((sector, from + wait));
+        });
+        in_order_of_passing(&mut sectors);
         let begins = sectors.first().map_or(arrived, |(_, begins)| *begins);
         let slot = self.rotation.slots(1, slots);
         for (_, passes) in &mut sectors {
@@ -104,17 +104,41 @@ impl Mechanism {
         }
     }
 
-    /// The sectors that are on the same track as this one, each with its slot, upwards
-    /// from the sector and then downwards.
-    fn track_of(&self, sector: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+    /// Tells of the sectors that are on the same track as this one and follow each other
+    /// up to it and from it on, each with its slot.
+    fn track_of(&self, sector: u64, mut tell: impl FnMut(u64, u32)) {
         let geometry = &self.mechanics.geometry;
         let track = geometry.locate(sector);
-        let here = move |sector: u64| {
-            let place = geometry.locate(sector);
-            let same = (place.cylinder, place.head) == (track.cylinder, track.head);
-            same.then_some((sector, place.slot))
-        };
-        let above = (sector..geometry.sectors()).map_while(here);
-        above.chain((0..sector).rev().map_while(here))
+        let on_track = |place: &Place| (place.cylinder, place.head) == (track.cylinder, track.head);
+        let before = (0..sector).rev();
+        let mut next = before
+            .take_while(|sector| on_track(&geometry.locate(*sector)))
+            .last()
+            .unwrap_or(sector);
+        while next < geometry.sectors() {
+            let place = geometry.locate(next);
+            if !on_track(&place) {
+                return;
+            }
+            let slots = (place.slot..place.slots).chain(0..place.slot);
+            for (step, slot) in (0..place.contiguous).zip(slots) {
+                tell(next + u64::from(step), slot);
+            }
+            next += u64::from(place.contiguous);
+        }
+    }
+}
+
+/// Puts sectors of a track in the order in which they begin to pass, of equals the lower
+/// first. They nearly always have it, but for where they start.
+fn in_order_of_passing(sectors: &mut [(u64, Time)]) {
+    let key = |(sector, begins): &(u64, Time)| (*begins, *sector);
+    let numbered = sectors.iter().enumerate();
+    let first = numbered.min_by_key(|(_, one)| key(one));
+    if let Some((first, _)) = first {
+        sectors.rotate_left(first);
+    }
+    if !sectors.is_sorted_by_key(key) {
+        sectors.sort_unstable_by_key(key);
     }
 }
