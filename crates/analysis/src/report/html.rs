@@ -258,15 +258,14 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     let mut shares: Vec<(usize, f64)> = run.results.iter().map(share).enumerate().collect();
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     if is_on_flash(run) {
-        let first = shares.first().copied();
         shares.retain(|(_, share)| *share >= SHOWN_SHARE);
         shares.truncate(MOST_OF_DIES);
-        if shares.is_empty() {
-            shares.extend(first.map(|(_, share)| (0, share)));
-        }
     }
     shares.truncate(MOST_PICTURES);
     let mut shown: Vec<usize> = shares.into_iter().map(|(number, _)| number).collect();
+    if shown.is_empty() && !run.results.is_empty() {
+        shown.push(0);
+    }
     shown.sort_unstable();
     shown
 }
