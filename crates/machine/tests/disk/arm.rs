@@ -11,6 +11,7 @@ use diskperf_machine::specification::Specification;
 use diskperf_sim::{Streams, Time};
 use diskperf_timeline::trace::{ArmWork, TracedArm};
 use diskperf_timeline::{Deadline, Stage};
+use std::collections::BTreeSet;
 
 const READ: Operation = Operation::Read;
 const WRITE: Operation = Operation::Write { fua: false };
@@ -134,6 +135,29 @@ fn an_arm_does_one_thing_at_a_time() {
         let cleans = at_work(&recorded, ArmWork::Cleaning) > 0;
         assert_eq!(cleans, system == "bare-smr-5400", "{system}");
     }
+}
+
+/// What a shingled disk's media cache takes is recorded where the media cache is, not where
+/// its sectors are when hosts count them: writes at random are written side by side.
+#[test]
+fn a_destage_is_recorded_where_the_media_cache_is() {
+    let of = disk("bare-smr-5400", &[("write_cache_extents", "16")]);
+    let mut host = host(&of);
+    host.record();
+    let mut draws = Streams::new(11).stream("places");
+    let blocks = host.blocks();
+    for _ in 0..300 {
+        host.one(WRITE, draws.below(blocks), 1);
+    }
+    host.pause(Time::from_millis(1_000));
+    let recorded = host.recorded();
+    let cylinders: BTreeSet<u32> = recorded
+        .iter()
+        .filter(|one| one.work == ArmWork::Destage)
+        .map(|one| one.position.cylinder)
+        .collect();
+    assert!(recorded.len() > 100, "{}", recorded.len());
+    assert!(cylinders.len() <= 4, "{cylinders:?}");
 }
 
 /// A read alone does not wait in a queue: the arm reads ahead, or is on its way to do so.

@@ -214,9 +214,9 @@ impl Disk {
         self.mechanism.set_spindle(spindle);
     }
 
-    /// Where a sector is.
+    /// Where a sector is now: in the media cache, if that has it.
     pub fn position(&self, sector: u64) -> DiskPosition {
-        arm::position_of(&self.mechanism.layout().locate(self.per_medium.down(sector)))
+        arm::position_of(&self.place_of(self.per_medium.down(sector)))
     }
 
     /// Whether it takes writes into its buffer.

@@ -95,12 +95,12 @@ impl Arm {
 }
 
 impl Disk {
-    /// The arm begins with work of its own. What `follows` the last sectors and does not
-    /// pass at once came too late.
+    /// The arm begins with work of its own, of sectors that are at a place. What `follows`
+    /// the last sectors and does not pass at once came too late.
     pub(super) fn works(
         &mut self,
         (work, from): (ArmWork, Time),
-        (access, cached): (&Access, bool),
+        (access, place): (&Access, impl FnOnce(&Self) -> Place),
         (parts, follows): (Parts, bool),
     ) {
         let stages = self.stages(parts, follows);
@@ -129,9 +129,7 @@ impl Disk {
         self.arm.waits.clear();
         self.arm.waits.extend(spans.iter().map(to_others));
         if self.arm.recorded.is_some() {
-            let cache = self.shingles.as_ref().filter(|_| cached);
-            let layout = cache.map_or(self.mechanism.layout(), |of| of.cache.layout());
-            let place = layout.locate(access.sector);
+            let place = place(self);
             self.record_work(
                 (work, from),
                 (access.sector, access.sectors),

@@ -302,7 +302,8 @@ impl Disk {
         self.catch(now, (access.sector, true), follows);
         let parts = self.write_medium(now, &access);
         let ends = now + parts.total();
-        self.works((ArmWork::Destage, now), (&access, false), (parts, follows));
+        let place = |disk: &Self| disk.place_of(access.sector);
+        self.works((ArmWork::Destage, now), (&access, place), (parts, follows));
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
         self.begin_job(ends, Work::Destage);

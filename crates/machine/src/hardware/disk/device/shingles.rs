@@ -1,6 +1,7 @@
 //! Shingled tracks below the buffer: reads in pieces, writes to the media cache, and the
 //! cleaning of bands between commands.
 
+use super::super::layout::Place;
 use super::super::mechanism::{Parts, Passing};
 use super::super::shingled::{Piece, Shingled, ShingledSpecification};
 use super::*;
@@ -70,16 +71,23 @@ impl Shingles {
 
 impl Disk {
     /// Where a sector of the medium is, as hosts count it.
-    pub(super) fn place_of(&self, sector: u64) -> super::super::layout::Place {
+    pub(super) fn place_of(&self, sector: u64) -> Place {
         let mut found = None;
         if let Some(shingles) = &self.shingles {
-            shingles.map.pieces(extent(sector, sector + 1), |piece| {
-                if piece.cached {
-                    found = Some(shingles.cache.layout().locate(piece.first));
-                }
-            });
+            let one = extent(sector, sector + 1);
+            shingles.map.pieces(one, |piece| found = Some(piece));
         }
-        found.unwrap_or_else(|| self.mechanism.layout().locate(sector))
+        match found {
+            Some(piece) => self.place_of_piece(&piece),
+            None => self.mechanism.layout().locate(sector),
+        }
+    }
+
+    /// Where the first sector of a piece is.
+    fn place_of_piece(&self, piece: &Piece) -> Place {
+        let shingles = self.shingles.as_ref().filter(|_| piece.cached);
+        let layout = shingles.map_or(self.mechanism.layout(), |of| of.cache.layout());
+        layout.locate(piece.first)
     }
 
     /// Reads sectors, as hosts count them, wherever they are; it is known where the first ones
@@ -192,11 +200,8 @@ impl Disk {
         };
         let parts = self.serve_piece(now, step.piece.cached, &access, |_| ());
         self.book(parts);
-        self.works(
-            (ArmWork::Cleaning, now),
-            (&access, step.piece.cached),
-            (parts, false),
-        );
+        let place = |disk: &Self| disk.place_of_piece(&step.piece);
+        self.works((ArmWork::Cleaning, now), (&access, place), (parts, false));
         self.last_passed = (u64::MAX, now);
         let takes = parts.total();
         self.begin_job(now + takes, Work::Clean { takes });
