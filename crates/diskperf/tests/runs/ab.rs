@@ -146,8 +146,13 @@ fn alike_arms_are_no_different_and_others_are() {
         .then(|| mount_tmpfs(&user.target(), "size=64m"));
     let same =
         "ab ./target ./target read_8192 --size 1M --cache warm --min-effect 30% --blocks 400";
-    let same = user.run(&words(same));
-    same.expect(0, &[]).shows(&["no difference"]);
+    // Of a hundred pairs of equal arms, one may be called different: not two in a row.
+    let mut attempts = (0..2).map(|_| user.run(&words(same)).expect(0, &[]));
+    let is_alike = attempts.any(|same| {
+        println!("{}", same.stdout);
+        same.stdout.contains("no difference")
+    });
+    assert!(is_alike);
     let slow = "program.think_ns=100000";
     let asked = "read_8192 --on ./target --size 1M --cache warm --blocks 400 --fail-over 30%";
     let slower = [&["ab", "", slow], &words(asked)[..]].concat();
