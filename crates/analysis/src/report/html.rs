@@ -295,8 +295,10 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
             "Of {results} programs {drawn} are drawn: {}.",
             match is_on_flash(view.run) {
                 true => "those that lose the most at the dies, or the first",
+                false if results <= MOST_PICTURES =>
+                    "those that run at once share a picture, and those that ask the disk for nothing have none",
                 false =>
-                    "those that lose the most to missed revolutions and ask the disk for anything",
+                    "those that lose the most to missed revolutions; of those that run at once the first, with the requests of all",
             }
         ));
     }

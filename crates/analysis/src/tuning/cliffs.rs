@@ -179,9 +179,12 @@ impl Tuned {
                 return None;
             }
             let (gain, sure) = self.gain_between(top, bottom)?;
-            let beside = bottom[number].abs_diff(top[number]) == 1;
-            // A factor as it is written, and not a rounding more.
-            let wide = beside && *width > libm::log(WIDEST_FACTOR) + 1e-9;
+            // A factor as it is written, and not a rounding more. Values between that cannot
+            // be have been listed as well.
+            let (from, to) = (points[place][number], points[place + 1][number]);
+            let is_wide =
+                |pair: &[f64]| (pair[1] - pair[0]).abs() > libm::log(WIDEST_FACTOR) + 1e-9;
+            let wide = scale[from..=to].windows(2).any(is_wide);
             sure.then(|| Cliff {
                 key: number,
                 top: top.clone(),

@@ -89,6 +89,8 @@ fn of_fit(of: &Fit) -> String {
         match phase.think {
             Think::Before => "pauses before requests",
             Think::After => "pauses after requests",
+            Think::Unknown if !of.shows_angles =>
+                "no phase: too few requests are on the cylinders of others to show the angle of the platters",
             Think::Unknown => "no phase",
         }
     )

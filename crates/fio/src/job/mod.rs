@@ -216,8 +216,8 @@ impl Job {
         as_written_in_other == *other
     }
 
-    /// The options that two jobs do not write alike, globals included: fio's name of each, and
-    /// what either has; nothing where it has none.
+    /// The options that two jobs do not write alike, globals included, but for what does not
+    /// matter: fio's name of each, and what either has; nothing where it has none.
     pub fn options_apart<'j>(
         &'j self,
         other: &'j Job,
@@ -230,6 +230,7 @@ impl Job {
             .collect();
         let value = |of: &'j Job, key| of.places.get(key).map(|place| place.written().trim());
         keys.into_iter()
+            .filter(|key| *key != "description")
             .map(|key| (key, [value(self, key), value(other, key)]))
             .filter(|(_, [one, other])| one != other)
             .collect()

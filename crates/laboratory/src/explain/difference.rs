@@ -179,7 +179,7 @@ fn apart(one: &Program, other: &Program) -> String {
             })
             .collect();
         return match options.is_empty() {
-            true => "the sections of their job files stand in another order or group".to_owned(),
+            true => "their job files write the same options: variables have other values, or the sections another order or group".to_owned(),
             false => options.join(", "),
         };
     }

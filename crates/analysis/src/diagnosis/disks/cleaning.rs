@@ -35,8 +35,8 @@ impl Cleaning {
         }
     }
 
-    /// Bytes moved for each that was written.
-    pub(super) fn per_byte(self) -> f64 {
-        self.moved_bytes as f64 / self.written_bytes.max(1) as f64
+    /// Bytes moved for each that was written, if any was.
+    pub(super) fn per_byte(self) -> Option<f64> {
+        (self.written_bytes > 0).then(|| self.moved_bytes as f64 / self.written_bytes as f64)
     }
 }

@@ -147,6 +147,12 @@ fn a_fall_between_values_far_apart_is_a_wide_step() {
     let impossible = Outcome::Impossible("odd".to_owned());
     gap.points.insert(vec![0, 1], impossible);
     assert_eq!(named(&gap), ["1 to 3"]);
+    // The only value that was tried between is none.
+    let mut far = sweep(Goal::Latency, &["1", "3", "64"], &[12.0, 100.0, 550.0]);
+    let impossible = Outcome::Impossible("odd".to_owned());
+    far.points.insert(vec![0, 1], impossible);
+    assert_eq!(named(&far), [""; 0]);
+    assert_eq!(names(&far, far.wide_steps()), ["1 to 64"]);
 }
 
 /// A best in the middle of its range.

@@ -214,9 +214,10 @@ impl Disk {
         self.mechanism.set_spindle(spindle);
     }
 
-    /// Where a sector is now: in the media cache, if that has it.
+    /// Where a sector is, or is to be when the media cache is cleaned: where the cache has it
+    /// depends on what was written before, and is not of the drive.
     pub fn position(&self, sector: u64) -> DiskPosition {
-        arm::position_of(&self.place_of(self.per_medium.down(sector)))
+        arm::position_of(&self.mechanism.layout().locate(self.per_medium.down(sector)))
     }
 
     /// Whether it takes writes into its buffer.
