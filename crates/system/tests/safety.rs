@@ -18,12 +18,19 @@ fn device(path: &Path) -> BlockDevice {
 }
 
 /// Asks to write to `path`, expects a refusal whose message has all `parts`,
-/// and that no byte of the device has changed.
+/// and that no byte of the device has changed. It is tried again while losetup has the
+/// device open, with which another test looks for a free one.
 #[track_caller]
 fn expect_refusal(path: &Path, named: &Path, ignore_signature: bool, parts: &[&str]) -> Refusal {
     let before = checksum(path);
-    let refusal = claim_for_writing(&device(path), named, ignore_signature)
-        .expect_err("the device must be refused");
+    let refusal = support::retry(|| {
+        let refusal = claim_for_writing(&device(path), named, ignore_signature)
+            .expect_err("the device must be refused");
+        match refusal.to_string() {
+            message if message.contains("(losetup)") => Err(message),
+            _ => Ok(refusal),
+        }
+    });
     let message = refusal.to_string();
     let name = path.canonicalize().unwrap().display().to_string();
     for part in parts.iter().copied().chain([name.as_str()]) {
