@@ -187,15 +187,18 @@ fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
 fn cleaning(a: &Measures, b: &Measures) -> Option<Cause> {
     let (one, other) = (a.disks.cleaning, b.disks.cleaning);
     let waits = a.requested(Stage::Cleaning) + b.requested(Stage::Cleaning) > 0.0;
-    // What is cleaned of bands that were written before is as it is.
+    // Where one of them writes nothing, it cleans what was written before: bytes are compared.
     let both_write = one.per_byte().zip(other.per_byte());
     let moved = (one.moved_bytes as f64, other.moved_bytes as f64);
     let (of_one, of_other) = both_write.unwrap_or(moved);
     let size = (of_one - of_other).abs() / of_one.max(of_other).max(f64::MIN_POSITIVE);
-    let told = |of: Cleaning| match (of.moved_bytes as f64 / 1e6, of.per_byte()) {
-        (0.0, _) => "nothing".to_owned(),
-        (mb, Some(each)) => format!("{mb:.0} MB, {each:.0} bytes for each that is written,"),
-        (mb, None) => format!("{mb:.0} MB"),
+    let told = |of: Cleaning| {
+        let mb = of.moved_bytes as f64 / 1e6;
+        match of.per_byte() {
+            _ if of.moved_bytes == 0 => "nothing".to_owned(),
+            Some(each) => format!("{mb:.0} MB, {each:.0} bytes for each that is written,"),
+            None => format!("{mb:.0} MB"),
+        }
     };
     (waits && size > SHARE).then(|| {
         let evidence = format!(

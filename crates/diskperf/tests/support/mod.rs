@@ -326,11 +326,16 @@ impl Outcome {
     /// Asserts that standard output has all of `parts`, however it is wrapped.
     #[track_caller]
     pub(crate) fn shows(self, parts: &[&str]) -> Self {
-        let shown = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in parts {
-            assert!(shown.contains(part), "`{part}` is not in: {self:?}");
+            assert!(self.has(part), "`{part}` is not in: {self:?}");
         }
         self
+    }
+
+    /// Whether standard output has that, however it is wrapped.
+    pub(crate) fn has(&self, part: &str) -> bool {
+        let shown = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        shown.contains(part)
     }
 
     /// Standard output as JSON.

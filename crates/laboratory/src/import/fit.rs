@@ -25,8 +25,8 @@ pub struct Fit {
 /// Below this `R` the requests are not where the files have their sectors. Traces of the drives
 /// themselves have 0.99 and more.
 const LEAST_R: f64 = 0.9;
-/// Where chance makes requests agree as much as this, no phase may be for want of requests:
-/// of a thousand requests of the four measured drives at least 0.56 agree.
+/// Where the R of close pairs may be as much as this by chance, a trace may show no phase for
+/// want of requests: that of the four measured drives is 0.56 or more on a fifth of their traces.
 const MOST_BY_CHANCE: f64 = 0.5;
 
 impl Fit {
