@@ -15,6 +15,13 @@ pub struct DiskQueue {
     pub seed: u64,
     /// The order that the drive has in the catalogue.
     pub own: String,
+    /// Commands that the drive takes at once; of a deeper queue the host holds the rest.
+    pub queue_depth: u32,
+    /// After how long the drive serves the one that waits longest, whatever the order. The
+    /// calculation leaves it out.
+    pub age_limit_ms: Option<f64>,
+    /// Settings that these figures do not depend on.
+    pub without_effect: Vec<String>,
     /// The share of the stroke that V-SCAN adds against the arm's direction.
     pub v_scan_share: f64,
     /// What each second of waiting is worth to aged SPTF, in ms of positioning.

@@ -10,6 +10,14 @@ pub struct RealDrives {
     pub drives: Vec<RealDrive>,
 }
 
+impl RealDrives {
+    /// Whether any drive was replayed.
+    pub fn has_replays(&self) -> bool {
+        let mut outcomes = self.drives.iter().map(|drive| &drive.outcome);
+        outcomes.any(|outcome| matches!(outcome, Outcome::Replayed(_)))
+    }
+}
+
 /// One drive: what became of its replay, or why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealDrive {

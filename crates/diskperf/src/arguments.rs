@@ -337,8 +337,8 @@ impl GateArguments {
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
-    /// Documents: kridle-mckusick-1983, speck-bass-1984, piziali-zam-1991 [default: all that have models];
-    /// or real-drives, with --data
+    /// Documents, as `diskperf list published` names them [default: all that have models]; or
+    /// real-drives, with --data
     #[arg(value_name = "PUBLISHED")]
     pub(crate) documents: Vec<String>,
     /// For real-drives: a directory with measured drives, NAME.trace and NAME.diskspecs of each

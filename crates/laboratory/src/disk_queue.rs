@@ -57,7 +57,7 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
     })?;
     let disk = computer.specification.drives[place].disk().ok_or_else(|| {
         request(format!(
-            "{name} of {} is no disk with a queue of its own; those of bare-sata-7200, bare-sata-consumer and bare-sas-10k are",
+            "{name} of {} is no disk with a queue of its own; those of bare-sata-7200, bare-sata-consumer, bare-sas-10k and bare-smr-5400 are",
             asked.target
         ))
     })?;
@@ -99,6 +99,9 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
     };
     let (v_scan_share, aged_sptf_ms_per_s) = numbers(disk.queue.policy);
     Ok(DiskQueue {
+        queue_depth: disk.queue_depth,
+        age_limit_ms: disk.queue.age_limit_ms,
+        without_effect: without_effect(catalogue, asked, disk)?,
         v_scan_share,
         aged_sptf_ms_per_s,
         what: format!("{name} of {}", asked.target),
@@ -112,6 +115,35 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
 
 fn request(text: String) -> LaboratoryError {
     LaboratoryError::Request(text)
+}
+
+/// The settings that change nothing of what the calculation takes from the disk.
+fn without_effect(
+    catalogue: &Catalogue,
+    asked: &Asked<'_>,
+    disk: &DiskSpecification,
+) -> Result<Vec<String>, LaboratoryError> {
+    let mut idle = Vec::new();
+    for (number, setting) in asked.settings.iter().enumerate() {
+        let mut others = asked.settings.to_vec();
+        others.remove(number);
+        // A setting that the others need has an effect.
+        let Ok(computer) = Computer::read(catalogue, asked.target, &others) else {
+            continue;
+        };
+        let without = computer.specification.drives.get(asked.drive as usize - 1);
+        let is_same = without
+            .and_then(|drive| drive.disk())
+            .is_some_and(|without| {
+                without.mechanism == disk.mechanism
+                    && without.queue.policy == disk.queue.policy
+                    && without.medium_sector_bytes() == disk.medium_sector_bytes()
+            });
+        if is_same {
+            idle.push(setting.to_string());
+        }
+    }
+    Ok(idle)
 }
 
 fn order(name: &str, served: &Served, alone_ms: f64) -> Order {

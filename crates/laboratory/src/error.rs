@@ -204,7 +204,10 @@ fn remedy(error: &ProgramError) -> &'static str {
         _ if failure.call == Call::DropCached && failure.path == DROP_CACHES => {
             "; only root may drop the caches of the whole machine: use sudo, or omit --drop-caches"
         }
-        Errno::NotDirect => "; leave --direct out",
+        Errno::NotDirect => "; omit --direct",
+        Errno::Invalid if failure.call == Call::Discard => {
+            "; discards are of whole blocks of a device that has them: see /sys/block/DEVICE/queue/discard_granularity"
+        }
         Errno::Invalid => {
             "; O_DIRECT needs calls in multiples of the device's block: omit --direct, or set program.call_bytes"
         }

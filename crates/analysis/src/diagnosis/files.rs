@@ -2,6 +2,7 @@
 
 use super::causes::{Cause, Rank, cause};
 use super::{Suspect, measures::Measures};
+use diskperf_timeline::units::format_size;
 
 /// Addresses that only one of two runs asks for, as a share of all: above this
 /// the files are laid out in another way. A few requests are of what the kernel
@@ -32,8 +33,13 @@ pub(super) fn layout(a: &Measures, b: &Measures) -> Option<Cause> {
     }
     let usual = |of: &Measures| {
         let most = of.steps.iter().max_by_key(|(_, count)| **count);
-        most.map_or_else(String::new, |((step, size), _)| {
-            format!("{size} sectors, {step} after the one before")
+        most.map_or_else(String::new, |((step, bytes), _)| {
+            let sign = if *step < 0 { "-" } else { "" };
+            format!(
+                "{}, {sign}{} after the one before",
+                format_size(*bytes),
+                format_size(step.unsigned_abs())
+            )
         })
     };
     let evidence = if usual(a) == usual(b) {

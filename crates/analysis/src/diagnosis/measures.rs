@@ -24,11 +24,11 @@ pub(super) struct Measures {
     pub(super) idle_ns: f64,
     /// How long requests were in each stage, each time, in order.
     pub(super) pieces: BTreeMap<Stage, Vec<u64>>,
-    /// What was asked for: drive, first sector, and sectors.
-    pub(super) addresses: BTreeSet<(u32, u64, u32)>,
-    /// Where requests begin after each other, in the order of their issue: from
-    /// the first sector of one to that of the next, with its length; how often.
-    pub(super) steps: BTreeMap<(i64, u32), u64>,
+    /// What was asked for: drive, first byte, and bytes.
+    pub(super) addresses: BTreeSet<(u32, u64, u64)>,
+    /// Where requests begin after each other, in the order of their issue: from the first
+    /// byte of one to that of the next, with the bytes of that; how often.
+    pub(super) steps: BTreeMap<(i64, u64), u64>,
     /// The most requests that were under way at once.
     pub(super) most_at_once: u64,
     /// The most that had left the driver.
@@ -77,7 +77,11 @@ impl Measures {
             pieces: BTreeMap::new(),
             addresses: requests
                 .iter()
-                .map(|one| (one.drive, one.sector, one.sectors))
+                .map(|one| {
+                    let sector_bytes = u64::from(trace.drives[one.drive as usize].sector_bytes);
+                    let bytes = u64::from(one.sectors) * sector_bytes;
+                    (one.drive, one.sector * sector_bytes, bytes)
+                })
                 .collect(),
             steps: BTreeMap::new(),
             most_at_once: most_at_once(requests.iter().map(|one| one.issued.0), &requests),
@@ -126,13 +130,16 @@ impl Measures {
 
     /// How far apart requests begin that were issued after each other.
     fn follow_files(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
-        for drive in 0..trace.drives.len() as u32 {
+        for (drive, traced) in (0..).zip(&trace.drives) {
+            let sector_bytes = u64::from(traced.sector_bytes);
             let own = requests.iter().filter(|one| one.drive == drive);
             let mut order: Vec<&&TracedRequest> = own.collect();
             order.sort_by_key(|one| one.issued);
             for pair in order.windows(2) {
                 let step = pair[1].sector as i64 - pair[0].sector as i64;
-                *self.steps.entry((step, pair[1].sectors)).or_default() += 1;
+                let step = step * i64::from(traced.sector_bytes);
+                let bytes = u64::from(pair[1].sectors) * sector_bytes;
+                *self.steps.entry((step, bytes)).or_default() += 1;
             }
         }
     }

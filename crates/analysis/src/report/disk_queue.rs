@@ -12,15 +12,14 @@ pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
         found.what,
         format_size(found.block_bytes)
     );
-    let mut remarks = vec![
-        "bound: the shortest positioning among so many fresh requests, from the drive's own seek curve; orders leave the bad ones behind and come near it".to_owned(),
-        "only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned(),
+    let remarks = [
+        Some("bound: the shortest positioning among so many fresh requests, from the drive's own seek curve; orders leave the bad ones behind and come near it".to_owned()),
+        Some("only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned()),
+        limits(found),
+        parameters(found),
+        starvation(found),
+        without_effect(found),
     ];
-    remarks.push(format!(
-        "v_scan adds {} of the stroke against the arm's direction; a second of waiting is worth {} ms to aged_sptf",
-        found.v_scan_share, found.aged_sptf_ms_per_s
-    ));
-    remarks.extend(starvation(found));
     vec![
         Block::Heading(heading),
         Block::Grid(grid(found, "mean service, ms", |of| {
@@ -32,7 +31,7 @@ pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
         Block::Grid(grid(found, "p99 and longest response, ms", |of| {
             format!("{:.0} {:.0}", of.p99_ms, of.longest_ms)
         })),
-        Block::List(remarks),
+        Block::List(remarks.into_iter().flatten().collect()),
     ]
 }
 
@@ -62,9 +61,48 @@ fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Gr
     }
 }
 
+/// What the drive has and the calculation leaves out.
+fn limits(found: &DiskQueue) -> Option<String> {
+    let deepest = found.depths.last()?.depth;
+    let mut limits = Vec::new();
+    if let Some(limit_ms) = found.age_limit_ms {
+        limits.push(format!(
+            "without the age limit, by which the drive serves next what has waited {limit_ms} ms"
+        ));
+    }
+    if deepest > found.queue_depth {
+        limits.push(format!(
+            "the drive takes {} commands at once: deeper queues are what it could gain if it took more",
+            found.queue_depth
+        ));
+    }
+    (!limits.is_empty()).then(|| limits.join("; "))
+}
+
+/// The parameters of the orders that have one.
+fn parameters(found: &DiskQueue) -> Option<String> {
+    let orders = &found.depths.first()?.orders;
+    let has = |name: &str| orders.iter().any(|of| of.name == name);
+    let mut parameters = Vec::new();
+    if has("v_scan") {
+        parameters.push(format!(
+            "v_scan adds {} of the stroke against the arm's direction",
+            found.v_scan_share
+        ));
+    }
+    if has("aged_sptf") {
+        parameters.push(format!(
+            "a second of waiting is worth {} ms to aged_sptf",
+            found.aged_sptf_ms_per_s
+        ));
+    }
+    (!parameters.is_empty()).then(|| parameters.join("; "))
+}
+
 /// Which order pays most for its gain, at the deepest queue.
 fn starvation(found: &DiskQueue) -> Option<String> {
     let deepest = found.depths.last()?;
+    // In a closed queue a response takes as many services as the queue is deep.
     let times = |of: &Order| of.longest_ms / (f64::from(deepest.depth) * of.mean_ms);
     let worst = deepest
         .orders
@@ -77,11 +115,17 @@ fn starvation(found: &DiskQueue) -> Option<String> {
         ""
     };
     Some(format!(
-        "at depth {}, {} has one request wait {:.1} times as long as its turn in order of arrival would take{star}",
+        "at depth {}, the longest response of {} is {:.1} times its mean response{star}",
         deepest.depth,
         worst.name,
         times(worst)
     ))
+}
+
+fn without_effect(found: &DiskQueue) -> Option<String> {
+    let settings = &found.without_effect;
+    (!settings.is_empty())
+        .then(|| format!("without effect on these figures: {}", settings.join(", ")))
 }
 
 pub(super) fn json(found: &DiskQueue) -> String {

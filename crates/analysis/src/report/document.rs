@@ -288,25 +288,29 @@ impl Grid {
             };
             column.set_padding(((left + extra) as u16, 0));
         }
-        self.titles(groups, fits) + &table.trim_fmt() + "\n"
+        self.titles(groups, fits.then_some(columns)) + &table.trim_fmt() + "\n"
     }
 
-    /// The line of group titles, each at the start of its group; where the
-    /// table had to be squeezed, and its columns are not known, a line by
-    /// itself.
-    fn titles(&self, groups: &[Group], fits: bool) -> String {
+    /// The line of group titles in so many columns, each at the start of its group; where
+    /// the table had to be squeezed, and its columns are not known, a line by itself.
+    fn titles(&self, groups: &[Group], columns: Option<usize>) -> String {
         if groups.iter().all(|group| group.title.is_empty()) {
             return String::new();
         }
-        if !fits {
+        let Some(columns) = columns else {
             let titles: Vec<&str> = groups.iter().map(|group| group.title.as_str()).collect();
             return titles.join(", ") + ":\n";
-        }
+        };
         let mut line = " ".repeat(self.key.width() + GAP);
-        for group in groups {
+        for (index, group) in groups.iter().enumerate() {
             let room = group.width() - GAP.min(group.width());
-            let title = shortened(&group.title, room);
-            let padding = room + GAP + self.group_gap() - width(&title);
+            // Nothing is right of the last one.
+            let most = match index + 1 == groups.len() {
+                true => room.max(columns.saturating_sub(width(&line))),
+                false => room,
+            };
+            let title = shortened(&group.title, most);
+            let padding = (room + GAP + self.group_gap()).saturating_sub(width(&title));
             line += &title;
             line += &" ".repeat(padding);
         }

@@ -25,7 +25,7 @@ pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
     let drives: Vec<(&str, &Replayed)> = found.drives.iter().filter_map(replayed).collect();
     if !drives.is_empty() {
         blocks.push(Block::Text(
-            "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the drive's files, with the pauses' place and the period of revolution alone.".to_owned(),
+            "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the same model with the values of the drive's files; only where the pauses are and the period of revolution were found.".to_owned(),
         ));
         blocks.push(errors(&drives));
         blocks.push(Block::Section("Service times, ms".to_owned()));

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 
 /// What requests took here, beside what they took where the trace was recorded; nothing
-/// where it does not say.
-pub(super) fn blocks(view: &View) -> Vec<Block> {
+/// where it does not say. Beside other runs it says whose they are.
+pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     let Some((_, held)) = of_run(view.run) else {
         return Vec::new();
     };
@@ -51,8 +51,12 @@ pub(super) fn blocks(view: &View) -> Vec<Block> {
         }
     });
     let ratio = Column::figures("mean here /\nin the trace", ratio.collect());
+    let whose = match views {
+        1 => "Responses here".to_owned(),
+        _ => format!("Responses of {}", view.name),
+    };
     vec![
-        Block::Section("Responses here, and where the trace was recorded".to_owned()),
+        Block::Section(format!("{whose}, and where the trace was recorded")),
         Block::Grid(Grid {
             key: Column::words("replay, operation", titles),
             groups: vec![
@@ -83,29 +87,44 @@ fn told(of: &Histogram, percentile: f64) -> String {
     }
 }
 
-/// How the requests of a replay were issued, and how well their moments were kept.
-pub(super) fn notes(view: &View) -> Vec<String> {
-    let Some((replay, _)) = of_run(view.run) else {
-        return Vec::new();
-    };
+/// How the requests of replays were issued, and how well their moments were kept.
+pub(super) fn notes(views: &[View]) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    let mut meanings: Vec<&str> = Vec::new();
+    for view in views {
+        if let Some((replay, _)) = of_run(view.run) {
+            said.extend(issued(view, replay.pace, views.len()));
+            meanings.push(meaning(replay.pace));
+        }
+    }
+    meanings.dedup();
+    said.extend(meanings.into_iter().map(str::to_owned));
+    said
+}
+
+/// How the requests of one replay were issued.
+fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     let mut said = Vec::new();
     for row in &view.rows {
+        let title = match views {
+            1 => row.title.clone(),
+            _ => format!("{}, {}", row.title, view.name),
+        };
         if let Some(found) = Fidelity::of(row.result) {
             said.push(format!(
                 "{}: {:.2} % of the requests were issued within 100 us of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
-                row.title,
+                title,
                 100.0 * found.within_100_us,
-                moment(replay.pace),
+                moment(pace),
                 figures::time_us(found.p50_us),
                 figures::time_us(found.p99_us),
                 figures::time_us(found.max_us),
                 found.deepest
             ));
             let warnings = found.warnings().into_iter();
-            said.extend(warnings.map(|warning| format!("{}: {warning}", row.title)));
+            said.extend(warnings.map(|warning| format!("{title}: {warning}")));
         }
     }
-    said.push(meaning(replay.pace).to_owned());
     said
 }
 

@@ -172,7 +172,11 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
         }
         blocks.extend(generic(&of_suite));
         blocks.extend(load_table::blocks(&of_suite));
-        blocks.extend(of_suite.iter().flat_map(|view| replay::blocks(view)));
+        blocks.extend(
+            of_suite
+                .iter()
+                .flat_map(|view| replay::blocks(view, views.len())),
+        );
         blocks.extend(of_suite.iter().flat_map(|view| targets::blocks(view)));
     }
     blocks
@@ -394,7 +398,7 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     }];
     let mut notes = notes(views);
     notes.extend(views.iter().flat_map(load_table::notes));
-    notes.extend(views.iter().flat_map(replay::notes));
+    notes.extend(replay::notes(views));
     notes.extend(views.iter().flat_map(|view| steady(view, views.len())));
     notes.extend(shapes(views));
     if !notes.is_empty() {
@@ -477,7 +481,10 @@ fn legend(views: &[View]) -> Vec<String> {
         .iter()
         .any(|view| view.run.world == World::Model && view.is_measured())
     {
-        lines.push("no interval: a modelled figure is exact and repeatable".to_owned());
+        lines.push(
+            "no interval: a modelled figure is exact for its requests; another --seed draws others"
+                .to_owned(),
+        );
     }
     lines.extend(figures::legend(rows));
     lines

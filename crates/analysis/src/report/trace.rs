@@ -188,7 +188,7 @@ fn times(of: &Summary) -> Vec<String> {
     }));
     lines.extend(of.think_ns.as_ref().map(|think| {
         format!(
-            "pauses before requests: mean {}, p50 {}, p99 {}",
+            "pauses between requests: mean {}, p50 {}, p99 {}",
             span(think.mean),
             span(think.p50),
             span(think.p99)

@@ -103,9 +103,9 @@ fn of_replays(of: &Replays) -> String {
         of.requests
     );
     for (name, figures) in [
-        ("the drive with the values of its files", &of.filed),
-        ("the same with what was fitted", &of.fitted),
-        ("the model that was fitted", &of.model),
+        ("the catalogue's drive, values of its files", &of.filed),
+        ("the catalogue's drive, fitted", &of.fitted),
+        ("the fitting model of reproduce real-drives", &of.model),
     ] {
         text += &format!(
             "    {name:<44} {:>11.2} %  {:>6.3} ms  {:>5.3} ms  {:>+6.3} ms\n",
@@ -129,9 +129,21 @@ fn next(found: &Imported, arguments: &ImportArguments) -> String {
     let fitted = |name: &Option<String>| name.clone().filter(|_| fits);
     let system = fitted(&first.fitted_system).unwrap_or_else(|| first.system.clone());
     let drive = fitted(&first.fitted_drive).unwrap_or_else(|| first.name.clone());
-    format!(
+    let mut text = format!(
         "next: diskperf show {drive} --catalogue {folder}\n      diskperf run today26 --on {system} --catalogue {folder}\n"
-    )
+    );
+    let trace = arguments.calibrate.as_ref().filter(|_| fits);
+    if let (Some(trace), Some(fit)) = (trace, &first.fit) {
+        let form = match fit.phase.think {
+            Think::Before => "validate-before",
+            Think::After | Think::Unknown => "validate",
+        };
+        text += &format!(
+            "      diskperf replay {} --form {form} --think --on {system} --catalogue {folder}\n",
+            trace.display()
+        );
+    }
+    text
 }
 
 /// A row for each drive.

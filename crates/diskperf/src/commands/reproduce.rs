@@ -1,6 +1,6 @@
 //! `diskperf reproduce`.
 
-use super::{DONE, Outcome};
+use super::{DONE, FAILED, Outcome};
 use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
@@ -82,7 +82,10 @@ fn real_drives(arguments: &ReproduceArguments, data: &Path, store: Option<&Path>
         page.write(report::html::real_drives(&found).as_bytes())?;
     }
     printed?;
-    Ok(DONE)
+    Ok(match found.has_replays() {
+        true => DONE,
+        false => FAILED,
+    })
 }
 
 /// What is said of modelled machines says nothing of real drives.

@@ -45,6 +45,40 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
     }
 }
 
+/// What a modelled drive has not: bytes behind its end, and discards.
+#[test]
+fn a_modelled_drive_refuses_at_the_line_of_the_job() {
+    let user = User::new();
+    for (options, says) in [
+        (
+            "rw=randread\noffset=8t\nsize=1g",
+            &["job.fio:4:6", "the drive ends before the job does", "100%"][..],
+        ),
+        (
+            "rw=randread\noffset=7t\noffset_increment=1t\nnumjobs=2\nsize=100g",
+            &["job.fio:6:6", "this ends at byte"],
+        ),
+        (
+            "rw=randread\noffset=9t",
+            &["job.fio:3:8", "nothing of the file is left"],
+        ),
+        (
+            "rw=randtrim\nsize=1m",
+            &[
+                "job.fio:2:4",
+                "no modelled kernel has discards",
+                "real block device",
+            ],
+        ),
+    ] {
+        let job = format!("[x]\n{options}\nbs=4k\nfilename=/dev/drive0\n");
+        fs::write(user.file("job.fio"), job).unwrap();
+        let run = "run job.fio --on bare-sata-7200";
+        user.run(&words(run)).expect(2, says);
+    }
+    assert!(user.stored().is_empty());
+}
+
 #[test]
 fn what_a_job_file_says_itself_is_not_said_beside_it() {
     let user = User::new();

@@ -127,6 +127,30 @@ fn what_a_disks_queue_gains() {
     assert!(user.stored().is_empty(), "nothing was run");
 }
 
+/// What the drive does and the calculation does not is said.
+#[test]
+fn the_limits_of_a_disks_queue_are_said() {
+    let user = User::new();
+    let line = "calculate disk --requests 1000 --depth 64 --order fcfs,sptf";
+    let shown = user.run(&words(line)).expect(0, &[]).shows(&[
+        "p99 and longest response, ms",
+        "without the age limit, by which the drive serves next what has waited 1000 ms",
+        "the drive takes 32 commands at once",
+        "times its mean response",
+    ]);
+    assert!(!shown.has("v_scan") && !shown.has("without effect"));
+    let set = "--set drive.age_limit_ms=100 --set drive.head_switch_ms=2";
+    let shown = user.run(&words(&format!("{line} {set}")));
+    let shown = shown.expect(0, &[]);
+    let shown = shown.shows(&["without effect on these figures: drive.age_limit_ms=100"]);
+    assert!(!shown.has("head_switch_ms"));
+    let json = user.run(&words(&format!("{line} {set} --format json")));
+    let json = json.expect(0, &[]).json();
+    assert_eq!(json["queue_depth"], 32);
+    assert_eq!(json["age_limit_ms"], 100.0);
+    assert_eq!(json["without_effect"][0], "drive.age_limit_ms=100");
+}
+
 #[test]
 fn a_queue_that_there_is_not_names_its_option() {
     let user = User::new();
@@ -137,7 +161,7 @@ fn a_queue_that_there_is_not_names_its_option() {
         ("--drive 2", &["--drive 2", "1 configured"]),
         (
             "--on vax780-sc780-eagle",
-            &["no disk with a queue", "bare-sas-10k"],
+            &["no disk with a queue", "bare-sas-10k and bare-smr-5400"],
         ),
         ("--depth 0", &["--depth"]),
     ] {

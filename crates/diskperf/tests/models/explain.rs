@@ -209,6 +209,24 @@ fn a_run_without_an_experiment_is_made_again_by_its_command_line() {
         .expect(2, &["command line", "diskperf list"]);
 }
 
+/// Addresses are told in bytes: sectors of other lengths are no other layout.
+#[test]
+fn two_drives_have_no_file_system_between_them() {
+    let user = User::new();
+    let line = "explain bare-sata-7200 bare-sas-10k --suite random --size 1M";
+    let shown = user.run(&words(line)).expect(0, &[]);
+    assert!(!shown.has("filesystem"), "{shown:?}");
+    // Of different sizes only what differs is named, with what helps.
+    for (system, size) in [("bare-sata-7200", "1M"), ("bare-sas-10k", "2M")] {
+        let run = format!(
+            "run today26 --on {system} --size {size} --runs 1 --quiet --label {system}-run"
+        );
+        user.run(&words(&run)).expect(0, &[]);
+    }
+    user.run(&words("explain bare-sata-7200-run bare-sas-10k-run"))
+        .expect(2, &["of 1 MiB", "of 2 MiB", "give both the same --size"]);
+}
+
 /// Job files are the same programs however and wherever they are written; where they are not,
 /// the options that differ are named.
 #[test]

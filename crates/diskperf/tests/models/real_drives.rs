@@ -15,7 +15,8 @@ fn a_drive_without_files_has_a_row_that_says_so() {
         "reproduce real-drives --format json --data {}",
         data.display()
     );
-    let found = user.run(&words(&line)).expect(0, &[]).json();
+    // Nothing was replayed.
+    let found = user.run(&words(&line)).expect(1, &[]).json();
     let drive = &found["drives"][0];
     assert_eq!(drive["name"], "lone");
     let error = drive["error"].as_str().expect("an error");

@@ -96,6 +96,20 @@ fn a_trace_is_replayed_at_each_pace_in_every_format() {
     user.run(&words("report last -o page.html")).expect(0, &[]);
 }
 
+/// Beside each other, replays are told by their names.
+#[test]
+fn replays_on_several_drives_name_them() {
+    let user = user();
+    let line = "replay web.csv --on bare-sata-7200 --on bare-sas-10k";
+    let shown = user.run(&words(line)).expect(0, &[]).shows(&[
+        "Responses of bare-sata-7200, and where the trace was recorded",
+        "Responses of bare-sas-10k, and where the trace was recorded",
+        "pace=open, bare-sata-7200: 100.00 %",
+        "pace=open, bare-sas-10k: 100.00 %",
+    ]);
+    assert_eq!(shown.stdout.matches("open loop: ").count(), 1, "{shown:?}");
+}
+
 #[test]
 fn a_closed_trace_of_disksim_keeps_its_pauses() {
     let user = user();

@@ -109,7 +109,7 @@ fn what_the_cache_of_the_drive_answers_is_said() {
     };
     let run = "--on bare-sata-7200 --quiet --format json";
     let (rate, notes) = mb_per_s(&format!("run {small} {run}"));
-    let said = "reads the same 16 MiB in each repetition, and the drive's cache holds 128 MiB";
+    let said = "reads the same 16 MiB more than once, and the drive's cache holds 128 MiB";
     assert!(rate > 300.0 && notes.contains(said), "{rate}: {notes}");
     user.run(&words(&format!(
         "explain bare-sata-7200 --no-counterfactuals --suite {small}"
@@ -169,6 +169,54 @@ fn what_the_cache_answers_a_job_file_is_said() {
         let notes = notes(once);
         assert!(!notes.contains("drive's cache"), "{once}: {notes}");
     }
+}
+
+/// A stream that goes round in an area little larger than the cache has some reads from there.
+#[test]
+fn a_stream_that_comes_again_is_partly_cached() {
+    let user = User::new();
+    let notes = |area: &str| {
+        let run = "run sequential --direct --on bare-sata-7200 --runs 1 --quiet --format json";
+        let line = format!("{run} --size 1G --set program.area_bytes={area}");
+        let run = user.run(&words(&line)).expect(0, &[]).json();
+        run["runs"][0]["notes"].to_string()
+    };
+    let said = notes("256M");
+    for part in [
+        "reads the same 256 MiB more than once",
+        "some reads may come from it",
+        "a larger program.area_bytes shows the medium",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    for once in ["512M", "1G"] {
+        let said = notes(once);
+        assert!(!said.contains("more than once"), "{said}");
+    }
+}
+
+/// As of a real block device: a share of it, and all of it where no size is given.
+#[test]
+fn a_job_has_the_size_of_the_drive() {
+    let user = User::new();
+    let mut bytes = Vec::new();
+    for size in ["size=50%\n", "size=100%\noffset=50%\n", ""] {
+        let job = format!(
+            "[x]\nrw=randread\nbs=4k\nnumber_ios=300\nnorandommap\nfilename=/dev/drive0\n{size}"
+        );
+        std::fs::write(user.file("x.fio"), job).expect("a job file");
+        let plan = "run x.fio --on bare-sata-7200 --dry-run";
+        user.run(&words(plan)).expect(0, &[]).shows(&["300 I/Os"]);
+        let run = user.run(&words(
+            "run x.fio --on bare-sata-7200 --quiet --format json",
+        ));
+        let run = run.expect(0, &[]).json()["runs"][0].clone();
+        let response = &run["results"][0]["latency"]["read"]["response"];
+        assert_eq!(response["count"], 300);
+        bytes.push(response["mean_us"].as_f64().expect("a mean"));
+    }
+    // The arm goes over half of the disk, and over all of it.
+    assert!(bytes[0] < bytes[2] && bytes[1] < bytes[2], "{bytes:?}");
 }
 
 /// A drive by itself has no page cache before it that a program could go through.

@@ -89,7 +89,12 @@ impl Parser<'_> {
                     self.document.topology.push(component);
                 }
                 (Kind::Word, _) => {
-                    let block = self.block(token.place)?;
+                    let line = token.place.line_number();
+                    let block = self.block(token.place);
+                    let block = block.map_err(|problem| match self.document.blocks.is_empty() {
+                        true => other_kind(problem, line),
+                        false => problem,
+                    })?;
                     match block
                         .name
                         .as_ref()
@@ -276,6 +281,16 @@ impl Parser<'_> {
                 _ => return Err(unexpected(&token, "`,` or `]`")),
             }
         }
+    }
+}
+
+/// Where the first block goes wrong in its first line, the file is of another kind.
+fn other_kind(problem: Problem, line: usize) -> Problem {
+    match problem.place().map(Place::line_number) == Some(line) {
+        true => problem.help(
+            "give a file of DiskSim's parameters, as NAME.diskspecs; its trace is for `--calibrate` and `diskperf replay`",
+        ),
+        false => problem,
     }
 }
 

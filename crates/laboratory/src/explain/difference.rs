@@ -10,6 +10,7 @@ use diskperf_analysis::diagnosis::diagnose;
 use diskperf_analysis::explanation::Account;
 use diskperf_analysis::explanation::difference::{Difference, Differences, stages};
 use diskperf_battery::Program;
+use diskperf_timeline::units::format_size;
 
 /// Takes the difference between two subjects apart, program by program.
 ///
@@ -116,19 +117,20 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
     for subject in [a, b] {
         check_apart(&subject.plan.suite)?;
     }
-    let programs = |subject: &Subject| -> Vec<String> {
+    let programs = |subject: &Subject| -> Vec<(String, u64)> {
         let plan = &subject.plan;
-        let told = |job| format!("{} of {} bytes", title(job), plan.size(job));
-        plan.suite.jobs().map(told).collect()
+        plan.suite
+            .jobs()
+            .map(|job| (title(job), plan.size(job)))
+            .collect()
     };
     let (of_a, of_b) = (programs(a), programs(b));
     if of_a != of_b {
         return Err(LaboratoryError::Request(format!(
-            "{} and {} ran different programs, whose times cannot be compared: {} and {}; give two runs of the same programs",
+            "{} and {} ran different programs, whose times cannot be compared: {}",
             a.name,
             b.name,
-            of_a.join(", "),
-            of_b.join(", ")
+            unlike(&of_a, &of_b)
         )));
     }
     let mut jobs = a.plan.suite.jobs().zip(b.plan.suite.jobs());
@@ -163,6 +165,32 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
         )));
     }
     Ok(())
+}
+
+/// The programs, with the bytes of each, that one of two has run and the other has not.
+fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
+    let only = |of: &[(String, u64)], other: &[(String, u64)]| -> Vec<String> {
+        let alone = of.iter().filter(|program| !other.contains(program));
+        alone
+            .map(|(title, bytes)| format!("{title} of {}", format_size(*bytes)))
+            .collect()
+    };
+    let written = |of: Vec<String>| match of.is_empty() {
+        true => "nothing else".to_owned(),
+        false => of.join(", "),
+    };
+    let titles = |of: &[(String, u64)]| -> Vec<String> {
+        of.iter().map(|(title, _)| title.clone()).collect()
+    };
+    let remedy = match titles(a) == titles(b) {
+        true => "give both the same --size",
+        false => "give two runs of the same programs",
+    };
+    format!(
+        "{} here and {} there; {remedy}",
+        written(only(a, b)),
+        written(only(b, a))
+    )
 }
 
 /// In what two programs of one name differ: parameters, or options of their job files.

@@ -4,11 +4,12 @@ mod makers;
 
 use crate::error::LaboratoryError;
 use crate::job_file::parse;
+use crate::model::computer::Computer;
 use crate::rig::ONCE;
 use crate::target::Target;
 use diskperf_battery::{Job, MadeBy, Medium, Program, Step, Suite};
 use diskperf_fio::job::{Allocation, SyncFlag};
-use diskperf_fio::{self as fio, JobFile, plan};
+use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem, plan};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, SizeChoice};
@@ -37,11 +38,53 @@ impl Ground {
 
     /// A modelled computer: with files all goes through its kernel's buffer cache, and
     /// past every cache where programs have the drive by itself.
-    pub(super) fn modelled(medium: Medium) -> Self {
+    pub(super) fn modelled(computer: &Computer) -> Self {
+        let by_itself = computer.medium() != Medium::Directory;
         Self {
-            room_bytes: None,
-            direct: Some(medium != Medium::Directory),
+            room_bytes: by_itself.then(|| computer.room_bytes(0)),
+            direct: Some(by_itself),
         }
+    }
+
+    /// Some modelled computer, before it is known which: every share of a drive is there.
+    pub(super) fn some_model() -> Self {
+        Self {
+            room_bytes: Some(i64::MAX as u64),
+            direct: None,
+        }
+    }
+
+    /// That a modelled computer can do what a job asks for.
+    fn check(&self, job: &fio::Job) -> Result<(), Errors> {
+        if self.direct.is_none() {
+            return Ok(());
+        }
+        if job.pattern.access.does(Direction::Trim) {
+            let problem = Problem::error("no modelled kernel has discards")
+                .at(job.place_of("rw"), "this discards")
+                .help("give another `rw`, or a real block device");
+            return Err(problem.into());
+        }
+        let Some(room_bytes) = self.room_bytes else {
+            return Ok(());
+        };
+        for clone in 0..job.order.clones {
+            for file in plan::files(job, clone, &self.existing(job))? {
+                let end = file
+                    .region
+                    .offset_bytes
+                    .saturating_add(file.region.length_bytes);
+                if end > room_bytes {
+                    let key = if job.says("size") { "size" } else { "offset" };
+                    let label = format!("this ends at byte {end} of {room_bytes}");
+                    let problem = Problem::error("the drive ends before the job does")
+                        .at(job.place_of(key), label)
+                        .help("lower `size` or `offset`; `size=100%` is all behind the offset");
+                    return Err(problem.into());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A job as it can be here, and what is then not as it says.
@@ -118,6 +161,7 @@ fn job(
     made: &BTreeMap<String, MadeBy>,
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
     let section = &file.jobs[number];
+    ground.check(section).map_err(LaboratoryError::request)?;
     let (fitted, changed) = ground.fitted(section);
     let program = Program::of_fio_job(&fitted, &ground.existing(section), made);
     let program = program.map_err(LaboratoryError::request)?;
@@ -336,7 +380,10 @@ mod tests {
     fn a_model_has_the_way_to_the_drive_that_it_has() {
         let text = of_text("x.fio", "[x]\nsize=1m\ndirect=1\n").unwrap();
         for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {
-            let ground = Ground::modelled(medium);
+            let ground = Ground {
+                room_bytes: None,
+                direct: Some(medium != Medium::Directory),
+            };
             let (_, notes) = suite(&text, &ground, &Experiment::default()).unwrap();
             let said = notes.iter().any(|note| note.contains("direct=0"));
             assert_eq!(said, told, "{medium:?}: {notes:?}");

@@ -1,19 +1,19 @@
 //! A run on a modelled computer.
 
+mod describe;
 mod notes;
 mod obstacle;
 mod size;
 
 use super::job_file::Ground;
 use super::workload::{named_suite, of_one_run, stated, suite};
-use super::{area, job_file, replay, step_title, title};
+use super::{area, job_file, replay, step_title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
 use diskperf_battery::{Job, Medium, Needs, Program, Suite};
 use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Component, Setting};
-use diskperf_timeline::units::format_size;
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -221,7 +221,7 @@ fn suite_of(
     let (mut suite, mut notes) = match (suite_on(computer, workload)?, workload) {
         (Some(other), _) => (other, Vec::new()),
         (None, Workload::JobFile(text)) => {
-            let ground = Ground::modelled(computer.medium());
+            let ground = Ground::modelled(computer);
             job_file::suite(text, &ground, experiment)?
         }
         (None, Workload::Replay(of)) => {
@@ -290,7 +290,7 @@ pub(crate) fn check_name(
     match catalogue.resolve(name, &[]) {
         Ok(_) => Ok(()),
         Err(errors) => Err(LaboratoryError::Request(format!(
-            "{errors}\n`diskperf list systems` names all; no file or directory is called `{name}` either"
+            "{errors}\n`diskperf list systems` names all, and those of your own with --catalogue DIR; no file or directory is called `{name}` either"
         ))),
     }
 }
@@ -434,48 +434,5 @@ impl ModelPlan {
     /// How far each drive is turned against the one before it at the start.
     pub(crate) fn phase(&self) -> u32 {
         phase(self.drives, self.experiment.seed)
-    }
-
-    /// What would be run, on what, for how long.
-    pub(super) fn describe(&self) -> String {
-        let mut text = format!("{} on {}\n", self.suite.name, self.target);
-        let computer = &self.computers[0];
-        text += &format!("  a modelled computer: {}\n", computer.description);
-        for computer in &self.computers {
-            text += &format!(
-                "  {} of {} drives, each {} {}{}\n",
-                self.drives + usize::from(self.other),
-                computer.configured_drives(),
-                match computer.medium() {
-                    Medium::Directory => format!("with a fresh {} and", computer.filesystem()),
-                    Medium::Device | Medium::File => "by itself,".to_owned(),
-                },
-                format_size(computer.room_bytes(0)),
-                if computer.medium() == Medium::Directory {
-                    " free"
-                } else {
-                    ""
-                }
-            );
-        }
-        if let Workload::JobFile(file) = &self.experiment.workload {
-            text += &job_file::describe(file, &Ground::modelled(computer.medium()));
-        }
-        if let Workload::Replay(of) = &self.experiment.workload {
-            text += &replay::describe(of);
-        }
-        for job in self.suite.jobs().filter(|job| job.name.is_none()) {
-            text += &format!(
-                "  {:<44} up to {} times, {}\n",
-                title(job),
-                self.suite.protocol_of(job).repetitions,
-                format_size(self.size(job))
-            );
-        }
-        text += "  nothing is written on this machine but the run's row in the store; time: below a second\n";
-        for note in &self.notes {
-            text += &format!("  {note}\n");
-        }
-        text
     }
 }

@@ -18,14 +18,37 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The sentence that offers the nearest names, or lists all when none is near.
+/// As many names are listed whole.
+const FEW: usize = 12;
+
+/// The sentence that offers the nearest names, or lists those that share a word with this
+/// one where there are many and none is near, or all.
 pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest(name, known.clone());
-    if near.is_empty() {
-        format!("there is {}", listed(known))
-    } else {
-        offered(near.into_iter())
+    if !near.is_empty() {
+        return offered(near.into_iter());
     }
+    let all = known.clone().count();
+    let related: Vec<&str> = known
+        .clone()
+        .filter(|other| shares_word(name, other))
+        .collect();
+    match related.len() {
+        some if some > 0 && some < all && all > FEW => {
+            let others = all - some;
+            format!(
+                "there is {}, and {others} others",
+                listed(related.into_iter())
+            )
+        }
+        _ => format!("there is {}", listed(known)),
+    }
+}
+
+/// Whether two names have a word in common, as `cache_size` and `cache_segments`.
+fn shares_word(one: &str, other: &str) -> bool {
+    let words = |name| str::split(name, ['_', '-', ':']).filter(|word: &&str| word.len() > 2);
+    words(one).any(|word| words(other).any(|known| known == word))
 }
 
 /// did you mean `a` or `b`?
@@ -41,5 +64,26 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
         "none".to_string()
     } else {
         names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_those_with_a_word_in_common_are_listed() {
+        let many: Vec<String> = (0..20).map(|number| format!("seek_{number}_ms")).collect();
+        let known = ["cache_segments", "write_cache_bytes"].into_iter();
+        let known = known.chain(many.iter().map(String::as_str));
+        assert_eq!(
+            suggestion("cache_size", known.clone()),
+            "there is `cache_segments`, `write_cache_bytes`, and 20 others"
+        );
+        assert_eq!(
+            suggestion("cache_segment", known.clone()),
+            "did you mean `cache_segments`?"
+        );
+        assert!(suggestion("elevator", known).contains("`seek_19_ms`"));
     }
 }

@@ -246,9 +246,9 @@ fn costs_of_the_mechanism_are_taken_away() {
             let done = mixed(&mut host, (4, 500), 0.0);
             let sum = |stage| done.iter().map(|one| spent(one, stage)).sum::<u64>();
             let (seek, latency) = (sum(Stage::Seek), sum(Stage::RotationalLatency));
-            (seek, latency, host.now().0)
+            (seek, latency, host.now().0, sum(Stage::HeadSwitch))
         };
-        let (seek, latency, took) = sums(WhatIf::default());
+        let (seek, latency, took, _) = sums(WhatIf::default());
         let no_seek = sums(WhatIf {
             no_seek: true,
             ..WhatIf::default()
@@ -258,6 +258,8 @@ fn costs_of_the_mechanism_are_taken_away() {
             ..WhatIf::default()
         });
         assert!(no_seek.0 == 0 && no_seek.1 > 0, "{system}: {no_seek:?}");
+        // Nor does a head switch come up that a seek hid.
+        assert!(no_seek.3 * 20 < seek, "{system}: {no_seek:?}, {seek}");
         assert!(
             no_latency.1 == 0 && no_latency.0 > 0,
             "{system}: {no_latency:?}"

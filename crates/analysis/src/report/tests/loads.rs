@@ -93,7 +93,7 @@ fn a_model_stands_below_the_drive() {
       until its completion was taken; CPU/IO: processor time per request
     requests by io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
-    no interval: a modelled figure is exact and repeatable
+    no interval: a modelled figure is exact for its requests; another --seed draws others
     ");
     assert_snapshot!(runs(&both, Format::Markdown, 0), @r"
     ## today26 on /var/tmp, run 3fa85f6457
@@ -132,7 +132,7 @@ fn a_model_stands_below_the_drive() {
     - IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken; CPU/IO: processor time per request
     - requests by io\_uring
     - 95 %: interval by Student t on logarithms, wide because the repetitions are few
-    - no interval: a modelled figure is exact and repeatable
+    - no interval: a modelled figure is exact for its requests; another --seed draws others
     ");
 }
 

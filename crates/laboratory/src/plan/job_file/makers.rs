@@ -86,7 +86,6 @@ fn has_length(job: &Job) -> bool {
 mod tests {
     use super::*;
     use crate::job_file::{of_text, parse};
-    use diskperf_battery::Medium;
 
     /// Who makes `x`, as each section sees it: itself, one before it, or one beside it.
     fn makers(sections: &[&str]) -> String {
@@ -96,7 +95,10 @@ mod tests {
         }
         let file = parse(&of_text("x.fio", &text).unwrap()).unwrap();
         let places = super::super::places(&file);
-        let ground = Ground::modelled(Medium::Directory);
+        let ground = Ground {
+            room_bytes: None,
+            direct: Some(false),
+        };
         let made = made_by_others(&file, &places, &ground);
         let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
             None => 's',

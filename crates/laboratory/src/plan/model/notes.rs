@@ -11,6 +11,10 @@ use diskperf_timeline::units::format_size;
 /// A part of a disk below which arms move so little that its figures are not the disk's.
 const SHORT_STROKE_SHARE: u64 = 2;
 
+/// How many times a disk's read cache a stream reads, at the least, for the medium alone to
+/// set its rate.
+const STREAM_TIMES_CACHE: u64 = 4;
+
 /// What a program reads more than once.
 struct Reads {
     /// Whether one read lies behind the other.
@@ -29,28 +33,39 @@ impl ModelPlan {
         disk.filter(|_| computer.medium() == Medium::Device)
     }
 
-    /// That reads which are repeated come from a disk's cache, where that holds all of them.
+    /// That reads which are repeated come from a disk's cache, where that holds all of them or
+    /// a good part.
     pub(super) fn note_cache(&mut self) {
         let Some(disk) = self.bare_disk() else {
             return;
         };
-        let note = |job: &Job| {
-            let bytes = self.bytes_read(job, disk)?;
-            let (how, more) = match job.program.fio_job() {
-                Some(_) => ("more than once", "a larger size= or filesize="),
-                None => ("in each repetition", "more --size or program.area_bytes"),
-            };
-            (bytes <= disk.read_cache_bytes()).then(|| {
-                format!(
-                    "{} reads the same {} {how}, and the drive's cache holds {} of what was read: reads may come from it, at the rate of its link; {more} shows the medium",
-                    title(job),
-                    format_size(bytes),
-                    format_size(disk.read_cache_bytes())
-                )
-            })
-        };
-        let notes: Vec<String> = self.suite.jobs().filter_map(note).collect();
+        let notes = self.suite.jobs().filter_map(|job| self.cached(job, disk));
+        let notes: Vec<String> = notes.collect();
         self.notes.extend(notes);
+    }
+
+    /// The note on the reads of one job that a disk's cache may answer.
+    fn cached(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
+        let bytes = self.bytes_read(job, disk)?;
+        let cache_bytes = disk.read_cache_bytes();
+        let which = match bytes <= cache_bytes {
+            true => "reads",
+            false if bytes < STREAM_TIMES_CACHE.saturating_mul(cache_bytes) => "some reads",
+            false => return None,
+        };
+        let more = match job.program.fio_job() {
+            Some(_) => "a larger size= or filesize=",
+            None if area_bytes(job).is_some_and(|area| area < self.moved_bytes(job)) => {
+                "a larger program.area_bytes"
+            }
+            None => "more --size or program.area_bytes",
+        };
+        Some(format!(
+            "{} reads the same {} more than once, and the drive's cache holds {} of what was read: {which} may come from it, at the rate of its link; {more} shows the medium",
+            title(job),
+            format_size(bytes),
+            format_size(cache_bytes)
+        ))
     }
 
     /// How much of a disk a program reads more than once, if it reads what the cache may have
@@ -72,19 +87,20 @@ impl ModelPlan {
         kept.then_some(reads.bytes)
     }
 
-    /// What a program of today's reads in each repetition, of several.
+    /// What a program of today's reads again, within a repetition or in the next.
     fn reads_of_program(&self, job: &Job) -> Option<Reads> {
         let program = &job.program;
         let values = program.parameter_values();
         let reads = values.get("write_share").is_none_or(|share| share != "1");
         let range_bytes = area_bytes(job)?;
-        let again = self.suite.protocol_of(job).repetitions > 1;
+        let lasts = program.lasts().is_some();
+        let again = lasts || self.is_repeated(job) || self.moved_bytes(job) > range_bytes;
         (reads && again).then(|| Reads {
             in_turn: program.name() == "sequential",
             range_bytes,
-            bytes: match program.lasts().is_none() {
-                true => range_bytes.min(self.moved_bytes(job)),
-                false => range_bytes,
+            bytes: match lasts {
+                true => range_bytes,
+                false => range_bytes.min(self.moved_bytes(job)),
             },
         })
     }
@@ -95,8 +111,7 @@ impl ModelPlan {
         let range_bytes = job.program.range_bytes()?;
         let moved_bytes = self.moved_bytes(job);
         let lasts = job.program.lasts().is_some();
-        let again =
-            lasts || moved_bytes > range_bytes || self.suite.protocol_of(job).repetitions > 1;
+        let again = lasts || moved_bytes > range_bytes || self.is_repeated(job);
         (access.does(Direction::Read) && again).then(|| Reads {
             in_turn: !access.is_random(),
             range_bytes,
@@ -105,6 +120,11 @@ impl ModelPlan {
                 false => range_bytes.min(moved_bytes),
             },
         })
+    }
+
+    /// Whether a job has several repetitions.
+    fn is_repeated(&self, job: &Job) -> bool {
+        self.suite.protocol_of(job).repetitions > 1
     }
 
     /// The notes on each program that asks for random places of a bare disk.
@@ -137,9 +157,8 @@ impl ModelPlan {
             .ok()?;
         let call_bytes = job.program.call_bytes().max(1);
         let moved_bytes = self.moved_bytes(job);
-        let repetitions = u64::from(self.suite.protocol_of(job).repetitions.max(1)) + 1;
-        let calls = moved_bytes / call_bytes * repetitions;
-        let writes = (calls as f64 * share) as u64;
+        // Each repetition writes to the same places.
+        let writes = (moved_bytes as f64 / call_bytes as f64 * share) as u64;
         let cache_bytes = shingled
             .cache_sectors
             .saturating_mul(disk.medium_sector_bytes());
@@ -147,7 +166,7 @@ impl ModelPlan {
             && writes.saturating_mul(call_bytes) <= cache_bytes;
         (writes > 0 && fits && job.program.lasts().is_none()).then(|| {
             format!(
-                "{}: all it writes, {writes} places with those of the discarded repetition, fits into the disk's media cache ({}, {} places); more --size shows the bands that are cleaned when that is full",
+                "{}: all it writes, {writes} places in each repetition, fits into the disk's media cache ({}, {} places); more --size shows the bands that are cleaned when that is full",
                 title(job),
                 format_size(cache_bytes),
                 shingled.map_extents

@@ -469,6 +469,10 @@ impl Mechanism {
                 ..Way::default()
             };
         }
+        // The arm is there and at rest: a head switch that its seek hid does not come up.
+        if distance > 0 && self.what_if.no_seek {
+            return Way::default();
+        }
         let seek = self.seek.between(self.cylinder, place.cylinder, write);
         let head_switch = match switches {
             true => Time(self.head_switch.0.saturating_sub(seek.0)),

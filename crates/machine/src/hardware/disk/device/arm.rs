@@ -25,6 +25,8 @@ pub(super) struct Arm {
     stopped: Option<Free>,
     /// What it did, where somebody wants to see that.
     recorded: Option<Vec<TracedArm>>,
+    /// Memory of that: looked at with every tick of a clock, however much there is.
+    recorded_bytes: usize,
 }
 
 /// When the arm can be commanded, and why not at once.
@@ -233,6 +235,7 @@ impl Disk {
             from: moment(from),
             spans,
         };
+        self.arm.recorded_bytes += of.bytes();
         self.arm.recorded.get_or_insert_default().push(of);
     }
 
@@ -253,6 +256,7 @@ impl Disk {
             self.read_on_until((came_to, until));
             self.arm.ahead_from = (came_to, until);
         }
+        self.arm.recorded_bytes = 0;
         let mut taken = self.arm.recorded.replace(Vec::new()).unwrap_or_default();
         taken.iter_mut().for_each(|one| one.drive = number);
         taken
@@ -260,8 +264,7 @@ impl Disk {
 
     /// Memory of what is recorded.
     pub fn recorded_bytes(&self) -> usize {
-        let recorded = self.arm.recorded.as_deref().unwrap_or_default();
-        recorded.iter().map(TracedArm::bytes).sum()
+        self.arm.recorded_bytes
     }
 }
 
