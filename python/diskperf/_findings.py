@@ -29,6 +29,7 @@ _ORDERS = {
     "bound_ms": "double",
     "iops": "double",
     "gain": "double",
+    "mean_response_ms": "double",
     "p99_ms": "double",
     "longest_ms": "double",
 }
@@ -175,7 +176,7 @@ class DiskQueue(Document[_native.Finding]):
     def orders(self) -> _native.Columns:
         """One row for each order (``name``) at each ``depth``: ``mean_ms`` of a service,
         ``bound_ms`` below which no order comes, ``iops``, ``gain`` over depth 1,
-        ``p99_ms`` and ``longest_ms`` of the response."""
+        ``mean_response_ms``, ``p99_ms`` and ``longest_ms`` of the response."""
         depths = self.to_dict()["depths"]
         rows = [{**depth, **order} for depth in depths for order in depth["orders"]]
         return _table(rows, _ORDERS)

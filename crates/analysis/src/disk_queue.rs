@@ -53,6 +53,8 @@ pub struct Order {
     pub iops: f64,
     /// How many times the requests a second of one that waits alone.
     pub gain: f64,
+    /// The mean response time.
+    pub mean_response_ms: f64,
     /// The 99th percentile of the response time.
     pub p99_ms: f64,
     /// The longest response time.

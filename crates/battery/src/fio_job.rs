@@ -293,7 +293,11 @@ impl Pattern for FioJob {
             (file.path.clone(), region.offset_bytes, region.length_bytes)
         };
         let parts: BTreeSet<_> = self.files.iter().flatten().map(part).collect();
-        Some(parts.iter().map(|(.., bytes)| bytes).sum())
+        Some(
+            parts
+                .iter()
+                .fold(0, |sum: u64, (.., bytes)| sum.saturating_add(*bytes)),
+        )
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
@@ -319,7 +323,8 @@ impl Pattern for FioJob {
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
-        self.all_files().values().sum()
+        let all = self.all_files().into_values();
+        all.fold(0, u64::saturating_add)
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {

@@ -58,7 +58,8 @@ pub fn files(
         region.map(|region| PlannedFile { path, region })
     };
     let files: Vec<PlannedFile> = paths.into_iter().map(planned).collect::<Result<_, _>>()?;
-    let all: u64 = files.iter().map(|file| file.region.length_bytes).sum();
+    let lengths = files.iter().map(|file| file.region.length_bytes);
+    let all = lengths.fold(0, u64::saturating_add);
     let all = job
         .target
         .size

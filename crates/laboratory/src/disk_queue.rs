@@ -6,7 +6,7 @@ use diskperf_analysis::disk_queue::{Depth, DiskQueue, Order};
 use diskperf_machine::catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::closed::{Closed, Served, positioning_bounds_ms};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::mechanism::Mechanism;
+use diskperf_machine::hardware::disk::mechanism::{Mechanism, MechanismSpecification};
 use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;
 use diskperf_machine::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
@@ -124,9 +124,12 @@ fn without_effect(
     disk: &DiskSpecification,
 ) -> Result<Vec<String>, LaboratoryError> {
     let mut idle = Vec::new();
-    for (number, setting) in asked.settings.iter().enumerate() {
-        let mut others = asked.settings.to_vec();
-        others.remove(number);
+    for setting in asked.settings {
+        let others = asked
+            .settings
+            .iter()
+            .filter(|other| other.path != setting.path);
+        let others: Vec<Setting> = others.cloned().collect();
         // A setting that the others need has an effect.
         let Ok(computer) = Computer::read(catalogue, asked.target, &others) else {
             continue;
@@ -135,8 +138,9 @@ fn without_effect(
         let is_same = without
             .and_then(|drive| drive.disk())
             .is_some_and(|without| {
-                without.mechanism == disk.mechanism
-                    && without.queue.policy == disk.queue.policy
+                reading(without) == reading(disk)
+                    && numbers(without.queue.policy) == numbers(disk.queue.policy)
+                    && without.queue.distance == disk.queue.distance
                     && without.medium_sector_bytes() == disk.medium_sector_bytes()
             });
         if is_same {
@@ -146,6 +150,18 @@ fn without_effect(
     Ok(idle)
 }
 
+/// The mechanism of a disk without what only writes take.
+fn reading(disk: &DiskSpecification) -> MechanismSpecification {
+    MechanismSpecification {
+        write_settle_ms: 0.0,
+        write_seek: None,
+        zero_latency_writes: false,
+        inward_ms: [disk.mechanism.inward_ms[0], 0.0],
+        same_track_ms: [disk.mechanism.same_track_ms[0], 0.0],
+        ..disk.mechanism.clone()
+    }
+}
+
 fn order(name: &str, served: &Served, alone_ms: f64) -> Order {
     let mean_ms = served.mean_service_ms();
     Order {
@@ -153,6 +169,7 @@ fn order(name: &str, served: &Served, alone_ms: f64) -> Order {
         mean_ms,
         iops: 1000.0 / mean_ms,
         gain: alone_ms / mean_ms,
+        mean_response_ms: served.mean_response_ms(),
         p99_ms: served.response_ms(0.99),
         longest_ms: served.response_ms(1.0),
     }

@@ -102,8 +102,7 @@ fn parameters(found: &DiskQueue) -> Option<String> {
 /// Which order pays most for its gain, at the deepest queue.
 fn starvation(found: &DiskQueue) -> Option<String> {
     let deepest = found.depths.last()?;
-    // In a closed queue a response takes as many services as the queue is deep.
-    let times = |of: &Order| of.longest_ms / (f64::from(deepest.depth) * of.mean_ms);
+    let times = |of: &Order| of.longest_ms / of.mean_response_ms;
     let worst = deepest
         .orders
         .iter()
@@ -142,6 +141,7 @@ pub(super) fn csv(found: &DiskQueue) -> String {
             ("bound_ms", number(depth.bound_ms)),
             ("iops", number(of.iops)),
             ("gain", number(of.gain)),
+            ("mean_response_ms", number(of.mean_response_ms)),
             ("p99_ms", number(of.p99_ms)),
             ("longest_ms", number(of.longest_ms)),
         ]

@@ -94,10 +94,12 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
     for view in views {
         if let Some((replay, _)) = of_run(view.run) {
             said.extend(issued(view, replay.pace, views.len()));
-            meanings.push(meaning(replay.pace));
+            let meaning = meaning(replay.pace);
+            if !meanings.contains(&meaning) {
+                meanings.push(meaning);
+            }
         }
     }
-    meanings.dedup();
     said.extend(meanings.into_iter().map(str::to_owned));
     said
 }

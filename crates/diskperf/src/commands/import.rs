@@ -135,13 +135,16 @@ fn next(found: &Imported, arguments: &ImportArguments) -> String {
     let trace = arguments.calibrate.as_ref().filter(|_| fits);
     if let (Some(trace), Some(fit)) = (trace, &first.fit) {
         let form = match fit.phase.think {
-            Think::Before => "validate-before",
-            Think::After | Think::Unknown => "validate",
+            Think::Before => Some("validate-before"),
+            Think::After => Some("validate"),
+            Think::Unknown => None,
         };
-        text += &format!(
-            "      diskperf replay {} --form {form} --think --on {system} --catalogue {folder}\n",
-            trace.display()
-        );
+        if let Some(form) = form {
+            text += &format!(
+                "      diskperf replay '{}' --form {form} --think --on {system} --catalogue {folder}\n",
+                trace.display()
+            );
+        }
     }
     text
 }

@@ -52,11 +52,19 @@ fn a_modelled_drive_refuses_at_the_line_of_the_job() {
     for (options, says) in [
         (
             "rw=randread\noffset=8t\nsize=1g",
-            &["job.fio:4:6", "the drive ends before the job does", "100%"][..],
+            &[
+                "job.fio:4:6",
+                "the drive ends before the job does",
+                "lower `size` or `offset`",
+            ][..],
         ),
         (
             "rw=randread\noffset=7t\noffset_increment=1t\nnumjobs=2\nsize=100g",
             &["job.fio:6:6", "this ends at byte"],
+        ),
+        (
+            "rw=randread\nfilesize=9t",
+            &["job.fio:3:10", "lower `filesize`"],
         ),
         (
             "rw=randread\noffset=9t",

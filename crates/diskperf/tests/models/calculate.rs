@@ -139,11 +139,15 @@ fn the_limits_of_a_disks_queue_are_said() {
         "times its mean response",
     ]);
     assert!(!shown.has("v_scan") && !shown.has("without effect"));
-    let set = "--set drive.age_limit_ms=100 --set drive.head_switch_ms=2";
+    // What only writes take has no effect on reads; what distances are measured in has.
+    let set = "--set drive.age_limit_ms=100 --set drive.write_settle_ms=5 \
+        --set drive.head_switch_ms=2 --set drive.queue_distance=sector";
     let shown = user.run(&words(&format!("{line} {set}")));
     let shown = shown.expect(0, &[]);
-    let shown = shown.shows(&["without effect on these figures: drive.age_limit_ms=100"]);
-    assert!(!shown.has("head_switch_ms"));
+    let shown = shown.shows(&[
+        "without effect on these figures: drive.age_limit_ms=100, drive.write_settle_ms=5",
+    ]);
+    assert!(!shown.has("head_switch_ms") && !shown.has("queue_distance"));
     let json = user.run(&words(&format!("{line} {set} --format json")));
     let json = json.expect(0, &[]).json();
     assert_eq!(json["queue_depth"], 32);

@@ -216,6 +216,17 @@ fn two_drives_have_no_file_system_between_them() {
     let line = "explain bare-sata-7200 bare-sas-10k --suite random --size 1M";
     let shown = user.run(&words(line)).expect(0, &[]);
     assert!(!shown.has("filesystem"), "{shown:?}");
+    // The same programs in another order are that.
+    let sections = ["[a]\nstonewall\nsize=1m\n", "[b]\nstonewall\nsize=2m\n"];
+    for (name, order) in [("ab", [0, 1]), ("ba", [1, 0])] {
+        let text = order.map(|number| sections[number]).concat();
+        let options = "[global]\nrw=read\nfilename=/dev/drive0\n";
+        std::fs::write(user.file("order.fio"), format!("{options}{text}")).expect("a job file");
+        let run = format!("run order.fio --on bare-sata-7200 --quiet --label {name}");
+        user.run(&words(&run)).expect(0, &[]);
+    }
+    user.run(&words("explain ab ba"))
+        .expect(2, &["the same in another order"]);
     // Of different sizes only what differs is named, with what helps.
     for (system, size) in [("bare-sata-7200", "1M"), ("bare-sas-10k", "2M")] {
         let run = format!(
@@ -224,7 +235,14 @@ fn two_drives_have_no_file_system_between_them() {
         user.run(&words(&run)).expect(0, &[]);
     }
     user.run(&words("explain bare-sata-7200-run bare-sas-10k-run"))
-        .expect(2, &["of 1 MiB", "of 2 MiB", "give both the same --size"]);
+        .expect(
+            2,
+            &[
+                "of 1048576 bytes here",
+                "of 2097152 bytes there",
+                "give both the same --size",
+            ],
+        );
 }
 
 /// Job files are the same programs however and wherever they are written; where they are not,

@@ -215,6 +215,29 @@ fn a_job_has_the_size_of_the_drive() {
         assert_eq!(response["count"], 300);
         bytes.push(response["mean_us"].as_f64().expect("a mean"));
     }
+    // Of many files that are not there no size is known; how long a job lasts, its plan says.
+    for (options, code, says) in [
+        (
+            "nrfiles=3\nnumber_ios=10",
+            2,
+            "how large is a file that is not there?",
+        ),
+        ("filename=/dev/drive0\nruntime=10\ntime_based", 0, ""),
+    ] {
+        let job = format!("[x]\nrw=randread\nbs=4k\n{options}\n");
+        std::fs::write(user.file("y.fio"), job).expect("a job file");
+        let system = if code == 2 {
+            "vax780-sc780-eagle"
+        } else {
+            "bare-sata-7200"
+        };
+        let planned = user.run(&words(&format!("run y.fio --on {system} --dry-run")));
+        let planned = planned.expect(code, &[says]);
+        assert_eq!(
+            code == 0,
+            planned.has("0 calls at most and 10 s of modelled time")
+        );
+    }
     // The arm goes over half of the disk, and over all of it.
     assert!(bytes[0] < bytes[2] && bytes[1] < bytes[2], "{bytes:?}");
 }

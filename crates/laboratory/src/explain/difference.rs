@@ -169,28 +169,50 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
 
 /// The programs, with the bytes of each, that one of two has run and the other has not.
 fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
-    let only = |of: &[(String, u64)], other: &[(String, u64)]| -> Vec<String> {
-        let alone = of.iter().filter(|program| !other.contains(program));
-        alone
-            .map(|(title, bytes)| format!("{title} of {}", format_size(*bytes)))
-            .collect()
-    };
-    let written = |of: Vec<String>| match of.is_empty() {
-        true => "nothing else".to_owned(),
-        false => of.join(", "),
-    };
+    let (only_a, only_b) = (beyond(a, b), beyond(b, a));
+    if only_a.is_empty() && only_b.is_empty() {
+        return "the same in another order; give two runs in one order".to_owned();
+    }
     let titles = |of: &[(String, u64)]| -> Vec<String> {
         of.iter().map(|(title, _)| title.clone()).collect()
     };
-    let remedy = match titles(a) == titles(b) {
-        true => "give both the same --size",
+    let only_sizes = titles(&only_a) == titles(&only_b);
+    let written = |of: &[(String, u64)]| {
+        let told = of.iter().map(|(title, bytes)| match only_sizes {
+            true => format!("{title} of {bytes} bytes"),
+            false => format!("{title} of {}", format_size(*bytes)),
+        });
+        let told: Vec<String> = told.collect();
+        match told.is_empty() {
+            true => "nothing else".to_owned(),
+            false => told.join(", "),
+        }
+    };
+    let remedy = match only_sizes {
+        true => "give both the same --size, or in job files the same size=",
         false => "give two runs of the same programs",
     };
     format!(
         "{} here and {} there; {remedy}",
-        written(only(a, b)),
-        written(only(b, a))
+        written(&only_a),
+        written(&only_b)
     )
+}
+
+/// What is in one list and not, or not as often, in another.
+fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> {
+    let mut left = other.to_vec();
+    let mut only = one.to_vec();
+    only.retain(
+        |program| match left.iter().position(|known| known == program) {
+            Some(at) => {
+                left.remove(at);
+                false
+            }
+            None => true,
+        },
+    );
+    only
 }
 
 /// In what two programs of one name differ: parameters, or options of their job files.

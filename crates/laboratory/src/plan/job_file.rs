@@ -24,6 +24,9 @@ pub(super) struct Ground {
     direct: Option<bool>,
 }
 
+/// More than any drive has; of many files it can be summed.
+const ANY_ROOM_BYTES: u64 = 1 << 50;
+
 impl Ground {
     /// Real storage.
     pub(super) fn of(targets: &[Target]) -> Self {
@@ -40,8 +43,9 @@ impl Ground {
     /// past every cache where programs have the drive by itself.
     pub(super) fn modelled(computer: &Computer) -> Self {
         let by_itself = computer.medium() != Medium::Directory;
+        let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
         Self {
-            room_bytes: by_itself.then(|| computer.room_bytes(0)),
+            room_bytes: rooms.min().filter(|_| by_itself),
             direct: Some(by_itself),
         }
     }
@@ -49,7 +53,7 @@ impl Ground {
     /// Some modelled computer, before it is known which: every share of a drive is there.
     pub(super) fn some_model() -> Self {
         Self {
-            room_bytes: Some(i64::MAX as u64),
+            room_bytes: Some(ANY_ROOM_BYTES),
             direct: None,
         }
     }
@@ -68,19 +72,13 @@ impl Ground {
         let Some(room_bytes) = self.room_bytes else {
             return Ok(());
         };
+        let existing = self.existing(job);
         for clone in 0..job.order.clones {
-            for file in plan::files(job, clone, &self.existing(job))? {
-                let end = file
-                    .region
-                    .offset_bytes
-                    .saturating_add(file.region.length_bytes);
-                if end > room_bytes {
-                    let key = if job.says("size") { "size" } else { "offset" };
-                    let label = format!("this ends at byte {end} of {room_bytes}");
-                    let problem = Problem::error("the drive ends before the job does")
-                        .at(job.place_of(key), label)
-                        .help("lower `size` or `offset`; `size=100%` is all behind the offset");
-                    return Err(problem.into());
+            for file in plan::files(job, clone, &existing)? {
+                let region = file.region;
+                let end = region.offset_bytes.saturating_add(region.length_bytes);
+                if end.max(region.file_bytes) > room_bytes {
+                    return Err(beyond(job, end, room_bytes).into());
                 }
             }
         }
@@ -125,6 +123,20 @@ impl Ground {
         let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
         paths.map(|path| (path, bytes)).collect()
     }
+}
+
+/// That a job reaches beyond the end of a drive, at the option that is the first to blame.
+fn beyond(job: &fio::Job, end: u64, room_bytes: u64) -> Problem {
+    let keys = ["size", "filesize", "offset_increment", "offset"];
+    let said: Vec<&str> = keys.into_iter().filter(|key| job.says(key)).collect();
+    let first = said.first().copied().unwrap_or("size");
+    let said: Vec<String> = said.iter().map(|key| format!("`{key}`")).collect();
+    Problem::error("the drive ends before the job does")
+        .at(
+            job.place_of(first),
+            format!("this ends at byte {end} of {room_bytes}"),
+        )
+        .help(format!("lower {}", said.join(" or ")))
 }
 
 /// The jobs of a file as steps, and what a reader must know.

@@ -35,20 +35,27 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + 
         .collect();
     match related.len() {
         some if some > 0 && some < all && all > FEW => {
-            let others = all - some;
-            format!(
-                "there is {}, and {others} others",
-                listed(related.into_iter())
-            )
+            let others = match all - some {
+                1 => "1 other".to_owned(),
+                others => format!("{others} others"),
+            };
+            format!("there is {}, and {others}", listed(related.into_iter()))
         }
         _ => format!("there is {}", listed(known)),
     }
 }
 
-/// Whether two names have a word in common, as `cache_size` and `cache_segments`.
+/// Words that many names end with, and that say nothing of what a name is of.
+const UNITS: [&str; 6] = ["bytes", "sectors", "share", "per", "least", "most"];
+
+/// Whether two names have a word in common, as `cache_size` and `cache_segments`, or the
+/// beginning of one, as `vax` and `vax780-fixed`.
 fn shares_word(one: &str, other: &str) -> bool {
-    let words = |name| str::split(name, ['_', '-', ':']).filter(|word: &&str| word.len() > 2);
-    words(one).any(|word| words(other).any(|known| known == word))
+    let words = |name| {
+        let all = str::split(name, ['_', '-', ':']);
+        all.filter(|word: &&str| word.len() > 2 && !UNITS.contains(word))
+    };
+    words(one).any(|word| words(other).any(|known| known.starts_with(word)))
 }
 
 /// did you mean `a` or `b`?

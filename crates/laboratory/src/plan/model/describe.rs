@@ -7,25 +7,38 @@ use diskperf_battery::{Job, Medium};
 use diskperf_timeline::Workload;
 use diskperf_timeline::units::format_size;
 
-/// Calls of programs that models serve in a second, at the best and at the worst: short reads
-/// of a disk's cache, and streams of a megabyte a call.
-const CALLS_PER_S: [f64; 2] = [500_000.0, 20_000.0];
+/// Calls of programs that models serve in a second at the worst: streams of a megabyte a call.
+/// Short reads of a disk's cache are the best.
+const SLOWEST_CALLS_PER_S: f64 = 20_000.0;
 
 impl ModelPlan {
-    /// How long a run takes on this machine.
+    /// What a run has to do on this machine.
     fn time(&self) -> String {
-        let calls = |job: &Job| {
-            let calls = self.moved_bytes(job) as f64 / job.program.call_bytes().max(1) as f64;
-            calls * f64::from(self.suite.protocol_of(job).repetitions) * self.computers.len() as f64
+        let times = |job: &Job| {
+            let repetitions = self.suite.protocol_of(job).repetitions;
+            f64::from(repetitions) * (self.computers.len() * self.drives) as f64
         };
-        let calls: f64 = self.suite.jobs().map(calls).sum();
-        let [quick_s, slow_s] = CALLS_PER_S.map(|rate| calls / rate);
-        match slow_s < 1.0 {
-            true => "time: below a second".to_owned(),
-            false => format!(
-                "time: {calls:.0} calls of the programs at most, which take {quick_s:.0} to {slow_s:.0} s"
-            ),
+        let (mut calls, mut lasting_s) = (0.0, 0.0);
+        for job in self.suite.jobs() {
+            match job.program.lasts() {
+                Some(lasts) => lasting_s += lasts.seconds() * times(job),
+                None => {
+                    let call_bytes = job.program.call_bytes().max(1) as f64;
+                    calls += self.moved_bytes(job) as f64 / call_bytes * times(job);
+                }
+            }
         }
+        if calls < SLOWEST_CALLS_PER_S && lasting_s == 0.0 {
+            return "time: below a second".to_owned();
+        }
+        let mut work = vec![format!("{calls:.0} calls at most")];
+        if lasting_s > 0.0 {
+            work.push(format!("{lasting_s:.0} s of modelled time"));
+        }
+        format!(
+            "time: that of {}; a model serves 20,000 to 500,000 calls a second",
+            work.join(" and ")
+        )
     }
 
     /// What would be run, on what, for how long.

@@ -31,6 +31,12 @@ impl Served {
         self.elapsed.millis() / self.responses.len() as f64
     }
 
+    /// The mean response time, in ms.
+    pub fn mean_response_ms(&self) -> f64 {
+        let sum: f64 = self.responses.iter().map(|one| one.millis()).sum();
+        sum / self.responses.len() as f64
+    }
+
     /// The response time that this share of the requests does not exceed, in ms.
     ///
     /// # Panics

@@ -236,7 +236,6 @@ impl Mechanism {
     #[must_use]
     pub fn supposing(mut self, what_if: WhatIf) -> Self {
         if what_if.no_seek {
-            self.seek = SeekCurve::none();
             self.same_track = [Time::ZERO; 2];
         }
         self.what_if = what_if;
@@ -469,10 +468,6 @@ impl Mechanism {
                 ..Way::default()
             };
         }
-        // The arm is there and at rest: a head switch that its seek hid does not come up.
-        if distance > 0 && self.what_if.no_seek {
-            return Way::default();
-        }
         let seek = self.seek.between(self.cylinder, place.cylinder, write);
         let head_switch = match switches {
             true => Time(self.head_switch.0.saturating_sub(seek.0)),
@@ -492,6 +487,10 @@ impl Mechanism {
                 part.0 -= taken;
                 less -= taken;
             }
+        }
+        // What a seek hid of a head switch does not come up without it.
+        if self.what_if.no_seek {
+            way.seek = Time::ZERO;
         }
         way
     }

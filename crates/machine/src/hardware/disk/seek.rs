@@ -243,15 +243,6 @@ impl SeekCurve {
         Time((exact.max(0.0) + 0.5) as u64)
     }
 
-    /// That of an arm that is at every cylinder at once.
-    pub fn none() -> Self {
-        Self {
-            law: Law::Constant(0.0),
-            directed: None,
-            cylinders: 1,
-        }
-    }
-
     /// The time over this many cylinders, outwards and for reads; nothing over none.
     ///
     /// # Panics
