@@ -218,14 +218,14 @@ fn two_drives_have_no_file_system_between_them() {
     assert!(!shown.has("filesystem"), "{shown:?}");
     // The same programs in another order are that.
     let sections = ["[a]\nstonewall\nsize=1m\n", "[b]\nstonewall\nsize=2m\n"];
-    for (name, order) in [("ab", [0, 1]), ("ba", [1, 0])] {
+    for (name, order) in [("one-order", [0, 1]), ("other-order", [1, 0])] {
         let text = order.map(|number| sections[number]).concat();
         let options = "[global]\nrw=read\nfilename=/dev/drive0\n";
         std::fs::write(user.file("order.fio"), format!("{options}{text}")).expect("a job file");
         let run = format!("run order.fio --on bare-sata-7200 --quiet --label {name}");
         user.run(&words(&run)).expect(0, &[]);
     }
-    user.run(&words("explain ab ba"))
+    user.run(&words("explain one-order other-order"))
         .expect(2, &["the same in another order"]);
     // Of different sizes only what differs is named, with what helps.
     for (system, size) in [("bare-sata-7200", "1M"), ("bare-sas-10k", "2M")] {
