@@ -78,9 +78,8 @@ impl Measures {
             addresses: requests
                 .iter()
                 .map(|one| {
-                    let sector_bytes = u64::from(trace.drives[one.drive as usize].sector_bytes);
-                    let bytes = u64::from(one.sectors) * sector_bytes;
-                    (one.drive, one.sector * sector_bytes, bytes)
+                    let (first_byte, bytes) = extent(trace, one);
+                    (one.drive, first_byte, bytes)
                 })
                 .collect(),
             steps: BTreeMap::new(),
@@ -130,15 +129,14 @@ impl Measures {
 
     /// How far apart requests begin that were issued after each other.
     fn follow_files(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
-        for (drive, traced) in (0..).zip(&trace.drives) {
-            let sector_bytes = u64::from(traced.sector_bytes);
+        for drive in 0..trace.drives.len() as u32 {
             let own = requests.iter().filter(|one| one.drive == drive);
             let mut order: Vec<&&TracedRequest> = own.collect();
             order.sort_by_key(|one| one.issued);
             for pair in order.windows(2) {
-                let step = pair[1].sector as i64 - pair[0].sector as i64;
-                let step = step * i64::from(traced.sector_bytes);
-                let bytes = u64::from(pair[1].sectors) * sector_bytes;
+                let (before, (first_byte, bytes)) =
+                    (extent(trace, pair[0]), extent(trace, pair[1]));
+                let step = first_byte as i64 - before.0 as i64;
                 *self.steps.entry((step, bytes)).or_default() += 1;
             }
         }
@@ -236,6 +234,15 @@ fn idle(trace: &Trace) -> f64 {
 pub(super) const OF_DRIVER: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
 /// And before the controller works for it.
 const QUEUES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
+
+/// The first byte on its drive that a request asks for, and how many.
+fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
+    let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
+    (
+        request.sector * sector_bytes,
+        u64::from(request.sectors) * sector_bytes,
+    )
+}
 
 /// When a request had the first of its stages behind it that are of these.
 pub(super) fn left(request: &TracedRequest, stages: &[Stage]) -> u64 {

@@ -108,14 +108,10 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
 fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     let mut said = Vec::new();
     for row in &view.rows {
-        let title = match views {
-            1 => row.title.clone(),
-            _ => format!("{}, {}", row.title, view.name),
-        };
+        let title = view.title_of(row, views);
         if let Some(found) = Fidelity::of(row.result) {
             said.push(format!(
-                "{}: {:.2} % of the requests were issued within 100 us of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
-                title,
+                "{title}: {:.2} % of the requests were issued within 100 us of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
                 100.0 * found.within_100_us,
                 moment(pace),
                 figures::time_us(found.p50_us),

@@ -413,10 +413,7 @@ pub(super) fn steady(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
         let found = row.summary.steady?;
         let rule = row.result.protocol.steady?;
-        let name = match views {
-            1 => row.title.clone(),
-            _ => format!("{}, {}", row.title, view.name),
-        };
+        let name = view.title_of(row, views);
         let (rounds, strip) = (found.rounds, figures::strip(row.result));
         Some(match found.at_s {
             Some(at_s) => format!(
@@ -445,10 +442,7 @@ fn shapes(views: &[View]) -> Vec<String> {
             .iter()
             .filter(|row| !row.summary.shape.is_steady() && row.summary.steady.is_none())
         {
-            let name = match views.len() {
-                1 => row.title.clone(),
-                _ => format!("{}, {}", row.title, view.name),
-            };
+            let name = view.title_of(row, views.len());
             let strip = figures::strip(row.result);
             lines.push(format!("{name}: {} {strip}", row.summary.shape.words()));
         }

@@ -40,10 +40,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for view in views {
         for (row, load) in loads(view) {
-            let name = match views.len() {
-                1 => row.title.clone(),
-                _ => format!("{}, {}", row.title, view.name),
-            };
+            let name = view.title_of(row, views.len());
             let repetition = row.result.repetitions.get(load.series_of);
             let drawn = repetition.map(|one| course(one, ROWS));
             let (interval_s, series) = match &drawn {

@@ -48,6 +48,14 @@ impl View<'_> {
     pub(super) fn is_measured(&self) -> bool {
         self.rows.iter().any(|row| row.summary.kept > 0)
     }
+
+    /// The title of one of its rows, among so many runs: beside others it says whose it is.
+    pub(super) fn title_of(&self, row: &Row<'_>, views: usize) -> String {
+        match views {
+            1 => row.title.clone(),
+            _ => format!("{}, {}", row.title, self.name),
+        }
+    }
 }
 
 impl<'a> Row<'a> {

@@ -173,10 +173,8 @@ fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
     if only_a.is_empty() && only_b.is_empty() {
         return "the same in another order; give two runs in one order".to_owned();
     }
-    let titles = |of: &[(String, u64)]| -> Vec<String> {
-        of.iter().map(|(title, _)| title.clone()).collect()
-    };
-    let only_sizes = titles(&only_a) == titles(&only_b);
+    let titles = only_a.iter().map(|(title, _)| title);
+    let only_sizes = titles.eq(only_b.iter().map(|(title, _)| title));
     let written = |of: &[(String, u64)]| {
         let told = of.iter().map(|(title, bytes)| match only_sizes {
             true => format!("{title} of {bytes} bytes"),

@@ -110,7 +110,7 @@ pub(super) fn fit_computer(
 
 /// How many times the drive's cache a stream moves: else the cache holds from one
 /// repetition to the next what the medium is to give.
-const TIMES_CACHE: u64 = 4;
+pub(super) const TIMES_CACHE: u64 = 4;
 
 /// What a stream moves of a drive with such a cache.
 fn past(cache_bytes: u64) -> u64 {

@@ -59,7 +59,7 @@ impl Ground {
     }
 
     /// That a modelled computer can do what a job asks for.
-    fn check(&self, job: &fio::Job) -> Result<(), Errors> {
+    fn check(&self, job: &fio::Job, existing: &BTreeMap<String, u64>) -> Result<(), Errors> {
         if self.direct.is_none() {
             return Ok(());
         }
@@ -72,9 +72,8 @@ impl Ground {
         let Some(room_bytes) = self.room_bytes else {
             return Ok(());
         };
-        let existing = self.existing(job);
         for clone in 0..job.order.clones {
-            for file in plan::files(job, clone, &existing)? {
+            for file in plan::files(job, clone, existing)? {
                 let region = file.region;
                 let end = region.offset_bytes.saturating_add(region.length_bytes);
                 if end.max(region.file_bytes) > room_bytes {
@@ -173,9 +172,11 @@ fn job(
     made: &BTreeMap<String, MadeBy>,
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
     let section = &file.jobs[number];
-    ground.check(section).map_err(LaboratoryError::request)?;
+    let existing = ground.existing(section);
+    let checked = ground.check(section, &existing);
+    checked.map_err(LaboratoryError::request)?;
     let (fitted, changed) = ground.fitted(section);
-    let program = Program::of_fio_job(&fitted, &ground.existing(section), made);
+    let program = Program::of_fio_job(&fitted, &existing, made);
     let program = program.map_err(LaboratoryError::request)?;
     let notes = program.notes().into_iter().chain(changed).collect();
     // What globals say below it is not of this section.

@@ -1,6 +1,7 @@
 //! What a reader must know of what programs ask of a disk with firmware: what its cache has,
 //! how much of it they reach, and what a shingled one has not come to.
 
+use super::super::area::TIMES_CACHE;
 use super::super::title;
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
@@ -10,10 +11,6 @@ use diskperf_timeline::units::format_size;
 
 /// A part of a disk below which arms move so little that its figures are not the disk's.
 const SHORT_STROKE_SHARE: u64 = 2;
-
-/// How many times a disk's read cache a stream reads, at the least, for the medium alone to
-/// set its rate.
-const STREAM_TIMES_CACHE: u64 = 4;
 
 /// What a program reads more than once.
 struct Reads {
@@ -50,7 +47,7 @@ impl ModelPlan {
         let cache_bytes = disk.read_cache_bytes();
         let which = match bytes <= cache_bytes {
             true => "reads",
-            false if bytes < STREAM_TIMES_CACHE.saturating_mul(cache_bytes) => "some reads",
+            false if bytes < TIMES_CACHE.saturating_mul(cache_bytes) => "some reads",
             false => return None,
         };
         let more = match job.program.fio_job() {
@@ -92,39 +89,31 @@ impl ModelPlan {
         let program = &job.program;
         let values = program.parameter_values();
         let reads = values.get("write_share").is_none_or(|share| share != "1");
-        let range_bytes = area_bytes(job)?;
-        let lasts = program.lasts().is_some();
-        let again = lasts || self.is_repeated(job) || self.moved_bytes(job) > range_bytes;
-        (reads && again).then(|| Reads {
-            in_turn: program.name() == "sequential",
-            range_bytes,
-            bytes: match lasts {
-                true => range_bytes,
-                false => range_bytes.min(self.moved_bytes(job)),
-            },
-        })
+        let range_bytes = area_bytes(job).filter(|_| reads)?;
+        self.read_again(job, range_bytes, program.name() == "sequential")
     }
 
     /// What a section of a job file reads more than once, within a repetition or in several.
     fn reads_of_section(&self, job: &Job, section: &Section) -> Option<Reads> {
         let access = section.pattern.access;
-        let range_bytes = job.program.range_bytes()?;
+        let reads = access.does(Direction::Read);
+        let range_bytes = job.program.range_bytes().filter(|_| reads)?;
+        self.read_again(job, range_bytes, !access.is_random())
+    }
+
+    /// What a job that reads in a range reads there more than once.
+    fn read_again(&self, job: &Job, range_bytes: u64, in_turn: bool) -> Option<Reads> {
         let moved_bytes = self.moved_bytes(job);
         let lasts = job.program.lasts().is_some();
-        let again = lasts || moved_bytes > range_bytes || self.is_repeated(job);
-        (access.does(Direction::Read) && again).then(|| Reads {
-            in_turn: !access.is_random(),
+        let repeated = self.suite.protocol_of(job).repetitions > 1;
+        (lasts || repeated || moved_bytes > range_bytes).then(|| Reads {
+            in_turn,
             range_bytes,
             bytes: match lasts {
                 true => range_bytes,
                 false => range_bytes.min(moved_bytes),
             },
         })
-    }
-
-    /// Whether a job has several repetitions.
-    fn is_repeated(&self, job: &Job) -> bool {
-        self.suite.protocol_of(job).repetitions > 1
     }
 
     /// The notes on each program that asks for random places of a bare disk.
