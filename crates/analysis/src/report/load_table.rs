@@ -9,6 +9,7 @@ use crate::replay::Fidelity;
 use crate::statistics::{Interval, Method};
 use crate::summary::load::{Latency, LoadSummary, OperationSummary};
 use diskperf_timeline::{CacheMode, Engine};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Titles that are longer go on in the next line, and names of runs lose their beginning.
 const LONGEST_TITLE: usize = 24;
@@ -33,39 +34,61 @@ struct Line {
     cpu: String,
 }
 
+/// Rows of one title, with the run that each belongs to: one row a run at most.
+struct Titled<'a> {
+    title: String,
+    /// Place in the suite of the first run that has the title.
+    place: u32,
+    rows: Vec<(&'a View<'a>, &'a Row<'a>)>,
+}
+
 /// The table of runs of one suite; none where no program is of this kind.
 pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
-    let mut titles: Vec<(u32, String)> = Vec::new();
-    for view in views {
-        for row in view.rows.iter().filter(|row| shows(row)) {
-            let title = titled(views, row);
-            if !titles.iter().any(|(_, other)| *other == title) {
-                titles.push((row.result.row, title));
-            }
-        }
-    }
-    titles.sort_by_key(|(place, _)| *place);
-    let mut lines = Vec::new();
-    for (_, title) in titles {
-        lines.extend(of_program(views, title));
-    }
+    let programs = by_title(views).into_iter();
+    let lines: Vec<Line> = programs
+        .flat_map(|program| lines_of(program, views.len()))
+        .collect();
     match lines.is_empty() {
         true => Vec::new(),
         false => vec![Block::Grid(grid(&lines))],
     }
 }
 
-/// A program, with the file system and the drives where the runs have several.
-fn titled(views: &[&View], row: &Row) -> String {
+/// Groups the rows of all runs by title, in the order of the suite. Each row is looked at
+/// once: a job file may have thousands of sections.
+fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
+    let mut found: Vec<Titled<'a>> = Vec::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    for &view in views {
+        let mut title_counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in &view.rows {
+            *title_counts.entry(&row.title).or_default() += 1;
+        }
+        let mut titles_of_run = BTreeSet::new();
+        for row in view.rows.iter().filter(|row| shows(row)) {
+            let title = titled(row, title_counts[row.title.as_str()] > 1);
+            if !titles_of_run.insert(title.clone()) {
+                continue;
+            }
+            let number = *numbers.entry(title.clone()).or_insert(found.len());
+            if number == found.len() {
+                found.push(Titled {
+                    title,
+                    place: row.result.row,
+                    rows: Vec::new(),
+                });
+            }
+            found[number].rows.push((view, row));
+        }
+    }
+    found.sort_by_key(|program| program.place);
+    found
+}
+
+/// A program, with the file system and the drives where its run has the title twice.
+fn titled(row: &Row, is_ambiguous: bool) -> String {
     let mut title = row.title.clone();
-    let mut others = views
-        .iter()
-        .flat_map(|view| view.rows.iter().map(move |other| (view, other)));
-    let twin = |view: &&View, other: &Row| {
-        let same_run = view.rows.iter().any(|one| std::ptr::eq(one, row));
-        same_run && other.title == row.title && !std::ptr::eq(other, row)
-    };
-    if others.any(|(view, other)| twin(view, other)) {
+    if is_ambiguous {
         title += &format!(" {}", row.result.filesystem);
         if row.result.drives != 1 {
             title += &format!(", {} drives", row.result.drives);
@@ -74,16 +97,11 @@ fn titled(views: &[&View], row: &Row) -> String {
     title
 }
 
-fn of_program(views: &[&View], title: String) -> Vec<Line> {
-    let mut found = Vec::new();
-    for view in views {
-        let mut rows = view.rows.iter().filter(|row| shows(row));
-        let row = rows.find(|row| titled(views, row) == title);
-        found.extend(row.map(|row| (*view, row)));
-    }
-    if views.len() == 1 {
-        return found
-            .iter()
+fn lines_of(program: Titled, run_count: usize) -> Vec<Line> {
+    let Titled { title, rows, .. } = program;
+    if run_count == 1 {
+        let lines = rows.iter();
+        return lines
             .flat_map(|(_, row)| of_row(row, title.clone(), ""))
             .collect();
     }
@@ -91,7 +109,7 @@ fn of_program(views: &[&View], title: String) -> Vec<Line> {
         key: title,
         ..Line::default()
     };
-    let of_runs = found.iter().flat_map(|(view, row)| {
+    let of_runs = rows.iter().flat_map(|(view, row)| {
         let name = format!("  {}", shortened(&view.name));
         of_row(row, name, "  ")
     });

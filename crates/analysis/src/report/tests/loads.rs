@@ -421,3 +421,27 @@ fn lines_fit() {
         }
     }
 }
+
+/// A table of this many rows takes minutes where each row is compared with all others for
+/// each title.
+#[test]
+fn a_table_has_a_line_for_each_of_thousands_of_programs() {
+    const PROGRAMS: u32 = 1024;
+    let mut one = READS.result("random", 0);
+    // Intervals of several repetitions take longer than the table.
+    one.repetitions.truncate(1);
+    let result = |row: u32| ProgramResult {
+        program: format!("job{row:04}"),
+        row,
+        distinguishing: Vec::new(),
+        ..one.clone()
+    };
+    let results = (0..PROGRAMS).map(result).collect();
+    let text = runs(
+        &[run("3fa85f6457", "jobs", "/var/tmp", results)],
+        Format::Markdown,
+        0,
+    );
+    let lines = text.lines().filter(|line| line.starts_with("| job"));
+    assert_eq!(lines.count(), PROGRAMS as usize);
+}
