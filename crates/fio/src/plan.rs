@@ -19,6 +19,16 @@ pub struct PlannedFile {
     pub region: Region,
 }
 
+/// Number of files that all clones of a job plan together: a file that clones share counts
+/// once for each of them, since each plans its own part.
+pub fn file_count(job: &Job) -> u64 {
+    let of_clone = match job.files.names.len() {
+        0 => u64::from(job.files.count),
+        named => named as u64,
+    };
+    u64::from(job.order.clones) * of_clone
+}
+
 /// The paths of a clone's files, the first clone being 0: without looking at any.
 pub fn paths(job: &Job, clone: u32) -> Vec<String> {
     let directories = &job.files.directories;

@@ -146,6 +146,7 @@ pub(super) fn suite(
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
     check_options(experiment)?;
     let file = parse(text)?;
+    check_file_count(&file)?;
     let mut told = notes_of(&file);
     let mut steps: Vec<Step> = Vec::new();
     let places = places(&file);
@@ -276,6 +277,38 @@ fn what_it_does(job: &fio::Job, ground: &Ground) -> String {
 /// More files than these are counted.
 const MOST_FILES_SHOWN: usize = 4;
 
+/// Files that all sections of a job file may have together. A plan holds about 250 bytes
+/// for each, and is made before anything runs.
+const FILES_MAX: u64 = 1 << 20;
+
+/// Refuses a job file with more than [`FILES_MAX`] files, at the section that has most.
+fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
+    let counts = file.jobs.iter().map(plan::file_count);
+    let total = counts.fold(0, u64::saturating_add);
+    let largest = file.jobs.iter().max_by_key(|job| plan::file_count(job));
+    let Some(job) = largest.filter(|_| total > FILES_MAX) else {
+        return Ok(());
+    };
+    let keys = ["nrfiles", "numjobs", "filename"];
+    let said: Vec<&str> = keys.into_iter().filter(|key| job.says(key)).collect();
+    let Some(first) = said.first() else {
+        return Err(LaboratoryError::Request(format!(
+            "the job file has {total} files in {} sections, and a plan holds {FILES_MAX}; split it",
+            file.jobs.len()
+        )));
+    };
+    let said: Vec<String> = said.iter().map(|key| format!("`{key}`")).collect();
+    let problem = Problem::error(format!(
+        "the job file has {total} files, and a plan holds {FILES_MAX}"
+    ))
+    .at(
+        job.place_of(first),
+        format!("{} of them are of [{}]", plan::file_count(job), job.name),
+    )
+    .help(format!("lower {}", said.join(" or ")));
+    Err(LaboratoryError::request(Errors::from(problem)))
+}
+
 /// Options of a run that a job file says itself.
 pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if experiment.size != SizeChoice::Auto {
@@ -373,6 +406,40 @@ mod tests {
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
         }
+    }
+
+    /// Each of these would take gigabytes to list, and tens of seconds.
+    #[test]
+    fn more_files_than_a_plan_holds_are_refused_by_their_product() {
+        for (options, place, help) in [
+            (
+                "numjobs=4096\nnrfiles=1000000",
+                ":4:9",
+                "lower `nrfiles` or `numjobs`",
+            ),
+            (
+                "numjobs=2\nnrfiles=524289",
+                ":4:9",
+                "lower `nrfiles` or `numjobs`",
+            ),
+        ] {
+            let text = format!("[x]\nsize=4g\n{options}\n");
+            let text = of_text("x.fio", &text).unwrap();
+            let refused = suite(&text, &anywhere(), &Experiment::default());
+            let words = refused.map(|_| ()).unwrap_err().to_string();
+            assert!(
+                words.contains(&format!("x.fio{place}")),
+                "{options}: {words}"
+            );
+            assert!(words.contains(help), "{options}: {words}");
+        }
+        let sections: String = (0..3)
+            .map(|n| format!("[x{n}]\nnrfiles=400000\n"))
+            .collect();
+        let text = of_text("x.fio", &format!("[global]\nsize=4g\n{sections}")).unwrap();
+        let refused = suite(&text, &anywhere(), &Experiment::default());
+        let words = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(words.contains("1200000 files"), "{words}");
     }
 
     #[test]
