@@ -42,6 +42,7 @@ pub mod reproduce;
 mod rig;
 pub mod runs;
 mod steady;
+mod store_path;
 mod target;
 pub mod traces;
 mod traffic;

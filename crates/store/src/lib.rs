@@ -21,6 +21,7 @@ mod open;
 mod points;
 mod read;
 mod schema;
+mod side_files;
 mod workspaces;
 mod write;
 
@@ -81,9 +82,8 @@ impl Store {
     }
 
     fn opened(connection: Connection, path: PathBuf) -> Self {
-        // SQLite follows links, and has its log beside the file itself.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let log = open::with_suffix(&real, "-wal");
+        // SQLite has its log beside the file itself.
+        let log = open::with_suffix(&open::real_path(&path), "-wal");
         Self {
             file: FileIdentity::at(&path),
             log: (log.clone(), FileIdentity::at(&log)),
@@ -125,6 +125,13 @@ impl Store {
     /// [`StoreErrorKind::NoDataDirectory`] where the environment names neither.
     pub fn default_path() -> Result<PathBuf, StoreError> {
         location::default_path(|name| std::env::var_os(name))
+    }
+
+    /// The files of the store at `path`: the store itself, and what SQLite keeps
+    /// beside it while it is in use.
+    pub fn files_of(path: &Path) -> [PathBuf; 4] {
+        let real = open::real_path(path);
+        ["", "-journal", "-wal", "-shm"].map(|suffix| open::with_suffix(&real, suffix))
     }
 
     /// The store's file, absolute.

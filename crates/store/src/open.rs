@@ -2,6 +2,7 @@
 
 use crate::error::StoreErrorKind;
 use crate::schema::{self, Identity};
+use crate::side_files;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
@@ -33,13 +34,33 @@ pub(crate) fn open(
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(unopenable)?;
     }
-    let connection = match open_for_writing(&path, bounded(lock_wait)) {
+    // Side files lie beside the file itself, whatever links lead there.
+    let real = real_path(&path);
+    side_files::hold_journal(&real)?;
+    let connection = match open_for_writing(&real, bounded(lock_wait)) {
         Err(StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly) => {
-            open_for_reading(&path)?
+            open_for_reading(&real)?
         }
         outcome => outcome?,
     };
     Ok((connection, path))
+}
+
+/// The file that a path leads to, without links; it need not be there yet.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, path.file_name(), path.read_link()) {
+        // A link to a file that will be made. One to itself was refused before.
+        (Some(folder), _, Ok(target)) => match folder.join(target) {
+            target if target.symlink_metadata().is_err() => real_path(&target),
+            target => target,
+        },
+        (Some(folder), Some(name), Err(_)) => folder.join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// A lock wait that SQLite can count.
@@ -52,7 +73,7 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
     refuse_what_is_not_ours(&std::path::absolute(path).map_err(unopenable)?)
 }
 
-fn unopenable(error: io::Error) -> StoreErrorKind {
+pub(crate) fn unopenable(error: io::Error) -> StoreErrorKind {
     StoreErrorKind::Unopenable {
         reason: error.to_string(),
     }
@@ -62,6 +83,7 @@ fn unopenable(error: io::Error) -> StoreErrorKind {
 /// connection can touch it: that may roll back a journal, or leave files
 /// beside the database.
 fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
+    side_files::require_trusted(&real_path(path))?;
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(StoreErrorKind::Unopenable {
@@ -99,6 +121,7 @@ fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
 fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
@@ -106,6 +129,10 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
     // The last connection to close moves the log into the file, which must
     // not happen to a file that is refused.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // A log that was put there since the check shows itself to the first read,
+    // whatever comes of that, and before anything is written.
+    let _ = identify(&connection);
+    side_files::require_trusted(path)?;
     // A commit returns only when it is on the disk.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
