@@ -22,6 +22,7 @@ mod points;
 mod read;
 mod schema;
 mod side_files;
+mod space;
 mod workspaces;
 mod write;
 
@@ -49,6 +50,8 @@ pub struct Store {
     file: Option<FileIdentity>,
     /// Where the write-ahead log is, and which file it is once it was seen.
     log: (PathBuf, Option<FileIdentity>),
+    /// Whether it can only be read because its disk was full when it was opened.
+    is_full: bool,
 }
 
 impl Store {
@@ -73,7 +76,7 @@ impl Store {
     /// Those of [`Store::open`].
     pub fn open_with_lock_wait(path: &Path, lock_wait: Duration) -> Result<Self, StoreError> {
         match open::open(path, lock_wait) {
-            Ok((connection, path)) => Ok(Self::opened(connection, path)),
+            Ok(opened) => Ok(Self::opened(opened)),
             Err(kind) => Err(StoreError {
                 path: path.to_owned(),
                 kind,
@@ -81,7 +84,12 @@ impl Store {
         }
     }
 
-    fn opened(connection: Connection, path: PathBuf) -> Self {
+    fn opened(opened: open::Opened) -> Self {
+        let open::Opened {
+            connection,
+            path,
+            is_full,
+        } = opened;
         // SQLite has its log beside the file itself.
         let log = open::with_suffix(&open::real_path(&path), "-wal");
         Self {
@@ -89,6 +97,7 @@ impl Store {
             log: (log.clone(), FileIdentity::at(&log)),
             connection,
             path,
+            is_full,
         }
     }
 
@@ -184,7 +193,10 @@ impl Store {
     fn named<T>(&self, outcome: Result<T, StoreErrorKind>) -> Result<T, StoreError> {
         outcome.map_err(|kind| StoreError {
             path: self.path.clone(),
-            kind,
+            kind: match kind {
+                StoreErrorKind::ReadOnly if self.is_full => StoreErrorKind::DiskFull,
+                kind => space::full_or(kind, &self.path),
+            },
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::StoreErrorKind;
 use crate::schema::{self, Identity};
-use crate::side_files;
+use crate::{side_files, space};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
@@ -22,11 +22,17 @@ const LARGEST_COLUMN: i32 = 64 << 20;
 /// Between two attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
 
-/// Opens the store at `path`, and says its absolute path.
-pub(crate) fn open(
-    path: &Path,
-    lock_wait: Duration,
-) -> Result<(Connection, PathBuf), StoreErrorKind> {
+/// A store that was opened.
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
+    /// Its absolute path.
+    pub(crate) path: PathBuf,
+    /// Whether it can only be read because its disk is full.
+    pub(crate) is_full: bool,
+}
+
+/// Opens the store at `path`.
+pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErrorKind> {
     // An absolute path is never one of SQLite's special names (`:memory:`,
     // and the empty name of a file that is deleted when it is closed).
     let path = std::path::absolute(path).map_err(unopenable)?;
@@ -37,13 +43,22 @@ pub(crate) fn open(
     // Side files lie beside the file itself, whatever links lead there.
     let real = real_path(&path);
     side_files::hold_journal(&real)?;
-    let connection = match open_for_writing(&real, bounded(lock_wait)) {
-        Err(StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly) => {
-            open_for_reading(&real)?
-        }
-        outcome => outcome?,
+    let lock_wait = bounded(lock_wait);
+    let (connection, is_full) = match open_for_writing(&real, lock_wait) {
+        Ok(connection) => (connection, false),
+        Err(kind) => match space::full_or(kind, &real) {
+            StoreErrorKind::DiskFull => (open_without_space(&real, lock_wait)?, true),
+            StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => {
+                (open_for_reading(&real)?, false)
+            }
+            kind => return Err(kind),
+        },
     };
-    Ok((connection, path))
+    Ok(Opened {
+        connection,
+        path,
+        is_full,
+    })
 }
 
 /// The file that a path leads to, without links; it need not be there yet.
@@ -188,12 +203,11 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
         }
         outcome => outcome.map_err(unopenable)?,
     };
-    let log = with_suffix(path, "-wal");
-    if fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
+    if has_log(path) {
         return Err(StoreErrorKind::Unopenable {
             reason: format!(
                 "its last writes are in {}, which cannot be read without write permission",
-                log.display()
+                with_suffix(path, "-wal").display()
             ),
         });
     }
@@ -211,6 +225,34 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     } else {
         Err(StoreErrorKind::ReadOnly)
     }
+}
+
+/// A connection to a store whose disk has no room for the files with which SQLite
+/// coordinates readers and writers. One that has a log has it for itself, with the
+/// index of the log in memory.
+fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
+    if !has_log(path) {
+        return open_for_reading(path).map_err(|_| StoreErrorKind::DiskFull);
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(lock_wait)?;
+    trust_nothing(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    match identify(&connection)?.missing_steps()?.is_empty() {
+        true => Ok(connection),
+        false => Err(StoreErrorKind::DiskFull),
+    }
+}
+
+/// Whether the last writes of a store are in its log.
+fn has_log(path: &Path) -> bool {
+    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
 /// A connection that takes no lock, heeds no log, and makes no file.
