@@ -12,7 +12,7 @@ mod spared;
 
 use arguments::{Arguments, Command, with_arms};
 use clap::{CommandFactory, FromArgMatches};
-use diskperf_laboratory::{LaboratoryError, runs};
+use diskperf_laboratory::{LaboratoryError, require_clocks, runs};
 use spared::Named;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -40,7 +40,8 @@ pub fn run(words: &[OsString]) -> u8 {
         Command::Ab(it) => it.gate.fail_over.is_some(),
         _ => false,
     };
-    let checked = store.map_or(Ok(()), runs::check_store);
+    let timed = require_clocks().map_err(LaboratoryError::from);
+    let checked = timed.and_then(|()| store.map_or(Ok(()), runs::check_store));
     let spared = checked.and_then(|()| named.require_spared(store));
     let ready = spared.and_then(|()| signals::outlive_file_size_limit());
     let outcome = ready.and_then(|()| carry_out(command, command_line, store));
