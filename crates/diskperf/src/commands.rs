@@ -78,16 +78,14 @@ pub(crate) fn run(
         return Ok(DONE);
     }
     let trace = match &arguments.perfetto {
-        Some(path) => {
-            Some(explain::open_trace(path, &plans)?.sparing(store, &arguments.asked.targets)?)
-        }
+        Some(path) => Some(explain::open_trace(path, &plans)?),
         None => None,
     };
     let record = match &arguments.record {
         Some(path) => {
             let place = Place::of_plans(path, arguments.force, &plans)?;
             plans = plans.into_iter().map(Plan::recorded).collect();
-            Some(place.sparing(store, &arguments.asked.targets)?)
+            Some(place)
         }
         None => None,
     };
@@ -467,7 +465,7 @@ fn suite_steps(suite: &Suite) -> Listing {
 
 /// `diskperf export`.
 pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outcome {
-    let output = Output::open(&arguments.output)?.sparing(store, [""; 0])?;
+    let output = Output::open(&arguments.output)?;
     let mut exported = Vec::new();
     for name in &arguments.runs {
         exported.extend(load(store, name)?);

@@ -8,10 +8,12 @@ mod listing;
 mod output;
 mod progress;
 mod signals;
+mod spared;
 
 use arguments::{Arguments, Command, with_arms};
-use clap::{CommandFactory, Parser};
-use diskperf_laboratory::{LaboratoryError, runs};
+use clap::{CommandFactory, FromArgMatches};
+use diskperf_laboratory::{LaboratoryError, require_clocks, runs};
+use spared::Named;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -25,8 +27,8 @@ pub fn command() -> clap::Command {
 /// Does what a command line says, and gives the process's exit code. The first
 /// word is the name of the program.
 pub fn run(words: &[OsString]) -> u8 {
-    let Arguments { store, command } = match Arguments::try_parse_from(with_arms(words)) {
-        Ok(arguments) => arguments,
+    let (Arguments { store, command }, named) = match understood(words) {
+        Ok(understood) => understood,
         Err(error) => return not_understood(&error),
     };
     let command_line = words.iter().map(|word| word.to_string_lossy().into_owned());
@@ -38,8 +40,10 @@ pub fn run(words: &[OsString]) -> u8 {
         Command::Ab(it) => it.gate.fail_over.is_some(),
         _ => false,
     };
-    let checked = store.map_or(Ok(()), runs::check_store);
-    let ready = checked.and_then(|()| signals::outlive_file_size_limit());
+    let timed = require_clocks().map_err(LaboratoryError::from);
+    let checked = timed.and_then(|()| store.map_or(Ok(()), runs::check_store));
+    let spared = checked.and_then(|()| named.require_spared(store));
+    let ready = spared.and_then(|()| signals::outlive_file_size_limit());
     let outcome = ready.and_then(|()| carry_out(command, command_line, store));
     match outcome {
         Ok(code) => code,
@@ -54,6 +58,16 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
+/// What a command line says, and the files that it names.
+fn understood(words: &[OsString]) -> Result<(Arguments, Named), clap::Error> {
+    let mut definition = command();
+    let mut matches = definition.try_get_matches_from_mut(with_arms(words))?;
+    let named = Named::of(&definition, &matches);
+    let arguments = Arguments::from_arg_matches_mut(&mut matches);
+    let arguments = arguments.map_err(|error| error.format(&mut definition))?;
+    Ok((arguments, named))
+}
+
 fn carry_out(
     command: Command,
     command_line: Vec<String>,
@@ -64,7 +78,7 @@ fn carry_out(
         Command::Ab(ab) => commands::ab(&ab, &command_line, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
-        Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),
+        Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
         Command::Record(record) => commands::record(&record),
         Command::Trace(trace) => commands::trace(&trace),
         Command::Replay(replay) => commands::replay(&replay, command_line, store),

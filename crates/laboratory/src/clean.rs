@@ -10,6 +10,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
+use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::output_file::AbandonedOutput;
 use diskperf_system::host::workspace::{Workspace, orphaned_loops};
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
@@ -216,14 +217,22 @@ pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<
         let noted = queue_settings::any_noted();
         return noted.then(|| NOTED.to_owned()).into_iter().collect();
     }
-    let disks: Vec<&str> = places
-        .flat_map(|place| &place.devices)
-        .map(|disk| disk.name.as_str())
-        .collect();
+    let mut disks = Vec::new();
+    for place in places {
+        disks.extend(place.devices.iter().map(|disk| disk.name.clone()));
+        let path = Path::new(&place.path);
+        for found in [
+            BlockDevice::read_ahead_of(path),
+            BlockDevice::scheduled_for(path),
+        ] {
+            let found = found.unwrap_or_default();
+            disks.extend(found.iter().map(|disk| disk.name().to_owned()));
+        }
+    }
     let mut found = Vec::new();
     for left in queue_settings::abandoned().into_iter().flatten().flatten() {
         for (was, now) in left.changed() {
-            if disks.contains(&was.disk.as_str()) {
+            if disks.contains(&was.disk) {
                 found.push(format!(
                     "{} of {} is {now}, and was {} before a `diskperf tune` that was killed changed it: the figures are those of {now}; `diskperf clean` puts it back",
                     was.key.name(),

@@ -2,7 +2,7 @@
 
 use diskperf_battery::{ParameterError, ProgramError};
 use diskperf_store::StoreError;
-use diskperf_system::host::limits::is_cpu_time_used_up;
+use diskperf_system::host::limits::{ForbiddenCall, is_cpu_time_used_up};
 use diskperf_system::host::page_cache::DROP_CACHES;
 use diskperf_system::{Call, Errno, Error as System};
 use diskperf_timeline::SettingError;
@@ -230,3 +230,9 @@ const ENOTCONN: i32 = 107;
 /// Of a device that is gone.
 const ENXIO: i32 = 6;
 const ENODEV: i32 = 19;
+
+impl From<ForbiddenCall> for LaboratoryError {
+    fn from(error: ForbiddenCall) -> Self {
+        Self::work(error)
+    }
+}

@@ -108,6 +108,16 @@ pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
     })
 }
 
+/// Returns the files that a job file of this name includes; none of what is no job
+/// file, or has mistakes.
+pub fn included_by(name: &str) -> Vec<PathBuf> {
+    let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
+    let text = is_file.then(|| read(name).ok()).flatten();
+    let job_file = text.and_then(|text| of_text(name, &text).ok());
+    let includes = job_file.into_iter().flat_map(|text| text.includes);
+    includes.map(|(path, _)| PathBuf::from(path)).collect()
+}
+
 /// Where the files of the jobs are: what a run is on that names no target.
 ///
 /// # Errors

@@ -42,6 +42,7 @@ pub mod reproduce;
 mod rig;
 pub mod runs;
 mod steady;
+mod store_path;
 mod target;
 pub mod traces;
 mod traffic;
@@ -53,7 +54,7 @@ pub use output::Output;
 pub use plan::Plan;
 pub use recorder::Recorder;
 
-pub use diskperf_system::host::limits::why_not_started;
+pub use diskperf_system::host::limits::{require_clocks, why_not_started};
 pub use diskperf_timeline::{Experiment, Setting, SizeChoice, Workload};
 
 pub use diskperf_analysis as analysis;

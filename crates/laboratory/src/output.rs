@@ -1,7 +1,6 @@
 //! Where what a user asked for goes: a file, or standard output.
 
 use crate::error::LaboratoryError;
-use diskperf_store::Store;
 use diskperf_system::host::output_file::{OutputError, OutputFile, write_standard_output};
 use std::io::{self, Write};
 use std::path::Path;
@@ -42,38 +41,6 @@ impl Output {
             ))),
             file => Ok(file),
         }
-    }
-
-    /// Makes sure that it takes the place of nothing that the command reads: not
-    /// the store, nor a file among its inputs.
-    ///
-    /// # Errors
-    ///
-    /// It would.
-    pub fn sparing(
-        self,
-        store: Option<&Path>,
-        inputs: impl IntoIterator<Item = impl AsRef<Path>>,
-    ) -> Result<Self, LaboratoryError> {
-        let Self::File(file) = &self else {
-            return Ok(self);
-        };
-        let refused = |path: &Path, what: &str| {
-            Err(LaboratoryError::Request(format!(
-                "{} is {what}, and the output would take its place: name another file",
-                path.display()
-            )))
-        };
-        let store = store.map_or_else(Store::default_path, |path| Ok(path.to_owned()));
-        if let Some(path) = store.ok().filter(|path| file.is(path)) {
-            return refused(&path, "the result store");
-        }
-        for input in inputs {
-            if file.is(input.as_ref()) {
-                return refused(input.as_ref(), "what the output is made of");
-            }
-        }
-        Ok(self)
     }
 
     /// Writes what is made piece by piece, or leaves a file as it was.

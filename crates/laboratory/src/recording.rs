@@ -56,20 +56,6 @@ impl Place {
         Self::open(path, force)
     }
 
-    /// Makes sure that it takes the place of nothing that the command uses.
-    ///
-    /// # Errors
-    ///
-    /// It would.
-    pub fn sparing(
-        self,
-        store: Option<&Path>,
-        inputs: &[PathBuf],
-    ) -> Result<Self, LaboratoryError> {
-        let output = self.output.sparing(store, inputs)?;
-        Ok(Self { output, ..self })
-    }
-
     /// The same, which may be standard output.
     fn open_anywhere(path: &Path, force: bool) -> Result<Self, LaboratoryError> {
         Ok(Self {

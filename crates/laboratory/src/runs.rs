@@ -10,6 +10,7 @@ pub use selection::Selection;
 use crate::error::LaboratoryError;
 use crate::output::Output;
 use crate::steady::LOCK_WAIT;
+use crate::store_path;
 use diskperf_analysis::comparison::History;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
@@ -17,7 +18,7 @@ use diskperf_timeline::{Run, World, printable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The version of the file format.
 const FORMAT: u32 = 1;
@@ -160,7 +161,7 @@ fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryErro
 
 /// The store, where there is one already.
 fn existing_store(path: Option<&Path>) -> Option<Store> {
-    let path = path.map_or_else(|| Store::default_path().ok(), |path| Some(path.to_owned()))?;
+    let path = store_path::named(path).ok()?;
     path.exists().then(|| open_store(Some(&path)).ok())?
 }
 
@@ -201,8 +202,13 @@ fn is_there(heading: &RunHeading, run: &Run) -> bool {
 
 /// Opens the store at this path, or at its usual place.
 pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
-    let path = path.map_or_else(Store::default_path, |path| Ok(path.to_owned()))?;
-    Ok(Store::open_with_lock_wait(&path, LOCK_WAIT)?)
+    Ok(store_path::open(&store_path::named(path)?, LOCK_WAIT)?)
+}
+
+/// Returns the files that a store is kept in, whether or not they are there.
+pub fn store_files(path: Option<&Path>) -> Vec<PathBuf> {
+    let path = store_path::named(path).ok();
+    path.map_or_else(Vec::new, |path| Store::files_of(&path).to_vec())
 }
 
 /// Refuses a store that the command line names and that is none: whatever the

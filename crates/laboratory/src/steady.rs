@@ -1,6 +1,7 @@
 //! A store that is tried again: a lock that was held too long, a full disk or a
 //! file that was moved ends what is being written, and not the use of the store.
 
+use crate::store_path;
 use diskperf_store::{Store, StoreError, StoreErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ impl SteadyStore {
     /// The one at this path, or at its usual place.
     pub(crate) fn open(path: Option<&Path>) -> Self {
         let mut steady = Self::none();
-        match path.map_or_else(Store::default_path, |path| Ok(path.to_owned())) {
+        match store_path::named(path) {
             Ok(path) => {
                 // Wherever the working directory is by then.
                 steady.path = Some(std::path::absolute(&path).unwrap_or(path));
@@ -122,6 +123,8 @@ impl SteadyStore {
             | StoreErrorKind::DiskFull
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unopenable { .. }
+            | StoreErrorKind::SideFile { .. }
+            | StoreErrorKind::UntrustedPath { .. }
             | StoreErrorKind::NoSuchRun { .. }
             | StoreErrorKind::NoLastRun
             | StoreErrorKind::Ambiguous { .. }
@@ -140,7 +143,7 @@ impl SteadyStore {
         if self.was_open && !path.exists() {
             return;
         }
-        match Store::open_with_lock_wait(path, lock_wait) {
+        match store_path::open(path, lock_wait) {
             Ok(store) => {
                 self.store = Some(store);
                 self.was_open = true;

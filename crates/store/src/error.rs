@@ -25,6 +25,24 @@ pub enum StoreErrorKind {
         /// The system's reason.
         reason: String,
     },
+    /// A file that SQLite would take for the store's own, and that another user may
+    /// have put there.
+    #[error(
+        "is not opened, because {} is {what} in a directory that others may write to, and SQLite would take it for a part of the store: remove that file, or name a store in a directory of your own with --store FILE",
+        file.display()
+    )]
+    SideFile {
+        /// The file beside the store.
+        file: PathBuf,
+        /// `a file of user 1000`.
+        what: String,
+    },
+    /// Somebody else decides where its path leads.
+    #[error("{problem} with --store FILE, or by XDG_DATA_HOME")]
+    UntrustedPath {
+        /// What is in the way; it ends in a remedy.
+        problem: String,
+    },
     /// A file of something else. It was not changed.
     #[error(
         "is a file of something else, and was left as it is: it is not a diskperf store; name another file with --store FILE"

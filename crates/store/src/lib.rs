@@ -21,6 +21,8 @@ mod open;
 mod points;
 mod read;
 mod schema;
+mod side_files;
+mod space;
 mod workspaces;
 mod write;
 
@@ -48,6 +50,8 @@ pub struct Store {
     file: Option<FileIdentity>,
     /// Where the write-ahead log is, and which file it is once it was seen.
     log: (PathBuf, Option<FileIdentity>),
+    /// Whether it can only be read because its disk was full when it was opened.
+    is_full: bool,
 }
 
 impl Store {
@@ -72,7 +76,7 @@ impl Store {
     /// Those of [`Store::open`].
     pub fn open_with_lock_wait(path: &Path, lock_wait: Duration) -> Result<Self, StoreError> {
         match open::open(path, lock_wait) {
-            Ok((connection, path)) => Ok(Self::opened(connection, path)),
+            Ok(opened) => Ok(Self::opened(opened)),
             Err(kind) => Err(StoreError {
                 path: path.to_owned(),
                 kind,
@@ -80,15 +84,20 @@ impl Store {
         }
     }
 
-    fn opened(connection: Connection, path: PathBuf) -> Self {
-        // SQLite follows links, and has its log beside the file itself.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let log = open::with_suffix(&real, "-wal");
+    fn opened(opened: open::Opened) -> Self {
+        let open::Opened {
+            connection,
+            path,
+            is_full,
+        } = opened;
+        // SQLite has its log beside the file itself.
+        let log = open::with_suffix(&open::real_path(&path), "-wal");
         Self {
             file: FileIdentity::at(&path),
             log: (log.clone(), FileIdentity::at(&log)),
             connection,
             path,
+            is_full,
         }
     }
 
@@ -125,6 +134,13 @@ impl Store {
     /// [`StoreErrorKind::NoDataDirectory`] where the environment names neither.
     pub fn default_path() -> Result<PathBuf, StoreError> {
         location::default_path(|name| std::env::var_os(name))
+    }
+
+    /// The files of the store at `path`: the store itself, and what SQLite keeps
+    /// beside it while it is in use.
+    pub fn files_of(path: &Path) -> [PathBuf; 4] {
+        let real = open::real_path(path);
+        ["", "-journal", "-wal", "-shm"].map(|suffix| open::with_suffix(&real, suffix))
     }
 
     /// The store's file, absolute.
@@ -177,7 +193,10 @@ impl Store {
     fn named<T>(&self, outcome: Result<T, StoreErrorKind>) -> Result<T, StoreError> {
         outcome.map_err(|kind| StoreError {
             path: self.path.clone(),
-            kind,
+            kind: match kind {
+                StoreErrorKind::ReadOnly if self.is_full => StoreErrorKind::DiskFull,
+                kind => space::full_or(kind, &self.path),
+            },
         })
     }
 }

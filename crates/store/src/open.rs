@@ -2,6 +2,7 @@
 
 use crate::error::StoreErrorKind;
 use crate::schema::{self, Identity};
+use crate::{side_files, space};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
@@ -21,11 +22,17 @@ const LARGEST_COLUMN: i32 = 64 << 20;
 /// Between two attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
 
-/// Opens the store at `path`, and says its absolute path.
-pub(crate) fn open(
-    path: &Path,
-    lock_wait: Duration,
-) -> Result<(Connection, PathBuf), StoreErrorKind> {
+/// A store that was opened.
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
+    /// Its absolute path.
+    pub(crate) path: PathBuf,
+    /// Whether it can only be read because its disk is full.
+    pub(crate) is_full: bool,
+}
+
+/// Opens the store at `path`.
+pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErrorKind> {
     // An absolute path is never one of SQLite's special names (`:memory:`,
     // and the empty name of a file that is deleted when it is closed).
     let path = std::path::absolute(path).map_err(unopenable)?;
@@ -33,13 +40,42 @@ pub(crate) fn open(
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(unopenable)?;
     }
-    let connection = match open_for_writing(&path, bounded(lock_wait)) {
-        Err(StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly) => {
-            open_for_reading(&path)?
-        }
-        outcome => outcome?,
+    // Side files lie beside the file itself, whatever links lead there.
+    let real = real_path(&path);
+    side_files::hold_journal(&real)?;
+    let lock_wait = bounded(lock_wait);
+    let (connection, is_full) = match open_for_writing(&real, lock_wait) {
+        Ok(connection) => (connection, false),
+        Err(kind) => match space::full_or(kind, &real) {
+            StoreErrorKind::DiskFull => (open_without_space(&real, lock_wait)?, true),
+            StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => {
+                (open_for_reading(&real)?, false)
+            }
+            kind => return Err(kind),
+        },
     };
-    Ok((connection, path))
+    Ok(Opened {
+        connection,
+        path,
+        is_full,
+    })
+}
+
+/// The file that a path leads to, without links; it need not be there yet.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, path.file_name(), path.read_link()) {
+        // A link to a file that will be made. One to itself was refused before.
+        (Some(folder), _, Ok(target)) => match folder.join(target) {
+            target if target.symlink_metadata().is_err() => real_path(&target),
+            target => target,
+        },
+        (Some(folder), Some(name), Err(_)) => folder.join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// A lock wait that SQLite can count.
@@ -52,7 +88,7 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
     refuse_what_is_not_ours(&std::path::absolute(path).map_err(unopenable)?)
 }
 
-fn unopenable(error: io::Error) -> StoreErrorKind {
+pub(crate) fn unopenable(error: io::Error) -> StoreErrorKind {
     StoreErrorKind::Unopenable {
         reason: error.to_string(),
     }
@@ -62,6 +98,7 @@ fn unopenable(error: io::Error) -> StoreErrorKind {
 /// connection can touch it: that may roll back a journal, or leave files
 /// beside the database.
 fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
+    side_files::require_trusted(&real_path(path))?;
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(StoreErrorKind::Unopenable {
@@ -99,6 +136,7 @@ fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
 fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
@@ -106,6 +144,10 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
     // The last connection to close moves the log into the file, which must
     // not happen to a file that is refused.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // A log that was put there since the check shows itself to the first read,
+    // whatever comes of that, and before anything is written.
+    let _ = identify(&connection);
+    side_files::require_trusted(path)?;
     // A commit returns only when it is on the disk.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -161,12 +203,11 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
         }
         outcome => outcome.map_err(unopenable)?,
     };
-    let log = with_suffix(path, "-wal");
-    if fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
+    if has_log(path) {
         return Err(StoreErrorKind::Unopenable {
             reason: format!(
                 "its last writes are in {}, which cannot be read without write permission",
-                log.display()
+                with_suffix(path, "-wal").display()
             ),
         });
     }
@@ -184,6 +225,34 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     } else {
         Err(StoreErrorKind::ReadOnly)
     }
+}
+
+/// A connection to a store whose disk has no room for the files with which SQLite
+/// coordinates readers and writers. One that has a log has it for itself, with the
+/// index of the log in memory.
+fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
+    if !has_log(path) {
+        return open_for_reading(path).map_err(|_| StoreErrorKind::DiskFull);
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(lock_wait)?;
+    trust_nothing(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    match identify(&connection)?.missing_steps()?.is_empty() {
+        true => Ok(connection),
+        false => Err(StoreErrorKind::DiskFull),
+    }
+}
+
+/// Whether the last writes of a store are in its log.
+fn has_log(path: &Path) -> bool {
+    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
 /// A connection that takes no lock, heeds no log, and makes no file.

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{LoopDevice, Needs, Scratch, can_run, fill, forbid_io_uring, opened};
+use support::{LoopDevice, Needs, Scratch, can_run, fill, forbid, opened};
 
 /// What most faults are met with under way.
 const MANY: u32 = 128;
@@ -170,33 +170,46 @@ fn each_engine_says_which_it_is() {
     }
 }
 
+/// Filters know some of the three calls, and answer as if there was no such call, or
+/// as if it was not permitted.
 #[test]
-fn threads_do_it_where_io_uring_is_forbidden() {
+fn threads_do_it_where_a_call_of_io_uring_is_forbidden() {
     let scratch = Scratch::new();
     fill(&scratch.path().join("file"), 1, 7);
-    let path = scratch.path();
-    let worker = std::thread::spawn(move || {
-        forbid_io_uring();
-        let mut system = on(directory(&path));
-        let file = run_ready(system.open("/mnt0/file", Open::READ)).unwrap();
-        let refused = system_ring(&mut system, file).unwrap_err();
-        assert_eq!(refused.errno(), Some(Errno::NotPermitted));
-        run_ready(system.open_ring(options(4, EngineChoice::Best), &[file])).unwrap();
-        system.start_measuring(system.now()).unwrap();
-        assert_eq!(all(&mut system, &reads(file, 0..4)), [Ok(BLOCK); 4]);
-        let load = measured(&mut system).load.unwrap();
-        assert_eq!(load.engine, Engine::Threads);
-        let System::Host(host) = &system else {
-            panic!()
-        };
-        let note = &host.engine_note().expect("there is a reason").text;
-        assert!(note.contains("io_uring"), "{note}");
-        assert!(
-            note.contains("EPERM") || note.contains("io_uring_disabled"),
-            "{note}"
-        );
-    });
-    worker.join().unwrap();
+    for call in [
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+    ] {
+        for (errno, name, refusal) in [
+            (libc::EPERM, "EPERM", Errno::NotPermitted),
+            (libc::ENOSYS, "ENOSYS", Errno::NotSupported),
+        ] {
+            let path = scratch.path();
+            let worker = std::thread::spawn(move || {
+                forbid(call, errno);
+                let mut system = on(directory(&path));
+                let file = run_ready(system.open("/mnt0/file", Open::READ)).unwrap();
+                let refused = system_ring(&mut system, file).unwrap_err();
+                assert_eq!(refused.errno(), Some(refusal), "{call}: {refused}");
+                run_ready(system.open_ring(options(4, EngineChoice::Best), &[file])).unwrap();
+                system.start_measuring(system.now()).unwrap();
+                assert_eq!(all(&mut system, &reads(file, 0..4)), [Ok(BLOCK); 4]);
+                let load = measured(&mut system).load.unwrap();
+                assert_eq!(load.engine, Engine::Threads);
+                let System::Host(host) = &system else {
+                    panic!()
+                };
+                let note = &host.engine_note().expect("there is a reason").text;
+                assert!(note.contains("io_uring"), "{note}");
+                assert!(
+                    note.contains(name) || note.contains("io_uring_disabled"),
+                    "{note}"
+                );
+            });
+            worker.join().unwrap();
+        }
+    }
 }
 
 #[test]

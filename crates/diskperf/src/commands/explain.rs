@@ -33,10 +33,7 @@ enum Side {
 /// Where the time of a run went and what would change it, or why two differ.
 pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
     let output = match &arguments.perfetto {
-        Some(path) => {
-            let output = Output::open_beside_table("--perfetto", path)?;
-            Some(output.sparing(store, &arguments.subjects)?)
-        }
+        Some(path) => Some(Output::open_beside_table("--perfetto", path)?),
         None => None,
     };
     let sides = sides(arguments, store)?;

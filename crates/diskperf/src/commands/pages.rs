@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Runs as one page.
 pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outcome {
-    let output = Output::open(&arguments.output)?.sparing(store, &arguments.runs)?;
+    let output = Output::open(&arguments.output)?;
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut wanted = Vec::new();
     for name in &arguments.runs {

@@ -16,10 +16,10 @@ use std::path::Path;
 const REAL_DRIVES: &str = "real-drives";
 
 /// The accuracy card.
-pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let asks_for_drives = arguments.documents.iter().any(|one| one == REAL_DRIVES);
     match (&arguments.data, asks_for_drives) {
-        (Some(data), true) => return real_drives(arguments, data, store),
+        (Some(data), true) => return real_drives(arguments, data),
         (None, true) => {
             return Err(refused(
                 "real-drives are those of a directory: name it with --data",
@@ -32,7 +32,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) ->
         (None, false) => {}
     }
     let page = match &arguments.report {
-        Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [""; 0])?),
+        Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
     };
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
@@ -63,10 +63,10 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) ->
 }
 
 /// Drives of a directory, each fitted to half of its trace and replayed against the other.
-fn real_drives(arguments: &ReproduceArguments, data: &Path, store: Option<&Path>) -> Outcome {
+fn real_drives(arguments: &ReproduceArguments, data: &Path) -> Outcome {
     refuse_others(arguments)?;
     let page = match &arguments.report {
-        Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [data])?),
+        Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
     };
     let stop = stop_on_signals()?;

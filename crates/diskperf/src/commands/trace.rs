@@ -29,10 +29,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
         return write(arguments, &asked, (form, output));
     }
     let page = match &arguments.report {
-        Some(path) => {
-            let page = Output::open_beside_table("--report", path)?;
-            Some(page.sparing(None, &asked.files)?)
-        }
+        Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
     };
     let stop = stop_on_signals()?;
@@ -50,7 +47,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
 }
 
 fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path)) -> Outcome {
-    let output = Output::open(path)?.sparing(None, &asked.files)?;
+    let output = Output::open(path)?;
     let stop = stop_on_signals()?;
     let far = Far::default();
     let progress = progress(arguments, &far);

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     let (target, what) = target_and_what(arguments)?;
     let page = match &arguments.report {
-        Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [&target])?),
+        Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
     };
     let catalogue = arguments.machines.catalogue.as_deref();

@@ -183,3 +183,44 @@ fn a_limit_of_cpu_time() {
     assert!(stored.repetitions > 0, "{stored:?}");
     assert!(outcome.stdout.contains("write_8192"), "{outcome:?}");
 }
+
+/// Starts the command behind it with one system call answered by an error.
+const FORBIDDING: &str = "import ctypes, os, struct, sys
+call, errno = int(sys.argv[1]), int(sys.argv[2])
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | errno), (0x06, 0, 0, 0x7fff0000)]
+code = b''.join(struct.pack('HBBI', *step) for step in steps)
+held = ctypes.create_string_buffer(code)
+program = struct.pack('HxxxxxxQ', len(steps), ctypes.addressof(held))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program) == 0
+os.execv(sys.argv[3], sys.argv[3:])";
+
+/// Containers forbid what they do not know. A call that everything hangs on is named;
+/// of io_uring there is another way.
+#[test]
+fn a_system_call_that_is_forbidden() {
+    if !can_run("a_system_call_that_is_forbidden", &[Needs::Tool("python3")]) {
+        return;
+    }
+    let (fails, works) = (Some(1), Some(0));
+    let run = "run random --on ./target --size 1M --runs 1 --set program.area_bytes=1M";
+    for (call, name, code) in [
+        (libc::SYS_clock_nanosleep, "clock_nanosleep", fails),
+        (libc::SYS_clock_gettime, "clock_gettime", fails),
+        (libc::SYS_io_uring_setup, "io_uring", works),
+        (libc::SYS_io_uring_enter, "io_uring_enter", works),
+        (libc::SYS_io_uring_register, "io_uring_register", works),
+    ] {
+        for errno in [libc::EPERM, libc::ENOSYS] {
+            let user = User::new();
+            let (number, error) = (call.to_string(), errno.to_string());
+            let before = ["python3", "-c", FORBIDDING, &number, &error];
+            let outcome = user.run_by(&before, &words(run));
+            assert_eq!(outcome.code, code, "{name}: {outcome:?}");
+            let said = format!("{} {}", outcome.stdout, outcome.stderr);
+            assert!(said.contains(name), "{name}: {outcome:?}");
+            user.assert_nothing_left(name);
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod fresh;
 mod hostile;
 mod job_files;
 mod labels;
+mod led_astray;
 mod limits;
 mod lines;
 mod lost_stores;

@@ -450,3 +450,92 @@ fn an_input_harms_nothing() {
     }
     expect_none(&harmed);
 }
+
+/// The option of an argument that names an output, with what it needs beside it.
+fn option_of(command: &str, output: &str) -> String {
+    let (_, defined) = commands()
+        .into_iter()
+        .find(|(words, _)| words == command)
+        .expect("commands are listed by their words");
+    let argument = |id: &str| defined.get_arguments().find(|one| *one.get_id() == id);
+    let long = argument(output).and_then(|one| one.get_long());
+    let long = long.unwrap_or_else(|| panic!("{command}: {output} has no long form"));
+    let beside = match (command, output) {
+        ("run", "record") | ("record", "output") => " --force",
+        ("trace", "output") => " --convert spc",
+        _ => "",
+    };
+    format!("--{long} {{out}}{beside}")
+}
+
+/// Whatever a command reads, no output of it takes its place.
+#[test]
+fn no_output_takes_the_place_of_an_input() {
+    let user = User::new();
+    prepare(&user);
+    fs::create_dir_all(user.file("overlay/drives")).unwrap();
+    let files = ["./victim.fio", "./overlay/drives/own.toml"];
+    for file in files {
+        fs::write(user.file(file), "mine\n").unwrap();
+    }
+    let mut pairs = 0;
+    for (command, output, names) in ARGUMENTS {
+        if !matches!(names, Written(_)) || *output == "destroy_data_on" {
+            continue;
+        }
+        let option = option_of(command, output);
+        for (_, argument, names) in ARGUMENTS.iter().filter(|(other, ..)| other == command) {
+            let Read(line) = names else { continue };
+            let (input, written) = match *argument {
+                "catalogue" | "data" => ("./overlay", files[1]),
+                _ => (files[0], files[0]),
+            };
+            let line = line.replace("-o /dev/null", "").replace("{}", input);
+            let line = format!("{line} {}", option.replace("{out}", written));
+            user.run(&words(&line))
+                .expect(2, &["the output would take its place"]);
+            for file in files {
+                assert_eq!(
+                    fs::read_to_string(user.file(file)).unwrap(),
+                    "mine\n",
+                    "{line}"
+                );
+            }
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 15, "{pairs} pairs of an input and an output");
+}
+
+/// What the words do not name, and what they name twice.
+#[test]
+fn no_output_takes_the_place_of_what_is_read_unnamed() {
+    let user = User::new();
+    prepare(&user);
+    let job = "[global]\ninclude more.fio\n[job]\nrw=read\nsize=64k\n";
+    fs::write(user.file("job.fio"), job).unwrap();
+    fs::write(user.file("more.fio"), "bs=4k\n").unwrap();
+    let store = "./data/diskperf/runs.sqlite";
+    fs::write(user.file(&format!("{store}-wal")), "").unwrap();
+    fs::hard_link(user.file("job.fio"), user.file("second.fio")).unwrap();
+    symlink("more.fio", user.file("link.fio")).unwrap();
+    let before = tree(&user.home());
+    for line in [
+        "run ./job.fio --on ./target --record ./more.fio --force",
+        "run ./job.fio --on ./target --record ./link.fio --force",
+        "run --suite ./job.fio --on ./target --record ./more.fio --force",
+        "run ./second.fio --on ./target --record ./job.fio --force",
+        "run read_8192 --on vax780-sc780-eagle --perfetto ./x --record ./x",
+        &format!("export last -o {store}"),
+        &format!("export last -o {store}-wal"),
+        &format!("report ./run.json -o {store} --store {store}"),
+    ] {
+        user.run(&words(line))
+            .expect(2, &["the output would take its place"]);
+        assert_eq!(tree(&user.home()), before, "{line}");
+    }
+    // A label is no file, whatever is called so.
+    fs::write(user.file("web"), "").unwrap();
+    let line = "run read_8192 --on vax780-sc780-eagle --size 64K --label web --perfetto ./web";
+    user.run(&words(line)).expect(0, &[]);
+}

@@ -256,3 +256,142 @@ time.sleep(1000)";
     }
     expect_written(&user, &device);
 }
+
+/// Ways to have a file open without having it in the process's own table of
+/// descriptors. The script is given what to open, and the file that says when it
+/// has.
+const HIDDEN: [(&str, &str); 4] = [
+    (
+        "a thread with descriptors of its own",
+        "import ctypes, os, sys, threading, time
+def hold():
+    assert ctypes.CDLL(None).unshare(0x400) == 0
+    os.open(sys.argv[1], os.O_RDWR)
+    open(sys.argv[2], 'w').close()
+    time.sleep(1000)
+threading.Thread(target=hold).start()
+time.sleep(1000)",
+    ),
+    (
+        "a file that is registered with an io_uring",
+        "import ctypes, os, sys, time
+call = ctypes.CDLL(None).syscall
+ring = call(425, 2, ctypes.create_string_buffer(120))
+assert ring >= 0
+place = os.open(sys.argv[1], os.O_RDWR)
+assert call(427, ring, 2, (ctypes.c_int * 1)(place), 1) == 0
+os.close(place)
+open(sys.argv[2], 'w').close()
+time.sleep(1000)",
+    ),
+    (
+        "a thread whose file is mapped by nobody else",
+        "import mmap, os, sys, threading, time
+def hold():
+    place = os.open(sys.argv[1], os.O_RDWR)
+    mapped = mmap.mmap(place, 4096)
+    os.close(place)
+    os.closerange(3, 100)
+    open(sys.argv[2], 'w').close()
+    time.sleep(1000)
+threading.Thread(target=hold).start()
+time.sleep(1000)",
+    ),
+    (
+        "a process of a PID namespace below",
+        "import ctypes, os, sys, time
+os.open(sys.argv[1], os.O_RDWR)
+assert ctypes.CDLL(None).unshare(0x20000000) == 0
+if os.fork() == 0:
+    # It is killed with its parent.
+    ctypes.CDLL(None).prctl(1, 9)
+    open(sys.argv[2], 'w').close()
+    time.sleep(1000)
+os.closerange(3, 100)
+time.sleep(1000)",
+    ),
+];
+
+#[test]
+fn a_device_that_is_open_where_it_does_not_show() {
+    const NAME: &str = "a_device_that_is_open_where_it_does_not_show";
+    let needs = [MOUNTS, &[Needs::Tool("python3")]].concat();
+    if !can_run(NAME, &needs) {
+        return;
+    }
+    let user = User::new();
+    let image = user.file("disk image");
+    fill(&image, 16, 0);
+    let device = LoopDevice::over(&image, &[]);
+    let (path, file) = (device.text(), image.display().to_string());
+    let ready = user.file("ready");
+    let done = ready.display().to_string();
+    for (how, script) in HIDDEN {
+        for what in [&path, &file] {
+            let holder = Holder::of(&["python3", "-c", script, what, &done], &ready);
+            eprintln!("{how}: {what} by process {}", holder.0.id());
+            expect_refusal(&user, &device, &["(python", what, "open for writing"]);
+        }
+    }
+    expect_written(&user, &device);
+}
+
+/// A file of an overlay has another number than the one in the upper directory that
+/// a device shows.
+#[test]
+fn a_file_of_an_overlay_that_a_process_has_open() {
+    const NAME: &str = "a_file_of_an_overlay_that_a_process_has_open";
+    let needs = [MOUNTS, &[Needs::Filesystem("overlay")]].concat();
+    if !can_run(NAME, &needs) {
+        return;
+    }
+    let user = User::new();
+    let overlay = Overlay::of(&user);
+    let (merged, upper) = (overlay.merged.join("image"), overlay.upper.join("image"));
+    // Copied up, or the two are not one file.
+    drop(std::fs::OpenOptions::new().append(true).open(&merged));
+    let ready = user.file("ready");
+    let done = ready.display().to_string();
+    let line = "exec 9<>\"$1\" && echo > \"$2\" && exec sleep 1000";
+    for (shown, opened) in [(&upper, &merged), (&merged, &upper)] {
+        let device = LoopDevice::over(shown, &[]);
+        let opened = opened.display().to_string();
+        let holder = Holder::of(&["sh", "-c", line, "sh", &opened, &done], &ready);
+        let process = format!("process {} (s", holder.0.id());
+        expect_refusal(&user, &device, &[&process, "open for writing"]);
+        drop(holder);
+        expect_written(&user, &device);
+    }
+}
+
+/// What the kernel does not show is said, and not passed over.
+#[test]
+fn a_descriptor_under_way_is_said_not_to_be_known() {
+    const NAME: &str = "a_descriptor_under_way_is_said_not_to_be_known";
+    let needs = [MOUNTS, &[Needs::Tool("python3")]].concat();
+    if !can_run(NAME, &needs) {
+        return;
+    }
+    let user = User::new();
+    let image = user.file("disk image");
+    fill(&image, 16, 0);
+    let device = LoopDevice::over(&image, &[]);
+    let path = device.text();
+    let ready = user.file("ready");
+    let script = "import os, socket, sys, time
+one, other = socket.socketpair()
+place = os.open(sys.argv[1], os.O_RDWR)
+socket.send_fds(one, [b'x'], [place])
+os.close(place)
+open(sys.argv[2], 'w').close()
+time.sleep(1000)";
+    let done = ready.display().to_string();
+    let holder = Holder::of(&["python3", "-c", script, &path, &done], &ready);
+    let outcome = write(&user, &device).expect(0, &[]);
+    let socket = format!("in a socket of process {} (python", holder.0.id());
+    let said = format!("{} {}", outcome.stdout, outcome.stderr);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["the system does not say", &socket, "make sure that nothing"] {
+        assert!(said.contains(part), "`{part}` is not in: {outcome:?}");
+    }
+}

@@ -4,7 +4,7 @@
 //! The notes of these tests are in a /run of their own, so that the `clean` of
 //! one does not put back what another's search has just left.
 
-use crate::support::machine::{LoopDevice, can_run, run};
+use crate::support::machine::{LoopDevice, Undo, can_run, run};
 use crate::support::{MOUNTS, Process, User, entries, words};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
@@ -46,7 +46,13 @@ impl Disk {
 
     /// A search that goes on, stopped at a moment when the setting is changed.
     fn stopped(&self) -> Process {
-        let mut process = self.user.start(&words(&self.line(1000)));
+        self.stopped_on(&self.device.text())
+    }
+
+    /// The same, of what is on the device.
+    fn stopped_on(&self, target: &str) -> Process {
+        let line = self.line(1000).replace(&self.device.text(), target);
+        let mut process = self.user.start(&words(&line));
         loop {
             process.wait_until(|| self.value() != self.before);
             process.signal(Signal::STOP);
@@ -61,7 +67,11 @@ impl Disk {
 
     /// A search that was killed while the setting was changed.
     fn kill(&self) {
-        let mut process = self.stopped();
+        self.kill_on(&self.device.text());
+    }
+
+    fn kill_on(&self, target: &str) {
+        let mut process = self.stopped_on(target);
         process.signal(Signal::KILL);
         process.finish();
         assert_ne!(self.value(), self.before);
@@ -133,6 +143,39 @@ fn they_are_put_back_at_the_end_on_an_error_and_after_a_signal() {
     process.signal(Signal::INT);
     process.signal(Signal::CONT);
     process.finish().expect(130, &["interrupted"]);
+    disk.expect_as_before();
+}
+
+/// A file system on a loop device sends its requests to the loop device's queue, and
+/// not to that of the disk below.
+#[test]
+fn the_queue_below_a_directory_is_that_of_its_own_device() {
+    let test = "the_queue_below_a_directory_is_that_of_its_own_device";
+    let Some(disk) = Disk::new(test) else { return };
+    let user = &disk.user;
+    run("mkfs.ext4", &["-q", "-F", &disk.device.text()]);
+    let directory = user.target().display().to_string();
+    run("mount", &[&disk.device.text(), &directory]);
+    let _mounted = Undo::by(&["umount", "--lazy", &directory]);
+    let process = |target: &str| {
+        let line = disk.line(1000).replace(&disk.device.text(), target);
+        let mut process = user.start(&words(&line));
+        process.wait_until(|| disk.value() != disk.before);
+        process.signal(Signal::INT);
+        process.finish().expect(130, &[]);
+        disk.expect_as_before();
+    };
+    process(&directory);
+    let file = user.target().join("file");
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    process(&file.display().to_string());
+
+    // What a killed search leaves there is named by a run in the directory.
+    disk.kill_on(&directory);
+    let line = format!("run read_8192 --on {directory} --size 1M --runs 2");
+    let left = format!("read_ahead_kb of {} is", disk.device.name());
+    user.run(&words(&line)).expect(0, &[&left]);
+    user.run(&["clean", "--on", &directory]).expect(0, &[]);
     disk.expect_as_before();
 }
 

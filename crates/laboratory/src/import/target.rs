@@ -2,6 +2,7 @@
 
 use crate::error::LaboratoryError;
 use crate::output::Output;
+use diskperf_system::host::output_file;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -47,10 +48,7 @@ impl<'a> Target<'a> {
         for (path, text) in &self.files {
             let path = self.to.join(path);
             let folder = path.parent().unwrap_or(self.to);
-            std::fs::create_dir_all(folder).map_err(|error| LaboratoryError::File {
-                reason: error.to_string(),
-                path: folder.to_owned(),
-            })?;
+            output_file::make_folder(folder)?;
             outputs.push((Output::open(&path)?, text));
         }
         for (output, text) in outputs {

@@ -1,8 +1,9 @@
 //! A disk without space.
 
-use crate::samples::{Random, empty_run, repetition, result};
+use crate::samples::{Random, empty_run, full_run, repetition, result};
 use diskperf_store::{Store, StoreErrorKind};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use tempfile::{TempDir, tempdir};
@@ -13,9 +14,27 @@ struct SmallDisk(TempDir);
 impl SmallDisk {
     /// None, and the reason on stderr, where it cannot be mounted.
     fn mount(test: &str) -> Option<Self> {
+        Self::mount_with(test, &["-t", "tmpfs", "-o", "size=1M", "tmpfs"])
+    }
+
+    /// An ext4 on an image.
+    fn mount_ext4(test: &str, image: &Path) -> Option<Self> {
+        fs::File::create(image)
+            .and_then(|file| file.set_len(4 << 20))
+            .unwrap();
+        let words = ["-q", "-F", "-m", "0", "-N", "64"];
+        let made = Command::new("mkfs.ext4").args(words).arg(image).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            eprintln!("SKIPPED {test}: no mkfs.ext4");
+            return None;
+        }
+        Self::mount_with(test, &["-o", "loop", image.to_str().unwrap()])
+    }
+
+    fn mount_with(test: &str, words: &[&str]) -> Option<Self> {
         let folder = tempdir().unwrap();
         let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1M", "tmpfs"])
+            .args(words)
             .arg(folder.path())
             .output();
         match mount {
@@ -34,6 +53,27 @@ impl SmallDisk {
 
     fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Leaves no room in any file.
+    fn fill(&self) {
+        let mut ballast = fs::File::create(self.path().join("ballast")).unwrap();
+        for block in [64 << 10, 4096, 1] {
+            while ballast.write_all(&vec![1; block]).is_ok() {}
+        }
+        // What is not written yet is not known to find no room.
+        let _ = ballast.sync_all();
+    }
+
+    /// Leaves no room for another file.
+    fn fill_names(&self) {
+        let files = self.path().join("files");
+        fs::create_dir(&files).unwrap();
+        for number in 0.. {
+            if fs::File::create(files.join(format!("{number}"))).is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -104,4 +144,77 @@ fn a_store_without_space_is_not_created() {
             fs::remove_file(file.unwrap().path()).unwrap();
         }
     }
+}
+
+/// Whatever there is no room for, a store can be read, and says of a write what is
+/// wrong. `has_log` is whether the last writer was killed.
+fn read_without_space(disk: &SmallDisk, fill: fn(&SmallDisk), has_log: bool) {
+    let path = disk.path().join("runs.sqlite");
+    let run = full_run("00c0ffee00", 5, 1);
+    let mut store = Store::open(&path).unwrap();
+    store.insert_run(&run).unwrap();
+    drop(store);
+    if has_log {
+        let mut store = Store::open(&path).unwrap();
+        store.begin_run(&empty_run("aa", 0)).unwrap();
+        let log = fs::read(disk.path().join("runs.sqlite-wal")).unwrap();
+        drop(store);
+        fs::write(disk.path().join("runs.sqlite-wal"), log).unwrap();
+    }
+    fill(disk);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.load(&run.id).unwrap(), run);
+    let mut number = 0;
+    let error = loop {
+        number += 1;
+        match store.begin_run(&empty_run(&format!("b{number:05}"), 0)) {
+            // A log of before has room of its own.
+            Ok(()) if has_log => {}
+            Ok(()) => panic!("there was room"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
+    assert_eq!(store.load(&run.id).unwrap(), run);
+    drop(store);
+
+    fs::remove_file(disk.path().join("ballast")).ok();
+    fs::remove_dir_all(disk.path().join("files")).ok();
+    let mut store = Store::open(&path).unwrap();
+    store.begin_run(&empty_run("cc", 0)).unwrap();
+    assert_eq!(store.load(&run.id).unwrap(), run);
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_read() {
+    const TEST: &str = "a_store_on_a_full_disk_is_read";
+    let folder = tempdir().unwrap();
+    for has_log in [false, true] {
+        let Some(disk) = SmallDisk::mount(TEST) else {
+            return;
+        };
+        eprintln!("no room in memory, log: {has_log}");
+        read_without_space(&disk, SmallDisk::fill, has_log);
+        let image = folder.path().join(format!("image {has_log}"));
+        let Some(disk) = SmallDisk::mount_ext4(TEST, &image) else {
+            return;
+        };
+        eprintln!("no room on ext4, log: {has_log}");
+        read_without_space(&disk, SmallDisk::fill, has_log);
+    }
+}
+
+#[test]
+fn a_store_on_a_disk_without_room_for_files_is_read() {
+    const TEST: &str = "a_store_on_a_disk_without_room_for_files_is_read";
+    let options = "size=4M,nr_inodes=16";
+    let folder = tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount_with(TEST, &["-t", "tmpfs", "-o", options, "tmpfs"]) else {
+        return;
+    };
+    read_without_space(&disk, SmallDisk::fill_names, false);
+    let Some(disk) = SmallDisk::mount_ext4(TEST, &folder.path().join("image")) else {
+        return;
+    };
+    read_without_space(&disk, SmallDisk::fill_names, false);
 }

@@ -13,6 +13,8 @@ mod permission;
 mod refused;
 mod round_trip;
 mod samples;
+#[cfg(target_os = "linux")]
+mod shared;
 
 use std::env;
 use std::path::Path;

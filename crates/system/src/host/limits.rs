@@ -2,6 +2,8 @@
 //! with its figure and its name, so that it can be raised.
 
 use rustix::process::{Resource, getrlimit};
+use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_relative};
+use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime_dynamic};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,50 @@ fn ticks_s() -> u64 {
     // the call; a clock that the kernel does not know leaves it as it is.
     unsafe { libc::clock_gettime(TICKS_OF_THIS_PROCESS, &raw mut time) };
     time.tv_sec as u64
+}
+
+/// A system call without which nothing can be timed.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{call}(2) is refused here ({errno}), and nothing can be measured without it: a filter of system calls forbids it, as that of a container; allow {call}"
+)]
+pub struct ForbiddenCall {
+    call: &'static str,
+    errno: crate::Errno,
+}
+
+/// Makes sure that this process may look at clocks and sleep: the standard library
+/// takes that for granted, and ends the process where a filter of system calls
+/// forbids it.
+///
+/// # Errors
+///
+/// The first call that is refused.
+pub fn require_clocks() -> Result<(), ForbiddenCall> {
+    let refused = |call| {
+        move |errno: rustix::io::Errno| ForbiddenCall {
+            call,
+            errno: errno.into(),
+        }
+    };
+    for clock in [
+        ClockId::Monotonic,
+        ClockId::Realtime,
+        // The kernel alone knows these, and not a page that it shares.
+        ClockId::ProcessCPUTime,
+        ClockId::ThreadCPUTime,
+    ] {
+        let time = clock_gettime_dynamic(DynamicClockId::Known(clock));
+        time.map_err(refused("clock_gettime"))?;
+    }
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: 1,
+    };
+    match clock_nanosleep_relative(ClockId::Monotonic, &moment) {
+        NanosleepRelativeResult::Err(errno) => Err(refused("clock_nanosleep")(errno)),
+        NanosleepRelativeResult::Ok | NanosleepRelativeResult::Interrupted(_) => Ok(()),
+    }
 }
 
 /// The words behind an error of starting a process or a thread, where a limit

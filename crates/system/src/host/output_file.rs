@@ -5,10 +5,12 @@
 mod abandoned;
 mod destination;
 mod error;
+mod folder;
 mod partial;
 
 pub use abandoned::AbandonedOutput;
 pub use error::{OutputError, OutputProblem};
+pub use folder::make_folder;
 
 use destination::Destination;
 use partial::Partial;

@@ -13,9 +13,13 @@ use super::device::BlockDevice;
 use super::device::tool::{Tool, ToolError};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+
+/// Gaps in what is known of processes that a note names, of possibly hundreds.
+const NAMED_MAX: usize = 3;
 
 /// A device that may be written, and that the kernel keeps for this process:
 /// while this lives, it cannot be mounted, swapped on or put into a device
@@ -23,7 +27,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct ClaimedDevice {
     device: BlockDevice,
-    unseen: Vec<String>,
+    /// What could not be found out of other processes.
+    untold: BTreeSet<String>,
     /// The exclusive open of it, which is the claim.
     _claim: OwnedFd,
 }
@@ -34,15 +39,24 @@ impl ClaimedDevice {
         &self.device
     }
 
-    /// What could not be found out of it, if anything.
+    /// What could not be found out of other processes, if anything.
     pub fn note(&self) -> Option<String> {
-        let (first, others) = self.unseen.split_first()?;
-        let others = match others.len() {
+        if self.untold.is_empty() {
+            return None;
+        }
+        let named: Vec<&str> = self
+            .untold
+            .iter()
+            .take(NAMED_MAX)
+            .map(String::as_str)
+            .collect();
+        let others = match self.untold.len() - named.len() {
             0 => String::new(),
-            count => format!(" and {count} others"),
+            count => format!(", and {count} more of the kind"),
         };
         Some(format!(
-            "the system does not say what process {first}{others} have open: make sure that nothing there writes to {}",
+            "the system does not say {}{others}: make sure that nothing there writes to {}",
+            named.join(", "),
             self.device.path().display()
         ))
     }
@@ -81,13 +95,13 @@ pub fn claim_for_writing(
             source,
         },
     })?;
-    let unseen = usage::require_no_writer(device)?;
+    let untold = usage::require_no_writer(device)?;
     if !ignore_signature {
         require_no_signature(device)?;
     }
     Ok(ClaimedDevice {
         device: device.clone(),
-        unseen,
+        untold,
         _claim: claim,
     })
 }

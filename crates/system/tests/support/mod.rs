@@ -348,8 +348,14 @@ pub(crate) fn without_root<T: Send>(task: impl FnOnce() -> T + Send) -> T {
 
 /// Has io_uring_setup(2) refused to this thread and to what it starts, as containers
 /// have it.
-#[allow(unsafe_code)]
 pub(crate) fn forbid_io_uring() {
+    forbid(libc::SYS_io_uring_setup, libc::EPERM);
+}
+
+/// Has a system call refused to this thread and to what it starts, by a filter that
+/// answers with an error.
+#[allow(unsafe_code)]
+pub(crate) fn forbid(call: libc::c_long, errno: libc::c_int) {
     const ALLOW: u32 = 0x7fff_0000;
     const REFUSE: u32 = 0x0005_0000;
     let step = |code: u32, if_true: u8, if_false: u8, value: u32| libc::sock_filter {
@@ -364,14 +370,9 @@ pub(crate) fn forbid_io_uring() {
             libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
             0,
             1,
-            libc::SYS_io_uring_setup as u32,
+            call as u32,
         ),
-        step(
-            libc::BPF_RET | libc::BPF_K,
-            0,
-            0,
-            REFUSE | libc::EPERM as u32,
-        ),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, REFUSE | errno as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, ALLOW),
     ];
     let program = libc::sock_fprog {

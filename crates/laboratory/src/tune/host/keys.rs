@@ -165,7 +165,7 @@ impl DeviceSettings {
                 target.display()
             ))
         };
-        let disk = disk_of(target).map_err(failed)?;
+        let disk = disk_of(target, &keys).map_err(failed)?;
         let (held, left) =
             HeldQueue::take(&disk, &keys).map_err(|error| failed(error.to_string()))?;
         let said = |left: PutBack| {
@@ -224,19 +224,31 @@ impl DeviceSettings {
     }
 }
 
-/// The one disk that a path is on.
-fn disk_of(target: &Path) -> Result<BlockDevice, String> {
-    let disks = match target.is_dir() || target.is_file() {
-        true => BlockDevice::of_directory(target),
-        // A loop device has a queue of its own, above that of its file's disk.
-        false => BlockDevice::from_path(target).map(|device| vec![device]),
-    };
-    let disks = disks.map_err(|error| error.to_string())?;
-    let [disk] = &disks[..] else {
-        return Err(format!(
-            "it is on {} disks, and must be on one",
-            disks.len()
-        ));
-    };
-    Ok(disk.clone())
+/// The one disk whose queue has these settings for what is measured.
+fn disk_of(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
+    let mut only: Option<BlockDevice> = None;
+    for key in keys {
+        let disks = match key {
+            QueueKey::ReadAheadKb => BlockDevice::read_ahead_of(target),
+            QueueKey::Scheduler => BlockDevice::scheduled_for(target),
+        };
+        let disks = disks.map_err(|error| error.to_string())?;
+        let [disk] = &disks[..] else {
+            return Err(format!(
+                "it is on {} disks, and must be on one",
+                disks.len()
+            ));
+        };
+        match &only {
+            Some(other) if other.number() != disk.number() => {
+                return Err(format!(
+                    "the kernel reads ahead by the setting of one device and schedules by that of another, {} and {}: vary one of the two",
+                    other.path().display(),
+                    disk.path().display()
+                ));
+            }
+            _ => only = Some(disk.clone()),
+        }
+    }
+    only.ok_or_else(|| "no setting is varied".to_owned())
 }

@@ -14,6 +14,30 @@ use std::path::{Path, PathBuf};
 /// As many links as the kernel follows in one path.
 const MOST_LINKS: usize = 40;
 
+/// A symbolic link that root followed, of another user.
+#[derive(Debug)]
+struct Leader {
+    link: PathBuf,
+    owner: u32,
+}
+
+impl Leader {
+    fn refused(&self) -> OutputProblem {
+        OutputProblem::LinkOfAnother {
+            link: self.link.clone(),
+            owner: self.owner,
+        }
+    }
+}
+
+/// Makes sure that what has this owner is where only its owner's links lead.
+fn require_led_to(owner: u32, led_by: &[Leader]) -> Result<(), OutputProblem> {
+    match led_by.iter().find(|leader| leader.owner != owner) {
+        Some(leader) => Err(leader.refused()),
+        None => Ok(()),
+    }
+}
+
 /// The name of a file in an open directory.
 #[derive(Debug)]
 pub(super) struct Destination {
@@ -22,7 +46,7 @@ pub(super) struct Destination {
     by_link: bool,
     /// Users whose links lead here, and who are not trusted to lead elsewhere
     /// than to what is theirs.
-    led_by: Vec<(PathBuf, u32)>,
+    led_by: Vec<Leader>,
 }
 
 /// What a name in a directory is.
@@ -65,27 +89,18 @@ impl Destination {
     /// Where the path leads; none where that is `/dev/null`.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, OutputProblem> {
         let mut way = Way::from_here()?;
-        let mut left = parts(path.as_os_str().as_bytes());
+        let mut left = parts(path);
         if left.is_empty() {
             return Err(Errno::NOENT.into());
         }
         while let Some(part) = left.pop() {
-            if part == "/" {
-                way.enter(open_directory("/")?, &part);
-                continue;
-            }
-            let Some(entry) = Entry::look(way.directory.as_fd(), &part)? else {
-                return match left.is_empty() {
-                    true => Ok(Some(way.end(part))),
-                    false => Err(Errno::NOENT.into()),
-                };
-            };
-            match entry.kind() {
-                FileType::Directory => way.enter(entry.file, &part),
-                FileType::Symlink => left.extend(way.follow(&entry, &part)?),
-                _ if !left.is_empty() => return Err(Errno::NOTDIR.into()),
-                _ if entry.is_null() => return Ok(None),
-                _ => return Ok(Some(way.end(part))),
+            match way.step(&part, &mut left)? {
+                Step::Inside => {}
+                Step::Missing if left.is_empty() => return Ok(Some(way.end(part))),
+                Step::Missing => return Err(Errno::NOENT.into()),
+                Step::NoDirectory(_) if !left.is_empty() => return Err(Errno::NOTDIR.into()),
+                Step::NoDirectory(entry) if entry.is_null() => return Ok(None),
+                Step::NoDirectory(_) => return Ok(Some(way.end(part))),
             }
         }
         Err(not_a_file(FileType::Directory, None))
@@ -134,14 +149,7 @@ impl Destination {
             Some(entry) => entry.status,
             None => rustix::fs::fstat(&self.directory)?,
         };
-        let owner = there.st_uid;
-        match self.led_by.iter().find(|(_, leader)| *leader != owner) {
-            Some((link, leader)) => Err(OutputProblem::LinkOfAnother {
-                link: link.clone(),
-                owner: *leader,
-            }),
-            None => Ok(()),
-        }
+        require_led_to(there.st_uid, &self.led_by)
     }
 
     /// Whether this path leads to the file that is there.
@@ -156,24 +164,77 @@ impl Destination {
     }
 }
 
+/// Outcome of following one part of a path.
+pub(super) enum Step {
+    /// A directory was entered, or a link added its parts to those that are left.
+    Inside,
+    /// Nothing has this name.
+    Missing,
+    /// Something else than a directory or a link has it.
+    NoDirectory(Entry),
+}
+
 /// How far a path has led.
-struct Way {
+pub(super) struct Way {
     directory: OwnedFd,
     /// For messages.
     path: PathBuf,
     links: usize,
-    led_by: Vec<(PathBuf, u32)>,
+    led_by: Vec<Leader>,
 }
 
 impl Way {
     /// At the current directory.
-    fn from_here() -> Result<Self, Errno> {
+    pub(super) fn from_here() -> Result<Self, Errno> {
         Ok(Self {
             directory: open_directory(".")?,
             path: PathBuf::new(),
             links: 0,
             led_by: Vec::new(),
         })
+    }
+
+    /// Follows the next part of a path; a link adds its own to those that are left.
+    pub(super) fn step(
+        &mut self,
+        part: &OsStr,
+        left: &mut Vec<OsString>,
+    ) -> Result<Step, OutputProblem> {
+        if part == "/" {
+            self.enter(open_directory("/")?, part);
+            return Ok(Step::Inside);
+        }
+        let Some(entry) = Entry::look(self.directory.as_fd(), part)? else {
+            return Ok(Step::Missing);
+        };
+        match entry.kind() {
+            FileType::Directory => self.enter(entry.file, part),
+            FileType::Symlink => left.extend(self.follow(&entry, part)?),
+            _ => return Ok(Step::NoDirectory(entry)),
+        }
+        Ok(Step::Inside)
+    }
+
+    /// Makes a directory here, which is this user's own.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or the link of a user leads here who would not own it.
+    pub(super) fn make(&self, name: &OsStr) -> Result<(), OutputProblem> {
+        if let Some(leader) = self.led_by.first() {
+            return Err(leader.refused());
+        }
+        match rustix::fs::mkdirat(&self.directory, name, Mode::from_raw_mode(0o777)) {
+            // Somebody was quicker: the next step shows what that made.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes sure that links of other users lead to a directory that is theirs.
+    pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
+        let owner = rustix::fs::fstat(&self.directory)?.st_uid;
+        require_led_to(owner, &self.led_by)
     }
 
     fn enter(&mut self, directory: OwnedFd, name: &OsStr) {
@@ -198,10 +259,10 @@ impl Way {
             return Err(OutputProblem::LinkOfAnother { link: path, owner });
         }
         if follower() == 0 && owner != 0 {
-            self.led_by.push((path, owner));
+            self.led_by.push(Leader { link: path, owner });
         }
         let target = rustix::fs::readlinkat(&link.file, "", Vec::new())?;
-        Ok(parts(target.as_bytes()))
+        Ok(parts(Path::new(OsStr::from_bytes(target.as_bytes()))))
     }
 
     /// The file of this name in this directory.
@@ -222,7 +283,8 @@ fn open_directory(path: &str) -> Result<OwnedFd, Errno> {
 
 /// The parts of a path, the last first; the root is `/`, and a slash at the end
 /// is a part that only a directory has.
-fn parts(path: &[u8]) -> Vec<OsString> {
+pub(super) fn parts(path: &Path) -> Vec<OsString> {
+    let path = path.as_os_str().as_bytes();
     let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     let ends_open = path.last() == Some(&b'/');
     let root = path.first() == Some(&b'/');

@@ -57,8 +57,14 @@ impl Uring {
         let registered = ring.submitter().register_files(&files.descriptors());
         registered.map_err(|error| Refusal::registration(&error))?;
         let note = setup::register_buffers(&ring, options, buffers).err();
+        let gate = Gate::new(descriptor(&ring));
+        // A filter of system calls may know one of the three and not the others.
+        if let Err(errno) = gate.enter(0, 0, 0) {
+            gate.close(descriptor(&ring));
+            return Err(Refusal::entering(errno));
+        }
         Ok(Self {
-            gate: Gate::new(descriptor(&ring)),
+            gate,
             has_submission_thread: ring.params().is_setup_sqpoll(),
             is_polled: options.poll,
             has_buffers: note.is_none(),

@@ -69,8 +69,8 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
 
 /// Refuses a device that another process can write to as well, by whatever
 /// device or file: what is measured, and what that process writes, would both
-/// be spoilt. Gives the processes that could not be looked at.
-pub(super) fn require_no_writer(device: &BlockDevice) -> Result<Vec<String>, Refusal> {
+/// be spoilt. Returns what could not be found out of processes, in words.
+pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>, Refusal> {
     let not_proven = |why: String| Refusal::NotProven {
         device: device.path().to_owned(),
         why,
@@ -78,18 +78,15 @@ pub(super) fn require_no_writer(device: &BlockDevice) -> Result<Vec<String>, Ref
     let parts = entangled(device).map_err(|error| not_proven(error.to_string()))?;
     let shown = Shown::by(device).map_err(not_proven)?;
     let name = |part: &BlockDevice| (part.number(), part.path().to_owned());
-    let files = shown.files.iter();
     let watched = Watched {
         devices: parts.iter().chain(&shown.below).map(name).collect(),
-        files: files
-            .filter_map(|(_, file)| Some((file.number?, file.path.clone())))
-            .collect(),
+        files: shown.files.into_iter().map(|(_, file)| file).collect(),
     };
     let look = watched
         .look()
         .map_err(|error| not_proven(format!("/proc: {error}")))?;
     match look.writer {
-        None => Ok(look.unseen),
+        None => Ok(look.untold),
         Some(writer) => Err(Refusal::OpenForWriting {
             device: device.path().to_owned(),
             part: writer.part,

@@ -32,6 +32,8 @@ enum Kind {
     TooOld,
     /// io_uring_register(2), of files.
     Files,
+    /// io_uring_enter(2), of no requests.
+    Enter,
 }
 
 impl Refusal {
@@ -42,15 +44,21 @@ impl Refusal {
         }
     }
 
+    pub(super) fn entering(errno: Errno) -> Self {
+        Self {
+            errno,
+            kind: Kind::Enter,
+        }
+    }
+
     /// Whether this system has no ring for this process at all.
     pub(in super::super) fn is_of_the_system(&self) -> bool {
+        let is_forbidden = matches!(self.errno, Errno::NOSYS | Errno::PERM | Errno::ACCESS);
         match self.kind {
             Kind::TooOld => true,
-            Kind::Depth(_) | Kind::Files => false,
-            Kind::Setup => matches!(
-                self.errno,
-                Errno::NOSYS | Errno::PERM | Errno::ACCESS | Errno::NOMEM
-            ),
+            Kind::Depth(_) => false,
+            Kind::Files | Kind::Enter => is_forbidden,
+            Kind::Setup => is_forbidden || self.errno == Errno::NOMEM,
         }
     }
 
@@ -60,6 +68,7 @@ impl Refusal {
             Kind::Depth(depth) => format!("of depth {depth} (at most {MOST_ENTRIES})"),
             Kind::TooOld => "of a kernel before Linux 5.11".to_owned(),
             Kind::Files => "of the files of a ring".to_owned(),
+            Kind::Enter => "of requests of a ring".to_owned(),
         };
         Error::failed(Call::Ring, what, self.errno)
     }
@@ -71,6 +80,15 @@ impl fmt::Display for Refusal {
         let disabled = std::fs::read_to_string(DISABLED).unwrap_or_default();
         match (&self.kind, self.errno, disabled.trim()) {
             (Kind::TooOld, ..) => out.write_str("io_uring of this kernel is older than Linux 5.11"),
+            (Kind::Files | Kind::Enter, errno, _) => write!(
+                out,
+                "{} of io_uring is forbidden here, as by a filter of system calls ({})",
+                match self.kind {
+                    Kind::Files => "io_uring_register",
+                    _ => "io_uring_enter",
+                },
+                crate::Errno::from(errno)
+            ),
             (_, Errno::NOSYS, _) => out.write_str(
                 "this kernel has no io_uring, or a filter of system calls hides it (ENOSYS)",
             ),

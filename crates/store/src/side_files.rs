@@ -1,0 +1,123 @@
+//! The files that SQLite keeps beside a store, in directories where other users
+//! may have put them.
+//!
+//! SQLite takes a rollback journal or a write-ahead log for its own by its name
+//! alone: whoever may put one beside a store decides what the store holds.
+
+use crate::error::StoreErrorKind;
+use std::path::Path;
+
+/// What SQLite appends to the store's name.
+#[cfg(unix)]
+const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// Makes sure that the files beside a store are of this user, of root or of the
+/// store's owner, wherever others may put files there.
+///
+/// # Errors
+///
+/// [`StoreErrorKind::SideFile`] for the first that may be somebody else's.
+#[cfg(unix)]
+pub(crate) fn require_trusted(store: &Path) -> Result<(), StoreErrorKind> {
+    if !others_may_write_beside(store) {
+        return Ok(());
+    }
+    SUFFIXES
+        .iter()
+        .try_for_each(|suffix| require_trusted_file(store, suffix))
+}
+
+/// Takes the name of the rollback journal, if nobody has it, so that nobody else
+/// can put one there between the check and the opening. SQLite passes over an
+/// empty journal.
+///
+/// # Errors
+///
+/// Somebody else was quicker.
+#[cfg(unix)]
+pub(crate) fn hold_journal(store: &Path) -> Result<(), StoreErrorKind> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+    let Ok(of_store) = std::fs::metadata(store) else {
+        return Ok(());
+    };
+    if !others_may_write_beside(store) {
+        return Ok(());
+    }
+    let journal = crate::open::with_suffix(store, SUFFIXES[0]);
+    let mut options = std::fs::OpenOptions::new();
+    let made = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(journal);
+    match made {
+        Ok(file) => {
+            // Whoever may read the store must be able to see that it is empty.
+            // Only root can give it to the store's owner.
+            let _ = fchown(&file, Some(of_store.uid()), Some(of_store.gid()));
+            file.set_permissions(of_store.permissions())
+                .map_err(crate::open::unopenable)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            require_trusted_file(store, SUFFIXES[0])
+        }
+        // Where this user cannot make files SQLite cannot replay a journal.
+        Err(_) => Ok(()),
+    }
+}
+
+/// Whether somebody else than this user and root may put files beside a store.
+#[cfg(unix)]
+fn others_may_write_beside(store: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Some(Ok(directory)) = store.parent().map(std::fs::metadata) else {
+        return false;
+    };
+    let others = directory.mode() & 0o002 != 0;
+    // The members of a group who may not remove each other's files.
+    let group = directory.mode() & 0o1020 == 0o1020;
+    others || group || !is_trusted(directory.uid())
+}
+
+/// Whether a user is root, or the one who runs this process. The system shows that
+/// one as the owner of the process's directory.
+#[cfg(unix)]
+fn is_trusted(owner: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let this_user = || std::fs::metadata("/proc/self").map(|own| own.uid());
+    owner == 0 || this_user().is_ok_and(|user| user == owner)
+}
+
+#[cfg(unix)]
+fn require_trusted_file(store: &Path, suffix: &str) -> Result<(), StoreErrorKind> {
+    use std::os::unix::fs::MetadataExt;
+    let file = crate::open::with_suffix(store, suffix);
+    let metadata = match file.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(crate::open::unopenable(error)),
+    };
+    let owner = metadata.uid();
+    let of_store = std::fs::metadata(store).map(|store| store.uid()).ok();
+    let what = if !is_trusted(owner) && Some(owner) != of_store {
+        format!("a file of user {owner}")
+    } else if !metadata.is_file() {
+        "no regular file".to_owned()
+    } else if metadata.nlink() > 1 {
+        "a file with several names".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(StoreErrorKind::SideFile { file, what })
+}
+
+/// Elsewhere no directory is shared by its permissions alone.
+#[cfg(not(unix))]
+pub(crate) fn require_trusted(_store: &Path) -> Result<(), StoreErrorKind> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn hold_journal(_store: &Path) -> Result<(), StoreErrorKind> {
+    Ok(())
+}

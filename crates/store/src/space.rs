@@ -1,0 +1,48 @@
+//! Room on a store's disk, for errors that do not say that it was missing.
+
+use crate::error::StoreErrorKind;
+use rusqlite::{Error, ErrorCode};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+/// Bytes that a write of the store may need at once: pages of its log and of the
+/// index of the log.
+const ROOM_BYTES: usize = 128 << 10;
+
+/// Returns [`StoreErrorKind::DiskFull`] for an error that has a full disk as its
+/// cause, as far as can be seen; any other error as it is. SQLite tells some failed
+/// calls only as "disk I/O error" or "unable to open database file".
+pub(crate) fn full_or(kind: StoreErrorKind, store: &Path) -> StoreErrorKind {
+    let may_be_full = match &kind {
+        StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => true,
+        StoreErrorKind::Failed(Error::SqliteFailure(failure, _)) => {
+            failure.code == ErrorCode::SystemIoFailure
+        }
+        _ => false,
+    };
+    match may_be_full && is_full(store) {
+        true => StoreErrorKind::DiskFull,
+        false => kind,
+    }
+}
+
+/// Whether no file can be made beside the store for want of room.
+fn is_full(store: &Path) -> bool {
+    let name = format!("-room-{}", std::process::id());
+    let probe = crate::open::with_suffix(store, &name);
+    let written = File::create_new(&probe).and_then(|mut file| {
+        let written = file.write_all(&vec![1; ROOM_BYTES]);
+        let synced = written.and_then(|()| file.sync_all());
+        // What was made can be removed.
+        fs::remove_file(&probe).and(synced)
+    });
+    written.is_err_and(|error| is_of_room(&error))
+}
+
+fn is_of_room(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}

@@ -1,0 +1,166 @@
+//! Open descriptors of other processes, as /proc shows them.
+
+use super::is_gone;
+use crate::host::mounts::unescaped_path;
+use rustix::fs::{FileType, Stat};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A descriptor in the table of a thread.
+pub(super) struct Descriptor {
+    /// The link to what is open.
+    pub(super) link: PathBuf,
+    info: PathBuf,
+}
+
+/// Kinds of open files that hold others open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An io_uring, with which files can be registered.
+    Ring,
+    /// A socket, in which descriptors can wait for their receiver.
+    Socket,
+    /// Anything else, which stands for itself.
+    Other,
+}
+
+impl Descriptor {
+    /// The descriptor of this name; `thread` is a directory of /proc/PID/task.
+    pub(super) fn of(thread: &Path, name: OsString) -> Self {
+        Self {
+            link: thread.join("fd").join(&name),
+            info: thread.join("fdinfo").join(&name),
+        }
+    }
+
+    pub(super) fn kind(&self, status: &Stat) -> Kind {
+        match FileType::from_raw_mode(status.st_mode) {
+            FileType::Socket => Kind::Socket,
+            // Only what has no type of its own is made by the kernel for itself.
+            FileType::Unknown => match std::fs::read_link(&self.link) {
+                Ok(name) if name == Path::new("anon_inode:[io_uring]") => Kind::Ring,
+                _ => Kind::Other,
+            },
+            _ => Kind::Other,
+        }
+    }
+
+    /// Its file in fdinfo; none where it was closed meanwhile.
+    pub(super) fn info(&self) -> io::Result<Option<Info>> {
+        match std::fs::read_to_string(&self.info) {
+            Ok(text) => Ok(Some(Info(text))),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The text of a file in /proc/PID/fdinfo.
+pub(super) struct Info(String);
+
+impl Info {
+    /// Whether what is open may be written. One whose flags are not told may be.
+    pub(super) fn is_open_for_writing(&self) -> bool {
+        let flags = self.field("flags:");
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags, 8).ok());
+        flags.is_none_or(|flags| flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32)
+    }
+
+    /// Whether descriptors wait in a socket for their receiver.
+    pub(super) fn has_files_in_flight(&self) -> bool {
+        self.field("scm_fds:").is_some_and(|count| count != "0")
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        let mut lines = self.0.lines();
+        lines
+            .find_map(|line| line.strip_prefix(name))
+            .map(str::trim)
+    }
+}
+
+/// Files that are registered with an io_uring.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Registered {
+    pub(super) paths: Vec<PathBuf>,
+    /// Whether there are no more than these: a ring that is being worked with lists
+    /// none.
+    pub(super) are_all_named: bool,
+}
+
+/// Reads `UserFiles:` with the number of slots, and a line of each that is in use:
+/// `    0: /tmp/some\040file`.
+pub(super) fn registered_files(info: &Info) -> Registered {
+    let slots = info.field("UserFiles:");
+    let slots = slots.and_then(|slots| slots.parse::<u64>().ok());
+    let lines = info.0.lines();
+    let after = lines
+        .skip_while(|line| !line.starts_with("UserFiles:"))
+        .skip(1);
+    let paths: Vec<PathBuf> = after
+        .map_while(|line| {
+            let (slot, path) = line.trim_start().split_once(": ")?;
+            slot.parse::<u64>().ok()?;
+            Some(unescaped_path(path.as_bytes()))
+        })
+        .collect();
+    Registered {
+        // Kernels before 5.1 have no io_uring, and later ones tell the number.
+        are_all_named: slots == Some(0) || !paths.is_empty(),
+        paths,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(text: &str) -> Info {
+        Info(text.to_owned())
+    }
+
+    #[test]
+    fn flags_tell_what_may_be_written() {
+        for (text, writes) in [
+            ("pos:\t0\nflags:\t0100000\nmnt_id:\t27\n", false),
+            ("pos:\t0\nflags:\t0100001\n", true),
+            ("pos:\t0\nflags:\t02100002\n", true),
+            ("pos:\t0\n", true),
+        ] {
+            assert_eq!(info(text).is_open_for_writing(), writes, "{text}");
+        }
+    }
+
+    #[test]
+    fn sockets_tell_of_descriptors_in_flight() {
+        for (text, waits) in [
+            ("flags:\t02\nscm_fds: 0\n", false),
+            ("flags:\t02\nscm_fds: 1\n", true),
+            ("flags:\t02\n", false),
+        ] {
+            assert_eq!(info(text).has_files_in_flight(), waits, "{text}");
+        }
+    }
+
+    #[test]
+    fn rings_tell_of_registered_files() {
+        for (text, paths, are_all_named) in [
+            ("UserFiles:\t0\nUserBufs:\t0\n", &[][..], true),
+            (
+                "SqThread:\t-1\nUserFiles:\t3\n    0: /tmp/some\\040file\n    2: /dev/loop0\nUserBufs:\t1\n",
+                &["/tmp/some file", "/dev/loop0"],
+                true,
+            ),
+            ("UserFiles:\t3\nUserBufs:\t1\n", &[], false),
+            ("SqThread:\t-1\n", &[], false),
+        ] {
+            let paths = paths.iter().map(PathBuf::from).collect();
+            let expected = Registered {
+                paths,
+                are_all_named,
+            };
+            assert_eq!(registered_files(&info(text)), expected, "{text}");
+        }
+    }
+}
