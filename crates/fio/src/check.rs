@@ -63,6 +63,11 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
             .help("add `runtime=`");
         warnings.push(warning);
     }
+    if job.files.appends {
+        // A pass ends at the end of the file, and fio begins no other.
+        job.target.loops = 1;
+        job.times.time_based = false;
+    }
     if job.steady.is_asked && job.steady.window_us == 0 {
         job.steady.is_asked = false;
         let warning = Problem::warning("steadystate without a duration does nothing")

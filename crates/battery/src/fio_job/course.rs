@@ -4,6 +4,7 @@
 use super::FioJob;
 use super::pace::{Rates, Times, Turn};
 use super::stream::{Next, Stream};
+use super::syncs::DueSync;
 use super::watch::Watch;
 use crate::blocks::{pause, remove_file};
 use crate::load::slots::Slots;
@@ -80,7 +81,7 @@ impl<'a> Course<'a> {
             rates: Rates::new(job, (start, worker.seed)),
             times: Times::new(job, start),
             watch: Watch::new(job, start),
-            slots: Slots::new(u64::from(super::depth(job))),
+            slots: program.slots(worker),
             syncs_under_way: 0,
             is_steady: false,
             think: worker.think,
@@ -121,8 +122,8 @@ impl<'a> Course<'a> {
             if self.is_steady || self.times.end.is_some_and(|end| now >= end) {
                 return Ok(Halt::Over);
             }
-            if let Some((operation, file)) = self.stream.sync() {
-                self.sync(operation, file).await?;
+            if let Some(due) = self.stream.sync() {
+                self.sync(due).await?;
                 continue;
             }
             let drawn = self.stream.draw_direction();
@@ -153,8 +154,18 @@ impl<'a> Course<'a> {
 
     /// Issues a sync. That of libaio is a call that returns when it is done; all that is
     /// under way goes on meanwhile.
-    async fn sync(&mut self, operation: Operation, file: usize) -> Result<(), ProgramError> {
-        self.put(operation, (file, 0, 0), None).await?;
+    async fn sync(&mut self, due: DueSync) -> Result<(), ProgramError> {
+        let is_of_range = matches!(due.operation, Operation::SyncRange(_));
+        if is_of_range && due.range.is_empty() {
+            return Ok(());
+        }
+        // What no request can hold is all to the end of the file.
+        let bytes = u32::try_from(due.range.end - due.range.start).unwrap_or(0);
+        let place = match is_of_range {
+            true => (due.file, due.range.start, bytes),
+            false => (due.file, 0, 0),
+        };
+        self.put(due.operation, place, None).await?;
         self.syncs_under_way += 1;
         if self.job.engine.engine == Engine::Libaio {
             self.submit().await?;
@@ -252,7 +263,10 @@ impl<'a> Course<'a> {
             let Some(request) = self.slots.take(path)? else {
                 break;
             };
-            let is_sync = matches!(request.operation, Operation::Fsync | Operation::Fdatasync);
+            let is_sync = matches!(
+                request.operation,
+                Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_)
+            );
             self.syncs_under_way -= u32::from(is_sync);
             pause(self.system, self.think).await?;
         }
@@ -293,7 +307,8 @@ impl<'a> Course<'a> {
     async fn sync_at_end(&mut self) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
         let writes = self.job.pattern.access.does(Direction::Write);
-        if writes && (sync.fsync_at_end || sync.fsync_on_close) {
+        let has_data = !self.job.engine.engine.is_of_names();
+        if writes && has_data && (sync.fsync_at_end || sync.fsync_on_close) {
             for (file, _) in &self.files {
                 self.system.fsync(*file).await?;
             }
@@ -318,7 +333,8 @@ impl<'a> Course<'a> {
 
     /// Drops a file's cache where the job does so each time that it begins with it.
     async fn drop_cached(&mut self, file: usize) -> Result<(), ProgramError> {
-        if self.job.files.invalidate && !self.worker.direct {
+        let has_data = !self.job.engine.engine.is_of_names();
+        if has_data && self.job.files.invalidate && !self.worker.direct {
             self.system.drop_clean(&self.files[file].1).await?;
         }
         Ok(())

@@ -165,7 +165,10 @@ pub(super) const KEYS: &[Key] = &[
         job.data.compress_chunk_bytes = w.value()?.single()?.count(1..)?;
         Ok(())
     }),
-    refused("file_append", "appending is not supported", "use `offset=`"),
+    honoured("file_append", |job, w| {
+        job.files.appends = w.value()?.boolean()?;
+        Ok(())
+    }),
     refused(
         "fill_device",
         "filling until the space ends is not supported",
