@@ -4,10 +4,13 @@
 mod bell;
 mod calls;
 mod course;
+mod duplicates;
 mod engines;
+mod iolog;
 mod map;
 mod pace;
 mod places;
+mod script;
 mod service;
 mod sizes;
 mod steadiness;
@@ -29,6 +32,7 @@ use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
 };
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -45,6 +49,8 @@ struct FioJob {
     files: Arc<[Vec<PlannedFile>]>,
     /// The files that other sections make.
     made: Arc<BTreeMap<String, MadeBy>>,
+    /// The log that it repeats.
+    script: Option<Arc<Script>>,
 }
 
 /// Which section makes a file that a section shares with another.
@@ -78,6 +84,7 @@ impl Program {
             job: Arc::new(job.clone()),
             files: files.into(),
             made: Arc::new(made.clone()),
+            script: None,
         };
         Ok(Self::of_pattern((NAME, NAME), Box::new(pattern)))
     }
@@ -123,6 +130,17 @@ fn writes(job: &Job) -> bool {
 }
 
 impl FioJob {
+    /// The program of a job that repeats a log, on these files of its clones.
+    fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
+        let pattern = Self {
+            job: Arc::new(job),
+            files: files.into(),
+            made: Arc::default(),
+            script: Some(Arc::new(script)),
+        };
+        Program::of_pattern((NAME, NAME), Box::new(pattern))
+    }
+
     /// The name of a file in the directory that the program works in: of a path, all that
     /// tells it from others.
     fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
@@ -147,6 +165,9 @@ impl FioJob {
     /// Bytes that a clone moves, where no time ends it before.
     fn amount_bytes(&self) -> u64 {
         let block = self.job.largest_block_bytes();
+        if let Some(script) = &self.script {
+            return script.moved_bytes().max(block);
+        }
         let of_clone = |files: &Vec<PlannedFile>| match plan::ios(&self.job, files) {
             Some(ios) => ios.total().saturating_mul(block),
             None => files.iter().map(|file| file.region.length_bytes).sum(),
@@ -294,7 +315,13 @@ impl Pattern for FioJob {
     }
 
     fn notes(&self) -> Vec<String> {
-        support::notes(&self.job)
+        let mut notes = support::notes(&self.job);
+        notes.extend(
+            self.script
+                .iter()
+                .flat_map(|script| script.notes(&self.job)),
+        );
+        notes
     }
 
     fn facts(&self) -> Facts {
@@ -348,6 +375,9 @@ impl Pattern for FioJob {
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         let job = &self.job;
+        if let Some(script) = &self.script {
+            return script.unit_bytes();
+        }
         let files = self.files.iter().flatten();
         let starts = files.map(|file| file.region.offset_bytes);
         let of = |direction: &Direction| {

@@ -2,8 +2,12 @@
 //! modelled device of which everything is known.
 #![cfg(target_os = "linux")]
 
+#[path = "fio_job/duplicates.rs"]
+mod duplicates;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
+#[path = "fio_job/logs.rs"]
+mod logs;
 
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_fio::{Job, JobFile, Surroundings};
@@ -69,7 +73,11 @@ async fn work(
 
 /// Runs the clones of a section one after the other in a directory.
 fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
-    let program = program(&job(options), &BTreeMap::new());
+    run_on_host(folder, &program(&job(options), &BTreeMap::new()), options)
+}
+
+/// The same of a program; `options` are told where it fails.
+fn run_on_host(folder: &Path, program: &Program, options: &str) -> Vec<LoadMeasure> {
     let run = |index| {
         let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
         let ports = Ports {
@@ -86,7 +94,7 @@ fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
         };
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let worker = worker(Medium::Directory, index);
-        let measure = run_ready(work(&mut system, &program, &worker));
+        let measure = run_ready(work(&mut system, program, &worker));
         let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
         measure.load.expect("it has a ring")
     };
@@ -413,6 +421,8 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
             "unlink_each_loop",
         ),
         ("file_append=1 rw=rw", "file_append"),
+        ("ioengine=falloc read_iolog=log", "read_iolog"),
+        ("write_iolog=log directory=a\tb", "write_iolog"),
         ("file_append=1 rw=write ioengine=mmap", "file_append"),
         ("rw=write verify=crc32c", "verify"),
         ("latency_target=10ms", "latency_target"),

@@ -71,7 +71,10 @@ pub use diskperf_machine::{Work, Written};
 
 use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
 use std::future::Future;
+use std::io::Write;
 use std::ops::Range;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -332,6 +335,25 @@ impl System {
     pub async fn drop_all_caches(&mut self) -> Result<()> {
         on_each_world!(self, world => world.drop_all_caches())
     }
+}
+
+/// Begins a log that a program writes beside what it measures, empty, under a name of the
+/// user's: a file that is there is replaced if it begins with these bytes.
+///
+/// # Errors
+///
+/// Why it cannot be written, in words.
+pub fn begin_log(
+    path: &str,
+    beginning: &[u8],
+) -> std::result::Result<Box<dyn Write + Send>, String> {
+    #[cfg(target_os = "linux")]
+    return host::log_file::begin(Path::new(path), beginning)
+        .map(|file| Box::new(file) as Box<dyn Write + Send>);
+    #[cfg(not(target_os = "linux"))]
+    Err(format!(
+        "{path}: logs are written on Linux alone, {beginning:?}"
+    ))
 }
 
 /// Completes a future that must not wait: on the host a call is the system

@@ -49,6 +49,10 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
                 refuse("rw", "this `rw`", label, "use rw=read or rw=write")
             },
         ),
+        when(is_of_calls(engine) && job.iolog.read.is_some(), || {
+            let label = "a log has reads and writes, which this engine does not make";
+            refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
+        }),
         when(engine.is_of_names() && job.files.unlink_each_loop, || {
             let label = "the calls of a pass are all that becomes of the files";
             refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
@@ -95,9 +99,24 @@ fn appends(job: &Job) -> Vec<Problem> {
     refusals.filter(|_| job.files.appends).collect()
 }
 
+/// That the files of a job fit what is done with them.
+pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
+    check_blocks(job, files)?;
+    let has_blank = |file: &PlannedFile| file.path.contains(char::is_whitespace);
+    match files.iter().flatten().find(|file| has_blank(file)) {
+        Some(file) if job.iolog.write.is_some() => {
+            let title = format!("a log of `{}`", file.path);
+            let label = "fio cannot read a log in which a name has a blank";
+            let help = "give a `filename` without blanks";
+            Err(Errors::from(job.refuse("write_iolog", &title, label, help)))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// That an engine with one call for each file finds a file of several blocks: fio counts
 /// them all, and calls once.
-pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
+fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     let block_bytes = job.smallest_block_bytes();
     let blocks = |file: &PlannedFile| file.region.length_bytes / block_bytes;
     let most = files.iter().flatten().map(blocks).max().unwrap_or(0);

@@ -378,6 +378,22 @@ pub struct Data {
     pub compressible_percent: u8,
     /// `buffer_compress_chunk`, in bytes.
     pub compress_chunk_bytes: u32,
+    /// `dedupe_percentage`: writes whose data is that of another write.
+    pub duplicate_percent: u8,
+    /// `dedupe_mode`.
+    pub duplicates: DedupeMode,
+    /// `dedupe_working_set_percentage`, of the size.
+    pub working_set_percent: u8,
+}
+
+/// `dedupe_mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DedupeMode {
+    /// A duplicate is the data of the write beside it.
+    #[default]
+    Repeat,
+    /// A duplicate is drawn from a part of the data.
+    WorkingSet,
 }
 
 impl Default for Data {
@@ -388,6 +404,9 @@ impl Default for Data {
             scramble: true,
             compressible_percent: 0,
             compress_chunk_bytes: 512,
+            duplicate_percent: 0,
+            duplicates: DedupeMode::default(),
+            working_set_percent: 5,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From a job file to steps.
 
+mod iolog;
 mod makers;
 mod missing;
 
@@ -78,7 +79,8 @@ impl Ground {
         if let Some(problem) = missing::call(job, self.has_ftruncate) {
             return Err(problem.into());
         }
-        let Some(room_bytes) = self.room_bytes else {
+        let room_bytes = self.room_bytes.filter(|_| job.iolog.read.is_none());
+        let Some(room_bytes) = room_bytes else {
             return Ok(());
         };
         for file in plan::files_of_clones(job, existing)?.into_iter().flatten() {
@@ -98,6 +100,9 @@ impl Ground {
             return (fitted, Vec::new());
         };
         let mut notes = Vec::new();
+        if job.data.duplicate_percent > 0 {
+            notes.push("dedupe_percentage changes nothing: a modelled drive has no data");
+        }
         if direct != job.engine.direct {
             fitted.engine.direct = direct;
             notes.push(match direct {
@@ -184,7 +189,10 @@ fn job(
     let checked = ground.check(section, existing);
     checked.map_err(LaboratoryError::request)?;
     let (fitted, changed) = ground.fitted(section);
-    let program = Program::of_fio_job(&fitted, existing, made);
+    let program = match iolog::read(section)? {
+        Some(script) => Program::of_fio_log(&fitted, script, existing),
+        None => Program::of_fio_job(&fitted, existing, made),
+    };
     let program = program.map_err(LaboratoryError::request)?;
     let notes = program.notes().into_iter().chain(changed).collect();
     // What globals say below it is not of this section.
@@ -240,6 +248,9 @@ pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
 /// `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1 MiB`.
 fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Ground) -> String {
     let job = &ground.fitted(job).0;
+    if let Some(log) = &job.iolog.read {
+        return format!("the I/O of the log {log}");
+    }
     let files = plan::files_of_clones(job, existing).unwrap_or_default();
     let clones = u64::from(job.order.clones);
     let rw = format!("{:?}", job.pattern.access);
