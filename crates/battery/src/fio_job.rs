@@ -2,10 +2,15 @@
 //! workers are the section's clones.
 
 mod bell;
+mod calls;
 mod course;
+mod duplicates;
+mod engines;
+mod iolog;
 mod map;
 mod pace;
 mod places;
+mod script;
 mod service;
 mod sizes;
 mod steadiness;
@@ -23,8 +28,11 @@ use course::Course;
 use diskperf_fio::job::{Allocation, Engine, Sizes, SubmitMode, SyncFlag};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
-use diskperf_system::{Buffer, EngineChoice, Errno, Error, File, Open, RingOptions, System};
+use diskperf_system::{
+    Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
+};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -41,6 +49,8 @@ struct FioJob {
     files: Arc<[Vec<PlannedFile>]>,
     /// The files that other sections make.
     made: Arc<BTreeMap<String, MadeBy>>,
+    /// The log that it repeats.
+    script: Option<Arc<Script>>,
 }
 
 /// Which section makes a file that a section shares with another.
@@ -68,13 +78,13 @@ impl Program {
         made: &BTreeMap<String, MadeBy>,
     ) -> Result<Self, Errors> {
         support::check(job)?;
-        let clones = 0..job.order.clones;
-        let files = clones.map(|clone| plan::files(job, clone, existing));
-        let files: Vec<_> = files.collect::<Result<_, _>>()?;
+        let files = plan::files_of_clones(job, existing)?;
+        engines::check_files(job, &files)?;
         let pattern = FioJob {
             job: Arc::new(job.clone()),
             files: files.into(),
             made: Arc::new(made.clone()),
+            script: None,
         };
         Ok(Self::of_pattern((NAME, NAME), Box::new(pattern)))
     }
@@ -85,28 +95,52 @@ fn depth(job: &Job) -> u32 {
     match job.engine.engine {
         // It submits one at a time, and waits for it.
         Engine::Libaio if !job.engine.direct => 1,
+        // The worker itself does each, whoever submits it.
+        Engine::Mmap | Engine::Splice => 1,
+        engine if calls::is_of_calls(engine) => 1,
         _ => job.engine.depth_reached().max(1),
     }
 }
 
 /// Whether its files are written before it starts, as fio lays them out: those that are
-/// read, or written over.
+/// read, or written over, and those that are mapped.
 fn lays_out(job: &Job) -> bool {
-    job.pattern.access.does(Direction::Read) || job.files.overwrite
+    let engine = job.engine.engine;
+    let is_written_over = job.files.overwrite || engine == Engine::Mmap;
+    !job.files.appends
+        && engine != Engine::Filecreate
+        && (job.pattern.access.does(Direction::Read) || is_written_over)
 }
 
 /// Whether the cache of its files stays as it is.
 fn keeps_cache(job: &Job) -> bool {
     let files = &job.files;
-    !files.invalidate && !files.pre_read && !job.engine.direct
+    !files.invalidate && !files.pre_read && !bypasses_cache(job)
+}
+
+/// Whether I/O bypasses the page cache: that of mapped files is in it whatever `direct` says.
+fn bypasses_cache(job: &Job) -> bool {
+    job.engine.direct && job.engine.engine != Engine::Mmap
 }
 
 fn writes(job: &Job) -> bool {
     let access = job.pattern.access;
-    access.does(Direction::Write) || access.does(Direction::Trim)
+    let changes = access.does(Direction::Write) || access.does(Direction::Trim);
+    changes || (calls::is_of_calls(job.engine.engine) && job.engine.engine != Engine::Filestat)
 }
 
 impl FioJob {
+    /// The program of a job that repeats a log, on these files of its clones.
+    fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
+        let pattern = Self {
+            job: Arc::new(job),
+            files: files.into(),
+            made: Arc::default(),
+            script: Some(Arc::new(script)),
+        };
+        Program::of_pattern((NAME, NAME), Box::new(pattern))
+    }
+
     /// The name of a file in the directory that the program works in: of a path, all that
     /// tells it from others.
     fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
@@ -131,6 +165,9 @@ impl FioJob {
     /// Bytes that a clone moves, where no time ends it before.
     fn amount_bytes(&self) -> u64 {
         let block = self.job.largest_block_bytes();
+        if let Some(script) = &self.script {
+            return script.moved_bytes().max(block);
+        }
         let of_clone = |files: &Vec<PlannedFile>| match plan::ios(&self.job, files) {
             Some(ios) => ios.total().saturating_mul(block),
             None => files.iter().map(|file| file.region.length_bytes).sum(),
@@ -153,8 +190,17 @@ impl FioJob {
             | Engine::Psync
             | Engine::Vsync
             | Engine::Pvsync
-            | Engine::Pvsync2
-            | Engine::Mmap => EngineChoice::Threads,
+            | Engine::Pvsync2 => EngineChoice::Threads,
+            Engine::Mmap => EngineChoice::Mapped(MapOptions {
+                is_random: self.job.pattern.access.is_random(),
+                drops_pages: engine.direct,
+            }),
+            Engine::Splice => EngineChoice::Spliced,
+            Engine::Falloc
+            | Engine::Ftruncate
+            | Engine::Filecreate
+            | Engine::Filestat
+            | Engine::Filedelete => unreachable!("{} has no ring", engine.engine.name()),
         };
         RingOptions {
             depth: depth(&self.job),
@@ -186,20 +232,28 @@ impl FioJob {
             }
             return Ok(());
         }
-        remove_file(system, worker.medium, path).await?;
-        if worker.medium != Medium::Directory || self.job.files.create_on_open {
+        let how = match self.job.files.appends {
+            true => Open::WRITE.create(),
+            false => {
+                remove_file(system, worker.medium, path).await?;
+                Open::CREATE
+            }
+        };
+        let is_made_later =
+            self.job.files.create_on_open || self.job.engine.engine == Engine::Filecreate;
+        if worker.medium != Medium::Directory || is_made_later {
             return Ok(());
         }
-        let file = system.open(path, Open::CREATE).await?;
+        let file = system.open(path, how).await?;
         match self.job.files.allocation {
             Allocation::None => {}
-            Allocation::Native => match system.allocate(file, bytes, true).await {
+            Allocation::Native => match system.allocate(file, 0..bytes, true).await {
                 // A file system without the call: the file grows as it is written.
                 Err(error @ Error::Failed(_)) if !error.is_of_space() => {}
                 result => result?,
             },
-            Allocation::Posix => system.allocate(file, bytes, true).await?,
-            Allocation::Keep => system.allocate(file, bytes, false).await?,
+            Allocation::Posix => system.allocate(file, 0..bytes, true).await?,
+            Allocation::Keep => system.allocate(file, 0..bytes, false).await?,
             Allocation::Truncate => match system.ftruncate(file, bytes).await {
                 // A modelled kernel without the call: the same.
                 Err(error) if error.errno() == Some(Errno::Invalid) => {}
@@ -214,10 +268,15 @@ impl FioJob {
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<Vec<(File, String)>, ProgramError> {
+        let engine = self.job.engine.engine;
+        if engine.is_of_names() {
+            return Ok(self.not_open(system, worker));
+        }
         let access = self.job.pattern.access;
         let how = match (access.does(Direction::Read), writes(&self.job)) {
-            (true, true) => Open::READ_WRITE,
-            (false, true) => Open::WRITE,
+            // What is mapped to be written can be read.
+            (false, true) if engine != Engine::Mmap => Open::WRITE,
+            (_, true) => Open::READ_WRITE,
             (_, false) => Open::READ,
         };
         let how = match self.job.sync.flag {
@@ -236,6 +295,10 @@ impl FioJob {
             let open = system.open(&path, how.direct(worker.direct)).await?;
             files.push((open, path));
         }
+        if calls::is_of_calls(engine) {
+            system.count_calls(INTERVAL);
+            return Ok(files);
+        }
         let open: Vec<File> = files.iter().map(|(file, _)| *file).collect();
         system.open_ring(self.ring_options(worker), &open).await?;
         Ok(files)
@@ -252,14 +315,24 @@ impl Pattern for FioJob {
     }
 
     fn notes(&self) -> Vec<String> {
-        support::notes(&self.job)
+        let mut notes = support::notes(&self.job);
+        notes.extend(
+            self.script
+                .iter()
+                .flat_map(|script| script.notes(&self.job)),
+        );
+        notes
     }
 
     fn facts(&self) -> Facts {
         let job = &self.job;
         let block_bytes = job.largest_block_bytes();
         let one_file = self.all_files().len() == 1;
-        let cache = match (job.engine.direct, job.files.pre_read, job.files.invalidate) {
+        let cache = match (
+            bypasses_cache(job),
+            job.files.pre_read,
+            job.files.invalidate,
+        ) {
             (true, ..) => Some(CacheMode::Direct),
             (false, false, true) => Some(CacheMode::Cold),
             // Without `invalidate` the cache stays as whoever came before has left it.
@@ -272,7 +345,7 @@ impl Pattern for FioJob {
             workers: job.order.clones,
             cache,
             lasts: job.times.time_based.then(|| Nanoseconds(lasts_us * 1000)),
-            media: match one_file {
+            media: match one_file && !calls::is_of_calls(job.engine.engine) && !job.files.appends {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
@@ -302,6 +375,9 @@ impl Pattern for FioJob {
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         let job = &self.job;
+        if let Some(script) = &self.script {
+            return script.unit_bytes();
+        }
         let files = self.files.iter().flatten();
         let starts = files.map(|file| file.region.offset_bytes);
         let of = |direction: &Direction| {
@@ -335,7 +411,8 @@ impl Pattern for FioJob {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        if !lays_out(&self.job) || keeps_cache(&self.job) {
+        let has_data = !calls::is_of_calls(self.job.engine.engine);
+        if !has_data || !lays_out(&self.job) || keeps_cache(&self.job) {
             return Vec::new();
         }
         let files = self.of(worker).iter();

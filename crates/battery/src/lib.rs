@@ -23,7 +23,7 @@ pub mod suite;
 pub mod worker;
 mod workload;
 
-pub use fio_job::MadeBy;
+pub use fio_job::{MadeBy, Script};
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
 pub use replay::Replay;

@@ -5,6 +5,7 @@ pub(crate) mod area;
 pub(crate) mod arrivals;
 pub(crate) mod distribution;
 pub(crate) mod driver;
+pub(crate) mod file_calls;
 pub(crate) mod generator;
 pub(crate) mod permutation;
 pub(crate) mod slots;

@@ -2,8 +2,12 @@
 //! modelled device of which everything is known.
 #![cfg(target_os = "linux")]
 
+#[path = "fio_job/duplicates.rs"]
+mod duplicates;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
+#[path = "fio_job/logs.rs"]
+mod logs;
 
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_fio::{Job, JobFile, Surroundings};
@@ -69,7 +73,11 @@ async fn work(
 
 /// Runs the clones of a section one after the other in a directory.
 fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
-    let program = program(&job(options), &BTreeMap::new());
+    run_on_host(folder, &program(&job(options), &BTreeMap::new()), options)
+}
+
+/// The same of a program; `options` are told where it fails.
+fn run_on_host(folder: &Path, program: &Program, options: &str) -> Vec<LoadMeasure> {
     let run = |index| {
         let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
         let ports = Ports {
@@ -86,7 +94,7 @@ fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
         };
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let worker = worker(Medium::Directory, index);
-        let measure = run_ready(work(&mut system, &program, &worker));
+        let measure = run_ready(work(&mut system, program, &worker));
         let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
         measure.load.expect("it has a ring")
     };
@@ -165,6 +173,26 @@ const COUNTED: &[&str] = &[
     "rw=randread size=256k invalidate=0 loops=2",
     "rw=randread size=256k loops=2",
     "rw=randwrite size=1m max_latency=100s rate_iops_min=1",
+    "rw=write size=256k ioengine=mmap fsync=8",
+    "rw=read size=258k ioengine=mmap bs=7k iodepth=8",
+    "rw=randwrite size=64k ioengine=mmap overwrite=1 loops=2",
+    "rw=randread size=256k ioengine=mmap direct=1 nrfiles=3",
+    "rw=randread size=64k ioengine=mmap invalidate=0 numjobs=2 filename=x",
+    "rw=write size=1m ioengine=splice bs=256k fsync=2",
+    "rw=randread size=250k ioengine=splice bs=16k",
+    "rw=write size=256k ioengine=falloc",
+    "rw=read size=256k ioengine=falloc bs=16k",
+    "rw=randwrite size=256k ioengine=falloc loops=2 fallocate=none",
+    "rw=trim size=256k ioengine=falloc",
+    "rw=write size=256k ioengine=ftruncate",
+    "rw=write ioengine=filecreate filesize=4k nrfiles=9 openfiles=1 fallocate=none",
+    "rw=read ioengine=filecreate filesize=4k nrfiles=4 loops=2",
+    "rw=read ioengine=filestat filesize=4k nrfiles=9 numjobs=2",
+    "rw=randread ioengine=filestat size=36k nrfiles=9 io_size=72k stat_type=lstat",
+    "rw=write ioengine=filedelete filesize=8k bs=8k nrfiles=5",
+    "rw=write size=256k file_append=1 loops=2",
+    "rw=write size=256k file_append=1 filename=x numjobs=3",
+    "rw=randwrite size=256k file_append=1 nrfiles=2 fallocate=none",
 ];
 
 #[test]
@@ -197,6 +225,11 @@ fn as_many_ios_bytes_and_syncs_as_fio() {
             });
             let ours = [&load.read, &load.write].map(|of| (of.count(), of.bytes));
             assert_eq!(ours, theirs, "seed {SEED}, {options}");
+            // fio takes no time of its file calls apart.
+            let sampled = [&job["read"], &job["write"]]
+                .map(|of| of["clat_ns"]["N"].as_u64().expect("a number"));
+            let samples = [&load.read, &load.write].map(|of| of.response.count());
+            assert_eq!(samples, sampled, "seed {SEED}, {options}");
             let syncs = job["sync"]["total_ios"].as_u64().expect("a number");
             assert_eq!(load.sync.count(), syncs, "seed {SEED}, {options}");
         }
@@ -372,7 +405,25 @@ fn a_job_ends_when_it_is_steady_and_says_whether_it_was() {
 #[test]
 fn what_cannot_be_obeyed_is_refused_at_its_place() {
     for (options, key) in [
-        ("ioengine=mmap", "ioengine"),
+        ("ioengine=mmap rw=trim", "rw"),
+        ("ioengine=splice rw=randtrim", "rw"),
+        ("ioengine=ftruncate rw=read", "rw"),
+        ("ioengine=falloc rw=write fsync=4", "fsync"),
+        (
+            "ioengine=filecreate rw=write bs=1m fdatasync=1",
+            "fdatasync",
+        ),
+        ("ioengine=filestat rw=randrw bs=1m", "rw"),
+        ("ioengine=filestat bs=4k", "bs"),
+        ("ioengine=filedelete bs=1m loops=2", "loops"),
+        (
+            "ioengine=filecreate bs=1m unlink_each_loop=1",
+            "unlink_each_loop",
+        ),
+        ("file_append=1 rw=rw", "file_append"),
+        ("ioengine=falloc read_iolog=log", "read_iolog"),
+        ("write_iolog=log directory=a\tb", "write_iolog"),
+        ("file_append=1 rw=write ioengine=mmap", "file_append"),
         ("rw=write verify=crc32c", "verify"),
         ("latency_target=10ms", "latency_target"),
         ("steadystate=iops:5% ss_dur=1", "steadystate"),
@@ -380,7 +431,6 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
             "steadystate=iops:5% ss_dur=10 group_reporting",
             "steadystate",
         ),
-        ("rw=write sync_file_range=write:8", "sync_file_range"),
         ("filesize=4k-64k", "filesize"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),

@@ -1,6 +1,8 @@
 //! What one option says about another, and jobs about each other.
 
-use crate::job::{Direction, Distribution, Engine, Generator, Job, Verification, ZoneMode};
+use crate::job::{
+    DedupeMode, Direction, Distribution, Engine, Generator, Job, Verification, ZoneMode,
+};
 use diskperf_diagnostics::Problem;
 
 /// Puts jobs in groups, and looks at each.
@@ -63,6 +65,11 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
             .help("add `runtime=`");
         warnings.push(warning);
     }
+    if job.files.appends {
+        // A pass ends at the end of the file, and fio begins no other.
+        job.target.loops = 1;
+        job.times.time_based = false;
+    }
     if job.steady.is_asked && job.steady.window_us == 0 {
         job.steady.is_asked = false;
         let warning = Problem::warning("steadystate without a duration does nothing")
@@ -109,6 +116,17 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             "verify with time_based writes",
             label,
             "remove `time_based`",
+        );
+    }
+    let data = &job.data;
+    let is_of_working_set = data.duplicates == DedupeMode::WorkingSet;
+    if is_of_working_set && data.duplicate_percent + data.working_set_percent > 100 {
+        let label = "what duplicates are drawn from is written once without a duplicate";
+        refuse(
+            "dedupe_percentage",
+            "dedupe_percentage and dedupe_working_set_percentage are more than 100",
+            label,
+            "lower one of them",
         );
     }
     if job.random.generator == Generator::Lfsr && job.pattern.access.is_random() {

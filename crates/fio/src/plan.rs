@@ -86,6 +86,27 @@ pub fn files(
     Ok(files)
 }
 
+/// The [files](files()) of each clone.
+///
+/// # Errors
+///
+/// As for one clone.
+pub fn files_of_clones(
+    job: &Job,
+    existing: &BTreeMap<String, u64>,
+) -> Result<Vec<Vec<PlannedFile>>, Problem> {
+    let mut existing = existing.clone();
+    let of_clone = |clone| {
+        let files = files(job, clone, &existing)?;
+        // As in fio, what one clone appends is there for the next.
+        for file in files.iter().filter(|_| job.files.appends) {
+            existing.insert(file.path.clone(), file.region.file_bytes);
+        }
+        Ok(files)
+    };
+    (0..job.order.clones).map(of_clone).collect()
+}
+
 /// The part of one of `count` files that a clone uses.
 fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Region, Problem> {
     let share = match job.target.size {
@@ -94,6 +115,9 @@ fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Re
         Some(Amount::Percent(_)) | None => None,
     };
     let fixed = job.files.size_bytes;
+    if job.files.appends {
+        return appended(job, existing.unwrap_or(0), share);
+    }
     let file = match (existing, fixed, share) {
         (Some(bytes), Some((low, high)), _) if (low..=high).contains(&bytes) => bytes,
         (_, Some((low, _)), _) => low,
@@ -126,6 +150,26 @@ fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Re
         offset_bytes,
         length_bytes,
         file_bytes: file.max(offset_bytes.saturating_add(length_bytes)),
+    })
+}
+
+/// The part behind the end of a file of so many bytes. As in fio, `offset` does not count.
+fn appended(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Problem> {
+    let until_size = |(low, _): (u64, u64)| low.saturating_sub(end_bytes);
+    let length = job.files.size_bytes.map(until_size).or(share);
+    let Some(length_bytes) = length.filter(|length| *length > 0) else {
+        let title = "nothing is appended";
+        return Err(Problem::error(title)
+            .at(
+                job.place_of("file_append"),
+                format!("the file ends at byte {end_bytes}"),
+            )
+            .help("give a `size` in bytes, or a `filesize` beyond the end"));
+    };
+    Ok(Region {
+        offset_bytes: end_bytes,
+        length_bytes,
+        file_bytes: end_bytes.saturating_add(length_bytes),
     })
 }
 
@@ -218,7 +262,7 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
         return Some(0);
     }
     let looped = pass.saturating_mul(loops).min(most);
-    if io_size.is_none() {
+    if io_size.is_none() || job.files.appends {
         return Some(looped);
     }
     // After the loops it goes on as long as a whole block is left.

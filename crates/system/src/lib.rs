@@ -63,12 +63,18 @@ pub use layout::{
     Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
 };
 pub use options::{Open, Whence};
-pub use ring::{Completion, EngineChoice, NameCall, Operation, RingOptions, Submission};
+pub use ring::{
+    Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions, Submission,
+};
 
 pub use diskperf_machine::{Work, Written};
 
 use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
 use std::future::Future;
+use std::io::Write;
+use std::ops::Range;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -76,6 +82,19 @@ use std::task::{Context, Poll, Waker};
 /// An open file of one worker: an index into its table of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File(pub(crate) usize);
+
+impl File {
+    /// A file that is not open, told from others by a number: every call on it fails with
+    /// EBADF.
+    pub fn closed(number: u32) -> File {
+        File(usize::MAX - number as usize)
+    }
+
+    /// The number of a file that was [never open](Self::closed).
+    pub fn closed_number(self) -> Option<u32> {
+        u32::try_from(usize::MAX - self.0).ok()
+    }
+}
 
 /// One worker's view of the computer that it runs on.
 pub enum System {
@@ -128,10 +147,16 @@ impl System {
         on_each_world!(self, world => world.ftruncate(file, length))
     }
 
-    /// fallocate(2): the file has blocks for its first `length` bytes; `grows` says whether
-    /// it is then that long.
-    pub async fn allocate(&mut self, file: File, length: u64, grows: bool) -> Result<()> {
-        on_each_world!(self, world => world.allocate(file, length, grows))
+    /// fallocate(2): the file has blocks for a range of its bytes; `grows` says whether it
+    /// then reaches to the end of the range.
+    pub async fn allocate(&mut self, file: File, range: Range<u64>, grows: bool) -> Result<()> {
+        on_each_world!(self, world => world.allocate(file, range, grows))
+    }
+
+    /// fallocate(2) with FALLOC_FL_PUNCH_HOLE: the file has no blocks for a range, which
+    /// reads as zeroes. It stays as long as it is.
+    pub async fn punch_hole(&mut self, file: File, range: Range<u64>) -> Result<()> {
+        on_each_world!(self, world => world.punch_hole(file, range))
     }
 
     /// fsync(2).
@@ -310,6 +335,25 @@ impl System {
     pub async fn drop_all_caches(&mut self) -> Result<()> {
         on_each_world!(self, world => world.drop_all_caches())
     }
+}
+
+/// Begins a log that a program writes beside what it measures, empty, under a name of the
+/// user's: a file that is there is replaced if it begins with these bytes.
+///
+/// # Errors
+///
+/// Why it cannot be written, in words.
+pub fn begin_log(
+    path: &str,
+    beginning: &[u8],
+) -> std::result::Result<Box<dyn Write + Send>, String> {
+    #[cfg(target_os = "linux")]
+    return host::log_file::begin(Path::new(path), beginning)
+        .map(|file| Box::new(file) as Box<dyn Write + Send>);
+    #[cfg(not(target_os = "linux"))]
+    Err(format!(
+        "{path}: logs are written on Linux alone, {beginning:?}"
+    ))
 }
 
 /// Completes a future that must not wait: on the host a call is the system

@@ -12,6 +12,7 @@ use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, 
 use diskperf_timeline::Nanoseconds;
 use measuring::Measuring;
 use ring::Ring;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -195,7 +196,13 @@ impl Model {
     }
 
     /// These kernels have no such call.
-    pub(crate) async fn allocate(&mut self, file: File, _length: u64, _grows: bool) -> Result<()> {
+    pub(crate) async fn allocate(&mut self, file: File, _: Range<u64>, _: bool) -> Result<()> {
+        self.check()?;
+        Err(self.failed(Call::Fallocate, file, Errno::Invalid))
+    }
+
+    /// These kernels have no such call.
+    pub(crate) async fn punch_hole(&mut self, file: File, _: Range<u64>) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))
     }

@@ -43,6 +43,21 @@ pub enum EngineChoice {
     SqPoll,
     /// A pool of threads with preadv2 and pwritev2.
     Threads,
+    /// The worker copies to and from the files, which are mapped into its memory. A sync is
+    /// msync(2) of the whole file.
+    Mapped(MapOptions),
+    /// The worker moves data by splice(2), through a pipe.
+    Spliced,
+}
+
+/// Memory-mapped files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapOptions {
+    /// Whether the kernel is told that access is random, and not sequential: it then reads
+    /// nothing ahead.
+    pub is_random: bool,
+    /// Whether each request is written to the file and leaves the mapping.
+    pub drops_pages: bool,
 }
 
 /// What a request does.
@@ -56,8 +71,22 @@ pub enum Operation {
     Fsync,
     /// fdatasync(2): offset and length do not count.
     Fdatasync,
+    /// sync_file_range(2): writes data of the range, and nothing else that is needed to find
+    /// it again after a crash. No length is a range to the end of the file.
+    SyncRange(RangeSteps),
     /// Gives the range up: punches a hole into a file, discards of a device.
     Discard,
+}
+
+/// Steps of sync_file_range(2), in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RangeSteps {
+    /// Waits for data of the range that is being written.
+    pub wait_before: bool,
+    /// Starts to write changed data of the range.
+    pub write: bool,
+    /// Waits for it.
+    pub wait_after: bool,
 }
 
 /// A kind of call whose latency a program has counted by itself, with one under way.
@@ -209,6 +238,13 @@ impl System {
     /// many bytes were written in it, in `took` of that time.
     pub fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_call(call, bytes, took))
+    }
+
+    /// Counts a read or a write that was made by calls of the program's own, of a worker
+    /// [without a ring](Self::count_calls): its bytes, and from its start to its end, which
+    /// is now.
+    pub fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_request(operation, bytes, took))
     }
 
     /// Counts a request that had arrived and was not even issued when the program ended,

@@ -19,6 +19,8 @@ pub enum Engine {
     IoUringSqPoll,
     /// A pool of threads with preadv2 and pwritev2.
     Threads,
+    /// Copies to and from memory-mapped files.
+    Mapped,
     /// Nothing: a request completes as it is submitted. What is left is the cost of
     /// generating load.
     Null,

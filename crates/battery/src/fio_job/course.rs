@@ -2,8 +2,12 @@
 //! its pauses and its ends.
 
 use super::FioJob;
+use super::duplicates::Duplicates;
+use super::iolog::Iolog;
 use super::pace::{Rates, Times, Turn};
+use super::script::{Cursor, Step};
 use super::stream::{Next, Stream};
+use super::syncs::DueSync;
 use super::watch::Watch;
 use crate::blocks::{pause, remove_file};
 use crate::load::slots::Slots;
@@ -29,6 +33,12 @@ pub(super) struct Course<'a> {
     rates: Rates,
     times: Times,
     watch: Watch,
+    /// The log that it repeats in place of its stream.
+    script: Option<Cursor>,
+    /// The log that it writes.
+    iolog: Option<Iolog>,
+    /// The data of its writes, where a share of it is there already.
+    duplicates: Option<Duplicates>,
     slots: Slots,
     /// Syncs that are not complete.
     syncs_under_way: u32,
@@ -70,6 +80,9 @@ impl<'a> Course<'a> {
             system.restart_measuring()?;
         }
         let start = system.now();
+        let names = program.of(worker).iter().map(|file| file.path.clone());
+        let iolog = Iolog::begin(job, (worker.index, names.collect()), start)?;
+        let script = program.script.as_ref();
         Ok(Self {
             system,
             worker,
@@ -80,7 +93,10 @@ impl<'a> Course<'a> {
             rates: Rates::new(job, (start, worker.seed)),
             times: Times::new(job, start),
             watch: Watch::new(job, start),
-            slots: Slots::new(u64::from(super::depth(job))),
+            script: script.map(|script| Cursor::new(script, job, start)),
+            iolog,
+            duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
+            slots: program.slots(worker),
             syncs_under_way: 0,
             is_steady: false,
             think: worker.think,
@@ -121,8 +137,20 @@ impl<'a> Course<'a> {
             if self.is_steady || self.times.end.is_some_and(|end| now >= end) {
                 return Ok(Halt::Over);
             }
-            if let Some((operation, file)) = self.stream.sync() {
-                self.sync(operation, file).await?;
+            if let Some(script) = &mut self.script {
+                match script.step(now) {
+                    Step::Issue {
+                        operation,
+                        place,
+                        intended,
+                    } => self.put(operation, place, intended).await?,
+                    Step::Wait(due) => return Ok(Halt::Until(due)),
+                    Step::End => return Ok(Halt::Over),
+                }
+                continue;
+            }
+            if let Some(due) = self.stream.sync() {
+                self.sync(due).await?;
                 continue;
             }
             let drawn = self.stream.draw_direction();
@@ -153,9 +181,18 @@ impl<'a> Course<'a> {
 
     /// Issues a sync. That of libaio is a call that returns when it is done; all that is
     /// under way goes on meanwhile.
-    async fn sync(&mut self, operation: Operation, file: usize) -> Result<(), ProgramError> {
-        self.put(operation, (file, 0, 0), None).await?;
-        self.syncs_under_way += 1;
+    async fn sync(&mut self, due: DueSync) -> Result<(), ProgramError> {
+        let is_of_range = matches!(due.operation, Operation::SyncRange(_));
+        if is_of_range && due.range.is_empty() {
+            return Ok(());
+        }
+        // What no request can hold is all to the end of the file.
+        let bytes = u32::try_from(due.range.end - due.range.start).unwrap_or(0);
+        let place = match is_of_range {
+            true => (due.file, due.range.start, bytes),
+            false => (due.file, 0, 0),
+        };
+        self.put(due.operation, place, None).await?;
         if self.job.engine.engine == Engine::Libaio {
             self.submit().await?;
             while self.syncs_under_way > 0 {
@@ -172,14 +209,25 @@ impl<'a> Course<'a> {
         (file, offset_bytes, bytes): (usize, u64, u32),
         intended: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
-        self.slots.put(Submission {
+        let request = Submission {
             operation,
             file: self.files[file].0,
             offset_bytes,
             bytes,
             slot: 0,
             intended,
-        });
+        };
+        if let Some(log) = &mut self.iolog {
+            log.issued(self.system.now(), file, &request)?;
+        }
+        let slot = self.slots.put(request);
+        if let (Operation::Write, Some(duplicates)) = (operation, &mut self.duplicates)
+            && let Some(buffer) = self.system.ring_buffer(slot)
+        {
+            let bytes = buffer.len().min(bytes as usize);
+            duplicates.fill(&mut buffer[..bytes]);
+        }
+        self.syncs_under_way += u32::from(is_sync(operation));
         self.unsubmitted += 1;
         if self.unsubmitted >= self.job.engine.batch {
             self.submit().await?;
@@ -252,8 +300,7 @@ impl<'a> Course<'a> {
             let Some(request) = self.slots.take(path)? else {
                 break;
             };
-            let is_sync = matches!(request.operation, Operation::Fsync | Operation::Fdatasync);
-            self.syncs_under_way -= u32::from(is_sync);
+            self.syncs_under_way -= u32::from(is_sync(request.operation));
             pause(self.system, self.think).await?;
         }
         self.slots.submit(self.system).await?;
@@ -293,7 +340,8 @@ impl<'a> Course<'a> {
     async fn sync_at_end(&mut self) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
         let writes = self.job.pattern.access.does(Direction::Write);
-        if writes && (sync.fsync_at_end || sync.fsync_on_close) {
+        let has_data = !self.job.engine.engine.is_of_names();
+        if writes && has_data && (sync.fsync_at_end || sync.fsync_on_close) {
             for (file, _) in &self.files {
                 self.system.fsync(*file).await?;
             }
@@ -318,7 +366,8 @@ impl<'a> Course<'a> {
 
     /// Drops a file's cache where the job does so each time that it begins with it.
     async fn drop_cached(&mut self, file: usize) -> Result<(), ProgramError> {
-        if self.job.files.invalidate && !self.worker.direct {
+        let has_data = !self.job.engine.engine.is_of_names();
+        if has_data && self.job.files.invalidate && !self.worker.direct {
             self.system.drop_clean(&self.files[file].1).await?;
         }
         Ok(())
@@ -331,10 +380,20 @@ impl<'a> Course<'a> {
                 remove_file(self.system, self.worker.medium, path).await?;
             }
         }
+        if let Some(log) = self.iolog.take() {
+            log.end(self.system.now())?;
+        }
         if let Some(outcome) = self.watch.outcome() {
             self.system.say_of_end(outcome);
         }
         Ok(())
+    }
+}
+
+fn is_sync(operation: Operation) -> bool {
+    match operation {
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => true,
+        Operation::Read | Operation::Write | Operation::Discard => false,
     }
 }
 

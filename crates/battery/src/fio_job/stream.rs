@@ -4,12 +4,11 @@
 use super::places::Places;
 use super::service::Service;
 use super::sizes::SizeDraws;
-use super::syncs::Syncs;
+use super::syncs::{DueSync, Syncs};
 use crate::random::Draws;
 use diskperf_fio::job::{Access, Amount};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
-use diskperf_system::Operation;
 
 /// The random stream that directions are drawn from.
 const DIRECTION_STREAM: u128 = 11;
@@ -68,7 +67,7 @@ impl<'a> Stream<'a> {
             until_drawn: 1,
             trimmed: None,
             amounts: Amounts::new(job, files),
-            syncs: Syncs::new(&job.sync),
+            syncs: Syncs::new(&job.sync, files.len()),
             begun_again: Vec::new(),
         }
     }
@@ -76,7 +75,7 @@ impl<'a> Stream<'a> {
     /// The sync that comes before the next I/O, if one is due, and which of the clone's
     /// files it is of: as in fio the next one in the order of service, whichever was
     /// written.
-    pub(super) fn sync(&mut self) -> Option<(Operation, usize)> {
+    pub(super) fn sync(&mut self) -> Option<DueSync> {
         // An engine that waits for each I/O comes to the end of a pass when it looks for
         // the next one, behind a sync; the others when the last one was issued.
         let is_over = match self.job.engine.engine.is_synchronous() {
@@ -89,8 +88,7 @@ impl<'a> Stream<'a> {
         }
         let operation = self.syncs.due()?;
         let file = self.service.next()?;
-        self.syncs.issued();
-        Some((operation, file))
+        Some(self.syncs.issue(operation, file))
     }
 
     /// The next I/O, of a direction that was [drawn](Self::draw_direction).
@@ -263,7 +261,7 @@ impl Amounts {
             },
             loops,
             most_ios: most_ios.saturating_mul(loops),
-            goes_round: io_size.is_some(),
+            goes_round: io_size.is_some() && !job.files.appends,
             largest_bytes: job.largest_block_bytes(),
             loops_left: loops.saturating_sub(1),
             done_bytes: 0,

@@ -13,6 +13,7 @@ const DEEPEST: u32 = 4096;
 pub(super) fn check(job: &Job) -> Result<(), Errors> {
     let refusals = [
         engine(job),
+        super::engines::refusals(job),
         files(job),
         pattern(job),
         course(job),
@@ -22,7 +23,7 @@ pub(super) fn check(job: &Job) -> Result<(), Errors> {
 }
 
 /// One refusal where something is so.
-fn when(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
+pub(super) fn when(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
     is_so.then(refusal)
 }
 
@@ -30,10 +31,6 @@ fn engine(job: &Job) -> Vec<Problem> {
     let engine = &job.engine;
     let bytes = u64::from(super::depth(job)).saturating_mul(job.largest_block_bytes());
     let refusals = [
-        when(engine.engine == Engine::Mmap, || {
-            let label = "files are not mapped here";
-            job.refuse("ioengine", "ioengine=mmap", label, "use psync or io_uring")
-        }),
         when(engine.depth > DEEPEST, || {
             let label = "more than 4096 under way";
             job.refuse("iodepth", "the depth is too large", label, "lower iodepth")
@@ -107,10 +104,6 @@ fn course(job: &Job) -> Vec<Problem> {
     let pauses = think.time_us > 0;
     let trims_and_writes = is_of_trims_and_writes(job);
     let refusals = [
-        when(job.sync.range.every_writes > 0, || {
-            let label = "there is no such call here";
-            job.refuse("sync_file_range", "sync_file_range", label, "use fdatasync")
-        }),
         when(pauses && think.after_us > 0, || {
             let label = "pauses come after a number of I/Os";
             let help = "use thinktime_blocks";
@@ -190,7 +183,14 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
     let engine = &job.engine;
     let name = engine.engine.name();
     let through = match engine.engine {
-        Engine::IoUring | Engine::Mmap => None,
+        Engine::IoUring => None,
+        Engine::Mmap
+        | Engine::Splice
+        | Engine::Falloc
+        | Engine::Ftruncate
+        | Engine::Filecreate
+        | Engine::Filestat
+        | Engine::Filedelete => super::engines::through(job),
         Engine::Null => Some("ioengine=null asks for the null target: --on null".to_owned()),
         Engine::Libaio if engine.direct => {
             Some("libaio's I/Os are submitted through io_uring".to_owned())
@@ -210,7 +210,13 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         }
     };
     let trims_and_writes = is_of_trims_and_writes(job);
-    let syncs = job.sync.fsync_every > 0 || job.sync.fdatasync_every > 0;
+    let sync = &job.sync;
+    let every = [
+        sync.fsync_every,
+        sync.fdatasync_every,
+        sync.range.every_writes,
+    ];
+    let syncs = every.into_iter().any(|every| every > 0);
     let notes = [
         through,
         (trims_and_writes && syncs).then(|| {
@@ -250,6 +256,12 @@ fn is_queued(engine: Engine) -> bool {
         | Engine::Pvsync
         | Engine::Pvsync2
         | Engine::Mmap
+        | Engine::Splice
+        | Engine::Falloc
+        | Engine::Ftruncate
+        | Engine::Filecreate
+        | Engine::Filestat
+        | Engine::Filedelete
         | Engine::Libaio
         | Engine::Null => false,
     }

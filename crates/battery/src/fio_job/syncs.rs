@@ -2,24 +2,51 @@
 
 use super::stream::Io;
 use diskperf_fio::Direction;
-use diskperf_fio::job::Sync;
-use diskperf_system::Operation;
+use diskperf_fio::job::{RangeSync, Sync};
+use diskperf_system::{Operation, RangeSteps};
+use std::ops::Range;
+
+/// A sync to be issued, of a part of one of the clone's files; of all of it for fsync and
+/// fdatasync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DueSync {
+    pub(super) operation: Operation,
+    pub(super) file: usize,
+    pub(super) range: Range<u64>,
+}
 
 /// When a sync is due: after so many writes, and again behind a read that follows the sync,
 /// as in fio.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Syncs {
     fsync_every: u64,
     fdatasync_every: u64,
+    range_every: u64,
+    range_steps: RangeSteps,
+    /// Part of each file that was written since its last sync.
+    written: Vec<Option<Range<u64>>>,
     writes: u64,
     was_last: bool,
 }
 
 impl Syncs {
-    pub(super) fn new(sync: &Sync) -> Self {
+    pub(super) fn new(sync: &Sync, file_count: usize) -> Self {
+        let RangeSync {
+            every_writes,
+            wait_before,
+            write,
+            wait_after,
+        } = sync.range;
         Self {
             fsync_every: sync.fsync_every.into(),
             fdatasync_every: sync.fdatasync_every.into(),
+            range_every: every_writes.into(),
+            range_steps: RangeSteps {
+                wait_before,
+                write,
+                wait_after,
+            },
+            written: vec![None; file_count],
             writes: 0,
             was_last: false,
         }
@@ -28,7 +55,13 @@ impl Syncs {
     /// An I/O was issued.
     pub(super) fn count(&mut self, io: &Io) {
         self.was_last = false;
-        self.writes += u64::from(io.direction == Direction::Write);
+        if io.direction != Direction::Write {
+            return;
+        }
+        self.writes += 1;
+        let (start, end) = (io.offset_bytes, io.offset_bytes + u64::from(io.bytes));
+        let written = self.written[io.file].get_or_insert(start..end);
+        *written = written.start.min(start)..written.end.max(end);
     }
 
     /// What is due before the next I/O.
@@ -40,7 +73,10 @@ impl Syncs {
         if is_due(self.fsync_every) {
             return Some(Operation::Fsync);
         }
-        is_due(self.fdatasync_every).then_some(Operation::Fdatasync)
+        if is_due(self.fdatasync_every) {
+            return Some(Operation::Fdatasync);
+        }
+        is_due(self.range_every).then_some(Operation::SyncRange(self.range_steps))
     }
 
     /// A pass begins, before which no sync was the last.
@@ -48,8 +84,13 @@ impl Syncs {
         self.was_last = false;
     }
 
-    /// It was issued.
-    pub(super) fn issued(&mut self) {
+    /// It is issued, of this file.
+    pub(super) fn issue(&mut self, operation: Operation, file: usize) -> DueSync {
         self.was_last = true;
+        DueSync {
+            operation,
+            file,
+            range: self.written[file].take().unwrap_or_default(),
+        }
     }
 }

@@ -249,6 +249,10 @@ const SYNCED: &[&str] = &[
     "rw=write fsync=4 fdatasync=6 loops=2",
     "rw=write fsync=1 nrfiles=2 io_size=96k",
     "rw=trimwrite fsync=3",
+    "rw=write sync_file_range=write:4",
+    "rw=write sync_file_range=wait_before,write,wait_after:3 nrfiles=2",
+    "rw=write sync_file_range=write:4 fsync=8",
+    "rw=write sync_file_range=write:2 fdatasync=4 fsync=8 nrfiles=3",
 ];
 
 /// What is done in order: `w job.0.0` for a write, `s job.0.0` for an fsync.
@@ -265,12 +269,13 @@ fn synced(options: &str) -> Vec<String> {
     let mut stream = Stream::new(job, &files, SEED);
     let mut done = Vec::new();
     loop {
-        if let Some((operation, file)) = stream.sync() {
-            let letter = match operation {
+        if let Some(due) = stream.sync() {
+            let letter = match due.operation {
                 Operation::Fsync => 's',
+                Operation::SyncRange(_) => 'r',
                 _ => 'd',
             };
-            done.push(format!("{letter} {}", files[file].path));
+            done.push(format!("{letter} {}", files[due.file].path));
             continue;
         }
         let direction = stream.draw_direction();
@@ -318,7 +323,7 @@ fn queued_io(line: &str) -> String {
         let (_, after) = line.split_once(key).unwrap_or_else(|| panic!("{line}"));
         after.split(',').next().unwrap_or("").trim().to_owned()
     };
-    let letters = ['r', 'w', 't', 's', 'd'];
+    let letters = ['r', 'w', 't', 's', 'd', 'r'];
     let number: usize = value("ddir=").parse().expect("a number");
     format!("{} {}", letters[number], value("file="))
 }

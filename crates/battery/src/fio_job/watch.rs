@@ -131,7 +131,7 @@ fn direction(operation: Operation) -> Option<Direction> {
         Operation::Read => Some(Direction::Read),
         Operation::Write => Some(Direction::Write),
         Operation::Discard => Some(Direction::Trim),
-        Operation::Fsync | Operation::Fdatasync => None,
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => None,
     }
 }
 

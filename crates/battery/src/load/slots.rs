@@ -1,8 +1,9 @@
 //! The slots of a ring: which are free, what each of the others does, and what becomes of
 //! a request that did less than it was to do.
 
+use super::file_calls::FileCalls;
 use crate::program::ProgramError;
-use diskperf_system::{Call, Completion, Errno, Error, Operation, Submission, System};
+use diskperf_system::{Call, Completion, Error, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -19,6 +20,8 @@ pub(crate) struct Slots {
     /// What completed, and how many of them were taken.
     done: Vec<Completion>,
     taken: usize,
+    /// Calls that are made instead of requests to a ring.
+    calls: Option<FileCalls>,
 }
 
 impl Slots {
@@ -37,6 +40,16 @@ impl Slots {
             at_once: at_once.max(1) as usize,
             done: with_memory(depth),
             taken: 0,
+            calls: None,
+        }
+    }
+
+    /// One slot without a ring: each request is a call on a file, which is made as the
+    /// request is submitted.
+    pub(crate) fn calling(calls: FileCalls) -> Self {
+        Self {
+            calls: Some(calls),
+            ..Self::new(1)
         }
     }
 
@@ -86,6 +99,12 @@ impl Slots {
         moment: Option<Nanoseconds>,
         system: &mut System,
     ) -> Result<(), ProgramError> {
+        if let Some(calls) = &self.calls {
+            for request in self.batch.drain(..) {
+                self.done.push(calls.carry_out(system, &request).await?);
+            }
+            return Ok(());
+        }
         // A device that has completed all that it had begins again with the first few.
         let few = self.batch.len().min(self.at_once.div_ceil(4));
         let (first, others) = self.batch.split_at(few);
@@ -122,7 +141,14 @@ impl Slots {
             self.done.drain(..self.taken);
             self.taken = 0;
         }
-        Ok(system.reap(at_least, until, &mut self.done).await?)
+        if self.calls.is_none() {
+            return Ok(system.reap(at_least, until, &mut self.done).await?);
+        }
+        // What was submitted is complete: there is a moment, or no wait.
+        if let (true, Some(until)) = (self.done.len() < at_least, until) {
+            system.sleep_until(until).await?;
+        }
+        Ok(system.now())
     }
 
     /// Takes the next request that did all that it was to do, if there is one. The rest of
@@ -138,7 +164,13 @@ impl Slots {
             let request = doing.expect("a slot that completes was under way");
             let moved = match result {
                 Ok(moved) => moved,
-                Err(errno) => return Err(failed(&path(request), request.operation, errno)),
+                Err(errno) => {
+                    let call = match &self.calls {
+                        Some(calls) => calls.name(),
+                        None => call_of(request.operation),
+                    };
+                    return Err(Error::failed(call, path(request), errno).into());
+                }
             };
             if moved >= request.bytes || is_of_no_bytes(request.operation) {
                 self.free.push(slot);
@@ -191,20 +223,21 @@ fn with_memory<T: Copy>(count: usize) -> Vec<T> {
 /// Whether an operation's result is no number of bytes.
 fn is_of_no_bytes(operation: Operation) -> bool {
     match operation {
-        Operation::Fsync | Operation::Fdatasync | Operation::Discard => true,
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) | Operation::Discard => {
+            true
+        }
         Operation::Read | Operation::Write => false,
     }
 }
 
-/// The error of a request.
-#[cold]
-fn failed(path: &str, operation: Operation, errno: Errno) -> ProgramError {
-    let call = match operation {
+/// The call that a request to a ring is.
+fn call_of(operation: Operation) -> Call {
+    match operation {
         Operation::Read => Call::Read,
         Operation::Write => Call::Write,
         Operation::Fsync => Call::Fsync,
         Operation::Fdatasync => Call::Fdatasync,
+        Operation::SyncRange(_) => Call::SyncFileRange,
         Operation::Discard => Call::Discard,
-    };
-    Error::failed(call, path, errno).into()
+    }
 }

@@ -7,6 +7,7 @@ mod contract;
 mod explain;
 mod fresh;
 mod interference;
+mod job_engines;
 mod job_files;
 mod record;
 mod replay;

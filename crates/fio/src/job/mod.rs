@@ -2,6 +2,7 @@
 
 mod access;
 mod course;
+mod iolog;
 mod storage;
 
 pub use access::{
@@ -12,9 +13,10 @@ pub use course::{
     Criterion, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess, Report, Steady,
     SteadyLimit, Think, ThinkOn, Times, Unified, Verification, Verify,
 };
+pub use iolog::Iolog;
 pub use storage::{
-    Allocation, Amount, Data, Engine, EngineOptions, Files, RangeSync, SubmitMode, Sync, SyncFlag,
-    Target,
+    Allocation, Amount, Data, DedupeMode, Engine, EngineOptions, Files, RangeSync, SubmitMode,
+    Sync, SyncFlag, Target,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,6 +152,8 @@ pub struct Job {
     pub verify: Verify,
     /// What happens on an error.
     pub errors: ErrorPolicy,
+    /// Which logs of I/O it writes and repeats.
+    pub iolog: Iolog,
     /// What is reported.
     pub report: Report,
     /// Where the options stand that made it so, globals included.
@@ -186,6 +190,7 @@ impl Job {
             steady: Steady::default(),
             verify: Verify::default(),
             errors: ErrorPolicy::default(),
+            iolog: Iolog::default(),
             report: Report::default(),
             places: BTreeMap::new(),
         }

@@ -68,6 +68,8 @@ pub struct Files {
     /// `filesize`, in bytes: of each file, drawn from the range; the ends are equal for
     /// one size.
     pub size_bytes: Option<(u64, u64)>,
+    /// `file_append`: the region begins where the file ends.
+    pub appends: bool,
     /// `overwrite`: files are laid out before they are written.
     pub overwrite: bool,
     /// `fallocate`.
@@ -101,6 +103,7 @@ impl Default for Files {
             open_at_once: None,
             service: FileService::default(),
             size_bytes: None,
+            appends: false,
             overwrite: false,
             allocation: Allocation::default(),
             create_on_open: false,
@@ -164,6 +167,18 @@ pub enum Engine {
     Pvsync2,
     /// `mmap`.
     Mmap,
+    /// `splice`: through a pipe.
+    Splice,
+    /// `falloc`: fallocate, and no data.
+    Falloc,
+    /// `ftruncate`: cuts or extends the file to each offset.
+    Ftruncate,
+    /// `filecreate`: opens files that are not there.
+    Filecreate,
+    /// `filestat`: stat.
+    Filestat,
+    /// `filedelete`: unlink.
+    Filedelete,
     /// `libaio`: asynchronous with `direct=1` only.
     Libaio,
     /// `posixaio`.
@@ -184,6 +199,12 @@ impl Engine {
             Engine::Pvsync => "pvsync",
             Engine::Pvsync2 => "pvsync2",
             Engine::Mmap => "mmap",
+            Engine::Splice => "splice",
+            Engine::Falloc => "falloc",
+            Engine::Ftruncate => "ftruncate",
+            Engine::Filecreate => "filecreate",
+            Engine::Filestat => "filestat",
+            Engine::Filedelete => "filedelete",
             Engine::Libaio => "libaio",
             Engine::Posixaio => "posixaio",
             Engine::IoUring => "io_uring",
@@ -200,8 +221,34 @@ impl Engine {
             | Engine::Pvsync
             | Engine::Pvsync2
             | Engine::Mmap
+            | Engine::Splice
+            | Engine::Falloc
+            | Engine::Ftruncate
+            | Engine::Filecreate
+            | Engine::Filestat
+            | Engine::Filedelete
             | Engine::Null => true,
             Engine::Libaio | Engine::Posixaio | Engine::IoUring => false,
+        }
+    }
+
+    /// Whether it makes one call for each file, by its name, and moves no data.
+    pub fn is_of_names(self) -> bool {
+        match self {
+            Engine::Filecreate | Engine::Filestat | Engine::Filedelete => true,
+            Engine::Sync
+            | Engine::Psync
+            | Engine::Vsync
+            | Engine::Pvsync
+            | Engine::Pvsync2
+            | Engine::Mmap
+            | Engine::Splice
+            | Engine::Falloc
+            | Engine::Ftruncate
+            | Engine::Libaio
+            | Engine::Posixaio
+            | Engine::IoUring
+            | Engine::Null => false,
         }
     }
 }
@@ -331,6 +378,22 @@ pub struct Data {
     pub compressible_percent: u8,
     /// `buffer_compress_chunk`, in bytes.
     pub compress_chunk_bytes: u32,
+    /// `dedupe_percentage`: writes whose data is that of another write.
+    pub duplicate_percent: u8,
+    /// `dedupe_mode`.
+    pub duplicates: DedupeMode,
+    /// `dedupe_working_set_percentage`, of the size.
+    pub working_set_percent: u8,
+}
+
+/// `dedupe_mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DedupeMode {
+    /// A duplicate is the data of the write beside it.
+    #[default]
+    Repeat,
+    /// A duplicate is drawn from a part of the data.
+    WorkingSet,
 }
 
 impl Default for Data {
@@ -341,6 +404,9 @@ impl Default for Data {
             scramble: true,
             compressible_percent: 0,
             compress_chunk_bytes: 512,
+            duplicate_percent: 0,
+            duplicates: DedupeMode::default(),
+            working_set_percent: 5,
         }
     }
 }

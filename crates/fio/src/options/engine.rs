@@ -85,6 +85,7 @@ pub(super) const KEYS: &[Key] = &[
     )
     .of(&[Engine::Libaio]),
     harmless("thp", "huge pages change no I/O").of(&[Engine::Mmap]),
+    harmless("stat_type", "each is stat(2), which finds the same file").of(&[Engine::Filestat]),
     harmless("cmdprio_percentage", "all I/O has one priority").of(PRIORITY),
     harmless("cmdprio_class", "all I/O has one priority").of(PRIORITY),
     harmless("cmdprio", "all I/O has one priority").of(PRIORITY),
@@ -110,13 +111,19 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-const ENGINES: [Engine; 10] = [
+const ENGINES: [Engine; 16] = [
     Engine::Sync,
     Engine::Psync,
     Engine::Vsync,
     Engine::Pvsync,
     Engine::Pvsync2,
     Engine::Mmap,
+    Engine::Splice,
+    Engine::Falloc,
+    Engine::Ftruncate,
+    Engine::Filecreate,
+    Engine::Filestat,
+    Engine::Filedelete,
     Engine::Libaio,
     Engine::Posixaio,
     Engine::IoUring,
@@ -124,17 +131,12 @@ const ENGINES: [Engine; 10] = [
 ];
 
 /// fio's others, which move data elsewhere or are no storage at all.
-const OTHERS: [&str; 33] = [
+const OTHERS: [&str; 27] = [
     "cpuio",
     "dev-dax",
     "e4defrag",
     "exec",
     "external",
-    "falloc",
-    "filecreate",
-    "filedelete",
-    "filestat",
-    "ftruncate",
     "gfapi",
     "gfapi_async",
     "guasi",
@@ -156,7 +158,6 @@ const OTHERS: [&str; 33] = [
     "rbd",
     "rdma",
     "sg",
-    "splice",
     "xnvme",
 ];
 

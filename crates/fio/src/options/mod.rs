@@ -7,6 +7,7 @@
 mod access;
 mod course;
 mod engine;
+mod iolog;
 mod reporting;
 mod storage;
 mod unsupported;
@@ -83,10 +84,11 @@ impl Key {
     }
 }
 
-const TABLES: [&[Key]; 6] = [
+const TABLES: [&[Key]; 7] = [
     access::KEYS,
     storage::KEYS,
     engine::KEYS,
+    iolog::KEYS,
     course::KEYS,
     reporting::KEYS,
     unsupported::KEYS,

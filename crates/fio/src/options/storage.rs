@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Key, harmless, honoured, refused};
-use crate::job::{Allocation, Amount, Files, RangeSync, SyncFlag};
+use crate::job::{Allocation, Amount, DedupeMode, Files, RangeSync, SyncFlag};
 use crate::value::{Value, Written};
 use diskperf_diagnostics::Problem;
 
@@ -157,15 +157,17 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("buffer_compress_percentage", |job, w| {
-        let percent = w.value()?.single()?.count(0..=100)?;
-        job.data.compressible_percent = u8::try_from(percent).expect("at most 100");
+        job.data.compressible_percent = percent(&w.value()?)?;
         Ok(())
     }),
     honoured("buffer_compress_chunk", |job, w| {
         job.data.compress_chunk_bytes = w.value()?.single()?.count(1..)?;
         Ok(())
     }),
-    refused("file_append", "appending is not supported", "use `offset=`"),
+    honoured("file_append", |job, w| {
+        job.files.appends = w.value()?.boolean()?;
+        Ok(())
+    }),
     refused(
         "fill_device",
         "filling until the space ends is not supported",
@@ -194,24 +196,25 @@ pub(super) const KEYS: &[Key] = &[
         "lifetimes of writes are not supported",
         "remove it",
     ),
-    refused(
-        "dedupe_percentage",
-        "data with duplicates are not made",
-        "remove it",
-    ),
-    refused(
-        "dedupe_mode",
-        "data with duplicates are not made",
-        "remove it",
-    ),
-    refused(
-        "dedupe_working_set_percentage",
-        "data with duplicates are not made",
-        "remove it",
-    ),
+    honoured("dedupe_percentage", |job, w| {
+        job.data.duplicate_percent = percent(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("dedupe_mode", |job, w| {
+        let choices = [
+            ("repeat", DedupeMode::Repeat),
+            ("working_set", DedupeMode::WorkingSet),
+        ];
+        job.data.duplicates = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("dedupe_working_set_percentage", |job, w| {
+        job.data.working_set_percent = percent(&w.value()?)?;
+        Ok(())
+    }),
     refused(
         "dedupe_global",
-        "data with duplicates are not made",
+        "jobs do not share the data that they repeat",
         "remove it",
     ),
     harmless("buffer_pattern", "data are what diskperf writes"),
@@ -219,6 +222,11 @@ pub(super) const KEYS: &[Key] = &[
     harmless("fadvise_hint", "no advice is given"),
     harmless("unique_filename", "there are no clients"),
 ];
+
+fn percent(value: &Value<'_>) -> Result<u8, Problem> {
+    let percent = value.single()?.count(0..=100)?;
+    Ok(u8::try_from(percent).expect("at most 100"))
+}
 
 /// Parted by `:`, where `\:` is a colon.
 fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
@@ -307,21 +315,27 @@ fn file_size(files: &mut Files, written: &Written<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `write:8,wait_after:8`: the last number counts.
+/// `wait_before,write:8`: steps, and behind the last one a number of writes, else 1.
 fn range_sync(value: &Value<'_>) -> Result<RangeSync, Problem> {
     let choices = [("wait_before", 0), ("write", 1), ("wait_after", 2)];
-    let mut sync = RangeSync::default();
-    for part in value.split(&[',']) {
+    let mut sync = RangeSync {
+        every_writes: 1,
+        ..RangeSync::default()
+    };
+    let parts = value.split(&[',']);
+    for (at, part) in parts.iter().enumerate() {
         let (word, every) = part.split_once(&[':']);
         match word.choice(&choices)? {
             0 => sync.wait_before = true,
             1 => sync.write = true,
             _ => sync.wait_after = true,
         }
-        let Some(every) = every else {
-            let problem = part.wrong("after how many writes?", "fio never does it");
-            return Err(problem.help(format!("write `{}:N`", part.text())));
-        };
+        let Some(every) = every else { continue };
+        if at + 1 < parts.len() {
+            let title = "the number of writes stands behind the last step";
+            let problem = part.wrong(title, "fio leaves this step out, and says nothing");
+            return Err(problem.help("write `wait_before,write:N` or the like"));
+        }
         sync.every_writes = every.count(1..)?;
     }
     Ok(sync)

@@ -5,8 +5,6 @@ use super::{Key, refused};
 const COMMANDS: &str = "a job file must not run commands";
 const BY_HAND: &str = "run the command yourself, before or after diskperf";
 const SYSTEM: &str = "a job file must not change the system";
-const REPLAY: &str = "a job does not replay a trace";
-const USE_REPLAY: &str = "use `diskperf replay FILE`";
 
 pub(super) const KEYS: &[Key] = &[
     refused("exec_prerun", COMMANDS, BY_HAND),
@@ -29,22 +27,6 @@ pub(super) const KEYS: &[Key] = &[
     ),
     refused("uid", SYSTEM, "start diskperf as that user"),
     refused("gid", SYSTEM, "start diskperf in that group"),
-    refused("read_iolog", REPLAY, USE_REPLAY),
-    refused("read_iolog_chunked", REPLAY, USE_REPLAY),
-    refused("replay_no_stall", REPLAY, USE_REPLAY),
-    refused("replay_redirect", REPLAY, USE_REPLAY),
-    refused("replay_scale", REPLAY, USE_REPLAY),
-    refused("replay_align", REPLAY, USE_REPLAY),
-    refused("replay_time_scale", REPLAY, USE_REPLAY),
-    refused("replay_skip", REPLAY, USE_REPLAY),
-    refused("merge_blktrace_file", REPLAY, USE_REPLAY),
-    refused("merge_blktrace_scalars", REPLAY, USE_REPLAY),
-    refused("merge_blktrace_iters", REPLAY, USE_REPLAY),
-    refused(
-        "write_iolog",
-        "a job does not record a trace",
-        "use `diskperf record DEVICE`",
-    ),
     refused(
         "trim_percentage",
         "trims between writes are not supported",

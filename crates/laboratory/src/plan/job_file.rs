@@ -1,6 +1,8 @@
 //! From a job file to steps.
 
+mod iolog;
 mod makers;
+mod missing;
 
 use crate::error::LaboratoryError;
 use crate::job_file::parse;
@@ -13,7 +15,7 @@ use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem, plan};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, SizeChoice};
-use makers::made_by_others;
+use makers::{existing, made_by_others};
 use std::collections::BTreeMap;
 
 /// What jobs are to run on.
@@ -22,6 +24,8 @@ pub(super) struct Ground {
     room_bytes: Option<u64>,
     /// Whether O_DIRECT is there for them, where that is not for them to say.
     direct: Option<bool>,
+    /// Whether the kernel has ftruncate.
+    has_ftruncate: bool,
 }
 
 /// More than any drive has; of many files it can be summed.
@@ -36,6 +40,7 @@ impl Ground {
         Self {
             room_bytes: there.map(Target::room_bytes).min(),
             direct: None,
+            has_ftruncate: true,
         }
     }
 
@@ -47,6 +52,7 @@ impl Ground {
         Self {
             room_bytes: rooms.min().filter(|_| by_itself),
             direct: Some(by_itself),
+            has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
         }
     }
 
@@ -55,6 +61,7 @@ impl Ground {
         Self {
             room_bytes: Some(ANY_ROOM_BYTES),
             direct: None,
+            has_ftruncate: true,
         }
     }
 
@@ -69,16 +76,18 @@ impl Ground {
                 .help("give another `rw`, or a real block device");
             return Err(problem.into());
         }
-        let Some(room_bytes) = self.room_bytes else {
+        if let Some(problem) = missing::call(job, self.has_ftruncate) {
+            return Err(problem.into());
+        }
+        let room_bytes = self.room_bytes.filter(|_| job.iolog.read.is_none());
+        let Some(room_bytes) = room_bytes else {
             return Ok(());
         };
-        for clone in 0..job.order.clones {
-            for file in plan::files(job, clone, existing)? {
-                let region = file.region;
-                let end = region.offset_bytes.saturating_add(region.length_bytes);
-                if end.max(region.file_bytes) > room_bytes {
-                    return Err(beyond(job, end, room_bytes).into());
-                }
+        for file in plan::files_of_clones(job, existing)?.into_iter().flatten() {
+            let region = file.region;
+            let end = region.offset_bytes.saturating_add(region.length_bytes);
+            if end.max(region.file_bytes) > room_bytes {
+                return Err(beyond(job, end, room_bytes).into());
             }
         }
         Ok(())
@@ -91,6 +100,9 @@ impl Ground {
             return (fitted, Vec::new());
         };
         let mut notes = Vec::new();
+        if job.data.duplicate_percent > 0 {
+            notes.push("dedupe_percentage changes nothing: a modelled drive has no data");
+        }
         if direct != job.engine.direct {
             fitted.engine.direct = direct;
             notes.push(match direct {
@@ -150,9 +162,11 @@ pub(super) fn suite(
     let mut told = notes_of(&file);
     let mut steps: Vec<Step> = Vec::new();
     let places = places(&file);
+    let existing = existing(&file, ground);
     let made = made_by_others(&file, &places, ground);
     for (number, place) in places.into_iter().enumerate() {
-        let (job, notes) = job((&file, number), ground, &made[number])?;
+        let files = (&existing[number], &made[number]);
+        let (job, notes) = job((&file, number), ground, files)?;
         let note = |note| format!("[{}]: {note}", job.name());
         told.extend(notes.into_iter().map(note));
         steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
@@ -170,14 +184,16 @@ pub(super) fn suite(
 fn job(
     (file, number): (&JobFile, usize),
     ground: &Ground,
-    made: &BTreeMap<String, MadeBy>,
+    (existing, made): (&BTreeMap<String, u64>, &BTreeMap<String, MadeBy>),
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
     let section = &file.jobs[number];
-    let existing = ground.existing(section);
-    let checked = ground.check(section, &existing);
+    let checked = ground.check(section, existing);
     checked.map_err(LaboratoryError::request)?;
     let (fitted, changed) = ground.fitted(section);
-    let program = Program::of_fio_job(&fitted, &existing, made);
+    let program = match iolog::read(section)? {
+        Some(script) => Program::of_fio_log(&fitted, script, existing),
+        None => Program::of_fio_job(&fitted, existing, made),
+    };
     let program = program.map_err(LaboratoryError::request)?;
     let notes = program.notes().into_iter().chain(changed).collect();
     // What globals say below it is not of this section.
@@ -207,6 +223,7 @@ pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
     };
     let runs = text.protocol.unwrap_or(ONCE).repetitions;
     let places = places(&file);
+    let existing = existing(&file, ground);
     let last = places.iter().max().copied().unwrap_or(0);
     let mut told = String::new();
     for step in 0..=last {
@@ -222,7 +239,7 @@ pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
             told += &format!(
                 "    [{}]: {}\n",
                 name(&file, number),
-                what_it_does(job, ground)
+                what_it_does(job, &existing[number], ground)
             );
         }
     }
@@ -230,11 +247,12 @@ pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
 }
 
 /// `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1 MiB`.
-fn what_it_does(job: &fio::Job, ground: &Ground) -> String {
-    let (job, existing) = (&ground.fitted(job).0, ground.existing(job));
-    let files: Vec<Vec<_>> = (0..job.order.clones)
-        .filter_map(|clone| plan::files(job, clone, &existing).ok())
-        .collect();
+fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Ground) -> String {
+    let job = &ground.fitted(job).0;
+    if let Some(log) = &job.iolog.read {
+        return format!("the I/O of the log {log}");
+    }
+    let files = plan::files_of_clones(job, existing).unwrap_or_default();
     let clones = u64::from(job.order.clones);
     let rw = format!("{:?}", job.pattern.access);
     let (smallest, largest) = (job.smallest_block_bytes(), job.largest_block_bytes());
@@ -377,6 +395,7 @@ mod tests {
         Ground {
             room_bytes: None,
             direct: None,
+            has_ftruncate: true,
         }
     }
 
@@ -399,7 +418,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_obeyed_is_refused_at_its_place() {
-        for (option, at) in [("ioengine=mmap", ":3:10"), ("flow=8", ":3:6")] {
+        for (option, at) in [("allow_file_create=0", ":3:19"), ("flow=8", ":3:6")] {
             let text = format!("[x]\nsize=1m\n{option}\n");
             let text = of_text("x.fio", &text).unwrap();
             let refused = suite(&text, &anywhere(), &Experiment::default());
@@ -463,6 +482,7 @@ mod tests {
             let ground = Ground {
                 room_bytes: None,
                 direct: Some(medium != Medium::Directory),
+                has_ftruncate: true,
             };
             let (_, notes) = suite(&text, &ground, &Experiment::default()).unwrap();
             let said = notes.iter().any(|note| note.contains("direct=0"));

@@ -11,6 +11,7 @@ pub mod hook;
 pub mod interference;
 pub mod limits;
 mod listing;
+pub mod log_file;
 pub mod mounts;
 mod names;
 mod null;

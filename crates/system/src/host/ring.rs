@@ -6,7 +6,10 @@ mod calls;
 mod enter;
 mod files;
 mod log;
+mod mapped;
 mod pool;
+mod spliced;
+mod sync_range;
 mod uring;
 
 use super::clock::{Clock, SteadyClock, monotonic};
@@ -17,7 +20,9 @@ use diskperf_timeline::{Engine as EngineName, Nanoseconds};
 use files::RingFiles;
 pub use log::RingLog;
 pub(super) use log::RingRecord;
+use mapped::Mapped;
 use pool::Pool;
+use spliced::Spliced;
 use std::sync::Arc;
 use uring::Uring;
 
@@ -54,6 +59,9 @@ pub(super) struct Ring {
 enum Engine {
     Uring(Box<Uring>),
     Pool(Pool),
+    /// The worker does each request as it is submitted.
+    Mapped(Mapped),
+    Spliced(Spliced),
     /// A request completes as it is submitted.
     Null,
 }
@@ -136,6 +144,8 @@ impl Ring {
             Engine::Uring(uring) if uring.has_submission_thread() => EngineName::IoUringSqPoll,
             Engine::Uring(_) => EngineName::IoUring,
             Engine::Pool(_) => EngineName::Threads,
+            Engine::Mapped(_) => EngineName::Mapped,
+            Engine::Spliced(_) => EngineName::Calls,
             Engine::Null => EngineName::Null,
         }
     }
@@ -193,7 +203,11 @@ impl Ring {
             self.issue(submission);
         }
         self.flush()?;
-        let took = self.clock.now().since(begin);
+        let took = match self.engine {
+            // The call that submits a request is the request.
+            Engine::Mapped(_) | Engine::Spliced(_) => Nanoseconds::ZERO,
+            Engine::Uring(_) | Engine::Pool(_) | Engine::Null => self.clock.now().since(begin),
+        };
         for submission in submissions {
             self.slots[submission.slot as usize].submit = took;
         }
@@ -217,6 +231,14 @@ impl Ring {
             }
             Engine::Uring(uring) => uring.push(&submission, file, &self.buffers),
             Engine::Pool(pool) => pool.push(submission),
+            Engine::Mapped(mapped) => {
+                let result = mapped.carry_out(&submission, file, &self.buffers);
+                self.ready.push((submission.slot, kernel_result(result)));
+            }
+            Engine::Spliced(spliced) => {
+                let result = spliced.carry_out(&submission, file, &self.buffers);
+                self.ready.push((submission.slot, kernel_result(result)));
+            }
         }
     }
 
@@ -228,7 +250,7 @@ impl Ring {
     #[inline]
     fn flush(&mut self) -> Result<()> {
         match &mut self.engine {
-            Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.flush().map_err(failed)?,
             Engine::Pool(pool) => pool.flush(),
         }
@@ -239,7 +261,7 @@ impl Ring {
     #[inline]
     pub(super) fn take(&mut self, mut each: impl FnMut(Taken, Nanoseconds)) -> Result<Nanoseconds> {
         match &mut self.engine {
-            Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.harvest(&mut self.ready),
             Engine::Pool(pool) => pool.harvest(&mut self.ready),
         }
@@ -278,7 +300,7 @@ impl Ring {
     pub(super) fn poll(&mut self) -> Result<()> {
         match &mut self.engine {
             Engine::Uring(uring) => uring.poll().map_err(failed),
-            Engine::Pool(_) | Engine::Null => Ok(()),
+            Engine::Pool(_) | Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => Ok(()),
         }
     }
 
@@ -292,7 +314,7 @@ impl Ring {
                 pool.wait(left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE)));
                 Ok(())
             }
-            Engine::Null => {
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {
                 // Nothing is under way that could complete: there is a moment, or no wait.
                 let left = left.map_or(Nanoseconds::ZERO, |left| left.min(WAIT_SLICE));
                 std::thread::sleep(std::time::Duration::from_nanos(left.0));
@@ -315,7 +337,7 @@ impl Ring {
     fn cancel(&mut self) {
         match &mut self.engine {
             _ if self.under_way == 0 => {}
-            Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.cancel(),
             Engine::Pool(pool) => self.under_way -= pool.cancel(),
         }
@@ -325,7 +347,7 @@ impl Ring {
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
         match &mut self.engine {
-            Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.give_up(),
             Engine::Pool(pool) => pool.give_up(),
         }
@@ -354,8 +376,11 @@ impl Engine {
             return Ok((Self::Null, None));
         }
         let pool = || Pool::new(options, files, buffers).map(Self::Pool);
-        if options.engine == EngineChoice::Threads {
-            return Ok((pool()?, None));
+        match options.engine {
+            EngineChoice::Threads => return Ok((pool()?, None)),
+            EngineChoice::Mapped(how) => return Ok((Self::Mapped(Mapped::new(files, how)?), None)),
+            EngineChoice::Spliced => return Ok((Self::Spliced(Spliced::new()?), None)),
+            EngineChoice::Best | EngineChoice::IoUring | EngineChoice::SqPoll => {}
         }
         match Uring::new(options, files, buffers) {
             Ok(uring) => {
@@ -403,7 +428,17 @@ impl Drop for Ring {
 pub(super) fn changes(operation: Operation) -> bool {
     match operation {
         Operation::Write | Operation::Discard => true,
-        Operation::Read | Operation::Fsync | Operation::Fdatasync => false,
+        Operation::Read | Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+            false
+        }
+    }
+}
+
+/// A result as the kernel gives it: bytes, or a negated error number.
+fn kernel_result(result: rustix::io::Result<usize>) -> i32 {
+    match result {
+        Ok(bytes) => bytes as i32,
+        Err(errno) => -errno.raw_os_error(),
     }
 }
 

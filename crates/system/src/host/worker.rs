@@ -12,6 +12,7 @@ use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -276,13 +277,20 @@ impl Host {
         })
     }
 
-    pub(crate) fn allocate(&mut self, file: File, length: u64, grows: bool) -> Result<()> {
+    pub(crate) fn allocate(&mut self, file: File, range: Range<u64>, grows: bool) -> Result<()> {
         let flags = match grows {
             true => FallocateFlags::empty(),
             false => FallocateFlags::KEEP_SIZE,
         };
         self.call(file, Call::Fallocate, |descriptor| {
-            rustix::fs::fallocate(descriptor, flags, 0, length)
+            rustix::fs::fallocate(descriptor, flags, range.start, range.end - range.start)
+        })
+    }
+
+    pub(crate) fn punch_hole(&mut self, file: File, range: Range<u64>) -> Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        self.call(file, Call::Fallocate, |descriptor| {
+            rustix::fs::fallocate(descriptor, flags, range.start, range.end - range.start)
         })
     }
 
@@ -632,7 +640,7 @@ fn open_flags(how: Open) -> Option<OFlags> {
 
 /// The length of a file, or the size of a block device, which fstat does not
 /// give: there the end is looked up by lseek.
-fn length(descriptor: BorrowedFd<'_>) -> rustix::io::Result<u64> {
+pub(super) fn length(descriptor: BorrowedFd<'_>) -> rustix::io::Result<u64> {
     let status = rustix::fs::fstat(descriptor)?;
     if !rustix::fs::FileType::from_raw_mode(status.st_mode).is_block_device() {
         return Ok(status.st_size as u64);

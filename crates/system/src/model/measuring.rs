@@ -129,7 +129,10 @@ impl Measuring {
         match done.operation {
             Operation::Read => self.read_bytes += done.bytes,
             Operation::Write => self.written_bytes += done.bytes,
-            Operation::Fsync | Operation::Fdatasync | Operation::Discard => {}
+            Operation::Fsync
+            | Operation::Fdatasync
+            | Operation::SyncRange(_)
+            | Operation::Discard => {}
         }
         if let Some(load) = &mut self.load {
             load.completed(done);

@@ -185,6 +185,17 @@ impl Model {
         }
     }
 
+    pub(crate) fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
+        let now = self.now();
+        self.measuring.advance(now);
+        self.measuring.count_request(Done {
+            operation,
+            bytes,
+            response: took,
+            submit: Nanoseconds::ZERO,
+        });
+    }
+
     pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         let waited = self.now().since(intended);
         if let Some(load) = &mut self.measuring.load {
@@ -237,7 +248,7 @@ fn operation(of: Operation) -> RingOperation {
     match of {
         Operation::Read => RingOperation::Read,
         Operation::Write => RingOperation::Write,
-        Operation::Fsync | Operation::Fdatasync => RingOperation::Fsync,
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => RingOperation::Fsync,
         Operation::Discard => RingOperation::Discard,
     }
 }

@@ -65,6 +65,11 @@ impl LoadRecorder {
         }
     }
 
+    /// Whether it is of a program without a ring.
+    pub(crate) fn is_of_calls(&self) -> bool {
+        self.calls.is_some()
+    }
+
     fn with(engine: Engine, depth: u32, series: Series, recorder: fn() -> LatencyRecorder) -> Self {
         let operation = || OperationRecorder {
             bytes: 0,
@@ -214,7 +219,7 @@ impl LoadRecorder {
         match operation {
             Operation::Read => &mut self.read,
             Operation::Write => &mut self.write,
-            Operation::Fsync | Operation::Fdatasync => &mut self.sync,
+            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => &mut self.sync,
             Operation::Discard => &mut self.discard,
         }
     }
@@ -375,7 +380,10 @@ impl Series {
                 self.current.writes += 1;
                 self.current.written_bytes += done.bytes;
             }
-            Operation::Fsync | Operation::Fdatasync | Operation::Discard => return,
+            Operation::Fsync
+            | Operation::Fdatasync
+            | Operation::SyncRange(_)
+            | Operation::Discard => return,
         }
         self.response.record(done.response);
     }

@@ -13,7 +13,9 @@ pub(super) fn made_by_others(
     places: &[usize],
     ground: &Ground,
 ) -> Vec<BTreeMap<String, MadeBy>> {
-    let needs: Vec<_> = file.jobs.iter().map(|job| needs(job, ground)).collect();
+    let existing = existing(file, ground);
+    let jobs = file.jobs.iter().zip(&existing);
+    let needs: Vec<_> = jobs.map(|(job, existing)| needs(job, existing)).collect();
     let mut made = vec![BTreeMap::new(); file.jobs.len()];
     // Bytes of what the steps before have left.
     let mut left: BTreeMap<&str, u64> = BTreeMap::new();
@@ -58,12 +60,32 @@ pub(super) fn made_by_others(
     made
 }
 
+/// The lengths of the files that are there when each job is set up, by the job's names of
+/// them: of one that appends, those that the jobs above it have made long before any starts.
+pub(super) fn existing(file: &JobFile, ground: &Ground) -> Vec<BTreeMap<String, u64>> {
+    let mut lengths: BTreeMap<String, u64> = BTreeMap::new();
+    let of_job = |job: &Job| {
+        let mut existing = ground.existing(job);
+        if job.files.appends {
+            existing.extend(lengths.clone());
+        }
+        for (path, bytes) in needs(job, &existing)
+            .into_iter()
+            .filter(|_| has_length(job))
+        {
+            let length = lengths.entry(path).or_default();
+            *length = bytes.max(*length);
+        }
+        existing
+    };
+    file.jobs.iter().map(of_job).collect()
+}
+
 /// The files of a job, and how long each must be.
-fn needs(job: &Job, ground: &Ground) -> BTreeMap<String, u64> {
-    let existing = ground.existing(job);
+fn needs(job: &Job, existing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
-    let clones = 0..job.order.clones;
-    for file in clones.flat_map(|clone| plan::files(job, clone, &existing).unwrap_or_default()) {
+    let clones = plan::files_of_clones(job, existing).unwrap_or_default();
+    for file in clones.into_iter().flatten() {
         let bytes = needs.entry(file.path).or_default();
         *bytes = (*bytes).max(file.region.file_bytes);
     }
@@ -98,6 +120,7 @@ mod tests {
         let ground = Ground {
             room_bytes: None,
             direct: Some(false),
+            has_ftruncate: true,
         };
         let made = made_by_others(&file, &places, &ground);
         let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
@@ -120,6 +143,8 @@ mod tests {
             (&["rw=write", "rw=randwrite stonewall size=2m"], "ss"),
             (&["rw=write unlink=1", "rw=read stonewall"], "ss"),
             (&["rw=write filename=y", "rw=read stonewall"], "ss"),
+            // What is appended needs a longer file than the one before.
+            (&["rw=write", "rw=write file_append=1 stonewall"], "ss"),
             (
                 &["rw=write", "rw=read stonewall", "rw=randread size=512k"],
                 "see",

@@ -154,6 +154,30 @@ impl Host {
         }
     }
 
+    pub(crate) fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
+        let now = monotonic();
+        let (Some(load), true) = (&mut self.load, self.measuring) else {
+            return;
+        };
+        match operation {
+            Operation::Read => self.measure.read_bytes += bytes,
+            Operation::Write => self.measure.written_bytes += bytes,
+            Operation::Fsync
+            | Operation::Fdatasync
+            | Operation::SyncRange(_)
+            | Operation::Discard => {}
+        }
+        self.measure.calls += 1;
+        load.advance(now.since(self.started.time));
+        load.completed(Done {
+            operation,
+            bytes,
+            response: took,
+            submit: Nanoseconds::ZERO,
+        });
+        show_progress_now_and_then(&self.control, &self.measure);
+    }
+
     pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         if let Some(load) = &mut self.load {
             load.unfinished(operation, monotonic().since(intended));
@@ -205,7 +229,7 @@ impl Host {
     pub(in super::super) fn restart_load(&mut self) {
         self.ended_helpers = HelperTime::default();
         match &mut self.load {
-            Some(load) if self.ring.is_some() => load.restart(),
+            Some(load) if self.ring.is_some() || load.is_of_calls() => load.restart(),
             load => *load = None,
         }
     }
@@ -272,7 +296,9 @@ impl Account<'_> {
         match operation {
             Operation::Read => self.measure.read_bytes += bytes,
             Operation::Write => self.measure.written_bytes += bytes,
-            Operation::Fsync | Operation::Fdatasync => self.measure.metadata_calls += 1,
+            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+                self.measure.metadata_calls += 1;
+            }
             // The kernel answers 0 for all of it.
             Operation::Discard => bytes = u64::from(taken.submission.bytes),
         }

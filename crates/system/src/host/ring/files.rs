@@ -1,7 +1,7 @@
 //! The files of a ring, by the program's numbers of them.
 
 use super::super::null;
-use super::super::worker::OpenFile;
+use super::super::worker::{OpenFile, length};
 use crate::{Call, Errno, Error, File, Operation, Result, Submission};
 use rustix::fs::FileType;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -89,6 +89,11 @@ impl RingFiles {
         Some(&self.named[place as usize])
     }
 
+    /// All of them, by place.
+    pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
+        self.named.iter()
+    }
+
     pub(super) fn knows(&self, file: File) -> bool {
         self.of(file).is_some()
     }
@@ -132,6 +137,16 @@ impl RingFiles {
 impl RingFile {
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
+    }
+
+    /// The name by which the program opened it.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The length of the file, or of the device.
+    pub(super) fn length_bytes(&self) -> rustix::io::Result<u64> {
+        length(self.descriptor())
     }
 
     /// How much a request moves to or from a drive that is not there.

@@ -150,7 +150,9 @@ fn request(number: u64, device: u32, of: &Submission) -> DeviceRequest {
     let (operation, has_range) = match of.operation {
         Operation::Read => (DeviceOperation::Read, true),
         Operation::Write => (DeviceOperation::Write { fua: false }, true),
-        Operation::Fsync | Operation::Fdatasync => (DeviceOperation::Flush, false),
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+            (DeviceOperation::Flush, false)
+        }
         Operation::Discard => (DeviceOperation::Discard, true),
     };
     DeviceRequest {

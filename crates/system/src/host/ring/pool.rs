@@ -2,6 +2,7 @@
 
 use super::buffers::Buffers;
 use super::files::{RingFile, RingFiles};
+use super::{kernel_result, sync_range};
 use crate::host::limits::why_not_started;
 use crate::host::usage::helper_name;
 use crate::{Call, Error, Operation, Result, RingOptions, Submission};
@@ -150,11 +151,7 @@ impl Shared {
                 Some(file) => self.carry_out(&submission, file),
                 None => Err(Errno::BADF),
             };
-            let result = match result {
-                Ok(bytes) => bytes as i32,
-                Err(errno) => -errno.raw_os_error(),
-            };
-            lock(&self.done).push((submission.slot, result));
+            lock(&self.done).push((submission.slot, kernel_result(result)));
             self.something_is_done.notify_one();
         }
     }
@@ -204,6 +201,9 @@ impl Shared {
             }
             Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
             Operation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
+            Operation::SyncRange(steps) => {
+                sync_range::call(descriptor, (offset_bytes, bytes), steps).map(|()| 0)
+            }
             Operation::Discard if file.is_block_device => {
                 discard(descriptor, offset_bytes, bytes).map(|()| 0)
             }

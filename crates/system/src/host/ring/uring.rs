@@ -7,6 +7,7 @@ pub(super) use setup::Refusal;
 use super::buffers::Buffers;
 use super::enter::{GET_EVENTS, Gate, WAIT_FOR_ROOM, WAKE_UP};
 use super::files::{RingFile, RingFiles};
+use super::sync_range;
 use super::{EngineNote, WAIT_SLICE};
 use crate::{Operation, RingOptions, Submission};
 use diskperf_timeline::Nanoseconds;
@@ -278,6 +279,10 @@ fn entry(
         Operation::Fsync => opcode::Fsync::new(place).build(),
         Operation::Fdatasync => opcode::Fsync::new(place)
             .flags(FsyncFlags::DATASYNC)
+            .build(),
+        Operation::SyncRange(steps) => opcode::SyncFileRange::new(place, bytes)
+            .offset(offset_bytes)
+            .flags(sync_range::flags(steps))
             .build(),
         Operation::Discard => discard(file, offset_bytes, bytes),
     }

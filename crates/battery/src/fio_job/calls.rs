@@ -1,0 +1,67 @@
+//! Engines that make calls on files and move no data.
+
+use super::{FioJob, INTERVAL};
+use crate::load::file_calls::{FileCalls, NamedCall, closed_files};
+use crate::load::slots::Slots;
+use crate::worker::Worker;
+use diskperf_fio::job::Engine;
+use diskperf_system::{File, System};
+
+/// The calls that an engine makes instead of I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    Allocate,
+    Truncate,
+    Name(NamedCall),
+}
+
+/// The calls of an engine; none of one that moves data.
+fn of_engine(engine: Engine) -> Option<Calls> {
+    match engine {
+        Engine::Falloc => Some(Calls::Allocate),
+        Engine::Ftruncate => Some(Calls::Truncate),
+        Engine::Filecreate => Some(Calls::Name(NamedCall::Create)),
+        Engine::Filestat => Some(Calls::Name(NamedCall::Stat)),
+        Engine::Filedelete => Some(Calls::Name(NamedCall::Unlink)),
+        Engine::Sync
+        | Engine::Psync
+        | Engine::Vsync
+        | Engine::Pvsync
+        | Engine::Pvsync2
+        | Engine::Mmap
+        | Engine::Splice
+        | Engine::Libaio
+        | Engine::Posixaio
+        | Engine::IoUring
+        | Engine::Null => None,
+    }
+}
+
+/// Whether an engine makes calls on files and moves no data.
+pub(super) fn is_of_calls(engine: Engine) -> bool {
+    of_engine(engine).is_some()
+}
+
+impl FioJob {
+    /// Slots for a clone's requests, of its ring or for its calls.
+    pub(super) fn slots(&self, worker: &Worker) -> Slots {
+        let paths = || self.of(worker).iter().map(|file| self.path(worker, file));
+        match of_engine(self.job.engine.engine) {
+            None => Slots::new(u64::from(super::depth(&self.job))),
+            Some(Calls::Allocate) => Slots::calling(FileCalls::Allocate),
+            Some(Calls::Truncate) => Slots::calling(FileCalls::Truncate),
+            Some(Calls::Name(call)) => Slots::calling(FileCalls::Name {
+                call,
+                paths: paths().collect(),
+            }),
+        }
+    }
+
+    /// A clone's files for calls on their names.
+    pub(super) fn not_open(&self, system: &mut System, worker: &Worker) -> Vec<(File, String)> {
+        system.count_calls(INTERVAL);
+        let files = self.of(worker);
+        let paths = files.iter().map(|file| self.path(worker, file));
+        closed_files(files.len()).zip(paths).collect()
+    }
+}

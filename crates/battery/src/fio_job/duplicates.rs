@@ -1,0 +1,80 @@
+//! Written data of which a share is there already: `dedupe_percentage`.
+
+use crate::random::Draws;
+use diskperf_fio::Job;
+use diskperf_fio::job::DedupeMode;
+use rand_core::Rng;
+use rand_pcg::Pcg64;
+
+/// The random stream that says which writes repeat, and what.
+const DUPLICATE_STREAM: u128 = 16;
+/// The random stream that data is drawn from.
+const DATA_STREAM: u128 = 17;
+
+/// The unit in which a share of the data is zeroes.
+const UNIT_BYTES: usize = 4096;
+
+/// Chooses the data of each write, as fio does: new, or that of another write.
+#[derive(Clone, Debug)]
+pub(super) struct Duplicates {
+    percent: u64,
+    mode: DedupeMode,
+    /// Contents that duplicates are drawn from in the mode of a working set.
+    working_set: u64,
+    compressible_percent: usize,
+    /// New contents so far.
+    unique: u64,
+    seed: u64,
+    random: Draws,
+}
+
+impl Duplicates {
+    /// That of a clone, if its job asks for duplicates.
+    pub(super) fn new(job: &Job, size_bytes: u64, seed: u64) -> Option<Self> {
+        let data = &job.data;
+        let share_bytes = size_bytes / 100 * u64::from(data.working_set_percent);
+        (data.duplicate_percent > 0).then(|| Self {
+            percent: data.duplicate_percent.into(),
+            mode: data.duplicates,
+            working_set: (share_bytes / job.smallest_block_bytes()).max(1),
+            compressible_percent: match data.zeroes {
+                true => 100,
+                false => data.compressible_percent.into(),
+            },
+            unique: 0,
+            seed,
+            random: Draws::new(seed, DUPLICATE_STREAM),
+        })
+    }
+
+    /// Fills the buffer of the next write.
+    pub(super) fn fill(&mut self, buffer: &mut [u8]) {
+        let content = self.next_content();
+        let mut random = Pcg64::new(
+            u128::from(self.seed) << 64 | u128::from(content),
+            DATA_STREAM,
+        );
+        let filled = UNIT_BYTES * (100 - self.compressible_percent) / 100;
+        for unit in buffer.chunks_mut(UNIT_BYTES) {
+            let (data, zeroes) = unit.split_at_mut(filled.min(unit.len()));
+            random.fill_bytes(data);
+            zeroes.fill(0);
+        }
+    }
+
+    /// The number of the content of the next write. In fio a repetition comes before the
+    /// write that it repeats, which is the same in any order.
+    fn next_content(&mut self) -> u64 {
+        if self.percent == 100 {
+            return 0;
+        }
+        if self.random.below(100) < self.percent {
+            return match self.mode {
+                DedupeMode::Repeat => self.unique,
+                DedupeMode::WorkingSet => self.random.below(self.working_set),
+            };
+        }
+        self.unique += 1;
+        self.unique - 1
+    }
+}

@@ -1,0 +1,167 @@
+//! Limits of engines that read and write in ways of their own, and what is said of them.
+
+use super::calls::is_of_calls;
+use super::support::when;
+use diskperf_fio::job::Engine;
+use diskperf_fio::plan::PlannedFile;
+use diskperf_fio::{Direction, Errors, Job, Problem};
+
+/// An error for each option that these engines cannot obey.
+pub(super) fn refusals(job: &Job) -> Vec<Problem> {
+    let engine = job.engine.engine;
+    let does = |direction| job.pattern.access.does(direction);
+    let only = |direction| job.pattern.access.directions() == [direction];
+    let copies = matches!(engine, Engine::Mmap | Engine::Splice);
+    let sync = &job.sync;
+    let syncs = [
+        ("fsync", sync.fsync_every > 0),
+        ("fdatasync", sync.fdatasync_every > 0),
+        ("sync_file_range", sync.range.every_writes > 0),
+    ];
+    let synced = syncs.into_iter().find(|(_, is_asked)| *is_asked);
+    let refuse = |key: &str, title: &str, label: &str, help: &str| {
+        let title = format!("{title} with ioengine={}", engine.name());
+        job.refuse(key, &title, label, help)
+    };
+    let refusals = [
+        when(copies && does(Direction::Trim), || {
+            let label = "this engine has no call that trims a file, and fio's fails";
+            refuse("rw", "a trim", label, "use psync or io_uring")
+        }),
+        when(
+            engine == Engine::Ftruncate && !only(Direction::Write),
+            || {
+                let label = "the engine has writes alone: fio's fails with EINVAL";
+                refuse("rw", "no write", label, "use rw=write or rw=randwrite")
+            },
+        ),
+        synced.filter(|_| is_of_calls(engine)).map(|(key, _)| {
+            let label = match engine.is_of_names() {
+                true => "there is no data to sync, and fio's does nothing",
+                false => "the engine has no syncs: fio's fails with EINVAL",
+            };
+            refuse(key, "a sync", label, "remove it")
+        }),
+        when(
+            engine.is_of_names() && !only(Direction::Read) && !only(Direction::Write),
+            || {
+                let label = "a call on a name is no mix: fio counts all as reads, or fails";
+                refuse("rw", "this `rw`", label, "use rw=read or rw=write")
+            },
+        ),
+        when(is_of_calls(engine) && job.iolog.read.is_some(), || {
+            let label = "a log has reads and writes, which this engine does not make";
+            refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
+        }),
+        when(engine.is_of_names() && job.files.unlink_each_loop, || {
+            let label = "the calls of a pass are all that becomes of the files";
+            refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
+        }),
+        when(engine == Engine::Filedelete && comes_again(job), || {
+            let label = "a file that was deleted cannot be deleted again: fio's fails";
+            let key = match job.times.time_based {
+                true => "time_based",
+                false if job.target.loops > 1 => "loops",
+                false => "io_size",
+            };
+            refuse(key, "a second pass", label, "give more files by nrfiles=")
+        }),
+    ];
+    let appends = appends(job);
+    refusals.into_iter().flatten().chain(appends).collect()
+}
+
+/// Whether passes follow on the first.
+fn comes_again(job: &Job) -> bool {
+    job.times.time_based || job.target.loops > 1 || job.target.io_size.is_some()
+}
+
+fn appends(job: &Job) -> Vec<Problem> {
+    let engine = job.engine.engine;
+    let refuse = |label: &str, help: &str| {
+        let key = "file_append";
+        job.refuse(key, key, label, help)
+    };
+    let refusals = [
+        when(
+            job.pattern.access.directions() != [Direction::Write],
+            || {
+                let label = "behind the end of a file there is nothing to read or trim";
+                refuse(label, "use rw=write or rw=randwrite")
+            },
+        ),
+        when(engine == Engine::Mmap || is_of_calls(engine), || {
+            let label = "this engine does not extend a file";
+            refuse(label, "use psync or io_uring")
+        }),
+    ];
+    let refusals = refusals.into_iter().flatten();
+    refusals.filter(|_| job.files.appends).collect()
+}
+
+/// That the files of a job fit what is done with them.
+pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
+    check_blocks(job, files)?;
+    let has_blank = |file: &PlannedFile| file.path.contains(char::is_whitespace);
+    match files.iter().flatten().find(|file| has_blank(file)) {
+        Some(file) if job.iolog.write.is_some() => {
+            let title = format!("a log of `{}`", file.path);
+            let label = "fio cannot read a log in which a name has a blank";
+            let help = "give a `filename` without blanks";
+            Err(Errors::from(job.refuse("write_iolog", &title, label, help)))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// That an engine with one call for each file finds a file of several blocks: fio counts
+/// them all, and calls once.
+fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
+    let block_bytes = job.smallest_block_bytes();
+    let blocks = |file: &PlannedFile| file.region.length_bytes / block_bytes;
+    let most = files.iter().flatten().map(blocks).max().unwrap_or(0);
+    if !job.engine.engine.is_of_names() || most <= 1 {
+        return Ok(());
+    }
+    let name = job.engine.engine.name();
+    let title = format!("a file of {most} blocks with ioengine={name}");
+    let label = format!("fio counts {most} I/Os for one call on a name");
+    let help = "make bs as large as each file";
+    Err(Errors::from(job.refuse("bs", &title, &label, help)))
+}
+
+/// How the I/O of these engines is done, where it needs a word.
+pub(super) fn through(job: &Job) -> Option<String> {
+    let random = match job.pattern.access.is_random() {
+        true => "random",
+        false => "sequential",
+    };
+    match job.engine.engine {
+        Engine::Mmap => Some(format!(
+            "mmap copies to and from the page cache, with the kernel told that access is {random}; a sync is msync of the whole file{}",
+            match job.engine.direct {
+                true =>
+                    "; direct=1 writes each I/O out and unmaps its pages, which stay in the page cache",
+                false => "",
+            }
+        )),
+        Engine::Splice => Some("splice goes through a pipe, by the worker itself".to_owned()),
+        Engine::Falloc | Engine::Ftruncate => Some(format!(
+            "{} moves no data: its bytes are those of the ranges that it names",
+            job.engine.engine.name()
+        )),
+        Engine::Filecreate | Engine::Filestat | Engine::Filedelete => Some(format!(
+            "{} moves no data: an I/O of bs bytes is one call on a name",
+            job.engine.engine.name()
+        )),
+        Engine::Sync
+        | Engine::Psync
+        | Engine::Vsync
+        | Engine::Pvsync
+        | Engine::Pvsync2
+        | Engine::Libaio
+        | Engine::Posixaio
+        | Engine::IoUring
+        | Engine::Null => None,
+    }
+}

@@ -1,0 +1,113 @@
+//! The log of what a clone does, which fio can repeat: its iolog of version 3.
+
+use crate::program::ProgramError;
+use diskperf_fio::Job;
+use diskperf_system::{Operation, Submission, begin_log};
+use diskperf_timeline::Nanoseconds;
+use std::io::{BufWriter, Write};
+
+/// First line of a log.
+const HEADER: &str = "fio version 3 iolog\n";
+
+/// Beginning of a log of any version.
+const BEGINNING: &str = "fio version ";
+
+/// A log while it is written.
+pub(super) struct Iolog {
+    path: String,
+    out: BufWriter<Box<dyn Write + Send>>,
+    start: Nanoseconds,
+    /// The job's names of the clone's files.
+    names: Vec<String>,
+}
+
+/// Path of the log of a clone: fio writes those of all clones into one file, which it cannot
+/// read again.
+fn path_of_clone(path: &str, clone: u32) -> String {
+    match clone {
+        0 => path.to_owned(),
+        clone => format!("{path}.{clone}"),
+    }
+}
+
+impl Iolog {
+    /// Begins the log of a clone, if the job writes one.
+    pub(super) fn begin(
+        job: &Job,
+        (clone, names): (u32, Vec<String>),
+        start: Nanoseconds,
+    ) -> Result<Option<Self>, ProgramError> {
+        let Some(path) = &job.iolog.write else {
+            return Ok(None);
+        };
+        let path = path_of_clone(path, clone);
+        let out = begin_log(&path, BEGINNING.as_bytes());
+        let out = out.map_err(|why| ProgramError::Trace(format!("write_iolog: {why}")))?;
+        let mut log = Self {
+            path,
+            out: BufWriter::new(out),
+            start,
+            names,
+        };
+        log.write(format_args!("{HEADER}"))?;
+        for action in ["add", "open"] {
+            log.of_files(start, action)?;
+        }
+        Ok(Some(log))
+    }
+
+    /// A request is issued, of one of the clone's files.
+    pub(super) fn issued(
+        &mut self,
+        now: Nanoseconds,
+        file: usize,
+        request: &Submission,
+    ) -> Result<(), ProgramError> {
+        let action = match request.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Fsync => "sync",
+            Operation::Fdatasync => "datasync",
+            Operation::SyncRange(_) => "sync_file_range",
+            Operation::Discard => "trim",
+        };
+        let at_us = self.at_us(now);
+        let Submission {
+            offset_bytes,
+            bytes,
+            ..
+        } = request;
+        let name = &self.names[file];
+        let written = writeln!(self.out, "{at_us} {name} {action} {offset_bytes} {bytes}");
+        written.map_err(|error| self.failed(&error))
+    }
+
+    /// The clone is done.
+    pub(super) fn end(mut self, now: Nanoseconds) -> Result<(), ProgramError> {
+        self.of_files(now, "close")?;
+        self.out.flush().map_err(|error| self.failed(&error))
+    }
+
+    fn of_files(&mut self, now: Nanoseconds, action: &str) -> Result<(), ProgramError> {
+        let at_us = self.at_us(now);
+        for number in 0..self.names.len() {
+            let name = &self.names[number];
+            let written = writeln!(self.out, "{at_us} {name} {action}");
+            written.map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), ProgramError> {
+        let written = self.out.write_fmt(text);
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn at_us(&self, now: Nanoseconds) -> u64 {
+        now.since(self.start).0 / 1000
+    }
+
+    fn failed(&self, error: &std::io::Error) -> ProgramError {
+        ProgramError::Trace(format!("write_iolog: {}: {error}", self.path))
+    }
+}

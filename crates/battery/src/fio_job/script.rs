@@ -1,0 +1,338 @@
+//! A log of I/O that a job repeats in place of I/O of its own: fio's iolog.
+
+use super::FioJob;
+use crate::program::{Program, gcd};
+use diskperf_blocktrace::{Form, Operation as Logged, Reader};
+use diskperf_fio::job::{Access, Blocks};
+use diskperf_fio::offsets::Region;
+use diskperf_fio::plan::PlannedFile;
+use diskperf_fio::{Errors, Job, PerDirection, Problem};
+use diskperf_system::Operation;
+use diskperf_timeline::Nanoseconds;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// I/O that a job repeats, in the order of issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// The log's names of its files.
+    files: Vec<String>,
+    ios: Vec<ScriptedIo>,
+    /// What the log has that is left out.
+    trims: u64,
+}
+
+/// One I/O of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ScriptedIo {
+    /// When it is issued, from the start of the job.
+    at: Nanoseconds,
+    operation: Operation,
+    file: usize,
+    offset_bytes: u64,
+    bytes: u32,
+}
+
+/// I/Os that a log may have: they are held in memory.
+const IOS_MAX: usize = 1 << 24;
+
+/// The longest I/O of a log.
+const IO_BYTES_MAX: u64 = 1 << 30;
+
+impl Script {
+    /// Reads the log that a job repeats, as its options change it.
+    ///
+    /// # Errors
+    ///
+    /// Why the log cannot be read or repeated, in words.
+    pub fn read(job: &Job, mut reader: Reader) -> Result<Self, String> {
+        let form = reader.form();
+        if !matches!(form, Form::FioIolog2 | Form::FioIolog3) {
+            return Err(format!(
+                "it is of the form {form}, and no iolog of fio: use `diskperf replay`"
+            ));
+        }
+        let mut script = Self::default();
+        let iolog = &job.iolog;
+        while let Some(record) = reader.next() {
+            let record = record.map_err(|error| error.to_string())?;
+            let at_ns = record.issued_ns + reader.begins_ns().unwrap_or(0);
+            let operation = match record.operation {
+                Logged::Read => Operation::Read,
+                Logged::Write => Operation::Write,
+                Logged::Flush => Operation::Fsync,
+                Logged::Discard | Logged::WriteZeroes => {
+                    script.trims += 1;
+                    continue;
+                }
+            };
+            if record.length_bytes > IO_BYTES_MAX {
+                let bytes = record.length_bytes;
+                return Err(format!(
+                    "an I/O of {bytes} bytes is more than one call moves"
+                ));
+            }
+            if script.ios.len() == IOS_MAX {
+                return Err(format!(
+                    "it has more than {IOS_MAX} I/Os: use `diskperf replay`, which reads it as it goes"
+                ));
+            }
+            let offset_bytes = record.offset_bytes / iolog.scale;
+            script.ios.push(ScriptedIo {
+                at: match iolog.is_unpaced {
+                    true => Nanoseconds::ZERO,
+                    false => at_speed(at_ns, iolog.speed_percent),
+                },
+                operation,
+                file: match iolog.redirect {
+                    Some(_) => 0,
+                    None => record.device.0 as usize,
+                },
+                offset_bytes: offset_bytes - offset_bytes % iolog.align_bytes,
+                bytes: record.length_bytes as u32,
+            });
+        }
+        if script.ios.is_empty() {
+            return Err("it has no reads, writes or syncs".to_owned());
+        }
+        script.files = match &iolog.redirect {
+            Some(path) => vec![path.clone()],
+            None => reader.devices().to_vec(),
+        };
+        Ok(script)
+    }
+
+    fn moves(&self, operation: Operation) -> bool {
+        self.ios.iter().any(|io| io.operation == operation)
+    }
+
+    /// Bytes that are read and written.
+    pub(super) fn moved_bytes(&self) -> u64 {
+        self.ios.iter().map(|io| u64::from(io.bytes)).sum()
+    }
+
+    /// What all offsets and lengths are multiples of.
+    pub(super) fn unit_bytes(&self) -> u64 {
+        let of_io = |unit, io: &ScriptedIo| gcd(gcd(unit, io.offset_bytes), io.bytes.into());
+        self.ios.iter().fold(0, of_io)
+    }
+
+    /// Each file, as long as its I/O reaches.
+    fn planned(&self, existing: &BTreeMap<String, u64>) -> Vec<PlannedFile> {
+        let mut ends = vec![1; self.files.len()];
+        for io in &self.ios {
+            let end = io.offset_bytes.saturating_add(io.bytes.into());
+            ends[io.file] = end.max(ends[io.file]);
+        }
+        let planned = |(path, end): (&String, u64)| PlannedFile {
+            path: path.clone(),
+            region: Region {
+                offset_bytes: 0,
+                length_bytes: end,
+                file_bytes: existing.get(path).copied().unwrap_or(0).max(end),
+            },
+        };
+        self.files.iter().zip(ends).map(planned).collect()
+    }
+
+    /// The job with what the log says in place of its own options.
+    fn applied(&self, job: &Job) -> Job {
+        let mut applied = job.clone();
+        let reads = self.moves(Operation::Read);
+        applied.pattern.access = match (reads, self.moves(Operation::Write)) {
+            (true, true) => Access::Mixed,
+            (true, false) => Access::Read,
+            (false, _) => Access::Write,
+        };
+        let largest = self.ios.iter().map(|io| io.bytes).max().unwrap_or(0);
+        applied.blocks = Blocks {
+            bytes: PerDirection::all(u64::from(largest.max(512))),
+            ..Blocks::default()
+        };
+        // fio repeats it once, whatever these say.
+        applied.target.loops = 1;
+        applied.times.time_based = false;
+        applied.files.appends = false;
+        applied.files.overwrite = true;
+        applied
+    }
+
+    /// What is to be said of how it is repeated.
+    pub(super) fn notes(&self, job: &Job) -> Vec<String> {
+        let paced = match job.iolog.is_unpaced {
+            true => "as fast as the depth allows".to_owned(),
+            false => "at the log's times; latency counts from these, where fio counts from when it issued an I/O".to_owned(),
+        };
+        let said = format!(
+            "{} I/Os of the log {paced}; rw, bs, size, loops and time_based do not count",
+            self.ios.len()
+        );
+        let trims = (self.trims > 0).then(|| {
+            format!(
+                "left out: {} trims of the log, as fio 3.33 leaves them out",
+                self.trims
+            )
+        });
+        [Some(said), trims].into_iter().flatten().collect()
+    }
+}
+
+/// A moment of a log at so many percent of its speed.
+fn at_speed(at_ns: u64, percent: u32) -> Nanoseconds {
+    let scaled = u128::from(at_ns) * 100 / u128::from(percent);
+    Nanoseconds(u64::try_from(scaled).unwrap_or(u64::MAX))
+}
+
+/// A log while it is repeated.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor {
+    script: Arc<Script>,
+    next: usize,
+    start: Nanoseconds,
+    is_unpaced: bool,
+}
+
+/// What comes next of a log.
+pub(super) enum Step {
+    /// An I/O that is due, which was to be issued at a moment if times count.
+    Issue {
+        operation: Operation,
+        place: (usize, u64, u32),
+        intended: Option<Nanoseconds>,
+    },
+    /// Nothing before this moment.
+    Wait(Nanoseconds),
+    /// All is done.
+    End,
+}
+
+impl Cursor {
+    pub(super) fn new(script: &Arc<Script>, job: &Job, start: Nanoseconds) -> Self {
+        Self {
+            script: Arc::clone(script),
+            next: 0,
+            start,
+            is_unpaced: job.iolog.is_unpaced,
+        }
+    }
+
+    pub(super) fn step(&mut self, now: Nanoseconds) -> Step {
+        let Some(io) = self.script.ios.get(self.next) else {
+            return Step::End;
+        };
+        let due = self.start + io.at;
+        if !self.is_unpaced && now < due {
+            return Step::Wait(due);
+        }
+        self.next += 1;
+        Step::Issue {
+            operation: io.operation,
+            place: (io.file, io.offset_bytes, io.bytes),
+            intended: (!self.is_unpaced).then_some(due),
+        }
+    }
+}
+
+impl Program {
+    /// What fio does for a section that repeats a log. `existing` is as for
+    /// [`Self::of_fio_job`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::of_fio_job`].
+    pub fn of_fio_log(
+        job: &Job,
+        script: Script,
+        existing: &BTreeMap<String, u64>,
+    ) -> Result<Self, Errors> {
+        super::support::check(job)?;
+        let applied = script.applied(job);
+        super::support::check(&applied)?;
+        let files = script.planned(existing);
+        for file in &files {
+            let room_bytes = existing.get(&file.path).copied();
+            let end = file.region.length_bytes;
+            if room_bytes.is_some_and(|room| room < end) {
+                let title = "the target ends before the log does";
+                let label = format!("{} is used to byte {end}", file.path);
+                return Err(Errors::from(short(job, title, &label)));
+            }
+        }
+        let files = vec![files; job.order.clones as usize];
+        Ok(FioJob::of_script(applied, files, script))
+    }
+}
+
+fn short(job: &Job, title: &str, label: &str) -> Problem {
+    let help = "give a larger target, or replay_scale=";
+    job.refuse("read_iolog", title, label, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_blocktrace::ReadOptions;
+    use diskperf_fio::{JobFile, Surroundings};
+
+    const LOG: &str = "fio version 3 iolog\n0 x add\n10 x open\n1000 x read 0 4096\n\
+                       201000 x write 12288 8192\n301000 y sync 0 0\n401000 x trim 0 4096\n";
+
+    fn read(options: &str, log: &'static str) -> Result<Script, String> {
+        let text = format!("[x]\nread_iolog=log\n{}\n", options.replace(' ', "\n"));
+        let parsed = JobFile::parse("x.fio", &text, &Surroundings::default());
+        let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
+        let options = ReadOptions::default();
+        let reader = Reader::open("log", Box::new(log.as_bytes()), &options);
+        Script::read(&job, reader.map_err(|error| error.to_string())?)
+    }
+
+    #[test]
+    fn times_and_offsets_are_those_that_the_options_make_of_the_log() {
+        for (options, moments_us, offsets) in [
+            ("", [1_000, 201_000, 301_000], [0, 12_288, 0]),
+            (
+                "replay_time_scale=200",
+                [500, 100_500, 150_500],
+                [0, 12_288, 0],
+            ),
+            (
+                "replay_time_scale=50",
+                [2_000, 402_000, 602_000],
+                [0, 12_288, 0],
+            ),
+            ("replay_no_stall=1 replay_scale=2", [0, 0, 0], [0, 6_144, 0]),
+            (
+                "replay_scale=2 replay_align=4k",
+                [1_000, 201_000, 301_000],
+                [0, 4_096, 0],
+            ),
+        ] {
+            let script = read(options, LOG).unwrap();
+            let moments: Vec<u64> = script.ios.iter().map(|io| io.at.0 / 1000).collect();
+            assert_eq!(moments, moments_us, "{options}");
+            let found: Vec<u64> = script.ios.iter().map(|io| io.offset_bytes).collect();
+            assert_eq!(found, offsets, "{options}");
+            assert_eq!(
+                (script.trims, &script.files[..]),
+                (1, &["x", "y"].map(str::to_owned)[..])
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_log_of_fio_is_refused_with_what_it_is() {
+        let csv = "128166400000000000,web,0,Write,8192,4096,1500\n\
+                   128166400000010000,web,0,Read,0,512,1500\n";
+        for (log, says) in [
+            (csv, "use `diskperf replay`"),
+            (
+                "fio version 3 iolog\n0 x add\n",
+                "no reads, writes or syncs",
+            ),
+            ("fio version 3 iolog\n0 x add\n5 x read 0\n", "log, line 3"),
+        ] {
+            let words = read("", log).unwrap_err();
+            assert!(words.contains(says), "{words}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Logs of a job's I/O.
+
+/// The log that a job writes, and the one that it repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iolog {
+    /// `write_iolog`: path of the log of what the job does.
+    pub write: Option<String>,
+    /// `read_iolog`: path of the log that the job repeats, in place of I/O of its own.
+    pub read: Option<String>,
+    /// `replay_no_stall`: the times of the log do not count.
+    pub is_unpaced: bool,
+    /// `replay_time_scale`: 200 is twice as fast as the log.
+    pub speed_percent: u32,
+    /// `replay_redirect`: one file for all I/O of the log.
+    pub redirect: Option<String>,
+    /// `replay_scale`: offsets are divided by it.
+    pub scale: u64,
+    /// `replay_align`: offsets are rounded down to multiples of so many bytes.
+    pub align_bytes: u64,
+}
+
+impl Default for Iolog {
+    fn default() -> Iolog {
+        Iolog {
+            write: None,
+            read: None,
+            is_unpaced: false,
+            speed_percent: 100,
+            redirect: None,
+            scale: 1,
+            align_bytes: 1,
+        }
+    }
+}

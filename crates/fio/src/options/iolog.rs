@@ -1,0 +1,68 @@
+//! Options that record a job's I/O in a log, and that repeat one.
+
+use super::{Key, harmless, honoured, refused};
+use crate::value::{Value, Written};
+use diskperf_diagnostics::Problem;
+
+const NO_MERGE: &str = "traces of blktrace are not merged";
+const MERGE: &str = "use `diskperf replay` with several files";
+
+pub(super) const KEYS: &[Key] = &[
+    honoured("write_iolog", |job, w| {
+        job.iolog.write = Some(path(&w.value()?)?);
+        Ok(())
+    }),
+    honoured("read_iolog", |job, w| {
+        job.iolog.read = Some(path(&w.value()?)?);
+        Ok(())
+    }),
+    harmless(
+        "read_iolog_chunked",
+        "the log is read before the job starts",
+    ),
+    honoured("replay_no_stall", |job, w| {
+        job.iolog.is_unpaced = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("replay_time_scale", |job, w| {
+        job.iolog.speed_percent = w.value()?.single()?.count(1..)?;
+        Ok(())
+    }),
+    honoured("replay_redirect", |job, w| {
+        job.iolog.redirect = Some(path(&w.value()?)?);
+        Ok(())
+    }),
+    honoured("replay_scale", |job, w| scale(&mut job.iolog.scale, w)),
+    honoured("replay_align", |job, w| {
+        let value = w.value()?.single()?;
+        let align_bytes = value.number(..)?;
+        if align_bytes > 0 && !align_bytes.is_power_of_two() {
+            let problem = value.wrong("replay_align is a power of two", "fio masks bits with it");
+            return Err(problem.help("write 512, 4k or the like"));
+        }
+        job.iolog.align_bytes = align_bytes.max(1);
+        Ok(())
+    }),
+    refused(
+        "replay_skip",
+        "fio obeys it for traces of blktrace alone, and not for an iolog",
+        "leave the lines out of the log",
+    ),
+    refused("merge_blktrace_file", NO_MERGE, MERGE),
+    refused("merge_blktrace_scalars", NO_MERGE, MERGE),
+    refused("merge_blktrace_iters", NO_MERGE, MERGE),
+];
+
+/// A path, which is not parted at colons.
+fn path(value: &Value<'_>) -> Result<String, Problem> {
+    match value.text() {
+        "" => Err(value.wrong("a path is empty", "no file has this name")),
+        path => Ok(path.to_owned()),
+    }
+}
+
+/// Offsets are divided by it: 0 is 1.
+fn scale(scale: &mut u64, written: &Written<'_>) -> Result<(), Problem> {
+    *scale = written.value()?.single()?.number(..)?.max(1);
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! splice(2): data goes between a file and the worker's memory through a pipe, by the worker.
+
+use super::buffers::Buffers;
+use super::files::RingFile;
+use super::sync_range;
+use crate::{Call, Error, Operation, Result, Submission};
+use rustix::io::Errno;
+use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
+use std::os::fd::OwnedFd;
+
+/// The pipe. It is empty between two requests.
+pub(super) struct Spliced {
+    reader: OwnedFd,
+    writer: OwnedFd,
+    /// Bytes that it holds at most.
+    capacity_bytes: usize,
+}
+
+impl Spliced {
+    pub(super) fn new() -> Result<Self> {
+        let made = pipe_with(PipeFlags::CLOEXEC).and_then(|(reader, writer)| {
+            let capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
+            Ok(Self {
+                reader,
+                writer,
+                capacity_bytes,
+            })
+        });
+        made.map_err(|errno| Error::failed(Call::Pipe, "the pipe of splice", errno))
+    }
+
+    /// Does a request: how many bytes it moved. At the end of the file these are fewer.
+    pub(super) fn carry_out(
+        &self,
+        submission: &Submission,
+        file: &RingFile,
+        buffers: &Buffers,
+    ) -> rustix::io::Result<usize> {
+        let &Submission {
+            offset_bytes,
+            bytes,
+            slot,
+            ..
+        } = submission;
+        match submission.operation {
+            Operation::Read => self.read(file, offset_bytes, buffers.of_under_way(slot, bytes)),
+            Operation::Write => self.write(file, offset_bytes, buffers.of_under_way(slot, bytes)),
+            Operation::Fsync => rustix::fs::fsync(file.descriptor()).map(|()| 0),
+            Operation::Fdatasync => rustix::fs::fdatasync(file.descriptor()).map(|()| 0),
+            Operation::SyncRange(steps) => {
+                sync_range::call(file.descriptor(), (offset_bytes, bytes), steps).map(|()| 0)
+            }
+            Operation::Discard => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    fn read(&self, file: &RingFile, offset: u64, buffer: &mut [u8]) -> rustix::io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let mut from = offset + done as u64;
+            let wanted = (buffer.len() - done).min(self.capacity_bytes);
+            let moved = again(|| {
+                let flags = SpliceFlags::MOVE;
+                let (file, pipe) = (file.descriptor(), &self.writer);
+                splice(file, Some(&mut from), pipe, None, wanted, flags)
+            })?;
+            if moved == 0 {
+                break;
+            }
+            let end = done + moved;
+            while done < end {
+                done += again(|| rustix::io::read(&self.reader, &mut buffer[done..end]))?;
+            }
+        }
+        Ok(done)
+    }
+
+    fn write(&self, file: &RingFile, offset: u64, buffer: &[u8]) -> rustix::io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let wanted = (buffer.len() - done).min(self.capacity_bytes);
+            let end = done + self.give(&buffer[done..done + wanted])?;
+            while done < end {
+                let mut to = offset + done as u64;
+                let moved = again(|| {
+                    let flags = SpliceFlags::MOVE;
+                    let (pipe, file) = (&self.reader, file.descriptor());
+                    splice(pipe, None, file, Some(&mut to), end - done, flags)
+                });
+                match moved {
+                    Ok(0) => return self.empty(end - done).map(|()| done),
+                    Ok(moved) => done += moved,
+                    Err(errno) => return self.empty(end - done).and(Err(errno)),
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Gives the pipe memory to read, which stays as it is until the file has it.
+    #[allow(unsafe_code)]
+    fn give(&self, memory: &[u8]) -> rustix::io::Result<usize> {
+        let parts = [IoSliceRaw::from_slice(memory)];
+        again(|| {
+            // SAFETY: the memory is borrowed, and the pipe is empty again when the request
+            // ends that it belongs to.
+            unsafe { vmsplice(&self.writer, &parts, SpliceFlags::empty()) }
+        })
+    }
+
+    /// Takes out of the pipe what the file did not take.
+    fn empty(&self, mut bytes: usize) -> rustix::io::Result<()> {
+        let mut sink = [0; 4096];
+        while bytes > 0 {
+            let room = bytes.min(sink.len());
+            bytes -= again(|| rustix::io::read(&self.reader, &mut sink[..room]))?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that a signal cut short is made again.
+fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! sync_file_range(2).
+
+use crate::RangeSteps;
+use rustix::io::Errno;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// The flags of the steps that are asked for.
+pub(super) fn flags(steps: RangeSteps) -> u32 {
+    let asked = [
+        (steps.wait_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE),
+        (steps.write, libc::SYNC_FILE_RANGE_WRITE),
+        (steps.wait_after, libc::SYNC_FILE_RANGE_WAIT_AFTER),
+    ];
+    let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+    asked.fold(0, |flags, (_, flag)| flags | flag)
+}
+
+/// The call, of a range by its offset and length; no length is a range to the end.
+#[allow(unsafe_code)]
+pub(super) fn call(
+    file: BorrowedFd<'_>,
+    (offset_bytes, bytes): (u64, u32),
+    steps: RangeSteps,
+) -> rustix::io::Result<()> {
+    let offset = i64::try_from(offset_bytes).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the call takes numbers alone.
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes.into(), flags(steps)) } {
+        0 => Ok(()),
+        _ => {
+            let error = std::io::Error::last_os_error();
+            Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        }
+    }
+}
