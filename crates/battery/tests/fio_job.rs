@@ -2,6 +2,8 @@
 //! modelled device of which everything is known.
 #![cfg(target_os = "linux")]
 
+#[path = "fio_job/ends.rs"]
+mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 
@@ -9,7 +11,7 @@ use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
+use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{System, run_ready};
@@ -24,6 +26,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 const SEED: u64 = 1983;
+
+/// Events of a modelled run: far more than any section here takes that comes to an end.
+const EVENTS_MAX: u64 = 1_000_000;
 
 fn job(options: &str) -> Job {
     let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
@@ -109,7 +114,15 @@ fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
     let resolved = Catalogue::embedded().resolve("bare-fixed", &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
     let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let machine = Machine::build(&read.0, Circumstances::default());
+    let budget = Budget {
+        events: EVENTS_MAX,
+        ..Budget::USUAL
+    };
+    let circumstances = Circumstances {
+        budget,
+        ..Circumstances::default()
+    };
+    let machine = Machine::build(&read.0, circumstances);
     let ports = ModelPorts {
         number: 0,
         pipe_ends: Vec::new(),
@@ -128,7 +141,8 @@ fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
         system.end().await;
         *kept.borrow_mut() = Some(measure);
     });
-    machine.run().expect("the worker ends");
+    let end = machine.run();
+    end.unwrap_or_else(|standstill| panic!("seed {SEED}, {options}: {standstill}"));
     result.take().expect("it ended")
 }
 

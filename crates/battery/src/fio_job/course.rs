@@ -48,6 +48,8 @@ enum Halt {
     Full,
     /// The next one is not due before this moment.
     Until(Nanoseconds),
+    /// Time has passed, and the job may have come to its end.
+    Waited,
     /// All that is under way ends first.
     Drain,
     /// The job is over.
@@ -95,6 +97,7 @@ impl<'a> Course<'a> {
             let halt = self.fill(now).await?;
             self.submit().await?;
             match halt {
+                Halt::Waited => {}
                 Halt::Full => self.reap_to_refill().await?,
                 Halt::Until(due) => {
                     let wake = self.times.end.map_or(due, |end| end.min(due));
@@ -118,12 +121,14 @@ impl<'a> Course<'a> {
     /// Fills the slots with what is to be issued now.
     async fn fill(&mut self, now: Nanoseconds) -> Result<Halt, ProgramError> {
         while !self.slots.are_full() {
-            if self.is_steady || self.times.end.is_some_and(|end| now >= end) {
+            if self.is_over(now) {
                 return Ok(Halt::Over);
             }
             if let Some((operation, file)) = self.stream.sync() {
-                self.sync(operation, file).await?;
-                continue;
+                match self.sync(operation, file).await? {
+                    true => return Ok(Halt::Waited),
+                    false => continue,
+                }
             }
             let drawn = self.stream.draw_direction();
             let (direction, intended) = match self.rates.turn(drawn, self.job, now) {
@@ -146,14 +151,16 @@ impl<'a> Course<'a> {
             if is_before_its_write {
                 self.drain().await?;
             }
-            self.pause().await?;
+            if self.pause().await? || is_before_its_write {
+                return Ok(Halt::Waited);
+            }
         }
         Ok(Halt::Full)
     }
 
-    /// Issues a sync. That of libaio is a call that returns when it is done; all that is
-    /// under way goes on meanwhile.
-    async fn sync(&mut self, operation: Operation, file: usize) -> Result<(), ProgramError> {
+    /// Issues a sync, and returns whether it waited. The sync of libaio is a call that
+    /// returns when it is done; all that is in flight goes on meanwhile.
+    async fn sync(&mut self, operation: Operation, file: usize) -> Result<bool, ProgramError> {
         self.put(operation, (file, 0, 0), None).await?;
         self.syncs_under_way += 1;
         if self.job.engine.engine == Engine::Libaio {
@@ -161,8 +168,9 @@ impl<'a> Course<'a> {
             while self.syncs_under_way > 0 {
                 self.reap((1, usize::MAX), None).await?;
             }
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Gives a request a slot, and submits as many at once as the job says.
@@ -229,8 +237,7 @@ impl<'a> Course<'a> {
         (at_least, at_most): (usize, usize),
         until: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
-        let until = [until, self.times.ramp, self.watch.due()];
-        let until = until.into_iter().flatten().min();
+        let until = until.into_iter().chain(self.next_look()).min();
         let ready = self.slots.ready().len();
         let now = match ready < at_least {
             true => {
@@ -257,6 +264,11 @@ impl<'a> Course<'a> {
             pause(self.system, self.think).await?;
         }
         self.slots.submit(self.system).await?;
+        self.look(now)
+    }
+
+    /// Sees what time has brought: the end of the ramp, and what may end the job early.
+    fn look(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
         self.is_steady |= self.watch.look(now)?;
         if self.times.ramp.is_some_and(|end| now >= end) {
             self.times.ramp = None;
@@ -266,27 +278,57 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Pauses when there were as many I/Os as the job says, with none under way.
-    async fn pause(&mut self) -> Result<(), ProgramError> {
+    /// The moment at which the job is to be looked at next, whatever it waits for.
+    fn next_look(&self) -> Option<Nanoseconds> {
+        let moments = [self.times.ramp, self.watch.due()];
+        moments.into_iter().flatten().min()
+    }
+
+    /// Whether the job issues nothing more, because its time is over or it was ended early.
+    fn is_over(&self, now: Nanoseconds) -> bool {
+        self.is_steady || self.times.end.is_some_and(|end| now >= end)
+    }
+
+    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
+    /// the processor.
+    async fn pass_until(&mut self, moment: Nanoseconds, sleeps: bool) -> Result<(), ProgramError> {
+        loop {
+            let now = self.system.now();
+            self.look(now)?;
+            if now >= moment || self.is_over(now) {
+                return Ok(());
+            }
+            let wakes = [Some(moment), self.times.end, self.next_look()];
+            let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
+            match sleeps {
+                true => self.system.sleep_until(wake).await?,
+                false => self.system.compute(wake.since(now)).await?,
+            }
+        }
+    }
+
+    /// Pauses when there were as many I/Os as the job says, with none in flight, and not
+    /// beyond the end of the job. Returns whether it paused.
+    async fn pause(&mut self) -> Result<bool, ProgramError> {
         let think = &self.job.think;
         if think.time_us == 0 {
-            return Ok(());
+            return Ok(false);
         }
         self.since_pause += 1;
         if self.since_pause < think.after_ios {
-            return Ok(());
+            return Ok(false);
         }
         self.since_pause = 0;
         self.drain().await?;
-        let micro = |microseconds: u32| Nanoseconds(u64::from(microseconds) * 1000);
         let begin = self.system.now();
-        let spin = think.spin_us.min(think.time_us);
-        if spin > 0 {
-            self.system.compute(micro(spin)).await?;
-        }
-        let end = begin + micro(think.time_us);
-        let end = self.times.end.map_or(end, |over| over.min(end));
-        Ok(self.system.sleep_until(end).await?)
+        let after = |microseconds: u32| begin + Nanoseconds(u64::from(microseconds) * 1000);
+        let (spun, ended) = (
+            after(think.spin_us.min(think.time_us)),
+            after(think.time_us),
+        );
+        self.pass_until(spun, false).await?;
+        self.pass_until(ended, true).await?;
+        Ok(true)
     }
 
     /// Makes all durable at the end of a pass, which counts in its time.
