@@ -7,7 +7,7 @@ mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
@@ -53,6 +53,7 @@ fn worker(medium: Medium, index: u32) -> Worker {
         direct: medium == Medium::Device,
         seed: SEED + u64::from(index),
         think: Nanoseconds::ZERO,
+        company: Company::default(),
     }
 }
 

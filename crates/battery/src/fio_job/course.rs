@@ -15,6 +15,9 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
+/// Time in which a job that waits notices that another one ended it; fio takes as long.
+const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
+
 /// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
 
@@ -34,6 +37,8 @@ pub(super) struct Course<'a> {
     syncs_under_way: u32,
     /// Whether it is over before its amount is done and its time has passed.
     is_steady: bool,
+    /// Whether another job may end this one.
+    may_be_ended: bool,
     /// CPU time after each I/O.
     think: Nanoseconds,
     /// I/Os since the last pause.
@@ -64,12 +69,16 @@ impl<'a> Course<'a> {
         program: &'a FioJob,
     ) -> Result<Self, ProgramError> {
         let job = &*program.job;
+        // The delay counts from the start of the first step, as in fio.
+        let due = system.now() + delay(job, worker).since(worker.company.elapsed_before());
         let files = program.open((&mut *system, worker)).await?;
-        let delay = delay(job, worker);
-        if delay > Nanoseconds::ZERO {
-            let start = system.now() + delay;
-            system.sleep_until(start).await?;
+        let may_be_ended = worker.company.may_be_ended();
+        if due > system.now() {
+            sleep_until((&mut *system, worker), due).await?;
             system.restart_measuring()?;
+        }
+        if !worker.company.must_end() {
+            worker.company.start();
         }
         let start = system.now();
         Ok(Self {
@@ -85,6 +94,7 @@ impl<'a> Course<'a> {
             slots: Slots::new(u64::from(super::depth(job))),
             syncs_under_way: 0,
             is_steady: false,
+            may_be_ended,
             think: worker.think,
             since_pause: 0,
             unsubmitted: 0,
@@ -280,13 +290,16 @@ impl<'a> Course<'a> {
 
     /// The moment at which the job is to be looked at next, whatever it waits for.
     fn next_look(&self) -> Option<Nanoseconds> {
-        let moments = [self.times.ramp, self.watch.due()];
+        let of_others = self.may_be_ended.then(|| self.system.now() + LOOK_EVERY);
+        let moments = [self.times.ramp, self.watch.due(), of_others];
         moments.into_iter().flatten().min()
     }
 
     /// Whether the job issues nothing more, because its time is over or it was ended early.
     fn is_over(&self, now: Nanoseconds) -> bool {
-        self.is_steady || self.times.end.is_some_and(|end| now >= end)
+        self.is_steady
+            || self.worker.company.must_end()
+            || self.times.end.is_some_and(|end| now >= end)
     }
 
     /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
@@ -385,6 +398,25 @@ fn operation(direction: Direction) -> Operation {
         Direction::Read => Operation::Read,
         Direction::Write => Operation::Write,
         Direction::Trim => Operation::Discard,
+    }
+}
+
+/// Sleeps until a moment, unless another job ends this one before.
+async fn sleep_until(
+    (system, worker): (&mut System, &Worker),
+    moment: Nanoseconds,
+) -> Result<(), ProgramError> {
+    let may_be_ended = worker.company.may_be_ended();
+    loop {
+        let now = system.now();
+        if now >= moment || worker.company.must_end() {
+            return Ok(());
+        }
+        let wake = match may_be_ended {
+            true => moment.min(now + LOOK_EVERY),
+            false => moment,
+        };
+        system.sleep_until(wake).await?;
     }
 }
 
