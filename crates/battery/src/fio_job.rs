@@ -20,12 +20,13 @@ mod syncs;
 mod watch;
 
 use crate::blocks::{ensure_file, remove_file};
+use crate::company::{Ended, Member};
 use crate::parameter::Field;
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use course::Course;
-use diskperf_fio::job::{Allocation, Engine, Sizes, SubmitMode, SyncFlag};
+use diskperf_fio::job::{Allocation, Engine, ExitScope, Sizes, SubmitMode, SyncFlag};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
 use diskperf_system::{
@@ -146,6 +147,15 @@ impl FioJob {
     fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
         let name = file.path.trim_start_matches("./").replace('/', "_");
         worker.file(&name)
+    }
+
+    /// The jobs that its end ends, where the file has `exitall`.
+    fn ends_with_it(&self) -> Ended {
+        match self.job.order.exit_scope {
+            ExitScope::Group => Ended::Group(self.job.group),
+            ExitScope::Stonewall => Ended::Started,
+            ExitScope::All => Ended::All,
+        }
     }
 
     fn of(&self, worker: &Worker) -> &[PlannedFile] {
@@ -432,6 +442,10 @@ impl Pattern for FioJob {
 
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move {
+            worker.company.enter(Member {
+                group: self.job.group,
+                ends_others: self.job.order.exit_all,
+            });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.
             let earlier = self.files[..worker.index as usize].iter().flatten();
@@ -455,7 +469,11 @@ impl Pattern for FioJob {
     fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
             let mut course = Course::start((system, worker), self).await?;
-            course.run().await
+            course.run().await?;
+            if self.job.order.exit_all {
+                worker.company.end_others(self.ends_with_it());
+            }
+            Ok(())
         })
     }
 }

@@ -11,6 +11,7 @@
 //! line in the list of them. A suite that runs it names it.
 
 mod blocks;
+mod company;
 mod fio_job;
 mod load;
 pub mod parameter;
@@ -23,6 +24,7 @@ pub mod suite;
 pub mod worker;
 mod workload;
 
+pub use company::{Companies, Company, Earlier, Ended};
 pub use fio_job::{MadeBy, Script};
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};

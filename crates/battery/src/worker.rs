@@ -1,5 +1,6 @@
 //! Where and how one worker runs its program.
 
+use crate::company::Company;
 use diskperf_timeline::Nanoseconds;
 
 /// What a worker's program works on.
@@ -32,7 +33,7 @@ pub struct Other {
 }
 
 /// One worker of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Worker {
     /// Its number among the workers of its program on its drive, from 0.
     pub index: u32,
@@ -54,6 +55,8 @@ pub struct Worker {
     pub seed: u64,
     /// CPU time that the program uses after each call, in user mode.
     pub think: Nanoseconds,
+    /// Its seat among the workers that run at the same time on its drive.
+    pub company: Company,
 }
 
 impl Worker {

@@ -4,16 +4,18 @@
 
 #[path = "fio_job/duplicates.rs"]
 mod duplicates;
+#[path = "fio_job/ends.rs"]
+mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 #[path = "fio_job/logs.rs"]
 mod logs;
 
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
+use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{System, run_ready};
@@ -28,6 +30,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 const SEED: u64 = 1983;
+
+/// Events of a modelled run: far more than any section here takes that comes to an end.
+const EVENTS_MAX: u64 = 1_000_000;
 
 fn job(options: &str) -> Job {
     let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
@@ -52,6 +57,7 @@ fn worker(medium: Medium, index: u32) -> Worker {
         direct: medium == Medium::Device,
         seed: SEED + u64::from(index),
         think: Nanoseconds::ZERO,
+        company: Company::default(),
     }
 }
 
@@ -117,7 +123,15 @@ fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
     let resolved = Catalogue::embedded().resolve("bare-fixed", &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
     let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let machine = Machine::build(&read.0, Circumstances::default());
+    let budget = Budget {
+        events: EVENTS_MAX,
+        ..Budget::USUAL
+    };
+    let circumstances = Circumstances {
+        budget,
+        ..Circumstances::default()
+    };
+    let machine = Machine::build(&read.0, circumstances);
     let ports = ModelPorts {
         number: 0,
         pipe_ends: Vec::new(),
@@ -136,7 +150,8 @@ fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
         system.end().await;
         *kept.borrow_mut() = Some(measure);
     });
-    machine.run().expect("the worker ends");
+    let end = machine.run();
+    end.unwrap_or_else(|standstill| panic!("seed {SEED}, {options}: {standstill}"));
     result.take().expect("it ended")
 }
 

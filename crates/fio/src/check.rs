@@ -8,10 +8,13 @@ use diskperf_diagnostics::Problem;
 /// Puts jobs in groups, and looks at each.
 pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
     let mut group = 0;
+    let exit_all = jobs.iter().any(|job| job.order.exit_all);
     for at in 0..jobs.len() {
         let opens = jobs[at].order.stonewall || jobs[at].order.new_group;
         group += u32::from(opens && at > 0);
         jobs[at].group = group;
+        // As fio, which has one such switch for all of a file.
+        jobs[at].order.exit_all = exit_all;
         match waited_for(&jobs[..=at]) {
             Ok(waits_for) => jobs[at].waits_for = waits_for,
             Err(problem) => errors.push(problem),

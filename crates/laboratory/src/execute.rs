@@ -14,10 +14,12 @@ use crate::recorder::Recorder;
 use crate::repetition::HostRig;
 use crate::rig::{Rig, Stand, Work, repeat};
 use diskperf_analysis::interference;
-use diskperf_battery::{Job, Step, Suite};
+use diskperf_battery::{Companies, Earlier, Job, Step, Suite};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
-use diskperf_timeline::{Environment, Experiment, ProgramResult, Run, RunState, World};
+use diskperf_timeline::{
+    Environment, Experiment, Nanoseconds, ProgramResult, Repetition, Run, RunState, World,
+};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -98,6 +100,8 @@ struct Execution<'a> {
     steps: usize,
     /// How many of them were begun.
     begun: usize,
+    /// Course of the steps that ended on the present rig.
+    earlier: Earlier,
     /// What could not be removed, in words.
     left: Vec<String>,
     run: Run,
@@ -116,6 +120,7 @@ impl<'a> Execution<'a> {
             suite,
             steps: suite.steps.len() * rigs,
             begun: 0,
+            earlier: Earlier::default(),
             left: Vec::new(),
             run: Run {
                 command_line: recorder.command_line().to_vec(),
@@ -174,6 +179,7 @@ impl<'a> Execution<'a> {
         mut size: impl FnMut(&Job, &mut dyn Observer) -> Result<u64, LaboratoryError>,
     ) -> Result<(), LaboratoryError> {
         let suite = self.suite;
+        self.earlier = Earlier::default();
         for step in &suite.steps {
             self.observer.event(Event::StepStarted {
                 title: &step_title(step),
@@ -201,6 +207,7 @@ impl<'a> Execution<'a> {
         let work = Work {
             tasks: Task::of_step(step, (&titles, sizes_bytes), self.run.cache),
             protocol: self.suite.protocol_of(&step.jobs[0]),
+            companies: Companies::after(self.earlier.clone()),
         };
         let first = self.run.results.len();
         let mut results = Vec::new();
@@ -226,6 +233,8 @@ impl<'a> Execution<'a> {
                 true
             },
         );
+        self.earlier.elapsed = self.earlier.elapsed + ended(&repetitions);
+        self.earlier.ended = work.companies.ended();
         for ((result, repetitions), job) in results.into_iter().zip(repetitions).zip(&step.jobs) {
             let result = ProgramResult {
                 repetitions,
@@ -333,6 +342,14 @@ impl Execution<'_> {
         rig.close(&mut self.left);
         done
     }
+}
+
+/// The end of the last repetition of tasks that ran at the same time, from its start.
+fn ended(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
+    let last = repetitions.iter().filter_map(|all| all.last());
+    let workers = last.flat_map(|one| &one.workers);
+    let ends = workers.map(|worker| worker.started + worker.elapsed);
+    ends.max().unwrap_or_default()
 }
 
 /// The state of a run that ended so.

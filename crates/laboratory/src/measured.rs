@@ -1,7 +1,9 @@
 //! What one worker does in one repetition: the same body on both worlds.
 
 use diskperf_battery::program::Input;
-use diskperf_battery::{Job, Medium, Other, PipeEnd, Program, ProgramError, Step, Worker};
+use diskperf_battery::{
+    Companies, Company, Job, Medium, Other, PipeEnd, Program, ProgramError, Step, Worker,
+};
 use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
@@ -100,6 +102,7 @@ impl Ground {
     /// The workers of tasks that run at the same time, on all their drives.
     pub(crate) fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
         let mut assignments: Vec<Assignment> = Vec::new();
+        let companies = Companies::default();
         for (number, task) in tasks.iter().enumerate() {
             for (drive, medium) in (0..).zip(&self.drives) {
                 if task.drive.is_some_and(|only| only != drive) {
@@ -107,7 +110,8 @@ impl Ground {
                 }
                 for index in 0..task.program.workers() {
                     let place = (drive, *medium);
-                    let one = self.assignment((number, *task), place, index, &assignments);
+                    let mut one = self.assignment((number, *task), place, index, &assignments);
+                    one.worker.company = companies.seat(drive);
                     assignments.push(one);
                 }
             }
@@ -160,6 +164,7 @@ impl Ground {
                 (stream << 32 | u64::from(drive)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ),
             think: task.program.think(),
+            company: Company::default(),
         }
     }
 }

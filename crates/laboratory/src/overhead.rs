@@ -1,6 +1,6 @@
 //! What the measuring itself costs: the same calls, on `/dev/null`.
 
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_system::host::{Clock, Control, Host, Ports};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{Nanoseconds, Overhead};
@@ -27,6 +27,7 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
         direct: false,
         seed: 0,
         think: Nanoseconds::ZERO,
+        company: Company::default(),
     };
     let mut buffer = program.buffer(&worker);
     let mut round = |system: &mut System| {

@@ -6,7 +6,7 @@ use crate::observer::{Event, Observer};
 use crate::plan::title;
 use crate::repetition::HostRig;
 use crate::rig::{ONCE, Work, repeat};
-use diskperf_battery::Job;
+use diskperf_battery::{Companies, Job};
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 
@@ -122,6 +122,7 @@ fn found(
         let tried = Work {
             tasks: vec![task],
             protocol: ONCE,
+            companies: Companies::default(),
         };
         let mut tries = [Vec::new()];
         let on = |_: &[Repetition], _: &mut dyn Observer| true;

@@ -6,7 +6,7 @@ use crate::observer::{Event, Nobody, Observer};
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::statistics::{self, steady::is_steady};
 use diskperf_analysis::summary;
-use diskperf_battery::Job;
+use diskperf_battery::{Companies, Job};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -41,6 +41,8 @@ pub(crate) struct Work<'a> {
     /// At least one.
     pub(crate) tasks: Vec<Task<'a>>,
     pub(crate) protocol: Protocol,
+    /// Companies of their workers.
+    pub(crate) companies: Companies,
 }
 
 /// What the results on one rig have in common.
@@ -102,7 +104,10 @@ pub(crate) fn repeat(
     mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
 ) -> Result<(), LaboratoryError> {
     let protocol = work.protocol;
-    let assignments = rig.assignments(&work.tasks);
+    let mut assignments = rig.assignments(&work.tasks);
+    for one in &mut assignments {
+        one.worker.company = work.companies.seat(one.worker.drive);
+    }
     for number in 0.. {
         // What else the machine did, it did to all tasks.
         let of = protocol.repetitions + disturbed(&repetitions[0]).min(spare(&protocol));
@@ -220,7 +225,11 @@ pub(crate) fn repeat_unobserved(
 ) -> Result<Vec<Repetition>, LaboratoryError> {
     let mut repetitions = [Vec::new()];
     let tasks = vec![task];
-    let work = Work { tasks, protocol };
+    let work = Work {
+        tasks,
+        protocol,
+        companies: Companies::default(),
+    };
     repeat(rig, &work, &mut repetitions, &mut Nobody, |made, _| {
         goes_on(&made[0])
     })?;

@@ -19,6 +19,9 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
+/// Time in which a job that waits notices that another one ended it; fio takes as long.
+const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
+
 /// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
 
@@ -44,6 +47,8 @@ pub(super) struct Course<'a> {
     syncs_under_way: u32,
     /// Whether it is over before its amount is done and its time has passed.
     is_steady: bool,
+    /// Whether another job may end this one.
+    may_be_ended: bool,
     /// CPU time after each I/O.
     think: Nanoseconds,
     /// I/Os since the last pause.
@@ -58,6 +63,8 @@ enum Halt {
     Full,
     /// The next one is not due before this moment.
     Until(Nanoseconds),
+    /// Time has passed, and the job may have come to its end.
+    Waited,
     /// All that is under way ends first.
     Drain,
     /// The job is over.
@@ -72,12 +79,16 @@ impl<'a> Course<'a> {
         program: &'a FioJob,
     ) -> Result<Self, ProgramError> {
         let job = &*program.job;
+        // The delay counts from the start of the first step, as in fio.
+        let due = system.now() + delay(job, worker).since(worker.company.elapsed_before());
         let files = program.open((&mut *system, worker)).await?;
-        let delay = delay(job, worker);
-        if delay > Nanoseconds::ZERO {
-            let start = system.now() + delay;
-            system.sleep_until(start).await?;
+        let may_be_ended = worker.company.may_be_ended();
+        if due > system.now() {
+            sleep_until((&mut *system, worker), due).await?;
             system.restart_measuring()?;
+        }
+        if !worker.company.must_end() {
+            worker.company.start();
         }
         let start = system.now();
         let names = program.of(worker).iter().map(|file| file.path.clone());
@@ -99,6 +110,7 @@ impl<'a> Course<'a> {
             slots: program.slots(worker),
             syncs_under_way: 0,
             is_steady: false,
+            may_be_ended,
             think: worker.think,
             since_pause: 0,
             unsubmitted: 0,
@@ -111,6 +123,7 @@ impl<'a> Course<'a> {
             let halt = self.fill(now).await?;
             self.submit().await?;
             match halt {
+                Halt::Waited => {}
                 Halt::Full => self.reap_to_refill().await?,
                 Halt::Until(due) => {
                     let wake = self.times.end.map_or(due, |end| end.min(due));
@@ -134,7 +147,7 @@ impl<'a> Course<'a> {
     /// Fills the slots with what is to be issued now.
     async fn fill(&mut self, now: Nanoseconds) -> Result<Halt, ProgramError> {
         while !self.slots.are_full() {
-            if self.is_steady || self.times.end.is_some_and(|end| now >= end) {
+            if self.is_over(now) {
                 return Ok(Halt::Over);
             }
             if let Some(script) = &mut self.script {
@@ -150,8 +163,10 @@ impl<'a> Course<'a> {
                 continue;
             }
             if let Some(due) = self.stream.sync() {
-                self.sync(due).await?;
-                continue;
+                match self.sync(due).await? {
+                    true => return Ok(Halt::Waited),
+                    false => continue,
+                }
             }
             let drawn = self.stream.draw_direction();
             let (direction, intended) = match self.rates.turn(drawn, self.job, now) {
@@ -174,17 +189,19 @@ impl<'a> Course<'a> {
             if is_before_its_write {
                 self.drain().await?;
             }
-            self.pause().await?;
+            if self.pause().await? || is_before_its_write {
+                return Ok(Halt::Waited);
+            }
         }
         Ok(Halt::Full)
     }
 
-    /// Issues a sync. That of libaio is a call that returns when it is done; all that is
-    /// under way goes on meanwhile.
-    async fn sync(&mut self, due: DueSync) -> Result<(), ProgramError> {
+    /// Issues a sync, and returns whether it waited. The sync of libaio is a call that
+    /// returns when it is done; all that is in flight goes on meanwhile.
+    async fn sync(&mut self, due: DueSync) -> Result<bool, ProgramError> {
         let is_of_range = matches!(due.operation, Operation::SyncRange(_));
         if is_of_range && due.range.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         // What no request can hold is all to the end of the file.
         let bytes = u32::try_from(due.range.end - due.range.start).unwrap_or(0);
@@ -198,8 +215,9 @@ impl<'a> Course<'a> {
             while self.syncs_under_way > 0 {
                 self.reap((1, usize::MAX), None).await?;
             }
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Gives a request a slot, and submits as many at once as the job says.
@@ -277,8 +295,7 @@ impl<'a> Course<'a> {
         (at_least, at_most): (usize, usize),
         until: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
-        let until = [until, self.times.ramp, self.watch.due()];
-        let until = until.into_iter().flatten().min();
+        let until = until.into_iter().chain(self.next_look()).min();
         let ready = self.slots.ready().len();
         let now = match ready < at_least {
             true => {
@@ -304,6 +321,11 @@ impl<'a> Course<'a> {
             pause(self.system, self.think).await?;
         }
         self.slots.submit(self.system).await?;
+        self.look(now)
+    }
+
+    /// Sees what time has brought: the end of the ramp, and what may end the job early.
+    fn look(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
         self.is_steady |= self.watch.look(now)?;
         if self.times.ramp.is_some_and(|end| now >= end) {
             self.times.ramp = None;
@@ -313,27 +335,60 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Pauses when there were as many I/Os as the job says, with none under way.
-    async fn pause(&mut self) -> Result<(), ProgramError> {
+    /// The moment at which the job is to be looked at next, whatever it waits for.
+    fn next_look(&self) -> Option<Nanoseconds> {
+        let of_others = self.may_be_ended.then(|| self.system.now() + LOOK_EVERY);
+        let moments = [self.times.ramp, self.watch.due(), of_others];
+        moments.into_iter().flatten().min()
+    }
+
+    /// Whether the job issues nothing more, because its time is over or it was ended early.
+    fn is_over(&self, now: Nanoseconds) -> bool {
+        self.is_steady
+            || self.worker.company.must_end()
+            || self.times.end.is_some_and(|end| now >= end)
+    }
+
+    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
+    /// the processor.
+    async fn pass_until(&mut self, moment: Nanoseconds, sleeps: bool) -> Result<(), ProgramError> {
+        loop {
+            let now = self.system.now();
+            self.look(now)?;
+            if now >= moment || self.is_over(now) {
+                return Ok(());
+            }
+            let wakes = [Some(moment), self.times.end, self.next_look()];
+            let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
+            match sleeps {
+                true => self.system.sleep_until(wake).await?,
+                false => self.system.compute(wake.since(now)).await?,
+            }
+        }
+    }
+
+    /// Pauses when there were as many I/Os as the job says, with none in flight, and not
+    /// beyond the end of the job. Returns whether it paused.
+    async fn pause(&mut self) -> Result<bool, ProgramError> {
         let think = &self.job.think;
         if think.time_us == 0 {
-            return Ok(());
+            return Ok(false);
         }
         self.since_pause += 1;
         if self.since_pause < think.after_ios {
-            return Ok(());
+            return Ok(false);
         }
         self.since_pause = 0;
         self.drain().await?;
-        let micro = |microseconds: u32| Nanoseconds(u64::from(microseconds) * 1000);
         let begin = self.system.now();
-        let spin = think.spin_us.min(think.time_us);
-        if spin > 0 {
-            self.system.compute(micro(spin)).await?;
-        }
-        let end = begin + micro(think.time_us);
-        let end = self.times.end.map_or(end, |over| over.min(end));
-        Ok(self.system.sleep_until(end).await?)
+        let after = |microseconds: u32| begin + Nanoseconds(u64::from(microseconds) * 1000);
+        let (spun, ended) = (
+            after(think.spin_us.min(think.time_us)),
+            after(think.time_us),
+        );
+        self.pass_until(spun, false).await?;
+        self.pass_until(ended, true).await?;
+        Ok(true)
     }
 
     /// Makes all durable at the end of a pass, which counts in its time.
@@ -402,6 +457,25 @@ fn operation(direction: Direction) -> Operation {
         Direction::Read => Operation::Read,
         Direction::Write => Operation::Write,
         Direction::Trim => Operation::Discard,
+    }
+}
+
+/// Sleeps until a moment, unless another job ends this one before.
+async fn sleep_until(
+    (system, worker): (&mut System, &Worker),
+    moment: Nanoseconds,
+) -> Result<(), ProgramError> {
+    let may_be_ended = worker.company.may_be_ended();
+    loop {
+        let now = system.now();
+        if now >= moment || worker.company.must_end() {
+            return Ok(());
+        }
+        let wake = match may_be_ended {
+            true => moment.min(now + LOOK_EVERY),
+            false => moment,
+        };
+        system.sleep_until(wake).await?;
     }
 }
 

@@ -170,10 +170,6 @@ fn ends(job: &Job) -> Vec<Problem> {
             let label = "the first error ends the job";
             job.refuse("continue_on_error", "continue_on_error", label, "remove it")
         }),
-        when(job.order.exit_all, || {
-            let label = "each job ends by itself";
-            job.refuse("exitall", "exitall", label, "give the others a runtime")
-        }),
     ];
     refusals.into_iter().flatten().collect()
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::company::Company;
 
 #[test]
 fn every_program_is_there_and_takes_its_own_values_back() {
@@ -97,6 +98,7 @@ fn a_short_buffer_is_the_start_of_the_long_one_and_holds_a_call() {
         direct: false,
         seed: 1983,
         think: Nanoseconds::ZERO,
+        company: Company::default(),
     };
     for (name, _) in Program::all() {
         let program = Program::named(name).unwrap();

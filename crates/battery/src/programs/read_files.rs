@@ -216,6 +216,7 @@ fn churned_files(size_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::ReadFiles;
+    use crate::company::Company;
     use crate::pattern::Pattern;
     use crate::worker::{Medium, Worker};
     use diskperf_timeline::Nanoseconds;
@@ -233,6 +234,7 @@ mod tests {
             direct: false,
             seed: 1,
             think: Nanoseconds::ZERO,
+            company: Company::default(),
         };
         for file_bytes in [1, 1024, 2048, 99_999, 100_000, 1 << 30] {
             let program = ReadFiles {

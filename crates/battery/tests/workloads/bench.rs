@@ -1,6 +1,6 @@
 //! A modelled machine, and workers on it.
 
-use diskperf_battery::{Medium, Other, Program, Worker};
+use diskperf_battery::{Company, Medium, Other, Program, Worker};
 use diskperf_machine::catalogue::{Catalogue, Setting};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, Rendezvous, TieBreak};
@@ -36,6 +36,7 @@ pub(crate) fn worker(index: u32) -> Worker {
         direct: false,
         seed: 1,
         think: Nanoseconds::ZERO,
+        company: Company::default(),
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Order {
     pub new_group: bool,
     /// `wait_for`: the name.
     pub wait_for: Option<String>,
-    /// `exitall`: the others end when this one does.
+    /// `exitall`, here or in another section: the others end when this one does.
     pub exit_all: bool,
     /// `exit_what`.
     pub exit_scope: ExitScope,

@@ -12,7 +12,7 @@ use crate::observer::Nobody;
 use crate::plan::{ModelPlan, titles};
 use crate::reproduce::two_drives;
 use crate::rig::{Stand, Work, repeat};
-use diskperf_battery::{Job, Step, Suite};
+use diskperf_battery::{Companies, Job, Step, Suite};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, Setting,
@@ -131,6 +131,7 @@ pub(crate) fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -
     Work {
         tasks: Task::of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
         protocol: plan.suite.protocol_of(&step.jobs[0]),
+        companies: Companies::default(),
     }
 }
 

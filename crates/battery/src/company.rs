@@ -1,0 +1,220 @@
+//! Workers that run at the same time on one drive: the ends that jobs of a file set each
+//! other, and the course of the steps before theirs.
+
+use diskperf_timeline::Nanoseconds;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Jobs of a file that end because another one did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    /// All of a reporting group, by its number.
+    Group(u32),
+    /// All that are in progress.
+    Started,
+    /// All of the file.
+    All,
+}
+
+/// Course of the steps of a run that came before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// Time that they took together, each from its start to the end of its last worker.
+    pub elapsed: Nanoseconds,
+    /// Jobs that they ended before these start.
+    pub ended: BTreeSet<Ended>,
+}
+
+/// Companies of the workers of a step, one for each drive.
+#[derive(Debug, Default)]
+pub struct Companies {
+    earlier: Arc<Earlier>,
+    boards: Mutex<BTreeMap<u32, Arc<Mutex<Board>>>>,
+}
+
+impl Companies {
+    /// Creates those of a step that comes after others.
+    pub fn after(earlier: Earlier) -> Self {
+        Self {
+            earlier: Arc::new(earlier),
+            ..Self::default()
+        }
+    }
+
+    /// Returns a seat for another worker of a drive.
+    pub fn seat(&self, drive: u32) -> Company {
+        let mut boards = lock(&self.boards);
+        let board = Arc::clone(boards.entry(drive).or_default());
+        let mut seats = lock(&board);
+        let seat = seats.seats.len();
+        let must_end = Arc::new(AtomicBool::new(false));
+        seats.seats.push(Seat {
+            must_end: Arc::clone(&must_end),
+            ..Seat::default()
+        });
+        drop(seats);
+        Company {
+            seat,
+            must_end,
+            board,
+            earlier: Arc::clone(&self.earlier),
+        }
+    }
+
+    /// Returns the jobs that were ended, on any drive.
+    pub fn ended(&self) -> BTreeSet<Ended> {
+        let boards = lock(&self.boards);
+        let ended = boards.values().flat_map(|board| lock(board).ended.clone());
+        ended.chain(self.earlier.ended.iter().copied()).collect()
+    }
+}
+
+/// The seat of a worker among those that run at the same time on its drive.
+#[derive(Clone, Debug)]
+pub struct Company {
+    seat: usize,
+    /// Whether another worker ended this one.
+    must_end: Arc<AtomicBool>,
+    board: Arc<Mutex<Board>>,
+    earlier: Arc<Earlier>,
+}
+
+impl Default for Company {
+    /// A worker alone, of a first step.
+    fn default() -> Self {
+        Companies::default().seat(0)
+    }
+}
+
+/// State that the workers of a drive share.
+#[derive(Debug, Default)]
+struct Board {
+    seats: Vec<Seat>,
+    ended: BTreeSet<Ended>,
+}
+
+/// State of a worker that others see.
+#[derive(Debug, Default)]
+struct Seat {
+    member: Member,
+    has_started: bool,
+    must_end: Arc<AtomicBool>,
+}
+
+/// Properties of a worker that others must know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Member {
+    /// Its reporting group.
+    pub(crate) group: u32,
+    /// Whether it ends others, now or at its own end.
+    pub(crate) ends_others: bool,
+}
+
+impl Company {
+    /// Takes the seat for a repetition, before any worker starts.
+    pub(crate) fn enter(&self, member: Member) {
+        let mut board = self.board();
+        let ended = &self.earlier.ended;
+        let must_end = ended.contains(&Ended::All) || ended.contains(&Ended::Group(member.group));
+        self.must_end.store(must_end, Ordering::Relaxed);
+        board.ended.clear();
+        let seat = &mut board.seats[self.seat];
+        seat.member = member;
+        seat.has_started = false;
+    }
+
+    /// Says that the worker does I/O from now on.
+    pub(crate) fn start(&self) {
+        self.board().seats[self.seat].has_started = true;
+    }
+
+    /// Time that the steps before took together.
+    pub(crate) fn elapsed_before(&self) -> Nanoseconds {
+        self.earlier.elapsed
+    }
+
+    /// Whether any other worker may end this one.
+    pub(crate) fn may_be_ended(&self) -> bool {
+        let board = self.board();
+        board.seats.len() > 1 && board.seats.iter().any(|seat| seat.member.ends_others)
+    }
+
+    /// Whether another worker ended this one.
+    pub(crate) fn must_end(&self) -> bool {
+        self.must_end.load(Ordering::Relaxed)
+    }
+
+    /// Ends other workers, and what starts later of the same jobs.
+    pub(crate) fn end_others(&self, ended: Ended) {
+        let mut board = self.board();
+        board.ended.insert(ended);
+        for seat in &board.seats {
+            let is_meant = match ended {
+                Ended::Group(group) => seat.member.group == group,
+                Ended::Started => seat.has_started,
+                Ended::All => true,
+            };
+            if is_meant {
+                seat.must_end.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        lock(&self.board)
+    }
+}
+
+/// A worker that panicked while it held the lock had not changed anything by halves.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entered(companies: &Companies, groups: &[u32]) -> Vec<Company> {
+        let enter = |group: &u32| {
+            let company = companies.seat(0);
+            company.enter(Member {
+                group: *group,
+                ends_others: true,
+            });
+            company
+        };
+        groups.iter().map(enter).collect()
+    }
+
+    #[test]
+    fn an_end_reaches_its_scope_and_no_further() {
+        for (ended, expected) in [
+            (Ended::Group(0), [true, true, false]),
+            (Ended::Started, [true, false, true]),
+            (Ended::All, [true, true, true]),
+        ] {
+            let companies = Companies::default();
+            let all = entered(&companies, &[0, 0, 1]);
+            all[0].start();
+            all[2].start();
+            all[0].end_others(ended);
+            let must_end: Vec<bool> = all.iter().map(Company::must_end).collect();
+            assert_eq!(must_end, expected, "{ended:?}");
+            assert_eq!(companies.ended(), BTreeSet::from([ended]));
+        }
+    }
+
+    #[test]
+    fn what_a_step_ended_stays_ended_in_the_next_and_not_in_the_next_repetition() {
+        let earlier = Earlier {
+            ended: BTreeSet::from([Ended::Group(1)]),
+            ..Earlier::default()
+        };
+        let all = entered(&Companies::after(earlier), &[0, 1]);
+        assert_eq!([all[0].must_end(), all[1].must_end()], [false, true]);
+        all[0].end_others(Ended::Group(0));
+        all[0].enter(Member::default());
+        assert!(!all[0].must_end());
+    }
+}

@@ -1,0 +1,84 @@
+//! Jobs with a time limit end in time, whatever they wait for: each pacing option with each
+//! engine at several depths, in virtual time.
+
+use super::{SEED, on_model};
+use diskperf_timeline::{LoadMeasure, Nanoseconds};
+
+/// Length of the timed part of each job.
+const RUNTIME: Nanoseconds = Nanoseconds::from_millis(100);
+
+/// Engines, each with what it needs for several I/Os in flight.
+const ENGINES: &[&str] = &[
+    "io_uring",
+    "libaio",
+    "posixaio",
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "psync io_submit_mode=offload",
+];
+
+const DEPTHS: [u32; 3] = [1, 2, 8];
+
+/// Options that have a job wait for something.
+const PACINGS: &[&str] = &[
+    "rw=randread",
+    "rw=randread thinktime=1000",
+    "rw=randread thinktime=1ms thinktime_blocks=3",
+    "rw=randread thinktime=1ms thinktime_blocks=100 thinktime_blocks_type=issue",
+    "rw=randread thinktime=2ms thinktime_spin=1ms",
+    "rw=randread thinktime=70m",
+    "rw=randread thinktime=70m thinktime_spin=70m",
+    "rw=randread rate_iops=200",
+    "rw=randread rate_iops=1",
+    "rw=randread rate=4k",
+    "rw=randrw rate_iops=300,1 rate_process=poisson",
+    "rw=randread rate_iops=1 rate_process=poisson",
+    "rw=randread rate_iops=200 thinktime=3ms",
+    "rw=randread startdelay=300ms",
+    "rw=randread startdelay=100ms-300ms thinktime=1ms",
+    "rw=randread ramp_time=200ms",
+    "rw=randread ramp_time=200ms thinktime=70m",
+    "rw=randread ramp_time=150ms rate_iops=1",
+    "rw=write fsync=1",
+    "rw=write fdatasync=3",
+    "rw=randrw fsync=1 thinktime=1ms end_fsync=1",
+    "rw=write fsync_on_close=1 unlink_each_loop=1",
+    "rw=randread loops=4294967295",
+    "rw=randread bssplit=4k/50:64k/50 norandommap thinktime=1ms",
+    "rw=read offset=512k zonemode=strided zonesize=8k zoneskip=8k thinktime=1ms",
+    "rw=randread iodepth_batch=4 iodepth_batch_complete_min=2 iodepth_low=1",
+    "rw=randread steadystate=iops:0.001% ss_dur=100",
+    "rw=randread steadystate=iops:0.001% ss_dur=100 ss_ramp=50 thinktime=70m",
+    "rw=randread max_latency=70m rate_iops_min=1",
+];
+
+#[test]
+fn a_job_with_a_runtime_ends_in_time_whatever_it_waits_for() {
+    for engine in ENGINES {
+        for depth in DEPTHS {
+            for pacing in PACINGS {
+                let options = format!(
+                    "size=1m time_based=1 runtime=100ms ioengine={engine} iodepth={depth} {pacing}"
+                );
+                let measure = on_model(&options);
+                let load = measure.load.as_ref().expect("it has a ring");
+                let last = RUNTIME + longest(load);
+                assert!(
+                    measure.elapsed >= RUNTIME && measure.elapsed <= last,
+                    "seed {SEED}, {options}: {:?}, not {RUNTIME:?} to {last:?}",
+                    measure.elapsed
+                );
+            }
+        }
+    }
+}
+
+/// Longest response of a request of any kind.
+fn longest(load: &LoadMeasure) -> Nanoseconds {
+    let operations = [&load.read, &load.write, &load.sync, &load.discard];
+    let longest = operations.map(|operation| operation.response.max());
+    longest.into_iter().max().unwrap_or_default()
+}

@@ -1,0 +1,167 @@
+//! Sections of a job file beside each other and one after the other, in time: on the
+//! modelled device without mechanics, and beside fio itself.
+#![cfg(target_os = "linux")]
+
+#[path = "../../fio/tests/installed/mod.rs"]
+mod installed;
+
+use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::{Experiment, Nobody, Plan, Recorder, Workload, plan};
+use diskperf_timeline::{Nanoseconds, ProgramResult, Run};
+use installed::is_fio_installed;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// Reads of the modelled device, one each millisecond, or of nothing at all by fio.
+const GLOBAL: &str = "[global]\nfilename=f\nsize=4m\nrw=randread\ntime_based\n";
+
+/// Sections of some options: `a: runtime=2; b: stonewall runtime=1`.
+fn sections(text: &str) -> String {
+    let section = |section: &str| {
+        let (name, options) = section.split_once(':').expect("a name");
+        format!("[{}]\n{}\n", name.trim(), options.trim().replace(' ', "\n"))
+    };
+    text.split(';').map(section).collect()
+}
+
+fn run_on(target: &Path, text: &str) -> Run {
+    let experiment = Experiment {
+        workload: Workload::Named(text.to_owned()),
+        targets: vec![target.to_owned()],
+        ..Experiment::default()
+    };
+    let plans = plan::plan(&experiment).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let [plan]: [Plan; 1] = plans.try_into().expect("one target");
+    let mut recorder = Recorder::of_nothing();
+    let executed = execute(&plan, &Arc::default(), &mut Nobody, &mut recorder);
+    if let Some(error) = executed.error {
+        panic!("{text}: {error}");
+    }
+    executed.run
+}
+
+fn run_on_model(text: &str) -> Run {
+    run_on(
+        Path::new("bare-fixed"),
+        &(GLOBAL.to_owned() + &sections(text)),
+    )
+}
+
+/// Start and end of a job's only worker, in milliseconds since the start of its step.
+fn span_ms(result: &ProgramResult) -> [u64; 2] {
+    let worker = &result.repetitions[0].workers[0];
+    [worker.started, worker.started + worker.elapsed].map(|moment| moment.0 / 1_000_000)
+}
+
+fn spans_ms(run: &Run) -> Vec<[u64; 2]> {
+    run.results.iter().map(span_ms).collect()
+}
+
+/// A delay is counted from the start of the first step, whether or not its job waits for
+/// others.
+#[test]
+fn a_start_delay_counts_from_the_start_of_the_file() {
+    for (text, expected) in [
+        (
+            "a: runtime=2; b: stonewall startdelay=3 runtime=1",
+            vec![[0, 2000], [1000, 2000]],
+        ),
+        (
+            "a: runtime=3; b: stonewall startdelay=2 runtime=1",
+            vec![[0, 3000], [0, 1000]],
+        ),
+        (
+            "a: runtime=1; b: startdelay=2 runtime=1; c: stonewall startdelay=3 runtime=1; \
+             d: stonewall startdelay=5 runtime=1",
+            vec![[0, 1000], [2000, 3000], [0, 1000], [1000, 2000]],
+        ),
+    ] {
+        assert_eq!(spans_ms(&run_on_model(text)), expected, "{text}");
+    }
+}
+
+/// Starts of fio's jobs in milliseconds, from that of the first.
+fn starts_of_fio_ms(text: &str) -> Vec<i64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prerun = "ioengine=null\nthinktime=1000\nexec_prerun=date +%s%3N\n";
+    let file = format!("{GLOBAL}{prerun}{}", sections(text));
+    std::fs::write(folder.path().join("job.fio"), file).expect("a job file");
+    let output = Command::new("fio")
+        .arg("job.fio")
+        .current_dir(folder.path())
+        .output();
+    let output = output.expect("fio");
+    assert!(output.status.success(), "{text}: {output:?}");
+    let names = text
+        .split(';')
+        .map(|section| section.split(':').next().expect("a name").trim());
+    let moment = |name: &str| -> i64 {
+        let path = folder.path().join(format!("{name}.prerun.txt"));
+        let said = std::fs::read_to_string(&path).expect("a moment");
+        said.trim().parse().expect("a number")
+    };
+    let moments: Vec<i64> = names.map(moment).collect();
+    moments.iter().map(|moment| moment - moments[0]).collect()
+}
+
+#[test]
+fn fio_counts_a_start_delay_from_its_own_start() {
+    if !is_fio_installed() {
+        return;
+    }
+    let starts = starts_of_fio_ms("a: runtime=2; b: stonewall startdelay=2 runtime=100ms");
+    // From the end of `a` it would be 4 seconds.
+    assert!((1900..3500).contains(&starts[1]), "{starts:?}");
+}
+
+/// What ends when a job does, where the file has `exitall`.
+#[test]
+fn the_end_of_a_job_ends_those_in_its_scope() {
+    for (text, expected) in [
+        (
+            "a: runtime=1 exitall; b: runtime=3; c: stonewall runtime=1",
+            vec![1000, 1000, 1000],
+        ),
+        // It is one switch for all of the file.
+        (
+            "a: runtime=1; b: runtime=2 exitall; c: runtime=3",
+            vec![1000, 1000, 1000],
+        ),
+        (
+            "a: runtime=1 exitall; b: new_group runtime=3",
+            vec![1000, 3000],
+        ),
+        (
+            "a: runtime=1 exitall exit_what=stonewall; b: new_group runtime=3; c: stonewall runtime=1",
+            vec![1000, 1000, 1000],
+        ),
+        (
+            "a: runtime=1 exitall exit_what=all; b: new_group runtime=3; c: stonewall runtime=1",
+            vec![1000, 1000, 0],
+        ),
+        (
+            "a: runtime=1 exitall; b: startdelay=3 runtime=1",
+            vec![1000, 0],
+        ),
+        (
+            "a: runtime=1 exitall; b: runtime=9 thinktime=1h",
+            vec![1000, 1000],
+        ),
+        (
+            "a: runtime=1 exitall; b: runtime=9 rate_iops=1",
+            vec![1000, 1000],
+        ),
+    ] {
+        let run = run_on_model(text);
+        for (result, expected) in run.results.iter().zip(&expected) {
+            let ran = result.repetitions[0].workers[0].elapsed;
+            let late = ran.since(Nanoseconds::from_millis(*expected));
+            assert!(
+                ran >= Nanoseconds::from_millis(*expected) && late < Nanoseconds::from_millis(20),
+                "{text}: {} ran for {ran:?}, not {expected} ms",
+                result.program
+            );
+        }
+    }
+}
