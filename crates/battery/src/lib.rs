@@ -24,6 +24,7 @@ pub mod worker;
 mod workload;
 
 pub use fio_job::MadeBy;
+pub use load::open_loop_slots;
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
 pub use replay::Replay;

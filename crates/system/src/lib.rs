@@ -63,7 +63,7 @@ pub use layout::{
     Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
 };
 pub use options::{Open, Whence};
-pub use ring::{Completion, EngineChoice, NameCall, Operation, RingOptions, Submission};
+pub use ring::{Commit, Completion, EngineChoice, NameCall, Operation, RingOptions, Submission};
 
 pub use diskperf_machine::{Work, Written};
 

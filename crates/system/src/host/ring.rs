@@ -63,8 +63,9 @@ struct Slot {
     submission: Submission,
     /// Its start; in open loop the intended one.
     start: Nanoseconds,
-    /// What the call took that submitted it.
+    /// What the call took that submitted it, and when it returned.
     submit: Nanoseconds,
+    submitted: Nanoseconds,
     under_way: bool,
     /// Whether the ring's own data is in its buffer, not the program's.
     own_data: bool,
@@ -83,6 +84,7 @@ impl Slot {
             },
             start: Nanoseconds::ZERO,
             submit: Nanoseconds::ZERO,
+            submitted: Nanoseconds::ZERO,
             under_way: false,
             own_data: true,
         }
@@ -96,6 +98,7 @@ pub(super) struct Taken {
     pub(super) result: std::result::Result<u32, Errno>,
     pub(super) response: Nanoseconds,
     pub(super) submit: Nanoseconds,
+    pub(super) completion: Nanoseconds,
 }
 
 impl Taken {
@@ -193,9 +196,11 @@ impl Ring {
             self.issue(submission);
         }
         self.flush()?;
-        let took = self.clock.now().since(begin);
+        let submitted = self.clock.now();
+        let submit = submitted.since(begin);
         for submission in submissions {
-            self.slots[submission.slot as usize].submit = took;
+            let slot = &mut self.slots[submission.slot as usize];
+            (slot.submit, slot.submitted) = (submit, submitted);
         }
         Ok(())
     }
@@ -265,6 +270,7 @@ impl Ring {
                 result,
                 response: now.since(slot.start),
                 submit: slot.submit,
+                completion: now.since(slot.submitted),
             };
             each(taken, now);
         }
