@@ -142,7 +142,7 @@ def explain(
     repetitions: int | None = None,
     seed: int = SEED,
     size: int | str | None = None,
-    cache: str = "cold",
+    cache: str | None = None,
     catalogue: str | os.PathLike[str] | None = None,
     no_budget: bool = False,
     counterfactuals: bool = True,

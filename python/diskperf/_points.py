@@ -22,7 +22,7 @@ def run_points(
     drives: int | None = None,
     size: int | str | None = None,
     repetitions: int | None = None,
-    cache: str = "cold",
+    cache: str | None = None,
     time_calls: bool = True,
     no_budget: bool = False,
     errors: str = "raise",

@@ -363,7 +363,7 @@ def run(
     until_steady: str | bool = False,
     seed: int = SEED,
     size: int | str | None = None,
-    cache: str = "cold",
+    cache: str | None = None,
     time_calls: bool = True,
     label: str | None = None,
     store: bool | str | os.PathLike[str] | None = None,
@@ -400,7 +400,9 @@ def run(
         seed: of every random choice. The same seed gives the same bytes on a model.
         size: bytes that each program moves, as a number, ``"8M"`` or ``"8MB"``; without it
             8 MiB on a model, and about half a second's worth on real storage.
-        cache: ``"cold"``, ``"warm"``, or ``"direct"`` (past the cache, O_DIRECT).
+        cache: ``"cold"``, ``"warm"``, or ``"direct"`` (past the page cache, O_DIRECT); by
+            default cold, and O_DIRECT where the file system has it for programs that keep
+            requests in flight.
         time_calls: whether each call is timed.
         label: a name of your own for the run.
         store: the file of a result store to keep it in, ``True`` for the user's own,

@@ -191,6 +191,8 @@ pub struct Pair {
     /// [`Comparison::runs`].
     pub run: usize,
     /// The program with its distinguishing parameters.
+    pub key: String,
+    /// The same for people.
     pub title: String,
     /// The speed.
     pub quantity: Quantity,
@@ -262,6 +264,8 @@ pub struct Unpaired {
     /// The run that has not.
     pub missing_in: usize,
     /// The program with its distinguishing parameters.
+    pub key: String,
+    /// The same for people.
     pub title: String,
     /// Its file system.
     pub filesystem: String,
@@ -391,6 +395,7 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
             comparison.unpaired.push(Unpaired {
                 run,
                 missing_in,
+                key: result.key(),
                 title: result.title(),
                 filesystem: result.filesystem.clone(),
             });
@@ -499,6 +504,7 @@ impl<'a> Candidate<'a> {
         };
         Pair {
             run: self.run,
+            key: self.other.key(),
             title: self.other.title(),
             quantity: self.quantity,
             basis: self.basis,

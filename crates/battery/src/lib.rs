@@ -26,6 +26,7 @@ mod workload;
 
 pub use company::{Companies, Company, Earlier, Ended};
 pub use fio_job::{MadeBy, Script};
+pub use load::open_loop_slots;
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
 pub use replay::Replay;

@@ -7,6 +7,7 @@ pub(crate) mod distribution;
 pub(crate) mod driver;
 pub(crate) mod file_calls;
 pub(crate) mod generator;
+pub(crate) mod pace;
 pub(crate) mod permutation;
 pub(crate) mod slots;
 
@@ -15,7 +16,7 @@ use crate::parameter::{Field, Value, choices};
 use crate::pattern::Facts;
 use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
-use arrivals::Spacing;
+use arrivals::{Arrivals, Spacing};
 use diskperf_system::{
     Call, EngineChoice, Errno, Error, File, Open, Operation, RingOptions, System,
 };
@@ -30,6 +31,19 @@ choices! {
         No = "no",
         /// Yes.
         Yes = "yes",
+    }
+}
+
+choices! {
+    /// Whether a file is opened with O_DIRECT.
+    DirectIo {
+        /// Where the file system has it, unless the run asks for the page cache. A plan
+        /// makes a yes or a no of it.
+        Auto = "auto",
+        /// O_DIRECT, whatever the run asks of the page cache.
+        Yes = "yes",
+        /// As the run asks of the page cache.
+        No = "no",
     }
 }
 
@@ -66,13 +80,16 @@ impl SyncCall {
     }
 }
 
+/// Meaning of `rate_iops` of programs whose commits arrive.
+pub(crate) const COMMIT_RATE: &str = "commits that arrive a second, of each worker, whether or not the one before is durable; 0: a new one when one is";
+
 /// The file that these programs share.
 pub(crate) const AREA: &str = "load";
 
 /// The parameters that programs with several requests under way have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    /// Requests under way at once, of each worker.
+    /// Requests in flight at once, of each worker; 0: see [`Load::slot_count`].
     pub(crate) depth: u64,
     /// Requests that are handed over at once, at most; 0 is a quarter of the depth.
     pub(crate) batch: u64,
@@ -85,7 +102,7 @@ pub(crate) struct Load {
     pub(crate) spacing: Spacing,
     pub(crate) duration_ms: u64,
     pub(crate) ramp_ms: u64,
-    pub(crate) direct: YesNo,
+    pub(crate) direct: DirectIo,
     pub(crate) engine: Engine,
     pub(crate) poll: YesNo,
     pub(crate) compressible_share: f64,
@@ -95,7 +112,7 @@ pub(crate) struct Load {
 impl Default for Load {
     fn default() -> Self {
         Self {
-            depth: 1,
+            depth: 0,
             batch: 0,
             workers: 1,
             area_bytes: 256 * MIB,
@@ -103,7 +120,7 @@ impl Default for Load {
             spacing: Spacing::Constant,
             duration_ms: 0,
             ramp_ms: 0,
-            direct: YesNo::No,
+            direct: DirectIo::Auto,
             engine: Engine::Best,
             poll: YesNo::No,
             compressible_share: 0.0,
@@ -116,7 +133,18 @@ impl Default for Load {
 const DEEPEST: u64 = 4096;
 /// The most memory that the buffers of one worker take.
 const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
+/// Slots of an open loop where nobody gives a number, and the memory of their buffers that
+/// limits it. A burst of arrivals or a stall of the storage has to fill them all before a
+/// request waits for a slot.
+const OPEN_LOOP_SLOTS: u64 = 1024;
+const OPEN_LOOP_BUFFERS_BYTES_MAX: u64 = GIB;
 const DAY_MS: u64 = 86_400_000;
+
+/// Returns the number of slots of an open loop where nobody gives one, for requests of at
+/// most `call_bytes`.
+pub fn open_loop_slots(call_bytes: u64) -> u64 {
+    (OPEN_LOOP_BUFFERS_BYTES_MAX / call_bytes.max(1)).clamp(1, OPEN_LOOP_SLOTS)
+}
 
 impl Load {
     /// Its parameters.
@@ -124,8 +152,8 @@ impl Load {
         vec![
             field(
                 "depth",
-                "requests under way at once, of each worker",
-                Value::Count(&mut self.depth, 1, DEEPEST),
+                "requests in flight at once, of each worker; 0: 1, and where requests arrive by the clock 1024, or as many as a GiB of buffers holds",
+                Value::Count(&mut self.depth, 0, DEEPEST),
             ),
             field(
                 "batch",
@@ -164,7 +192,7 @@ impl Load {
             ),
             field(
                 "direct",
-                "O_DIRECT whatever the run asks of the page cache",
+                "O_DIRECT; auto: where the file system has it, unless the run asks for a state of the page cache",
                 Value::Choice(&mut self.direct),
             ),
             field(
@@ -197,8 +225,10 @@ impl Load {
             keeps_requests: true,
             writes,
             workers: self.workers as u32,
-            cache: (self.direct == YesNo::Yes).then_some(CacheMode::Direct),
+            cache: (self.direct == DirectIo::Yes).then_some(CacheMode::Direct),
             lasts: self.lasts(),
+            drains: self.drains(),
+            offered_bytes_per_s: self.offered_bytes_per_s(call_bytes),
             sizes_bytes: self.sizes_bytes(call_bytes, writes),
             // The ring has the buffers.
             buffer_calls: 1,
@@ -209,24 +239,59 @@ impl Load {
     /// From some requests of each slot, which on a disk take long, to what does not wear
     /// a flash drive out.
     fn sizes_bytes(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
-        let least_bytes = call_bytes * (4 * self.depth).max(16);
+        let in_flight = match self.rate_iops {
+            0 => self.slot_count(call_bytes),
+            // Slots that wait for arrivals say nothing of how much is to be moved.
+            _ => self.depth.max(1),
+        };
+        let least_bytes = call_bytes * (4 * in_flight).max(16);
         let most_bytes = if writes { 256 * MIB } else { GIB };
         (least_bytes, most_bytes.max(least_bytes))
     }
 
-    /// The slots of its ring.
-    pub(crate) fn slots(&self) -> Slots {
-        // A device begins with the first of many while the others are still prepared.
-        let batch = match self.batch {
-            0 => self.depth.div_ceil(4),
-            batch => batch,
-        };
-        Slots::submitting(self.depth, batch)
+    /// Slots of a ring for requests of at most `call_bytes`.
+    pub(crate) fn slot_count(&self, call_bytes: u64) -> u64 {
+        match (self.depth, self.rate_iops) {
+            (0, 0) => 1,
+            (0, _) => open_loop_slots(call_bytes),
+            (depth, _) => depth,
+        }
     }
 
-    /// How long a repetition takes, where that is given.
+    /// Slots of a ring for requests of at most `call_bytes`, all of them free.
+    pub(crate) fn slots(&self, call_bytes: u64) -> Slots {
+        let depth = self.slot_count(call_bytes);
+        // A device begins with the first of many while the others are still prepared.
+        let batch = match self.batch {
+            0 => depth.div_ceil(4),
+            batch => batch,
+        };
+        Slots::submitting(depth, batch)
+    }
+
+    /// Arrivals by the clock, from `start` on; none in closed loop.
+    pub(crate) fn arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
+        (self.rate_iops > 0)
+            .then(|| Arrivals::new(self.rate_iops, self.spacing, (start, worker.seed)))
+    }
+
+    /// Duration of a repetition, where that is given.
     fn lasts(&self) -> Option<Nanoseconds> {
         (self.duration_ms > 0).then(|| Nanoseconds::from_millis(self.ramp_ms + self.duration_ms))
+    }
+
+    /// Bytes that arrive per second, where so many arrive at a time; `None` in closed loop.
+    pub(crate) fn offered_bytes_per_s(&self, bytes: u64) -> Option<u64> {
+        (self.rate_iops > 0).then(|| self.rate_iops.saturating_mul(bytes))
+    }
+
+    /// Longest time after [`Load::lasts`] in which requests that had arrived are still
+    /// served.
+    fn drains(&self) -> Nanoseconds {
+        match self.rate_iops {
+            0 => Nanoseconds::ZERO,
+            _ => self.lasts().unwrap_or_default(),
+        }
     }
 
     /// Why the parameters do not fit together, with calls of at most so many bytes.
@@ -237,10 +302,10 @@ impl Load {
                 self.area_bytes
             ));
         }
-        if self.depth * call_bytes > LARGEST_BUFFERS_BYTES {
+        let depth = self.slot_count(call_bytes);
+        if depth * call_bytes > LARGEST_BUFFERS_BYTES {
             return Some(format!(
-                "{} requests of {call_bytes} bytes need more than 4 GiB of buffers; give a smaller depth or block_bytes",
-                self.depth
+                "{depth} requests of {call_bytes} bytes need more than 4 GiB of buffers; give a smaller depth or block_bytes"
             ));
         }
         (self.ramp_ms > 0 && self.duration_ms == 0).then(|| {
@@ -288,7 +353,7 @@ impl Load {
         call_bytes: u64,
     ) -> Result<(), ProgramError> {
         let options = RingOptions {
-            depth: self.depth as u32,
+            depth: self.slot_count(call_bytes) as u32,
             buffer_bytes: call_bytes.next_multiple_of(512) as u32,
             seed: worker.seed,
             compressible_percent: (self.compressible_share * 100.0).round() as u8,
@@ -408,9 +473,29 @@ impl Span {
         }
         Ok(())
     }
+}
 
-    /// Whether it is over; where no time is given, whether all was moved.
-    pub(crate) fn is_over(&self, now: Nanoseconds, all_moved: bool) -> bool {
-        self.end.map_or(all_moved, |end| now >= end)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_loop_has_slots_for_a_stall_and_buffers_of_a_gib_at_most() {
+        let open = |depth| Load {
+            depth,
+            rate_iops: 2000,
+            ..Load::default()
+        };
+        for (call_bytes, slots) in [
+            (512, 1024),
+            (4096, 1024),
+            (MIB, 1024),
+            (4 * MIB, 256),
+            (2 * GIB, 1),
+        ] {
+            assert_eq!(open(0).slot_count(call_bytes), slots, "{call_bytes}");
+            assert_eq!(open(7).slot_count(call_bytes), 7, "{call_bytes}");
+            assert_eq!(Load::default().slot_count(call_bytes), 1, "{call_bytes}");
+        }
     }
 }

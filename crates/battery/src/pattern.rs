@@ -145,6 +145,8 @@ pub(crate) struct Facts {
     /// The state of the page cache that it needs, whatever the run asks for.
     pub(crate) cache: Option<CacheMode>,
     pub(crate) lasts: Option<Nanoseconds>,
+    pub(crate) drains: Nanoseconds,
+    pub(crate) offered_bytes_per_s: Option<u64>,
     /// The least and the most bytes that a repetition moves whose size nobody said.
     pub(crate) sizes_bytes: (u64, u64),
 }
@@ -175,6 +177,8 @@ impl Facts {
             touches_target: true,
             cache: None,
             lasts: None,
+            drains: Nanoseconds::ZERO,
+            offered_bytes_per_s: None,
             sizes_bytes: (8 * MIB, GIB),
         }
     }

@@ -332,7 +332,7 @@ impl Program {
     }
 
     /// Whether what it writes is a log, as engines write theirs: much smaller than the data
-    /// beside it, and through the page cache.
+    /// beside it.
     pub fn is_log(&self) -> bool {
         self.facts().is_log
     }
@@ -358,12 +358,38 @@ impl Program {
         self.facts().lasts
     }
 
+    /// Longest time after [`Program::lasts`] in which requests that had arrived by the clock
+    /// are still served, where the storage does not keep up with them.
+    pub fn drains(&self) -> Nanoseconds {
+        self.facts().drains
+    }
+
+    /// Bytes that arrive per second by the clock, of each worker; `None` in closed loop.
+    pub fn offered_bytes_per_s(&self) -> Option<u64> {
+        self.facts().offered_bytes_per_s
+    }
+
     /// The least and the most bytes that a repetition moves whose size nobody said: 1983's
     /// size and a gibibyte, where requests are not by far slower than that, or written.
     pub fn sizes_bytes(&self) -> (u64, u64) {
         let facts = self.facts();
         let (least, most) = facts.sizes_bytes;
         (least.max(facts.call_bytes), most.max(facts.call_bytes))
+    }
+
+    /// Chooses whether the program goes past the page cache, if that is left to where it
+    /// runs.
+    pub fn choose_direct(&mut self, direct: bool) {
+        if self.leaves_direct_open() {
+            let value = if direct { "yes" } else { "no" };
+            self.set("direct", value).expect("it takes both");
+        }
+    }
+
+    /// Whether the program goes past the page cache where it can, and this is not chosen yet.
+    pub fn leaves_direct_open(&self) -> bool {
+        let mut parameters = self.parameters().into_iter();
+        parameters.any(|one| one.name == "direct" && one.value == "auto")
     }
 
     /// What the program asks of the page cache, where the run asks for `asked`.

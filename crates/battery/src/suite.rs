@@ -326,16 +326,9 @@ fn today26() -> Vec<Step> {
         ("log_append", &[]),
     ];
     let steps = steps.into_iter().enumerate();
-    let mut steps: Vec<Step> = steps
-        .map(|(row, (name, settings))| Step::new(name, row as u32, row as u32, settings))
-        .collect();
-    // A log goes through the page cache, as engines write theirs.
-    let jobs = steps.iter_mut().flat_map(|step| &mut step.jobs);
-    for job in jobs.filter(|job| !job.program.is_log()) {
-        let set = job.program.set("direct", "yes");
-        set.expect("programs of the area can go past the page cache");
-    }
     steps
+        .map(|(row, (name, settings))| Step::new(name, row as u32, row as u32, settings))
+        .collect()
 }
 
 /// How long a round lasts until steady (SNIA's minute), and what is measured then.
@@ -379,9 +372,6 @@ fn ssd26() -> Vec<Step> {
         let mut step = Step::new(name, row, row, settings);
         set_all(&mut step, &[("duration_ms", MEASURED_MS)]);
         steps.push(step);
-    }
-    for step in &mut steps {
-        set_all(step, &[("direct", "yes")]);
     }
     steps
 }

@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Tell two targets or settings apart in interleaved blocks, with an error that is bounded
     Ab(AbArguments),
-    /// Compare runs: the ratio of their rates, with a 95 % interval
+    /// Compare runs: the ratio of their rates, with a 99 % interval
     Compare(CompareArguments),
     /// Show where the time went and, for a model, what would change it; of two, why they differ
     Explain(ExplainArguments),
@@ -168,7 +168,7 @@ impl RunArguments {
 pub(crate) struct ExperimentArguments {
     /// A suite (today26, ssd26, ffs83, interleave91, seqread89, vme87) or a program, see `diskperf
     /// list`; or a fio job file, - for standard input, which without --on runs where it says
-    /// [default: today26, on modelled systems alone ffs83]
+    /// [default: today26; on modelled systems alone the suite of their day, as ffs83 or today26]
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
     /// Alternative to the argument WHAT
@@ -176,7 +176,8 @@ pub(crate) struct ExperimentArguments {
     pub(crate) suite: Option<String>,
     /// A directory, a file, a block device, a modelled system (see `diskperf list systems`) or a
     /// FILE.toml that describes one; several targets run one after the other [default: . and,
-    /// without WHAT and options of one world, vax780-sc780-eagle]
+    /// without WHAT and options of one world, bare-nvme-tlc; with --drives, --catalogue or --set of
+    /// a system vax780-sc780-eagle]
     #[arg(long = "on", value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Number of drives of a modelled system that run each program at the same time
@@ -199,9 +200,10 @@ pub(crate) struct ExperimentArguments {
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// State of the page cache before each repetition
-    #[arg(long, value_enum, default_value = "cold")]
-    pub(crate) cache: Cache,
+    /// State of the page cache before each repetition [default: cold; programs that keep requests
+    /// in flight go past it where the file system has O_DIRECT]
+    #[arg(long, value_enum)]
+    pub(crate) cache: Option<Cache>,
     /// Bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
@@ -247,6 +249,7 @@ impl ExperimentArguments {
             until_steady: None,
             size: self.size,
             cache: cache_mode(self.direct, self.cache),
+            through_cache: self.cache.is_some(),
             drop_all_caches: self.drop_caches,
             fresh: self.fresh.clone(),
             destroy_data_on: self.destroy_data_on.clone(),
@@ -600,11 +603,11 @@ pub(crate) enum Cache {
 }
 
 /// What is asked of the page cache.
-fn cache_mode(direct: bool, cache: Cache) -> CacheMode {
+fn cache_mode(direct: bool, cache: Option<Cache>) -> CacheMode {
     match (direct, cache) {
         (true, _) => CacheMode::Direct,
-        (false, Cache::Cold) => CacheMode::Cold,
-        (false, Cache::Warm) => CacheMode::Warm,
+        (false, None | Some(Cache::Cold)) => CacheMode::Cold,
+        (false, Some(Cache::Warm)) => CacheMode::Warm,
     }
 }
 

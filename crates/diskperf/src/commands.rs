@@ -192,11 +192,16 @@ fn has_figures(run: &Run) -> bool {
 
 /// Where the results went, and what went wrong with that.
 fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
-    if let Some(failure) = recorder.failure() {
+    let measured = runs.iter().any(has_figures);
+    if let Some(failure) = recorder.failure().filter(|_| measured) {
         say(&format!("the results are not in the store: {failure}"));
     }
     for (run, place) in recorder.unstored() {
         match place {
+            Ok(path) if !has_figures(run) => say(&format!(
+                "nothing was measured; what is known of the run is in {}",
+                path.display()
+            )),
             Ok(path) => say(&format!(
                 "they are saved in {0}; `diskperf show {0}` shows them",
                 path.display()
@@ -421,6 +426,9 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     let format = own_format(arguments.format, "what is expected of a drive")?;
     let known = load_catalogue(arguments.catalogue.as_deref())?;
     let name = arguments.name.as_str();
+    if name.ends_with(".toml") {
+        return Err(LaboratoryError::Request(expected_of_file(Path::new(name))));
+    }
     let drive = name.strip_prefix("drive/").unwrap_or(name);
     let drive = drive.strip_prefix("bare-").unwrap_or(drive);
     let stop = stop_on_signals()?;
@@ -431,6 +439,21 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     drop(progress);
     print(&report::expected(&found, format.into(), width()))?;
     Ok(DONE)
+}
+
+/// How the figures that are expected of a drive in a file of one's own are shown.
+fn expected_of_file(file: &Path) -> String {
+    let drive = file.file_stem().unwrap_or_default().to_string_lossy();
+    let parent = file.parent();
+    let folder = parent.filter(|folder| folder.ends_with("drives"));
+    let catalogue = folder.and_then(Path::parent).map_or_else(
+        || "DIR".to_owned(),
+        |catalogue| catalogue.display().to_string(),
+    );
+    format!(
+        "{}: --expected takes the name of a drive, with its figures in DIR/expected/{drive}.toml beside DIR/drives/{drive}.toml: `diskperf show {drive} --expected --catalogue {catalogue}`",
+        file.display()
+    )
 }
 
 /// A format for what has no results.

@@ -17,6 +17,14 @@ const MOST_LINES: usize = 8;
 /// The column whose cells may have several lines: the numbers of a table of a drive.
 const TALL: &str = "value";
 
+/// What a stored run measured, wherever the user was: absolute paths, or a modelled system.
+fn target(run: &RunHeading) -> String {
+    match run.places.is_empty() {
+        true => run.target.clone(),
+        false => run.places.join(" + "),
+    }
+}
+
 /// Rows of text under a heading.
 pub(crate) struct Listing {
     /// What JSON calls the list.
@@ -49,7 +57,7 @@ impl Listing {
                 run.id.clone(),
                 format_utc(run.started_unix_ms),
                 run.suite.clone(),
-                run.target.clone(),
+                target(run),
                 run.label.clone().unwrap_or_default(),
                 state(&run.state).to_owned(),
                 run.repetitions.to_string(),

@@ -16,6 +16,18 @@ use std::time::{Duration, Instant};
 pub(crate) struct Progress {
     bar: Option<Bar>,
     quiet: bool,
+    /// Whether the user sees on the same terminal what is printed at the end.
+    shows_end: bool,
+    /// The run that notes are about.
+    run: Option<About>,
+}
+
+/// The run that notes are about.
+struct About {
+    /// What is measured.
+    target: String,
+    /// The notes that are printed with its results.
+    notes: Vec<String>,
 }
 
 /// A bar, and the thread that moves it.
@@ -76,7 +88,22 @@ impl Progress {
     pub(crate) fn new(quiet: bool, stop: &Arc<AtomicBool>) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();
         let bar = shown.then(|| Bar::new(Arc::clone(stop)));
-        Self { bar, quiet }
+        Self {
+            bar,
+            quiet,
+            shows_end: std::io::stdout().is_terminal(),
+            run: None,
+        }
+    }
+
+    /// Says a note on a run and its target, if it is not printed below its results on the
+    /// same terminal.
+    fn note(&self, note: &str) {
+        match &self.run {
+            Some(about) if self.shows_end && about.notes.iter().any(|one| one == note) => {}
+            Some(about) => self.say(&format!("{}: {note}", about.target)),
+            None => self.say(note),
+        }
     }
 
     fn say(&self, text: &str) {
@@ -90,7 +117,13 @@ impl Progress {
 impl Observer for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Note(note) if !self.quiet => self.say(note),
+            Event::RunStarted(run) => {
+                self.run = Some(About {
+                    target: run.measured(),
+                    notes: run.notes.clone(),
+                });
+            }
+            Event::Note(note) if !self.quiet => self.note(note),
             Event::Warning(warning) => self.say(warning),
             _ => {}
         }

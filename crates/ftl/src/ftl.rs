@@ -277,9 +277,12 @@ impl Ftl {
         };
         let placement = match cached {
             Some(placement) => placement,
-            None => self
-                .place(stream as usize, stream, Cause::Host)
-                .ok_or(Full)?,
+            None => {
+                let placed = self.place(stream as usize, stream, Cause::Host);
+                let placement = placed.ok_or(Full)?;
+                self.traffic.past_cache += u64::from(self.features.cache.is_some());
+                placement
+            }
         };
         self.remap(logical, placement);
         Ok(placement)

@@ -24,6 +24,8 @@ pub enum Cause {
 pub struct Traffic {
     /// Units that the host wrote.
     pub host: u64,
+    /// Of these, units that went past the cache of one bit a cell because it was full.
+    pub past_cache: u64,
     /// Units that garbage collection moved.
     pub collection: u64,
     /// Units that static wear levelling moved.
@@ -70,6 +72,7 @@ impl Traffic {
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             host: self.host - earlier.host,
+            past_cache: self.past_cache - earlier.past_cache,
             collection: self.collection - earlier.collection,
             wear_levelling: self.wear_levelling - earlier.wear_levelling,
             folding: self.folding - earlier.folding,

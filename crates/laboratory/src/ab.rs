@@ -118,7 +118,7 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
     };
     let sizes = run.results.iter();
     let mut experiment = Experiment {
-        sizes: sizes.map(|one| (one.title(), one.size_bytes)).collect(),
+        sizes: sizes.map(|one| (one.key(), one.size_bytes)).collect(),
         repetitions: None,
         destroy_data_on: Vec::new(),
         label: None,

@@ -376,10 +376,17 @@ pub(crate) fn arrivals_note(result: &ProgramResult) -> Option<String> {
     let unfinished: u64 = unfinished.map(|load| load.unfinished).sum();
     let given_up = match unfinished {
         0 => String::new(),
-        count => format!(", and {count} requests were not complete at the end"),
+        count => format!(", and {count} were not complete at the end"),
+    };
+    // Commits wait for one another.
+    let remedy = match result.kept().flat_map(Repetition::loads).next() {
+        Some(load) if load.commit.is_empty() => {
+            "give a smaller program.rate_iops, or a larger program.depth"
+        }
+        _ => "give a smaller program.rate_iops",
     };
     Some(format!(
-        "arrivals were not kept up with: {iops:.0} requests a second of {wanted:.0} that arrived{given_up}; give a smaller program.rate_iops, or a larger program.depth"
+        "arrivals were not kept up with: {iops:.0} a second of {wanted:.0} that arrived{given_up}; {remedy}"
     ))
 }
 

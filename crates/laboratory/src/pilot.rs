@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::measured::Task;
 use crate::observer::{Event, Observer};
-use crate::plan::title;
+use crate::plan::{key, title};
 use crate::repetition::HostRig;
 use crate::rig::{ONCE, Work, repeat};
 use diskperf_battery::{Companies, Job};
@@ -60,7 +60,7 @@ impl Sizes {
         if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
             return Ok(size_bytes);
         }
-        if let Some(size_bytes) = plan.experiment.sizes.get(&title(job)) {
+        if let Some(size_bytes) = plan.experiment.sizes.get(&key(job)) {
             return Ok(*size_bytes);
         }
         if let Some(usual_bytes) = job.program.usual_bytes() {

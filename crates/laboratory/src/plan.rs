@@ -3,6 +3,7 @@
 
 mod area;
 mod describe;
+mod direct;
 pub mod host;
 mod job_file;
 pub mod model;
@@ -16,7 +17,8 @@ use crate::model::load_catalogue;
 use crate::target::NULL;
 use diskperf_battery::{Job, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{Experiment, Workload};
+use diskperf_timeline::{Experiment, Titled, Workload};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use host::HostPlan;
@@ -211,7 +213,7 @@ fn leave_out(
     }
     let left_out = obstacles
         .into_iter()
-        .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join(", ")));
+        .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join("; ")));
     Ok((kept, left_out.collect()))
 }
 
@@ -225,14 +227,20 @@ pub(crate) fn titles(step: &Step) -> Vec<String> {
     step.jobs.iter().map(title).collect()
 }
 
-/// The program with the parameters that tell it from its siblings.
+/// The name of a job for people.
 pub(crate) fn title(job: &Job) -> String {
-    let values = job.values();
-    let mut title = job.name().to_owned();
-    for name in &job.distinguishing {
-        if let Some(value) = values.get(name) {
-            title += &format!(" {name}={value}");
-        }
+    titled(job, &job.values()).title()
+}
+
+/// The program with the parameters that tell it from its siblings.
+pub(crate) fn key(job: &Job) -> String {
+    titled(job, &job.values()).key()
+}
+
+fn titled<'a>(job: &'a Job, parameters: &'a BTreeMap<String, String>) -> Titled<'a> {
+    Titled {
+        program: job.name(),
+        parameters,
+        distinguishing: &job.distinguishing,
     }
-    title
 }

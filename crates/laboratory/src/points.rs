@@ -11,7 +11,7 @@ use crate::model::counts::Counts;
 use crate::model::run::{stand, task, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
-use crate::plan::{ModelPlan, title};
+use crate::plan::{ModelPlan, key};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::summary::Summary;
@@ -154,7 +154,7 @@ impl Study {
         job: &Job,
         (point, bench): (&Point, &Bench),
     ) -> Result<ProgramFigures, LaboratoryError> {
-        let title = title(&without(job, &point.settings));
+        let title = key(&without(job, &point.settings));
         let task = task(plan, job, &title);
         let protocol = plan.suite.protocol_of(job);
         let mut counts = Vec::new();

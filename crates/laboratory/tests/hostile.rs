@@ -76,6 +76,7 @@ prop_compose! {
         let operation = |response: Vec<(u64, u64)>| OperationMeasure {
             bytes,
             submit: response.clone().into(),
+            completion: response.clone().into(),
             response: response.into(),
             ..OperationMeasure::default()
         };

@@ -73,7 +73,7 @@ fn a_point_has_the_figures_of_a_run() {
     let found = figures(&study("ffs83"), &point);
     assert_eq!(found.len(), run.results.len());
     for (program, result) in found.iter().zip(&run.results) {
-        assert_eq!(program.program, result.title());
+        assert_eq!(program.program, result.key());
         assert_eq!(program.filesystem, "ffs/4096");
         let mut kept: Vec<_> = result.kept().collect();
         assert_eq!(program.kept as usize, kept.len());

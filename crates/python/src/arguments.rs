@@ -36,7 +36,7 @@ pub(crate) struct Options {
     repetitions: Option<u32>,
     #[pyo3(default)]
     until_steady: Option<String>,
-    cache: String,
+    cache: Option<String>,
     #[pyo3(default)]
     drop_caches: bool,
     #[pyo3(default)]
@@ -150,7 +150,14 @@ impl Options {
             settings,
             repetitions: counted(py, "repetitions", self.repetitions, MOST_REPETITIONS)?,
             until_steady: steady(py, self.until_steady)?,
-            cache: cache(py, &self.cache)?,
+            through_cache: self
+                .cache
+                .as_deref()
+                .is_some_and(|name| name != CacheMode::Direct.name()),
+            cache: match &self.cache {
+                Some(name) => cache(py, name)?,
+                None => CacheMode::Cold,
+            },
             drop_all_caches: self.drop_caches,
             fresh: self.fresh,
             destroy_data_on: self.destroy_data_on,

@@ -14,7 +14,7 @@ use diskperf_laboratory::timeline::{
 pub(crate) fn results(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
     ordered.sort_by_key(|result| result.row);
-    let titles: Vec<String> = ordered.iter().map(|result| result.title()).collect();
+    let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
     let summaries = ordered.iter().map(|one| Summary::in_world(run.world, one));
     let summaries: Vec<Summary> = summaries.collect();
     let results = || ordered.iter();
@@ -109,7 +109,7 @@ pub(crate) fn latencies(run: &Run) -> Columns {
         let summary = Summary::in_world(run.world, result);
         for one in summary.load.into_iter().flat_map(|load| load.latency) {
             for (part, latency) in [("response", one.response), ("submit", one.submit)] {
-                let row = |latency| (result.title(), result, one.name, part, latency);
+                let row = |latency| (result.key(), result, one.name, part, latency);
                 rows.extend(latency.map(row));
             }
         }
@@ -172,7 +172,7 @@ struct Numbered<'a> {
 }
 
 fn numbered(run: &Run) -> Vec<Numbered<'_>> {
-    let of_result = |result: &'_ ProgramResult| result.title();
+    let of_result = |result: &'_ ProgramResult| result.key();
     let mut all = Vec::new();
     for result in &run.results {
         for (number, repetition) in result.repetitions.iter().enumerate() {

@@ -64,7 +64,8 @@ pub use layout::{
 };
 pub use options::{Open, Whence};
 pub use ring::{
-    Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions, Submission,
+    Commit, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions,
+    Submission,
 };
 
 pub use diskperf_machine::{Work, Written};

@@ -104,6 +104,17 @@ pub enum NameCall {
     Sync,
 }
 
+/// A transaction of a program's own that is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Bytes that it made durable.
+    pub bytes: u64,
+    /// From its start (in open loop the intended one) until it was durable.
+    pub response: Nanoseconds,
+    /// In open loop: how late after its intended start it began.
+    pub lag: Option<Nanoseconds>,
+}
+
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -223,9 +234,21 @@ impl System {
         at_once_on_each_world!(self, world => world.used_slots(held_up, deepest))
     }
 
-    /// Counts a transaction of the program's own: so many bytes made durable in so long.
-    pub fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_commit(bytes, took))
+    /// Has the course over time show commits and their responses from now on, and not those
+    /// of single requests.
+    pub fn judge_by_commits(&mut self) {
+        at_once_on_each_world!(self, world => world.judge_by_commits())
+    }
+
+    /// Counts a transaction of the program's own, which is durable now.
+    pub fn count_commit(&mut self, commit: Commit) {
+        at_once_on_each_world!(self, world => world.count_commit(commit))
+    }
+
+    /// Counts a transaction that had arrived at `intended` and was not begun when the program
+    /// ended.
+    pub fn count_uncommitted(&mut self, intended: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_uncommitted(intended))
     }
 
     /// Has calls counted by [`System::count_call`] from now on, of a worker without a ring,

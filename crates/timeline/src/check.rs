@@ -391,6 +391,8 @@ fn check_flash(flash: &FlashTraffic, sums: &mut Sums) -> Result<(), Impossible> 
         ("padding_units", flash.padding_units),
         ("erases", flash.erases),
         ("suspensions", flash.suspensions),
+        ("past_cache_units", flash.past_cache_units),
+        ("unwritten_read_units", flash.unwritten_read_units),
     ] {
         sums.add(path, count)?;
     }

@@ -40,6 +40,9 @@ pub struct Experiment {
     pub sizes: BTreeMap<String, u64>,
     /// What is asked of the page cache.
     pub cache: CacheMode,
+    /// Whether programs go through the page cache that would go past it where they can.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub through_cache: bool,
     /// Drop the caches of the whole machine before each repetition.
     pub drop_all_caches: bool,
     /// Fresh file systems, as `ext4:block_bytes=1024`.
@@ -75,6 +78,7 @@ impl Default for Experiment {
             size: SizeChoice::Auto,
             sizes: BTreeMap::new(),
             cache: CacheMode::Cold,
+            through_cache: false,
             drop_all_caches: false,
             fresh: None,
             destroy_data_on: Vec::new(),

@@ -190,6 +190,11 @@ impl Histogram {
         self.max()
     }
 
+    /// Whether it holds no latency.
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
     /// Mean latency in nanoseconds; 0 of no calls.
     pub fn mean_ns(&self) -> f64 {
         let sum: f64 = self

@@ -21,6 +21,7 @@ pub mod replay;
 pub mod request;
 pub mod run;
 pub mod stage;
+pub mod title;
 pub mod trace;
 pub mod units;
 pub mod window;
@@ -48,6 +49,7 @@ pub use replay::{
 pub use request::{Request, Span};
 pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World};
 pub use stage::{Deadline, DieBusy, Stage};
+pub use title::Titled;
 pub use trace::Trace;
 pub use units::Nanoseconds;
 pub use window::Window;

@@ -109,6 +109,10 @@ pub struct OperationMeasure {
     /// caller could do nothing else in. It is a part of `response`.
     #[serde(with = "compact")]
     pub submit: Histogram,
+    /// From the return of the call that submitted it until the completion was taken, of each
+    /// request. It is a part of `response`. Runs of early versions have none.
+    #[serde(default, with = "compact", skip_serializing_if = "Histogram::is_empty")]
+    pub completion: Histogram,
     /// From the start of the first to the end of the last, where a program makes its
     /// operations one kind after the other; 0 where all are made all the time.
     #[serde(default, skip_serializing_if = "Nanoseconds::is_zero")]
@@ -127,9 +131,13 @@ pub struct SeriesPoint {
     /// What was done to names: files made, stat(2), rename(2), unlink(2).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub name_calls: u64,
+    /// Transactions, of programs that have them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub commits: u64,
     /// Bytes that were written.
     pub written_bytes: u64,
-    /// Of all of these, to two significant digits.
+    /// Of the transactions, or where a program has none of all else, to two significant
+    /// digits.
     #[serde(with = "compact")]
     pub response: Histogram,
 }
@@ -141,13 +149,13 @@ impl LoadMeasure {
     }
 
     /// The operations whose rate is the rate of the program, and whose responses are its
-    /// responses: reads and writes; of a program that has neither, what it does to names,
-    /// its transactions, or else its syncs and discards.
+    /// responses: those that its client waits for. They are its transactions; of a program
+    /// that has none, reads and writes; else what it does to names; else syncs and discards.
     pub fn counted(&self) -> Vec<&OperationMeasure> {
         let ranks = [
+            vec![&self.commit],
             vec![&self.read, &self.write],
             vec![&self.create, &self.stat, &self.rename, &self.unlink],
-            vec![&self.commit],
             vec![&self.sync, &self.discard],
         ];
         let mut ranks = ranks.into_iter();
@@ -196,8 +204,8 @@ impl LoadMeasure {
 }
 
 impl SeriesPoint {
-    /// How much completed in it.
-    pub fn count(&self) -> u64 {
+    /// Requests that completed in it.
+    pub fn requests(&self) -> u64 {
         self.reads + self.writes + self.name_calls
     }
 
@@ -207,6 +215,7 @@ impl SeriesPoint {
         self.read_bytes += other.read_bytes;
         self.writes += other.writes;
         self.name_calls += other.name_calls;
+        self.commits += other.commits;
         self.written_bytes += other.written_bytes;
         self.response.merge(&other.response);
     }
@@ -228,6 +237,7 @@ impl OperationMeasure {
         self.bytes += other.bytes;
         self.response.merge(&other.response);
         self.submit.merge(&other.submit);
+        self.completion.merge(&other.completion);
         self.span = self.span.max(other.span);
     }
 }

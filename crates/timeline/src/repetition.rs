@@ -187,6 +187,13 @@ pub struct FlashTraffic {
     pub drive: u32,
     /// Units that the host wrote.
     pub host_units: u64,
+    /// Of these, units that went past the cache of one bit a cell because it was full.
+    #[serde(default)]
+    pub past_cache_units: u64,
+    /// Units that the host read and nobody had ever written: zeroes, which the drive answers
+    /// without its dies.
+    #[serde(default)]
+    pub unwritten_read_units: u64,
     /// Units that garbage collection moved.
     pub collection_units: u64,
     /// Units that were folded out of the cache of one bit a cell.
@@ -229,6 +236,8 @@ impl FlashTraffic {
         Self {
             drive: self.drive,
             host_units: self.host_units - earlier.host_units,
+            past_cache_units: self.past_cache_units - earlier.past_cache_units,
+            unwritten_read_units: self.unwritten_read_units - earlier.unwritten_read_units,
             collection_units: self.collection_units - earlier.collection_units,
             folding_units: self.folding_units - earlier.folding_units,
             levelling_units: self.levelling_units - earlier.levelling_units,
@@ -249,6 +258,8 @@ impl FlashTraffic {
                 Some(sum) => {
                     let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
                     add(&mut sum.host_units, one.host_units);
+                    add(&mut sum.past_cache_units, one.past_cache_units);
+                    add(&mut sum.unwritten_read_units, one.unwritten_read_units);
                     add(&mut sum.collection_units, one.collection_units);
                     add(&mut sum.folding_units, one.folding_units);
                     add(&mut sum.levelling_units, one.levelling_units);

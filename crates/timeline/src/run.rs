@@ -5,6 +5,7 @@ use crate::environment::Environment;
 use crate::experiment::Experiment;
 use crate::protocol::{CacheMode, Protocol};
 use crate::repetition::{ControllerCache, FlashTraffic, MediaCache, Repetition};
+use crate::title::Titled;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -148,14 +149,21 @@ impl ProgramResult {
 
     /// The name with the parameters that tell it from its siblings:
     /// `seqread layer=direct call_bytes=512`.
+    pub fn key(&self) -> String {
+        self.titled().key()
+    }
+
+    /// The name for people: `4 KiB random write, QD32`.
     pub fn title(&self) -> String {
-        let mut title = self.program.clone();
-        for name in &self.distinguishing {
-            if let Some(value) = self.parameters.get(name) {
-                title += &format!(" {name}={value}");
-            }
+        self.titled().title()
+    }
+
+    fn titled(&self) -> Titled<'_> {
+        Titled {
+            program: &self.program,
+            parameters: &self.parameters,
+            distinguishing: &self.distinguishing,
         }
-        title
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixtures::load::{Load, READS};
 use crate::fixtures::{Noise, read, write};
+use diskperf_timeline::Histogram;
 use diskperf_timeline::units::MIB;
 
 fn repetition(load: Load) -> Repetition {
@@ -69,4 +70,24 @@ fn an_open_loop_is_judged_by_its_responses() {
         ..READS
     });
     assert_eq!(of_both(&few, &few, true), [Quantity::ResponseP50Us]);
+}
+
+/// A client of a log waits for the sync as well as for the write.
+#[test]
+fn a_program_that_commits_is_judged_by_its_commits() {
+    let mut log = repetition(Load {
+        write_share: 100,
+        writes_per_sync: 1,
+        ..READS
+    });
+    let commits: Histogram = vec![(114_000, 900), (900_000, 100)].into();
+    for load in log.workers.iter_mut().filter_map(|one| one.load.as_mut()) {
+        assert!(load.write.count() > 0 && load.sync.count() > 0);
+        load.commit.response = commits.clone();
+    }
+    assert_eq!(log.responses(), commits);
+    let per_s = commits.count() as f64 / log.elapsed().seconds();
+    assert_eq!(Quantity::Iops.figure(&log), Some(per_s));
+    let open = Quantity::ResponseP50Us.figure(&log);
+    assert_eq!(open, Some(commits.percentile(50.0).0 as f64 / 1e3));
 }

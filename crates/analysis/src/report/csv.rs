@@ -268,7 +268,8 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
     let mut fields = vec![
         ("base", comparison.runs[0].id.clone()),
         ("run", comparison.runs[pair.run].id.clone()),
-        ("program", pair.title.clone()),
+        ("program", pair.key.clone()),
+        ("title", pair.title.clone()),
         ("quantity", pair.quantity.name().to_owned()),
         ("base_filesystem", pair.base.filesystem.clone()),
         ("filesystem", pair.other.filesystem.clone()),

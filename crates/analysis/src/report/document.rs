@@ -1,7 +1,9 @@
 //! A report between its content and its looks: headings, paragraphs, lists and
 //! grids, written as plain text or as Markdown.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
+};
 use diskperf_timeline::{printable, printable_line};
 use std::borrow::Cow;
 
@@ -104,6 +106,13 @@ impl Column {
         let heading = self.heading.lines().map(width);
         let cells = self.cells.iter().flat_map(|cell| cell.lines()).map(width);
         heading.chain(cells).max().unwrap_or(0)
+    }
+
+    /// The width of its longest word.
+    fn word_width(&self) -> usize {
+        let cells = self.cells.iter().flat_map(|cell| cell.split_whitespace());
+        let words = self.heading.split_whitespace().chain(cells);
+        words.map(width).max().unwrap_or(0)
     }
 }
 
@@ -287,6 +296,11 @@ impl Grid {
                 0
             };
             column.set_padding(((left + extra) as u16, 0));
+            if !fits {
+                // Cells are broken between words alone, as long as there is room.
+                let least = all[index].word_width() + left + extra;
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least as u16)));
+            }
         }
         self.titles(groups, fits.then_some(columns)) + &table.trim_fmt() + "\n"
     }
@@ -399,4 +413,33 @@ pub(super) fn markdown(blocks: &[Block]) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_squeezed_table_breaks_no_word() {
+        let words = |text: &str| vec![text.to_owned(); 2];
+        let grid = Grid {
+            key: Column::words("system", words("vax780-si9900-cdc9775")),
+            groups: vec![Group::of(
+                "",
+                vec![
+                    Column::words("program", words("sequential read, rotdelay 4 ms")),
+                    Column::words("blocks", words("4K/1K frag")),
+                    Column::figures("modelled", words("1.7 to 2 blocks/s")),
+                    Column::words("use", words("calibration, not scored")),
+                ],
+            )],
+        };
+        let all = "vax780-si9900-cdc9775 sequential read, rotdelay 4K/1K frag 1.7 blocks/s calibration, scored modelled program";
+        for columns in [78, 80, 90, 100, 120] {
+            let drawn = grid.text(columns);
+            for word in all.split(' ') {
+                assert!(drawn.contains(word), "{word} in {columns}:\n{drawn}");
+            }
+        }
+    }
 }

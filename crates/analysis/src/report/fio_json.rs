@@ -1,8 +1,9 @@
 //! Runs in the form of fio's results, for the plots and scripts that read those.
 //!
 //! What stands for a job is its repetition in the middle of those that count, by its rate
-//! of requests. fio's time from submission to completion is here the response less the
-//! mean time to submit, of which each request's own is not kept.
+//! of requests. As in fio, a request's time to submit ends when the call returns that handed
+//! it to the kernel, and its time to complete begins then. Runs of early versions have no
+//! times to complete: theirs are empty.
 
 use crate::fio_jobs;
 use crate::quantity::judged_s;
@@ -107,7 +108,7 @@ fn rows(
         let load = worker.load.as_ref()?;
         let runtime_ms = worker.elapsed.0.div_ceil(1_000_000);
         let row = JobResult {
-            name: section.map_or_else(|| result.title(), |job| job.name.clone()),
+            name: section.map_or_else(|| result.key(), |job| job.name.clone()),
             description: section.and_then(|job| job.description.clone()),
             group: section.map_or(number, |job| job.group),
             elapsed_s: (worker.started + worker.elapsed).0.div_ceil(1_000_000_000),
@@ -187,13 +188,12 @@ fn direction(
         true => (count as f64 / seconds).round() as u64,
         false => 0,
     };
-    let submit_ns = of.submit.mean_ns();
     DirectionResult {
         bytes: of.bytes,
         ios: of.count(),
         runtime_ms,
         submission: latency(&of.submit),
-        completion: later(&of.response, submit_ns as u64),
+        completion: latency(&of.completion),
         total: latency(&of.response),
         bandwidth_samples_kib_per_s: points
             .clone()
@@ -205,18 +205,11 @@ fn direction(
 }
 
 fn latency(of: &Histogram) -> Latency {
-    later(of, 0)
-}
-
-/// What is left of latencies after so long.
-fn later(of: &Histogram, less_ns: u64) -> Latency {
-    let counts = of.buckets().iter();
-    let counts = counts.map(|(value, count)| (value.saturating_sub(less_ns), *count));
-    let mut latency = Latency::of(counts.collect());
+    let mut latency = Latency::of(of.buckets().to_vec());
     if of.count() > 0 {
-        latency.min_ns = of.min().0.saturating_sub(less_ns);
-        latency.max_ns = of.max().0.saturating_sub(less_ns);
-        latency.mean_ns = (of.mean_ns() - less_ns as f64).max(0.0);
+        latency.min_ns = of.min().0;
+        latency.max_ns = of.max().0;
+        latency.mean_ns = of.mean_ns();
     }
     latency
 }
@@ -358,6 +351,33 @@ mod tests {
                     assert!((parts - number("/lat_ns/mean")).abs() < 2.0, "{parts}");
                 }
             }
+        }
+    }
+
+    /// A submission that takes long moves no other request's time to complete.
+    #[test]
+    fn times_to_complete_are_those_of_each_request() {
+        let mut run = today26("aaaaaaaaaa", "/mnt", 1.0);
+        let results = run.results.iter_mut();
+        let repetitions = results.flat_map(|result| &mut result.repetitions);
+        let workers = repetitions.flat_map(|one| &mut one.workers);
+        for load in workers.filter_map(|worker| worker.load.as_mut()) {
+            load.write = OperationMeasure {
+                bytes: 4096 * 1000,
+                response: vec![(6_700, 998), (50_000_000, 2)].into(),
+                submit: vec![(6_100, 998), (49_999_000, 2)].into(),
+                completion: vec![(600, 998), (1_000, 2)].into(),
+                ..OperationMeasure::default()
+            };
+        }
+        let text = fio_json(&[run], Format::JsonPlus).unwrap();
+        let root: Value = serde_json::from_str(&text).unwrap();
+        for job in root["jobs"].as_array().unwrap() {
+            let of = &job["write"]["clat_ns"];
+            assert_eq!(of["max"], 1_000, "{of}");
+            // The middle of fio's bin.
+            let p50 = of["percentile"]["50.000000"].as_u64().unwrap();
+            assert!((590..=610).contains(&p50), "{of}");
         }
     }
 

@@ -386,6 +386,7 @@ struct GateJson {
 struct PairJson<'a> {
     run: &'a str,
     program: &'a str,
+    title: &'a str,
     quantity: Quantity,
     base: &'a Side,
     other: &'a Side,
@@ -404,6 +405,7 @@ struct UnpairedJson<'a> {
     run: &'a str,
     missing_in: &'a str,
     program: &'a str,
+    title: &'a str,
     filesystem: &'a str,
 }
 
@@ -417,6 +419,7 @@ struct WarningJson<'a> {
 struct SlowdownJson<'a> {
     run: &'a str,
     program: &'a str,
+    title: &'a str,
     quantity: Quantity,
     slowdown: f64,
 }
@@ -426,7 +429,8 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     let worst = comparison.worst_slowdown().and_then(|worst| {
         Some(SlowdownJson {
             run: id(worst.run),
-            program: &worst.title,
+            program: &worst.key,
+            title: &worst.title,
             quantity: worst.quantity,
             slowdown: worst.slowdown()?,
         })
@@ -434,7 +438,8 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     let unpaired = comparison.unpaired.iter().map(|one| UnpairedJson {
         run: id(one.run),
         missing_in: id(one.missing_in),
-        program: &one.title,
+        program: &one.key,
+        title: &one.title,
         filesystem: &one.filesystem,
     });
     let warnings = comparison.warnings.iter().map(|one| WarningJson {
@@ -464,7 +469,8 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
 fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
     PairJson {
         run,
-        program: &pair.title,
+        program: &pair.key,
+        title: &pair.title,
         quantity: pair.quantity,
         base: &pair.base,
         other: &pair.other,

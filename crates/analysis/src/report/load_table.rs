@@ -12,7 +12,7 @@ use diskperf_timeline::{CacheMode, Engine};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Titles that are longer go on in the next line, and names of runs lose their beginning.
-const LONGEST_TITLE: usize = 24;
+const LONGEST_TITLE: usize = 27;
 
 /// Whether a row is here, and not in the table of KB/s.
 pub(super) fn shows(row: &Row) -> bool {
@@ -137,7 +137,9 @@ fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
     };
     let mut lines = vec![Line {
         key,
-        iops: figures::iops(load.iops) + row.summary.cache.mark(),
+        iops: figures::iops(load.iops)
+            + row.summary.cache.mark()
+            + figures::unwritten_mark(row.result),
         sureness: sureness(load.iops_interval, load.iops),
         mb_per_s: megabytes(load.mb_per_s),
         durable: durable(row),
@@ -239,6 +241,21 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     let mut lines = vec![
         "IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken; CPU/IO: processor time per request".to_owned(),
     ];
+    if loads().any(|load| load.latency.iter().any(|one| one.name == "commit")) {
+        lines.push(
+            "programs that commit are judged by their commits: IOPS are commits a second, p50 ... max from the first write until the sync returned"
+                .to_owned(),
+        );
+    }
+    if rows
+        .clone()
+        .any(|row| row.summary.load.is_some() && row.summary.kept > 1)
+    {
+        lines.push(
+            "p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their requests together"
+                .to_owned(),
+        );
+    }
     if rows.clone().any(|row| !durable(row).is_empty()) {
         lines.push("durable: MB/s until all was synced".to_owned());
     }

@@ -7,9 +7,10 @@ use super::pivot;
 use super::replay;
 use super::targets;
 use super::view::{Row, View};
+use crate::layers::Layer;
 use crate::statistics::Method;
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Run, RunState, Statistic, World};
+use diskperf_timeline::{CacheMode, FlashTraffic, Run, RunState, Statistic, World};
 
 /// The report on runs: who they are, their tables, what the marks mean, and
 /// all notes.
@@ -46,7 +47,7 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
             World::Host => "host".to_owned(),
             World::Model => format!("model, seed {}", run.seed),
         },
-        format!("{} cache", run.cache.name()),
+        caches(view),
     ];
     if run.dropped_all_caches {
         facts.push("the whole machine's caches dropped before each repetition".to_owned());
@@ -65,6 +66,38 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     let mut found = vec![Block::Heading(title), Block::Text(facts.join(", "))];
     found.extend(state(run).map(Block::Text));
     found
+}
+
+/// Which cache reads and writes go through, and in what state, or that they go past it:
+/// `O_DIRECT`, `cold page cache`. The programs that differ from most are named.
+fn caches(view: &View) -> String {
+    let words = |mode: CacheMode| {
+        let cache = match view.run.world {
+            World::Host => "page cache",
+            World::Model => "buffer cache",
+        };
+        match mode {
+            CacheMode::Direct => "O_DIRECT".to_owned(),
+            CacheMode::Cold | CacheMode::Warm => format!("{} {cache}", mode.name()),
+        }
+    };
+    let mut found: Vec<(CacheMode, Vec<&str>)> = Vec::new();
+    // The rows of layers say each for itself.
+    let rows = view.rows.iter().filter(|row| !pivot::shows(row.result));
+    for row in rows.filter(|row| Layer::of(row.result).is_none()) {
+        match found.iter_mut().find(|(mode, _)| *mode == row.result.cache) {
+            Some((_, titles)) => titles.push(&row.title),
+            None => found.push((row.result.cache, vec![&row.title])),
+        }
+    }
+    found.sort_by_key(|(_, titles)| std::cmp::Reverse(titles.len()));
+    let Some(((most, _), others)) = found.split_first() else {
+        return words(view.run.cache);
+    };
+    let others = others
+        .iter()
+        .map(|(mode, titles)| format!(" ({}: {})", words(*mode), titles.join("; ")));
+    words(*most) + &others.collect::<String>()
 }
 
 /// How much each program did, if all did as much: what a pilot found is nothing to programs
@@ -398,6 +431,7 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     }];
     let mut notes = notes(views);
     notes.extend(views.iter().flat_map(load_table::notes));
+    notes.extend(views.iter().flat_map(|view| cliffs(view, views.len())));
     notes.extend(replay::notes(views));
     notes.extend(views.iter().flat_map(|view| steady(view, views.len())));
     notes.extend(shapes(views));
@@ -405,6 +439,36 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
         blocks.push(Block::List(notes));
     }
     blocks
+}
+
+/// Where a modelled drive took no more at the rate of its cache: after how much, and how much
+/// of what counts went past it.
+fn cliffs(view: &View, views: usize) -> Vec<String> {
+    let line = |row: &Row| {
+        let (mut before_units, mut full) = (0, false);
+        // What the repetitions wrote that do not count fills the cache, too.
+        for one in row.result.repetitions.iter().flat_map(|one| &one.flash) {
+            if one.past_cache_units > 0 {
+                full = true;
+                before_units += one.host_units.saturating_sub(one.past_cache_units);
+                break;
+            }
+            before_units += one.host_units;
+        }
+        let counted = row.result.flash();
+        let sum = |of: fn(&FlashTraffic) -> u64| counted.iter().map(of).sum::<u64>();
+        let past_units = sum(|one| one.past_cache_units);
+        let share = past_units as f64 / sum(|one| one.host_units).max(1) as f64;
+        full.then(|| {
+            format!(
+                "{}: falls after {:.1} GB: the drive's cache of one bit a cell (SLC) is full; {} of the writes that count went past it",
+                view.title_of(row, views),
+                before_units as f64 * figures::FLASH_UNIT_BYTES / 1e9,
+                figures::share(share)
+            )
+        })
+    };
+    view.rows.iter().filter_map(line).collect()
 }
 
 /// When the programs that were repeated until they were steady came to that, with their
@@ -546,7 +610,7 @@ fn notes(views: &[View]) -> Vec<String> {
             if all || subjects == [""] {
                 format!("note: {note}")
             } else {
-                format!("note on {}: {note}", subjects.join(", "))
+                format!("note on {}: {note}", subjects.join("; "))
             }
         })
         .collect()

@@ -7,9 +7,6 @@ use super::view::{Row, View};
 use crate::statistics::shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, course};
 
-/// Bars of a strip, at most.
-const BARS: usize = 60;
-
 /// Lines of a table, at most: intervals of a longer course are put together.
 const ROWS: usize = 120;
 
@@ -18,7 +15,7 @@ const ROWS: usize = 120;
 pub(super) fn strips(view: &View) -> Vec<String> {
     let strip = |(row, load): (&Row, &LoadSummary)| {
         let rates: Vec<f64> = load.series.iter().map(|one| one.iops).collect();
-        format!("{} {}", shape::strip(&drawn_together(&rates)), row.title)
+        format!("{} {}", shape::strip(&rates), row.title)
     };
     let several = loads(view).filter(|(_, load)| load.series.len() > 1);
     several.map(strip).collect()
@@ -27,12 +24,6 @@ pub(super) fn strips(view: &View) -> Vec<String> {
 fn loads<'v>(view: &'v View) -> impl Iterator<Item = (&'v Row<'v>, &'v LoadSummary)> {
     let load = |row: &'v Row<'v>| Some((row, row.summary.load.as_ref()?));
     view.rows.iter().filter_map(load)
-}
-
-fn drawn_together(rates: &[f64]) -> Vec<f64> {
-    let each = rates.len().div_ceil(BARS).max(1);
-    let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
-    rates.chunks(each).map(mean).collect()
 }
 
 /// A strip and a table for each program.
@@ -100,7 +91,8 @@ pub(super) fn csv(views: &[View]) -> String {
             records.extend(load.series.iter().map(|one| {
                 vec![
                     ("run", view.run.id.clone()),
-                    ("program", row.title.clone()),
+                    ("program", row.result.key()),
+                    ("title", row.title.clone()),
                     ("filesystem", row.result.filesystem.clone()),
                     ("repetition", load.series_of.to_string()),
                     ("at_s", number(one.at_s)),

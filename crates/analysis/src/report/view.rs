@@ -6,7 +6,7 @@ use diskperf_timeline::{ProgramResult, Run};
 /// A run, ready to be printed.
 pub(super) struct View<'a> {
     pub(super) run: &'a Run,
-    /// Label or what was measured, with the id where that is not unique in the report.
+    /// Label or what was measured, with the id where neither is unique in the report.
     pub(super) name: String,
     /// In the order of the suite's table.
     pub(super) rows: Vec<Row<'a>>,
@@ -25,21 +25,29 @@ pub(super) struct Row<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn of_all(runs: &'a [Run]) -> Vec<Self> {
-        let name = |run: &Run| run.label.clone().unwrap_or_else(|| run.measured());
-        runs.iter()
-            .map(|run| {
-                let unique = runs.iter().filter(|other| name(other) == name(run)).count() == 1;
-                Self {
-                    run,
-                    name: if unique {
-                        name(run)
-                    } else {
-                        format!("{} [{}]", name(run), run.id)
-                    },
-                    rows: Row::of_all(run),
-                }
-            })
-            .collect()
+        let view = |run| Self {
+            run,
+            name: name_among(run, runs),
+            rows: Row::of_all(run),
+        };
+        runs.iter().map(view).collect()
+    }
+}
+
+/// The name of a run among others: its label, or where several have that, as those of one
+/// command do, what was measured; with the id where that is not unique either.
+fn name_among(run: &Run, runs: &[Run]) -> String {
+    let by_label = |run: &Run| run.label.clone().unwrap_or_else(|| run.measured());
+    let is_unique = |name: &dyn Fn(&Run) -> String| {
+        let same = runs.iter().filter(|other| name(other) == name(run));
+        same.count() == 1
+    };
+    if is_unique(&by_label) {
+        by_label(run)
+    } else if is_unique(&Run::measured) {
+        run.measured()
+    } else {
+        format!("{} [{}]", by_label(run), run.id)
     }
 }
 

@@ -46,8 +46,20 @@ pub fn autocorrelation(series: &[&[f64]]) -> f64 {
     ((n * products / squares + 1.0) / divisor).clamp(0.0, STRONGEST)
 }
 
+/// Independent values that any number of correlated ones count for, at least: of fewer there
+/// is no spread to tell an interval from.
+///
+/// It bounds the widening of n values to the root of n / 2, where the estimate of r is mostly
+/// noise: of eight independent values its deviation is 0.5, and one series in three was given
+/// an interval wider than all its values. Simulated (see the tests): of eight values with
+/// r = 0, 0.3, 0.5 and 0.7 intervals hold the true median in 97, 94, 92 and 84 % of all cases
+/// with this bound, and without it in 97, 94, 93 and 86 %, up to twice as wide.
+const INDEPENDENT_VALUES_MIN: f64 = 2.0;
+
 /// The factor by which an interval from these series is widened: 1 or more.
 pub fn widening(series: &[&[f64]]) -> f64 {
     let r = autocorrelation(series);
-    ((1.0 + r) / (1.0 - r)).sqrt()
+    let values = series.iter().map(|one| one.len()).sum::<usize>() as f64;
+    let factor_max = (values / INDEPENDENT_VALUES_MIN).sqrt().max(1.0);
+    ((1.0 + r) / (1.0 - r)).sqrt().min(factor_max)
 }

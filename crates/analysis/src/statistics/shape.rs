@@ -179,9 +179,15 @@ fn drift(logs: &[f64]) -> Option<Shape> {
     (sure && change.abs() >= WORTH_A_WORD).then_some(Shape::Drift { change })
 }
 
-/// Repetitions as a row of bars, the fastest the highest; empty of none.
+/// Bars of a strip, at most: it stands in a line beside a name.
+pub const STRIP_BARS_MAX: usize = 60;
+
+/// Repetitions as a row of bars, the fastest the highest; empty of none. Those of a long row
+/// are drawn together, each bar the mean of as many.
 pub fn strip(rates: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let each = rates.len().div_ceil(STRIP_BARS_MAX).max(1);
+    let rates: Vec<f64> = rates.chunks(each).filter_map(mean).collect();
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bar = |rate: &f64| {
@@ -227,5 +233,16 @@ mod tests {
         assert_eq!(strip(&[7.0, 7.0]), "██");
         assert_eq!(strip(&[100.0, 50.0, 75.0, 99.0]), "█▁▅█");
         assert_eq!(strip(&[100.0, 99.0]), "█▇");
+    }
+
+    #[test]
+    fn a_strip_is_never_longer_than_a_line() {
+        for count in [59, 60, 61, 119, 121, 561, 10_000] {
+            let rates: Vec<f64> = (0..count).map(f64::from).collect();
+            let drawn = strip(&rates);
+            let bars = drawn.chars().count();
+            assert!((30..=STRIP_BARS_MAX).contains(&bars), "{bars} of {count}");
+            assert!(drawn.starts_with('▁') && drawn.ends_with('█'), "{drawn}");
+        }
     }
 }

@@ -23,7 +23,8 @@ pub struct LoadSummary {
     pub depth: u32,
     /// Workers.
     pub workers: u32,
-    /// Requests per second.
+    /// Per second, of what the program is judged by: its transactions, or where it has none
+    /// its requests.
     pub iops: f64,
     /// The 95 % interval of `iops`.
     pub iops_interval: Option<Interval>,
@@ -34,7 +35,7 @@ pub struct LoadSummary {
     /// Of the reads and writes, the share (0 to 1) that read; absent where there was
     /// neither.
     pub read_share: Option<f64>,
-    /// Responses of the requests that `iops` counts, reads and writes together.
+    /// Responses of what `iops` counts: reads and writes together, or transactions.
     pub response: Option<Latency>,
     /// Each operation that occurred.
     #[serde(serialize_with = "by_name")]
@@ -113,7 +114,8 @@ pub struct Lag {
 pub struct SeriesFigures {
     /// When it began, since the start of the timed part.
     pub at_s: f64,
-    /// Reads and writes per second, or what was done to names.
+    /// Per second: transactions of a program that has them, else reads and writes, or what
+    /// was done to names.
     pub iops: f64,
     /// Bytes per second, of 10^6.
     pub mb_per_s: f64,
@@ -367,6 +369,7 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
         .filter(|(_, load)| load.interval.0 > 0)
         .map(|(elapsed, load)| OfWorker {
             elapsed,
+            commits: load.series.iter().any(|one| one.commits > 0),
             points: load.drawn_together(intervals(load, interval.0)),
         })
         .collect();
@@ -382,6 +385,8 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
 /// The course of one worker, in intervals that all have.
 struct OfWorker<'a> {
     elapsed: Nanoseconds,
+    /// Whether transactions count, and not single requests.
+    commits: bool,
     points: Cow<'a, [SeriesPoint]>,
 }
 
@@ -393,7 +398,12 @@ fn interval_of(
     let mut responses = Histogram::new();
     let (mut iops, mut mb_per_s) = (0.0, 0.0);
     let mut at = None;
-    for OfWorker { elapsed, points } in workers {
+    for OfWorker {
+        elapsed,
+        commits,
+        points,
+    } in workers
+    {
         let Some(point) = points.get(number) else {
             continue;
         };
@@ -412,7 +422,11 @@ fn interval_of(
         at = Some(began);
         responses.merge(&point.response);
         let seconds = length.seconds();
-        iops += point.count() as f64 / seconds;
+        let count = match commits {
+            true => point.commits,
+            false => point.requests(),
+        };
+        iops += count as f64 / seconds;
         mb_per_s += (point.read_bytes + point.written_bytes) as f64 / 1e6 / seconds;
     }
     Some(SeriesFigures {

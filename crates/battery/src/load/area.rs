@@ -164,7 +164,8 @@ impl<P: Places> Pattern for AreaProgram<P> {
                 .await?;
             let there_bytes = end_bytes.saturating_sub(area.start_bytes);
             let requests = self.places.requests(area, there_bytes, worker);
-            Driver::new((system, worker), &area.load, file, area.durability)
+            let slots = area.load.slots(largest);
+            Driver::new((system, worker), &area.load, file, area.durability, slots)
                 .run(requests)
                 .await
         })

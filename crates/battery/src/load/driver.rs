@@ -1,8 +1,8 @@
 //! The loop that keeps requests of one file under way.
 
-use super::arrivals::Arrivals;
+use super::pace::Pace;
 use super::slots::Slots;
-use super::{AREA, Durability, Load, Request, Span};
+use super::{AREA, Durability, Load, Request};
 use crate::blocks::pause;
 use crate::program::ProgramError;
 use crate::worker::Worker;
@@ -28,6 +28,7 @@ impl<'a> Driver<'a> {
         load: &Load,
         file: File,
         durability: Durability,
+        slots: Slots,
     ) -> Self {
         let pace = Pace::new(load, worker, system.now());
         Self {
@@ -36,7 +37,7 @@ impl<'a> Driver<'a> {
             file,
             durability,
             pace,
-            slots: load.slots(),
+            slots,
             unsynced: 0,
         }
     }
@@ -46,7 +47,7 @@ impl<'a> Driver<'a> {
         &mut self,
         mut generate: impl FnMut() -> Request,
     ) -> Result<(), ProgramError> {
-        let mut now = self.pace.span.start;
+        let mut now = self.pace.start();
         loop {
             self.fill(now, &mut generate);
             self.slots.submit(self.system).await?;
@@ -57,7 +58,7 @@ impl<'a> Driver<'a> {
                 return Ok(());
             }
             // A full ring can wait for nothing but a completion.
-            let until = next.filter(|_| !self.slots.are_full() || self.pace.span.ramp.is_some());
+            let until = next.filter(|_| !self.slots.are_full() || self.pace.has_ramp());
             // With nothing under way it waits for the next arrival, from which the response
             // counts: who would be woken late looks at the clock again and again.
             let at_least = match self.system.wakes_late() {
@@ -74,7 +75,7 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
-            self.pace.span.end_ramp(now, self.system)?;
+            self.pace.end_ramp(now, self.system)?;
         }
     }
 
@@ -82,7 +83,7 @@ impl<'a> Driver<'a> {
     fn count_unissued(&mut self, generate: &mut impl FnMut() -> Request) {
         while let Some(intended) = self.pace.given_up() {
             let request = generate();
-            self.pace.issued(request.bytes);
+            self.pace.issued(request.bytes.into());
             self.system
                 .count_unissued(operation(request.write), intended);
         }
@@ -105,7 +106,7 @@ impl<'a> Driver<'a> {
                 }
             } else if let Some(intended) = self.pace.arrival(now) {
                 let request = generate();
-                self.pace.issued(request.bytes);
+                self.pace.issued(request.bytes.into());
                 Submission {
                     operation: operation(request.write),
                     file: self.file,
@@ -136,77 +137,5 @@ fn operation(write: bool) -> Operation {
     match write {
         true => Operation::Write,
         false => Operation::Read,
-    }
-}
-
-/// When requests may be issued, and until when.
-struct Pace {
-    span: Span,
-    /// Bytes that are still to be issued, where there is no end in time.
-    left_bytes: u64,
-    arrivals: Option<Arrivals>,
-}
-
-impl Pace {
-    fn new(load: &Load, worker: &Worker, start: Nanoseconds) -> Self {
-        Self {
-            span: Span::new(load, start),
-            left_bytes: worker.size_bytes,
-            arrivals: (load.rate_iops > 0)
-                .then(|| Arrivals::new(load.rate_iops, load.spacing, (start, worker.seed))),
-        }
-    }
-
-    /// Whether no more requests are to be issued.
-    #[inline]
-    fn is_over(&self, now: Nanoseconds) -> bool {
-        match (self.span.end, &self.arrivals) {
-            (None, _) => self.left_bytes == 0,
-            (Some(end), None) => now >= end,
-            // What arrived before the end is served after it, but not for ever.
-            (Some(end), Some(arrivals)) => {
-                arrivals.next() >= end || now >= end + end.since(self.span.start)
-            }
-        }
-    }
-
-    /// When the next request had arrived of those that are left when all is over.
-    fn given_up(&self) -> Option<Nanoseconds> {
-        let arrival = self.arrivals.as_ref()?.next();
-        (arrival < self.span.end?).then_some(arrival)
-    }
-
-    /// Whether a request is to be issued now, and when it arrived where arrivals do not
-    /// wait.
-    #[inline]
-    fn arrival(&self, now: Nanoseconds) -> Option<Option<Nanoseconds>> {
-        if self.is_over(now) {
-            return None;
-        }
-        match &self.arrivals {
-            None => Some(None),
-            Some(arrivals) => (arrivals.next() <= now).then(|| Some(arrivals.next())),
-        }
-    }
-
-    #[inline]
-    fn issued(&mut self, bytes: u32) {
-        self.left_bytes = self.left_bytes.saturating_sub(u64::from(bytes));
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.advance();
-        }
-    }
-
-    /// When to look again although nothing completes; none where nothing is to come.
-    #[inline]
-    fn next_moment(&self, now: Nanoseconds) -> Option<Nanoseconds> {
-        let arrival = match &self.arrivals {
-            Some(arrivals) if !self.is_over(now) => Some(arrivals.next()),
-            Some(_) | None => None,
-        };
-        match (arrival, self.span.ramp) {
-            (Some(arrival), Some(ramp)) => Some(arrival.min(ramp)),
-            (one, other) => one.or(other),
-        }
     }
 }

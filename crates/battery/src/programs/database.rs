@@ -4,13 +4,14 @@
 
 use crate::load::distribution::{Blocks, Distribution};
 use crate::load::slots::Slots;
-use crate::load::{AREA, Load, Span, SyncCall, field};
+use crate::load::pace::Pace;
+use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
 use crate::worker::{Medium, Worker};
-use crate::workload::log::{Log, LogFile};
+use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, File, Open, Operation, Submission, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
@@ -136,13 +137,16 @@ impl Pattern for Database {
             ),
         ];
         fields.extend(self.load.fields());
-        fields.retain(|field| !["rate_iops", "arrivals"].contains(&field.name));
+        for field in fields.iter_mut().filter(|field| field.name == "rate_iops") {
+            field.meaning = COMMIT_RATE;
+        }
         fields
     }
 
     fn facts(&self) -> Facts {
         Facts {
             media: &[Medium::Directory],
+            offered_bytes_per_s: self.load.offered_bytes_per_s(self.group_bytes()),
             ..self.load.facts(self.largest_bytes(), true)
         }
     }
@@ -204,24 +208,23 @@ impl Pattern for Database {
             let mut slots = Slots::new(self.slots());
             let mut log = Log::new((log_file, log.path), log.bytes, self.sync_call);
             let mut pages = Pages::new(self, file, worker);
-            let mut span = Span::new(&self.load, system.now());
-            let mut moved_bytes = 0;
+            let mut pace = Pace::new(&self.load, worker, system.now());
+            system.judge_by_commits();
             let mut groups = 0;
-            while !span.is_over(system.now(), moved_bytes >= worker.size_bytes) {
+            while let Some(start) = next_commit(&mut pace, system, &mut slots).await? {
                 pages.next_group();
+                pace.issued(self.group_bytes());
                 let path = &worker.file(AREA);
                 slots.carry_out((system, path), &pages.requests).await?;
                 for _ in 0..self.clients {
                     log.append(self.log_record_bytes as u32);
                 }
-                log.commit((system, worker), &mut slots).await?;
+                log.commit((system, worker), &mut slots, start).await?;
                 groups += 1;
                 if self.checkpoint_every > 0 && groups % self.checkpoint_every == 0 {
                     let checkpoint = pages.checkpoint();
                     slots.carry_out((system, path), &[checkpoint]).await?;
                 }
-                moved_bytes += self.group_bytes();
-                span.end_ramp(system.now(), system)?;
             }
             Ok(())
         })

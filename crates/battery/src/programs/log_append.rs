@@ -3,13 +3,14 @@
 //! database's client waits for.
 
 use crate::load::slots::Slots;
-use crate::load::{Load, Span, SyncCall, YesNo, field};
+use crate::load::pace::Pace;
+use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
 use crate::worker::{Medium, Worker};
-use crate::workload::log::{Log, LogFile};
+use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
@@ -82,16 +83,21 @@ impl Pattern for LogAppend {
             ),
         ];
         fields.extend(self.load.fields());
-        // The group is what is under way at once, and a commit waits for the one before.
-        fields.retain(|field| !["depth", "rate_iops", "arrivals"].contains(&field.name));
+        // The group is what is in flight at once, and a commit waits for the one before.
+        fields.retain(|field| field.name != "depth");
+        for field in fields.iter_mut().filter(|field| field.name == "rate_iops") {
+            field.meaning = COMMIT_RATE;
+        }
         fields
     }
 
     fn facts(&self) -> Facts {
+        let largest = self.record_bytes.largest();
         Facts {
             media: &[Medium::Directory],
             is_log: true,
-            ..self.load.facts(self.record_bytes.largest(), true)
+            offered_bytes_per_s: self.load.offered_bytes_per_s(largest * self.group),
+            ..self.load.facts(largest, true)
         }
     }
 
@@ -158,16 +164,17 @@ impl Pattern for LogAppend {
             let mut slots = Slots::new(self.group);
             let mut random = Draws::new(worker.seed, RECORD_STREAM);
             let weight = self.record_bytes.total_weight();
-            let mut span = Span::new(&self.load, system.now());
-            let mut moved_bytes = 0;
-            while !span.is_over(system.now(), moved_bytes >= worker.size_bytes) {
+            let mut pace = Pace::new(&self.load, worker, system.now());
+            system.judge_by_commits();
+            while let Some(start) = next_commit(&mut pace, system, &mut slots).await? {
+                let mut group_bytes = 0;
                 for _ in 0..self.group {
                     let bytes = self.record_bytes.at(random.below(weight));
                     log.append(bytes as u32);
-                    moved_bytes += bytes;
+                    group_bytes += bytes;
                 }
-                log.commit((system, worker), &mut slots).await?;
-                span.end_ramp(system.now(), system)?;
+                pace.issued(group_bytes);
+                log.commit((system, worker), &mut slots, start).await?;
             }
             Ok(())
         })

@@ -2,10 +2,12 @@
 
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
+use crate::load::pace::Pace;
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_system::{File, Operation, Submission, System};
+use diskperf_system::{Commit, File, Operation, Submission, System};
+use diskperf_timeline::Nanoseconds;
 
 /// The file of a log.
 pub(crate) struct LogFile {
@@ -68,11 +70,13 @@ impl Log {
         self.next_bytes += u64::from(bytes);
     }
 
-    /// Writes the records, syncs, and counts the commit. Nothing else may be under way.
+    /// Writes the records, syncs, and counts the commit, in open loop from its arrival on.
+    /// Nothing else may be in flight.
     pub(crate) async fn commit(
         &mut self,
         (system, worker): (&mut System, &Worker),
         slots: &mut Slots,
+        start: CommitStart,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let sync = Submission {
@@ -84,8 +88,49 @@ impl Log {
         slots.carry_out((system, &self.path), &self.records).await?;
         slots.carry_out((system, &self.path), &[sync]).await?;
         let bytes = self.records.iter().map(|record| u64::from(record.bytes));
-        system.count_commit(bytes.sum(), system.now().since(begin));
+        system.count_commit(Commit {
+            bytes: bytes.sum(),
+            response: system.now().since(start.arrival.unwrap_or(begin)),
+            lag: start.lag,
+        });
         self.records.clear();
         pause(system, worker.think).await
     }
+}
+
+/// The start of a commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommitStart {
+    /// When it arrived by the clock; none in closed loop.
+    arrival: Option<Nanoseconds>,
+    /// How long after its arrival it was begun.
+    lag: Option<Nanoseconds>,
+}
+
+/// Waits until a worker's next commit is to begin; `None` when there are no more. Commits
+/// that had arrived by then and are given up count as unfinished.
+pub(crate) async fn next_commit(
+    pace: &mut Pace,
+    system: &mut System,
+    slots: &mut Slots,
+) -> Result<Option<CommitStart>, ProgramError> {
+    loop {
+        let now = system.now();
+        pace.end_ramp(now, system)?;
+        if let Some(arrival) = pace.arrival(now) {
+            let lag = arrival.map(|arrival| now.since(arrival));
+            return Ok(Some(CommitStart { arrival, lag }));
+        }
+        let Some(moment) = pace.next_moment(now) else {
+            break;
+        };
+        // Who would be woken late looks at the clock again and again.
+        let at_least = usize::from(!system.wakes_late());
+        slots.reap(system, at_least, Some(moment)).await?;
+    }
+    while let Some(intended) = pace.given_up() {
+        pace.issued(0);
+        system.count_uncommitted(intended);
+    }
+    Ok(None)
 }

@@ -24,9 +24,9 @@ pub(crate) struct ExplainArguments {
     /// For a target: repetitions of each program
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
-    /// For a target: state of the cache before each repetition
-    #[arg(long, value_enum, default_value = "cold")]
-    pub(crate) cache: Cache,
+    /// For a target: state of the cache before each repetition [default: as in `run`]
+    #[arg(long, value_enum)]
+    pub(crate) cache: Option<Cache>,
     /// For a target: bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
@@ -65,6 +65,7 @@ impl ExplainArguments {
             fresh: self.fresh.clone(),
             no_budget: self.machines.no_budget,
             cache: cache_mode(self.direct, self.cache),
+            through_cache: self.cache.is_some(),
             seed: self.machines.seed,
             ..Experiment::default()
         }

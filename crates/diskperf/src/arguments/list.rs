@@ -13,7 +13,7 @@ pub(crate) struct ListArguments {
     /// What to list [default: suites and programs]
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
-    /// For `parameters`: a program, a suite or a modelled system
+    /// For `parameters`: a program, a suite or a modelled system [default: all programs]
     #[arg(value_name = "PROGRAM|SUITE|TARGET")]
     pub(crate) name: Option<String>,
     /// For `parameters`: apply this change to the modelled system

@@ -109,7 +109,7 @@ impl ReplayArguments {
             settings: self.settings.clone(),
             repetitions: self.runs,
             cache: match self.cache {
-                Some(cache) => cache_mode(false, cache),
+                cache @ Some(_) => cache_mode(false, cache),
                 None => CacheMode::Direct,
             },
             fresh: self.fresh.clone(),

@@ -398,7 +398,7 @@ fn direct_io_that_memory_cannot_do() {
         .expect(
             0,
             &[
-                "left out: seqread layer=direct call_bytes=512,",
+                "left out: seqread layer=direct call_bytes=512;",
                 "O_DIRECT does not bypass",
             ],
         );

@@ -93,7 +93,7 @@ fn here_and_a_drive_of_today_stand_in_one_table_by_default() {
     let rows = lines.filter(|line| line.starts_with("  bare-nvme-tlc "));
     // Each program of the suite but the log, which is a file.
     assert_eq!(rows.count(), 7, "{}", outcome.stdout);
-    let told = "left out: log_append";
+    let told = "left out: 4 KiB log append";
     assert!(outcome.stdout.contains(told), "{}", outcome.stdout);
     assert_eq!(
         outcome.stdout.matches("IOPS   95 %").count(),

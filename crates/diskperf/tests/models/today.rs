@@ -5,22 +5,38 @@ use serde_json::Value;
 
 /// Systems on which a step is left out, with the step and the reason.
 const LEFT_OUT: [(&str, &str, &str); 16] = [
-    ("bare-fixed", "log_append", "no file system"),
-    ("bare-sas-10k", "log_append", "no file system"),
-    ("bare-sata-7200", "log_append", "no file system"),
-    ("bare-sata-consumer", "log_append", "no file system"),
-    ("bare-smr-5400", "log_append", "no file system"),
-    ("bare-nvme-lowlatency", "log_append", "no file system"),
-    ("bare-nvme-qlc", "log_append", "no file system"),
-    ("bare-nvme-tlc", "log_append", "no file system"),
-    ("bare-nvme-tlc-plp", "log_append", "no file system"),
-    ("bare-nvme-tlc-plp:no-plp", "log_append", "no file system"),
-    ("bare-nvme-tlc-plp:spare28", "log_append", "no file system"),
-    ("bare-nvme-tlc:hmb64", "log_append", "no file system"),
-    ("bare-nvme-zclass", "log_append", "no file system"),
-    ("bare-sata-tlc", "log_append", "no file system"),
-    ("sun3-cheetah-2344:raw-ab", "log_append", "no file system"),
-    ("sun3-rimfire-2344:raw-ab", "log_append", "no file system"),
+    ("bare-fixed", "4 KiB log append", "no file system"),
+    ("bare-sas-10k", "4 KiB log append", "no file system"),
+    ("bare-sata-7200", "4 KiB log append", "no file system"),
+    ("bare-sata-consumer", "4 KiB log append", "no file system"),
+    ("bare-smr-5400", "4 KiB log append", "no file system"),
+    ("bare-nvme-lowlatency", "4 KiB log append", "no file system"),
+    ("bare-nvme-qlc", "4 KiB log append", "no file system"),
+    ("bare-nvme-tlc", "4 KiB log append", "no file system"),
+    ("bare-nvme-tlc-plp", "4 KiB log append", "no file system"),
+    (
+        "bare-nvme-tlc-plp:no-plp",
+        "4 KiB log append",
+        "no file system",
+    ),
+    (
+        "bare-nvme-tlc-plp:spare28",
+        "4 KiB log append",
+        "no file system",
+    ),
+    ("bare-nvme-tlc:hmb64", "4 KiB log append", "no file system"),
+    ("bare-nvme-zclass", "4 KiB log append", "no file system"),
+    ("bare-sata-tlc", "4 KiB log append", "no file system"),
+    (
+        "sun3-cheetah-2344:raw-ab",
+        "4 KiB log append",
+        "no file system",
+    ),
+    (
+        "sun3-rimfire-2344:raw-ab",
+        "4 KiB log append",
+        "no file system",
+    ),
 ];
 
 fn names_of_systems(user: &User) -> Vec<String> {
@@ -283,9 +299,10 @@ fn a_run_whose_sizes_fit_the_drive_is_made_again() {
     let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
     let size = |run: &Value| run["results"][0]["size_bytes"].clone();
     assert_eq!(size(&run), 1u64 << 30, "{run}");
-    user.run(&words("explain usual"))
-        .expect(0, &[])
-        .shows(&["Explained: today26 on bare-sata-7200", "sequential depth=8"]);
+    user.run(&words("explain usual")).expect(0, &[]).shows(&[
+        "Explained: today26 on bare-sata-7200",
+        "1 MiB sequential read, QD8",
+    ]);
     let again = user.run(&words("run --like usual --quiet --format json"));
     let again = again.expect(0, &[]).json()["runs"][0].clone();
     assert_eq!(size(&again), size(&run));

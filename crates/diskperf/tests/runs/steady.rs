@@ -37,7 +37,7 @@ fn a_model_is_steady_after_as_many_rounds_as_a_window_has() {
     );
     let id = runs["runs"][0]["id"].as_str().unwrap();
     let shown = user.run(&["show", id]).expect(0, &[]);
-    let said = "random: steady after 5 rounds";
+    let said = ": steady after 5 rounds";
     assert!(shown.stdout.contains(said), "{shown:?}");
 }
 

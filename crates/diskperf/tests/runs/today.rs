@@ -46,7 +46,7 @@ fn today26_on_a_directory() {
         "IOPS",
         "p99.9",
         "CPU/IO",
-        "log_append",
+        "log append",
         "commit",
     ]);
 }
@@ -75,13 +75,145 @@ fn arrivals_by_the_clock() {
     ]);
 }
 
+/// One name means one thing, in a suite and by itself.
+#[test]
+fn requests_go_past_the_page_cache_unless_it_is_asked_for() {
+    let user = User::new();
+    let cases = [
+        ("random", "O_DIRECT", "yes"),
+        ("sequential", "O_DIRECT", "yes"),
+        ("log_append", "O_DIRECT", "yes"),
+        ("database", "O_DIRECT", "yes"),
+        ("today26", "O_DIRECT", "yes"),
+        ("random --cache cold", "cold page cache", "no"),
+        ("log_append --cache warm", "warm page cache", "no"),
+        ("random --set program.direct=no", "cold page cache", "no"),
+    ];
+    for (asked, header, direct) in cases {
+        let line =
+            format!("run {asked} --on ./target --runs 1 --size 1M --set program.area_bytes=1M");
+        let shown = user.run(&words(&line)).expect(0, &[]);
+        if shown.has("O_DIRECT does not bypass") {
+            println!("SKIPPED requests_go_past_the_page_cache_unless_it_is_asked_for: no O_DIRECT");
+            return;
+        }
+        let second = shown.stdout.lines().nth(1).unwrap_or_default().to_owned();
+        assert!(
+            second.starts_with(&format!("host, {header},")),
+            "{line}: {second}"
+        );
+        let stored = user.run(&words("show last --format json")).expect(0, &[]);
+        for result in stored.json()["runs"][0]["results"].as_array().unwrap() {
+            assert_eq!(result["parameters"]["direct"], direct, "{line}");
+        }
+    }
+}
+
+/// What a client of a log waits for is its commit.
+#[test]
+fn a_log_is_judged_by_its_commits() {
+    let user = User::new();
+    for program in ["log_append", "database"] {
+        let line = format!(
+            "run {program} --on ./target --runs 1 --size 1M --format json --set program.area_bytes=1M"
+        );
+        let (_, results) = results(&user, &line);
+        let result = &results[0];
+        let commit = &result["latency"]["commit"];
+        assert_eq!(result["response"], commit["response"], "{result}");
+        assert_eq!(result["iops"], commit["iops"], "{result}");
+    }
+    user.run(&words("show last"))
+        .expect(0, &[])
+        .shows(&["judged by their commits", "database, 8 clients"]);
+}
+
+/// JSON keeps the name of the program and its parameters; the title is for people.
+#[test]
+fn rows_are_named_for_people() {
+    let user = User::new();
+    let line = "run today26 --on ./target --runs 1 --size 1M --format json";
+    let (_, results) = results(&user, line);
+    let named: Vec<(&str, &str)> = results
+        .iter()
+        .map(|one| {
+            (
+                one["program"].as_str().unwrap(),
+                one["title"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("sequential", "1 MiB sequential read, QD8"),
+        ("sequential", "1 MiB sequential write, QD8"),
+        ("random", "4 KiB random read, QD1"),
+        ("random", "4 KiB random read, QD32"),
+        ("random", "4 KiB random write, QD1"),
+        ("random", "4 KiB random write, QD32"),
+        ("random", "4 KiB random, 30 % writes, QD16"),
+        ("log_append", "4 KiB log append"),
+    ];
+    assert_eq!(named, expected);
+}
+
+/// Slots that wait for one another would hold the arrivals up.
+#[test]
+fn an_open_loop_has_the_slots_of_a_replay() {
+    let user = User::new();
+    let cases: [(&str, &str, u64); 4] = [
+        ("random", "program.area_bytes=1M", 1024),
+        ("random --set program.depth=8", "program.area_bytes=1M", 8),
+        ("log_append", "program.area_bytes=1M", 1),
+        ("database", "program.area_bytes=1M", 16),
+    ];
+    for (program, setting, slots) in cases {
+        let line = format!(
+            "run {program} --on ./target --runs 1 --format json --set {setting} --set program.rate_iops=50 --set program.duration_ms=200"
+        );
+        let (_, results) = results(&user, &line);
+        let result = &results[0];
+        assert_eq!(result["depth"], slots, "{line}");
+        assert_eq!(result["response"]["count"], 10, "{result}");
+        assert!(result["issue_lag_us"]["max"].is_f64(), "{result}");
+    }
+    let (_, closed) = results(
+        &user,
+        "run random --on ./target --runs 1 --size 1M --format json --set program.area_bytes=1M",
+    );
+    assert_eq!(closed[0]["depth"], 1);
+}
+
+/// Requests that had arrived are served after the end, for as long again.
+#[test]
+fn a_dry_run_says_how_long_an_open_loop_may_last() {
+    let user = User::new();
+    let line = "run random --on ./target --runs 1 --dry-run --set program.area_bytes=1M --set program.rate_iops=2000";
+    let of_time = user
+        .run(&words(&format!("{line} --set program.duration_ms=10000")))
+        .expect(0, &[]);
+    of_time.shows(&[
+        "10 s, up to 20 s if the storage falls behind",
+        "s more if the storage falls behind the rate",
+    ]);
+    // 2,000 requests of 4 KiB each second.
+    let of_size = user
+        .run(&words(&format!("{line} --size 80000K")))
+        .expect(0, &[]);
+    let time = of_size.stdout.lines().find(|line| line.contains("time:"));
+    assert!(
+        time.is_some_and(|line| !line.contains("about 1 s")),
+        "{}",
+        of_size.stdout
+    );
+}
+
 #[test]
 fn a_target_that_is_not_there() {
     let user = User::new();
     let line = "run today26 --on null --size 2M --runs 1 --format json";
     let (run, results) = results(&user, line);
     let notes = run["notes"].to_string();
-    assert!(notes.contains("left out: log_append"), "{notes}");
+    assert!(notes.contains("left out: 4 KiB log append"), "{notes}");
     assert_eq!(results.len(), 7);
     for result in &results {
         assert_eq!(result["engine"], serde_json::json!(["null"]), "{result}");

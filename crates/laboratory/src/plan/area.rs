@@ -40,18 +40,6 @@ pub(super) fn fit(
         set(job, "area_bytes", &bytes.to_string());
     }
     let mut notes = Vec::new();
-    // Multiples of 4096 are what all its programs move.
-    if let Some(why) = targets
-        .iter()
-        .find_map(|target| target.direct_obstacle(4096))
-    {
-        for job in suite.jobs_mut().filter(|job| !job.program.is_log()) {
-            set(job, "direct", "no");
-        }
-        notes.push(format!(
-            "{why}: all goes through the page cache, which is dropped before each repetition"
-        ));
-    }
     if area_bytes < SMALL_BYTES {
         notes.push(format!(
             "requests fall into {}, of which a cache of the drive or its controller may hold a part; --set program.area_bytes=N changes it",
@@ -84,24 +72,19 @@ pub(super) fn fit_computer(
         }
     }
     let area_bytes = modelled_area_bytes(computer);
-    let with_files = computer.medium() == Medium::Directory;
     for job in suite.jobs_mut() {
-        let is_log = job.program.is_log();
-        let bytes = match is_log {
+        let bytes = match job.program.is_log() {
             true => (area_bytes / 4).min(LOG_BYTES),
             false => area_bytes,
         };
         set(job, "area_bytes", &bytes.to_string());
-        if with_files && !is_log {
-            set(job, "direct", "no");
-        }
     }
     let mut notes = vec![format!(
         "requests fall into {} of the drive",
         format_size(area_bytes)
     )];
     notes.extend(stream_past_cache(suite, computer, experiment));
-    if with_files {
+    if computer.medium() == Medium::Directory {
         notes
             .push("its kernel cannot bypass its buffer cache, so all goes through that".to_owned());
     }
@@ -156,6 +139,41 @@ fn stream_past_cache(
             "sequential moves {}, {TIMES_CACHE} times what the drive's cache of {} holds",
             format_size(moved_bytes),
             format_size(cache_bytes)
+        )
+    })
+}
+
+/// Has programs that write a flash drive move several times what its buffer holds, where
+/// nobody says how much they are to move: on real storage a pilot finds such sizes. Returns
+/// what a reader must know.
+pub(super) fn write_past_buffer(
+    suite: &mut Suite,
+    computer: &Computer,
+    experiment: &Experiment,
+) -> Option<String> {
+    let flash = computer.specification.drives[0].flash()?;
+    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
+    let sized = experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty();
+    if is_kept || sized || flash.buffer_bytes() == 0 {
+        return None;
+    }
+    let moved_bytes = past(flash.buffer_bytes());
+    let mut changed = false;
+    for job in suite.jobs_mut() {
+        let program = &job.program;
+        // A job file and a trace say themselves how much.
+        let is_said = program.fio_job().is_some() || program.replay().is_some();
+        let fills = program.keeps_requests() && program.writes() && program.lasts().is_none();
+        if fills && !is_said && job.own_bytes().is_none() {
+            job.size_bytes = Some(moved_bytes / u64::from(program.workers()));
+            changed = true;
+        }
+    }
+    changed.then(|| {
+        format!(
+            "programs that write move {}, {TIMES_CACHE} times what the drive's buffer of {} holds",
+            format_size(moved_bytes),
+            format_size(flash.buffer_bytes())
         )
     })
 }

@@ -6,7 +6,7 @@ use crate::rig::spare;
 use crate::target::Target;
 use diskperf_battery::{Job, Medium};
 use diskperf_timeline::units::{GIB, MIB, format_size};
-use diskperf_timeline::{SizeChoice, Workload};
+use diskperf_timeline::{Nanoseconds, SizeChoice, Workload};
 use std::collections::BTreeMap;
 
 impl HostPlan {
@@ -41,7 +41,7 @@ impl HostPlan {
             let (runs, again) = self.repetitions(job);
             let size = match (job.own_bytes(), job.program.lasts(), self.experiment.size) {
                 (Some(bytes), ..) | (None, None, SizeChoice::Bytes(bytes)) => format_size(bytes),
-                (None, Some(lasts), _) => format!("{} s", lasts.seconds()),
+                (None, Some(lasts), _) => duration(lasts, job.program.drains()),
                 (None, None, SizeChoice::Auto) => "size found by a pilot".to_owned(),
             };
             let again = match again {
@@ -79,8 +79,24 @@ struct PlannedWork {
     lasting_s: f64,
     /// How long programs write that write for a time, and not so much.
     writing_s: f64,
+    /// Seconds by which open loops may be longer, where the storage falls behind.
+    drains_s: f64,
+    /// Seconds in which sizes that are known arrive by the clock.
+    arrivals_s: f64,
     /// Seconds between the first of several workers at once and the last.
     apart_s: f64,
+}
+
+/// A duration, and how long it may become where the storage falls behind arrivals.
+fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
+    match drains {
+        Nanoseconds::ZERO => format!("{} s", lasts.seconds()),
+        _ => format!(
+            "{} s, up to {} s if the storage falls behind the rate",
+            lasts.seconds(),
+            (lasts + drains).seconds()
+        ),
+    }
 }
 
 impl HostPlan {
@@ -129,6 +145,11 @@ impl HostPlan {
             if let Some(lasts) = program.lasts() {
                 work.lasting += runs * times;
                 work.lasting_s += (runs * times) as f64 * lasts.seconds();
+                work.drains_s += (runs * times) as f64 * program.drains().seconds();
+            } else if let (Some(per_s), SizeChoice::Bytes(_)) =
+                (program.offered_bytes_per_s(), self.experiment.size)
+            {
+                work.arrivals_s += (runs * times) as f64 * most_bytes as f64 / per_s as f64;
             }
             work.apart_s += (runs * times) as f64 * program.last_start().seconds();
         }
@@ -162,6 +183,13 @@ impl PlannedWork {
 
     fn time(&self, plan: &HostPlan) -> String {
         let at = |bytes: u64, per_s: u64| bytes as f64 / per_s as f64;
+        let behind = match self.drains_s > 0.0 {
+            true => format!(
+                ", and up to {:.0} s more if the storage falls behind the rate",
+                self.drains_s
+            ),
+            false => String::new(),
+        };
         match plan.experiment.size {
             // What a pilot finds takes about as long again to make and to sync; areas
             // have a size of their own.
@@ -170,7 +198,7 @@ impl PlannedWork {
                 let timed = 1.5 * piloted + self.lasting_s + self.apart_s;
                 let made = self.least_prepared_bytes;
                 format!(
-                    "  time: about {timed:.0} s at half a second a repetition, and {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s, to make files of {}\n",
+                    "  time: about {timed:.0} s at half a second a repetition, and {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s, to make files of {}{behind}\n",
                     at(made, 100 * MIB),
                     at(made, GIB),
                     format_size(made)
@@ -180,10 +208,11 @@ impl PlannedWork {
                 // What was written is synced.
                 let bytes = [self.moved_bytes, self.written_bytes, self.prepared_bytes];
                 let bytes = bytes.into_iter().fold(0, u64::saturating_add);
+                let given_s = self.apart_s + self.lasting_s + self.arrivals_s;
                 format!(
-                    "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s\n",
-                    at(bytes, 100 * MIB) + self.apart_s + self.lasting_s,
-                    at(bytes, GIB) + self.apart_s + self.lasting_s
+                    "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s{behind}\n",
+                    at(bytes, 100 * MIB) + given_s,
+                    at(bytes, GIB) + given_s
                 )
             }
         }

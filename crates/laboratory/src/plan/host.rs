@@ -3,7 +3,7 @@
 
 use super::job_file::Ground;
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, area, job_file, leave_out, replay};
+use super::{NO_BLOCK_NULL, area, direct, job_file, leave_out, replay};
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
@@ -144,6 +144,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let mut fitted = area::fit(&mut suite, (&targets, experiment));
     fitted.extend(area::fit_rounds(&mut suite, experiment));
     let mut suite = stated(suite, experiment)?;
+    fitted.extend(direct::choose(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
     suite.protocol.statistic = Statistic::Median;
     let typed = targets.iter().map(|target| target.typed.clone()).collect();
@@ -152,6 +153,8 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     notes.extend(discarded);
     notes.extend(fitted);
     notes.extend(told);
+    let mut own = of_one_run(experiment, typed, &suite);
+    own.cache = direct::of_run(&suite, own.cache);
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
         other: experiment
@@ -159,7 +162,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
             .as_deref()
             .map(|path| other(path, experiment))
             .transpose()?,
-        experiment: of_one_run(experiment, typed, &suite),
+        experiment: own,
         suite,
         targets,
         read_ahead: ReadAhead::default(),

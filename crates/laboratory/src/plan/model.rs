@@ -7,7 +7,7 @@ mod size;
 
 use super::job_file::Ground;
 use super::workload::{named_suite, of_one_run, stated, suite};
-use super::{area, job_file, replay, step_title};
+use super::{area, direct, job_file, replay, step_title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
@@ -171,6 +171,7 @@ fn plan_on(
     {
         own.cache = CacheMode::Direct;
     }
+    own.cache = direct::of_run(&suite, own.cache);
     let plan = ModelPlan {
         budget: Budget::unless(own.no_budget),
         experiment: own,
@@ -230,7 +231,10 @@ fn suite_of(
         (None, _) => (plain, Vec::new()),
     };
     notes.extend(area::fit_computer(&mut suite, computer, experiment));
-    Ok((stated(suite, experiment)?, notes))
+    let mut suite = stated(suite, experiment)?;
+    direct::choose_modelled(&mut suite, computer, experiment);
+    notes.extend(area::write_past_buffer(&mut suite, computer, experiment));
+    Ok((suite, notes))
 }
 
 /// What this computer's programs are of another suite than elsewhere, if they are:

@@ -6,7 +6,7 @@ use crate::rig::ONCE;
 use crate::target::Target;
 use crate::traces::course::TraceFiles;
 use crate::traces::facts;
-use diskperf_battery::{Job, Medium, Program, Replay, Suite};
+use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
 use diskperf_blocktrace::Form;
 use diskperf_blocktrace::transform::Scale;
 use diskperf_timeline::units::{GIB, format_size};
@@ -249,9 +249,6 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
 
 /// The most requests under way at once, of any replay.
 pub(crate) const MOST_SLOTS: u32 = 4096;
-/// The same where nobody says how many, and the most memory of their buffers then.
-const USUAL_SLOTS: u64 = 1024;
-const USUAL_BUFFERS_BYTES: u64 = GIB;
 /// The most memory that buffers take at all.
 const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
 
@@ -261,8 +258,7 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
         ReplayPace::Closed { depth } => Some(depth),
         ReplayPace::Open { .. } | ReplayPace::Dependent => replay.slots,
     };
-    let slots =
-        asked.unwrap_or_else(|| (USUAL_BUFFERS_BYTES / largest).clamp(1, USUAL_SLOTS) as u32);
+    let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
     if !(1..=MOST_SLOTS).contains(&slots) {
         return Err(LaboratoryError::Request(format!(
             "{slots} requests under way: a replay has from 1 to {MOST_SLOTS}"
@@ -345,11 +341,21 @@ fn check_room(
     if needed_bytes <= *room_bytes {
         return Ok(());
     }
+    let room = format_size(*room_bytes);
+    let remedy = match replay.addresses {
+        ReplayAddresses::Kept => {
+            "add --scale-addresses, which scales them to what fits there, or --scale-addresses=SIZE"
+                .to_owned()
+        }
+        ReplayAddresses::Scaled(_) => format!(
+            "give --scale-addresses without a size, which takes what fits there, or a size below {room}"
+        ),
+        ReplayAddresses::ScaledToTarget => "give a target with more space".to_owned(),
+    };
     Err(LaboratoryError::Request(format!(
-        "{}: its addresses come to {}, and {name} has {}: add --scale-addresses, which scales them to what fits there, or --scale-addresses=SIZE",
+        "{}: its addresses come to {}, and {name} has {room}: {remedy}",
         replay.name(),
         format_size(needed_bytes),
-        format_size(*room_bytes)
     )))
 }
 

@@ -160,7 +160,7 @@ impl Rounds<'_> {
         self.own = own.map(|key| key.own(fixed, &self.settings)).collect();
         // A pilot, which also warms up.
         let first = self.measure(None)?;
-        self.programs = first.iter().map(ProgramResult::title).collect();
+        self.programs = first.iter().map(ProgramResult::key).collect();
         self.sizes = first.iter().map(|result| result.size_bytes).collect();
         let is_said = matches!(
             self.search.experiment.workload,
@@ -293,11 +293,10 @@ impl Rounds<'_> {
                 Varied::Program(path) => {
                     experiment.settings.push(Setting::new(path, value));
                 }
-                Varied::Direct => {
-                    if value == "1" {
-                        experiment.cache = CacheMode::Direct;
-                    }
-                }
+                Varied::Direct => match value == "1" {
+                    true => experiment.cache = CacheMode::Direct,
+                    false => experiment.through_cache = true,
+                },
                 Varied::ReadAhead => read_ahead = keys::read_ahead(value)?,
                 Varied::Device(key) => self.settings.set(*key, value)?,
             }

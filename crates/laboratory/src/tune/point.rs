@@ -9,7 +9,7 @@ use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
 use crate::model::run::{task, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
-use crate::plan::{ModelPlan, model::plan_of_point, title};
+use crate::plan::{ModelPlan, key, model::plan_of_point, title};
 use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{Figures, p99_range};
@@ -119,7 +119,7 @@ pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
     let without = |job: &Job| {
         let mut job = job.clone();
         job.distinguishing.retain(|name| !searched(name));
-        title(&job)
+        key(&job)
     };
     plan.suite.jobs().map(without).collect()
 }

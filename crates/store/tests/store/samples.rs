@@ -142,6 +142,8 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             padding_units: 4,
             erases: 5,
             suspensions: 6,
+            past_cache_units: 7,
+            unwritten_read_units: 8,
         }],
         block: Some(Block {
             number: u32::MAX,
@@ -200,6 +202,7 @@ fn load(random: &mut Random) -> LoadMeasure {
         bytes,
         response: latencies(500),
         submit: latencies(500),
+        completion: latencies(500),
         span: Nanoseconds(bytes >> 10),
     };
     LoadMeasure {

@@ -71,8 +71,9 @@ struct Slot {
     submission: Submission,
     /// Its start; in open loop the intended one.
     start: Nanoseconds,
-    /// What the call took that submitted it.
+    /// What the call took that submitted it, and when it returned.
     submit: Nanoseconds,
+    submitted: Nanoseconds,
     under_way: bool,
     /// Whether the ring's own data is in its buffer, not the program's.
     own_data: bool,
@@ -91,6 +92,7 @@ impl Slot {
             },
             start: Nanoseconds::ZERO,
             submit: Nanoseconds::ZERO,
+            submitted: Nanoseconds::ZERO,
             under_way: false,
             own_data: true,
         }
@@ -104,6 +106,7 @@ pub(super) struct Taken {
     pub(super) result: std::result::Result<u32, Errno>,
     pub(super) response: Nanoseconds,
     pub(super) submit: Nanoseconds,
+    pub(super) completion: Nanoseconds,
 }
 
 impl Taken {
@@ -203,13 +206,15 @@ impl Ring {
             self.issue(submission);
         }
         self.flush()?;
-        let took = match self.engine {
+        let submitted = match self.engine {
             // The call that submits a request is the request.
-            Engine::Mapped(_) | Engine::Spliced(_) => Nanoseconds::ZERO,
-            Engine::Uring(_) | Engine::Pool(_) | Engine::Null => self.clock.now().since(begin),
+            Engine::Mapped(_) | Engine::Spliced(_) => begin,
+            Engine::Uring(_) | Engine::Pool(_) | Engine::Null => self.clock.now(),
         };
+        let submit = submitted.since(begin);
         for submission in submissions {
-            self.slots[submission.slot as usize].submit = took;
+            let slot = &mut self.slots[submission.slot as usize];
+            (slot.submit, slot.submitted) = (submit, submitted);
         }
         Ok(())
     }
@@ -287,6 +292,7 @@ impl Ring {
                 result,
                 response: now.since(slot.start),
                 submit: slot.submit,
+                completion: now.since(slot.submitted),
             };
             each(taken, now);
         }

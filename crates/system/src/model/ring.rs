@@ -2,7 +2,9 @@
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
-use crate::{Call, Completion, Error, File, NameCall, Operation, Result, RingOptions, Submission};
+use crate::{
+    Call, Commit, Completion, Error, File, NameCall, Operation, Result, RingOptions, Submission,
+};
 use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Time};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::load::Engine;
@@ -144,6 +146,7 @@ impl Model {
                     bytes: u64::from(bytes),
                     response,
                     submit: issued.submit,
+                    completion: now.since(issued.started + issued.submit),
                 });
             }
             let result = result.map_err(Into::into);
@@ -156,9 +159,23 @@ impl Model {
         Ok(())
     }
 
-    pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
+    pub(crate) fn judge_by_commits(&mut self) {
         if let Some(load) = &mut self.measuring.load {
-            load.committed(bytes, took);
+            load.judge_by_commits();
+        }
+    }
+
+    pub(crate) fn count_commit(&mut self, commit: Commit) {
+        let since_start = self.now().since(self.measuring.started());
+        if let Some(load) = &mut self.measuring.load {
+            load.committed(commit, since_start);
+        }
+    }
+
+    pub(crate) fn count_uncommitted(&mut self, intended: Nanoseconds) {
+        let waited = self.now().since(intended);
+        if let Some(load) = &mut self.measuring.load {
+            load.uncommitted(waited);
         }
     }
 

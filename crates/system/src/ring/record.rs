@@ -1,7 +1,7 @@
 //! What both worlds record of a worker's requests while they are under way, and the
 //! measure that it leaves.
 
-use super::{NameCall, Operation};
+use super::{Commit, NameCall, Operation};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds};
 
@@ -34,6 +34,8 @@ pub(crate) struct Done {
     pub(crate) response: Nanoseconds,
     /// From the start of the call that submitted it until that returned.
     pub(crate) submit: Nanoseconds,
+    /// From the return of that call until it was taken.
+    pub(crate) completion: Nanoseconds,
 }
 
 impl LoadRecorder {
@@ -75,6 +77,7 @@ impl LoadRecorder {
             bytes: 0,
             response: recorder(),
             submit: recorder(),
+            completion: recorder(),
         };
         Self {
             engine,
@@ -132,6 +135,7 @@ impl LoadRecorder {
         of_operation.bytes += done.bytes;
         of_operation.response.record(done.response);
         of_operation.submit.record(done.submit);
+        of_operation.completion.record(done.completion);
         self.series.count(done);
     }
 
@@ -153,10 +157,28 @@ impl LoadRecorder {
         self.end_note = Some(text);
     }
 
-    /// A transaction of the program's.
-    pub(crate) fn committed(&mut self, bytes: u64, took: Nanoseconds) {
-        self.commit.bytes += bytes;
-        self.commit.response.record(took);
+    /// Has the course over time show commits, and not single requests.
+    pub(crate) fn judge_by_commits(&mut self) {
+        self.series.shows_commits = true;
+    }
+
+    /// A transaction of the program's was durable at this moment since the start of the timed
+    /// part.
+    pub(crate) fn committed(&mut self, commit: Commit, since_start: Nanoseconds) {
+        self.commit.bytes += commit.bytes;
+        self.commit.response.record(commit.response);
+        if let Some(lag) = commit.lag {
+            self.lag.record(lag);
+        }
+        self.advance(since_start);
+        self.series.count_commit(commit.response);
+    }
+
+    /// A transaction that had arrived was not begun at the end, when it had waited for so
+    /// long.
+    pub(crate) fn uncommitted(&mut self, waited: Nanoseconds) {
+        self.commit.response.record(waited);
+        self.unfinished += 1;
     }
 
     /// A call of the program's own ended at this moment since the start of the timed part,
@@ -240,6 +262,7 @@ struct OperationRecorder {
     bytes: u64,
     response: LatencyRecorder,
     submit: LatencyRecorder,
+    completion: LatencyRecorder,
 }
 
 impl OperationRecorder {
@@ -247,6 +270,7 @@ impl OperationRecorder {
         self.bytes = 0;
         self.response.clear();
         self.submit.clear();
+        self.completion.clear();
     }
 
     fn measure(&self) -> OperationMeasure {
@@ -254,6 +278,7 @@ impl OperationRecorder {
             bytes: self.bytes,
             response: self.response.histogram(),
             submit: self.submit.histogram(),
+            completion: self.completion.histogram(),
             span: Nanoseconds::ZERO,
         }
     }
@@ -306,6 +331,8 @@ const MOST_BUCKETS: usize = 1 << 17;
 /// The course over time: the interval that is on, and those that have ended. A longer one
 /// has longer intervals: where it is full, two become one, again and again.
 struct Series {
+    /// Whether commits count in it, and not single requests.
+    shows_commits: bool,
     /// As it was asked for.
     shortest: Nanoseconds,
     interval: Nanoseconds,
@@ -325,6 +352,7 @@ struct Counts {
     read_bytes: u64,
     writes: u64,
     name_calls: u64,
+    commits: u64,
     written_bytes: u64,
 }
 
@@ -337,6 +365,7 @@ impl std::ops::Add for Counts {
             read_bytes: self.read_bytes + other.read_bytes,
             writes: self.writes + other.writes,
             name_calls: self.name_calls + other.name_calls,
+            commits: self.commits + other.commits,
             written_bytes: self.written_bytes + other.written_bytes,
         }
     }
@@ -345,6 +374,7 @@ impl std::ops::Add for Counts {
 impl Series {
     fn new(interval: Nanoseconds, response: LatencyRecorder) -> Self {
         let mut series = Self {
+            shows_commits: false,
             shortest: interval,
             interval,
             current_end: interval,
@@ -385,7 +415,16 @@ impl Series {
             | Operation::SyncRange(_)
             | Operation::Discard => return,
         }
-        self.response.record(done.response);
+        if !self.shows_commits {
+            self.response.record(done.response);
+        }
+    }
+
+    fn count_commit(&mut self, response: Nanoseconds) {
+        self.current.commits += 1;
+        if self.shows_commits {
+            self.response.record(response);
+        }
     }
 
     /// Counts what was done to a name, which may have written.
@@ -450,6 +489,7 @@ impl Series {
                 read_bytes: counts.read_bytes,
                 writes: counts.writes,
                 name_calls: counts.name_calls,
+                commits: counts.commits,
                 written_bytes: counts.written_bytes,
                 response: Histogram::from(buckets),
             }
@@ -477,6 +517,40 @@ mod tests {
             bytes: 512,
             response: Nanoseconds(response_ns),
             submit: Nanoseconds(response_ns / 2),
+            completion: Nanoseconds(response_ns - response_ns / 2),
+        }
+    }
+
+    fn commit(response_ns: u64) -> Commit {
+        Commit {
+            bytes: 4096,
+            response: Nanoseconds(response_ns),
+            lag: None,
+        }
+    }
+
+    #[test]
+    fn the_course_of_a_program_that_commits_is_that_of_its_commits() {
+        for mut recorder in both() {
+            recorder.judge_by_commits();
+            for at in [100, 1100] {
+                recorder.advance(Nanoseconds(at));
+                recorder.completed(done(Operation::Write, 7));
+                recorder.committed(commit(90), Nanoseconds(at + 90));
+            }
+            let late = Commit {
+                lag: Some(Nanoseconds(30)),
+                ..commit(120)
+            };
+            recorder.committed(late, Nanoseconds(1900));
+            recorder.uncommitted(Nanoseconds(500));
+            let load = recorder.take(Nanoseconds(2000));
+            let course = load.series.iter();
+            let course = course.map(|one| (one.writes, one.commits, one.response.min().0));
+            assert_eq!(course.collect::<Vec<_>>(), [(1, 1, 90), (1, 2, 90)]);
+            assert_eq!(load.count(), 4);
+            assert_eq!((load.commit.response.max().0, load.unfinished), (500, 1));
+            assert_eq!(load.lag.map(|lag| lag.max().0), Some(30));
         }
     }
 
@@ -524,7 +598,7 @@ mod tests {
             recorder.completed(done(Operation::Write, 40));
             recorder.issued_late_by(Nanoseconds(3));
             recorder.unfinished(Operation::Write, Nanoseconds(900));
-            recorder.committed(4096, Nanoseconds(80));
+            recorder.committed(commit(80), Nanoseconds(6));
             recorder.restart();
             assert_eq!(recorder.take(Nanoseconds(500)), nothing);
             assert_eq!(nothing.lag, None);
@@ -536,7 +610,7 @@ mod tests {
         for mut recorder in both() {
             recorder.issued_late_by(Nanoseconds(3));
             recorder.unfinished(Operation::Write, Nanoseconds(900));
-            recorder.committed(4096, Nanoseconds(80));
+            recorder.committed(commit(80), Nanoseconds(6));
             let load = recorder.take(Nanoseconds(10));
             assert_eq!(load.unfinished, 1);
             assert_eq!(load.write.response.buckets(), [(900, 1)]);

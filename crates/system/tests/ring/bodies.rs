@@ -2,7 +2,8 @@
 
 use crate::requests::{self, BLOCK, reads, request};
 use diskperf_system::{
-    Completion, EngineChoice, Errno, File, Open, Operation, RingOptions, Submission, System, Whence,
+    Commit, Completion, EngineChoice, Errno, File, Open, Operation, RingOptions, Submission,
+    System, Whence,
 };
 use diskperf_timeline::Nanoseconds;
 
@@ -177,7 +178,11 @@ pub(crate) async fn requests_are_measured(system: &mut System) {
         let found = reap_all(system, 8).await;
         let took = system.now().since(started);
         assert!(found.iter().all(|one| one.response <= took));
-        system.count_commit(u64::from(2 * BLOCK), took);
+        system.count_commit(Commit {
+            bytes: u64::from(2 * BLOCK),
+            response: took,
+            lag: None,
+        });
     }
     let measure = system.finish_measuring().await.unwrap();
     system.close_ring().await.unwrap();
@@ -198,7 +203,9 @@ pub(crate) async fn requests_are_measured(system: &mut System) {
     assert_eq!((load.unfinished, load.lag), (0, None));
     for of in [&load.read, &load.write, &load.sync] {
         assert_eq!(of.submit.count(), of.count());
+        assert_eq!(of.completion.count(), of.count());
         assert!(of.submit.min() <= of.response.min());
+        assert!(of.completion.max() <= of.response.max());
     }
     let reads: u64 = load.series.iter().map(|point| point.reads).sum();
     let writes: u64 = load.series.iter().map(|point| point.writes).sum();

@@ -14,6 +14,7 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
         latencies("response", &operation.response, sums).map_err(within)?;
         sums.add("span", operation.span.0).map_err(within)?;
         latencies("submit", &operation.submit, sums).map_err(within)?;
+        latencies("completion", &operation.completion, sums).map_err(within)?;
     }
     if let Some(lag) = &load.lag {
         latencies("lag", lag, sums)?;
@@ -45,6 +46,7 @@ fn point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("read_bytes", one.read_bytes)?;
     sums.add("writes", one.writes)?;
     sums.add("name_calls", one.name_calls)?;
+    sums.add("commits", one.commits)?;
     sums.add("written_bytes", one.written_bytes)?;
     latencies("series_response", &one.response, sums)
 }

@@ -27,7 +27,7 @@ fn a_run_of_today() {
     );
     assert_snapshot!(text, @r"
     today26 on /var/tmp, run 3fa85f6457
-    host, direct cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     program             IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
     ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -58,10 +58,10 @@ fn a_model_stands_below_the_drive() {
     let both = [today26("3fa85f6457", "/var/tmp", 1.0), model];
     assert_snapshot!(runs(&both, Format::Table, 100), @r"
     today26 on /var/tmp, run 3fa85f6457
-    host, direct cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     today26 on bare-nvme-tlc, run 8c01d77a20
-    model, seed 1, direct cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    model, seed 1, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     program              IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
     ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -98,11 +98,11 @@ fn a_model_stands_below_the_drive() {
     assert_snapshot!(runs(&both, Format::Markdown, 0), @r"
     ## today26 on /var/tmp, run 3fa85f6457
 
-    host, direct cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     ## today26 on bare-nvme-tlc, run 8c01d77a20
 
-    model, seed 1, direct cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    model, seed 1, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     | program | IOPS | 95 % | MB/s | p50 | p99 | p99.9 | max | CPU/IO |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -141,7 +141,7 @@ fn an_open_loop_says_how_late_it_was() {
     let one = open_loop("3fa85f6457", "/var/tmp", 1.0);
     assert_snapshot!(runs(&[one], Format::Table, 100), @r"
     random on /var/tmp, run 3fa85f6457
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     program           IOPS   95 %  MB/s           p50           p99   p99.9      max   CPU/IO
     ─────────────────────────────────────────────────────────────────────────────────────────
@@ -222,7 +222,7 @@ fn details_split_the_response_and_show_the_course() {
     one.results.drain(..3);
     assert_snapshot!(details(&one, 100), @r"
     today26 on /var/tmp, run 3fa85f6457
-    host, direct cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     started 2026-11-21 01:00:00 UTC
     command line: diskperf run today26 --on /var/tmp

@@ -7,7 +7,7 @@ fn nothing_to_report_is_said() {
     assert_snapshot!(comparison(&compare(std::slice::from_ref(&lone)), Format::Table, 80), @"There is only one run, 3fa85f6457: name a second one to compare it with.");
     assert_snapshot!(runs(&[lone], Format::Table, 80), @r"
     ffs83 on /a, run 3fa85f6457
-    host, cold cache, on vda (QEMU HARDDISK)
+    host, cold page cache, on vda (QEMU HARDDISK)
 
     No program of this run has a result.
     ");
@@ -22,7 +22,7 @@ fn a_run_that_failed_before_a_repetition_was_kept_has_no_figures() {
     failed.notes.push("the load average was above 1".to_owned());
     assert_snapshot!(runs(&[failed.clone()], Format::Table, 80), @r"
     read on /a, run 3fa85f6457
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB
 
     NOT FINISHED: No space left on device
 

@@ -12,7 +12,7 @@ fn seqread_is_a_pivot() {
     let (pivot, _) = halves(seqread89("3fa85f6457", "/var/tmp"));
     assert_snapshot!(pivot, @r"
     seqread89 on /var/tmp, run 3fa85f6457
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 MiB, median of 3
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 2 MiB, median of 3
     repetitions
 
     seqread: KB/s (CPU)
@@ -111,7 +111,7 @@ fn copy_is_a_pivot_and_scan_is_not() {
     }
     assert_snapshot!(runs(&[run("3fa85f6457", "vme87", "/mnt", results)], Format::Table, 80), @r"
     vme87 on /mnt, run 3fa85f6457
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 1 MiB, median of 4
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 1 MiB, median of 4
     repetitions
 
     copy: KB/s (CPU)

@@ -16,7 +16,7 @@ fn one_run_in_the_historic_form() {
     one.results.remove(0);
     assert_snapshot!(runs(&[one], Format::Table, 80), @r"
     ffs83 on /var/tmp, run 3fa85f6457
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2
     repetitions after 1 discarded
 
     NOT FINISHED: interrupted by the user
@@ -49,10 +49,10 @@ fn runs_of_one_suite_stand_side_by_side() {
     let both = [ffs83("3fa85f6457", "/var/tmp"), other];
     assert_snapshot!(runs(&both, Format::Table, 100), @r"
     ffs83 on /var/tmp, run 3fa85f6457
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
 
     ffs83 on /mnt/a/rather/long/path/to/nvme, run 8c01d77a20
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after
     1 discarded
 
                   /var/tmp                             /mnt/a/rather/long/path/to/nvme, 2 drives
@@ -70,11 +70,11 @@ fn runs_of_one_suite_stand_side_by_side() {
     assert_snapshot!(runs(&both, Format::Markdown, 0), @r"
     ## ffs83 on /var/tmp, run 3fa85f6457
 
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
 
     ## ffs83 on /mnt/a/rather/long/path/to/nvme, run 8c01d77a20
 
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after 1 discarded
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after 1 discarded
 
     | program | /var/tmp<br>KB/s (CPU) | 95 % | durable KB/s | from device | /mnt/a/rather/long/path/to/nvme, 2 drives<br>KB/s (CPU) | 95 % | durable KB/s | from device | size |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -101,7 +101,7 @@ fn file_systems_are_sections() {
     }
     assert_snapshot!(runs(&[run("3fa85f6457", "ffs83", "/mnt", results)], Format::Table, 80), @r"
     ffs83 on /mnt, run 3fa85f6457
-    host, cold cache, on vda (QEMU HARDDISK), 1 MiB, minimum of 4 repetitions
+    host, cold page cache, on vda (QEMU HARDDISK), 1 MiB, minimum of 4 repetitions
 
     ext4/1024
     program       KB/s (CPU)    from
@@ -135,7 +135,7 @@ fn detailed() -> (String, String) {
 fn details_show_the_environment_and_latencies() {
     assert_snapshot!(detailed().0, @r#"
     ffs83 on /var/tmp, run 3fa85f6457 "before the upgrade"
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2
     repetitions after 1 discarded
 
     started 2026-11-21 01:00:00 UTC

@@ -16,6 +16,9 @@ const MODEL_BYTES: u64 = 8 * MIB;
 /// The same on Minix: Kirkendall 1989's.
 const MINIX_BYTES: u64 = 2 * MIB;
 
+/// Sectors of the drives with the smallest ones.
+const SMALLEST_SECTOR_BYTES: u64 = 512;
+
 /// A size that a program has of its own is halved this often at most: then it
 /// is about that of the others.
 const MOST_HALVED: u32 = 3;
@@ -143,7 +146,13 @@ impl ModelPlan {
     fn other_sectors(&self, sector_bytes: u64) -> String {
         const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
         match &self.experiment.workload {
+            Workload::JobFile(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
+                format!("give a bs, and offsets, that are multiples of {sector_bytes}")
+            }
             Workload::Replay(_) if !Round::takes(sector_bytes) => format!("replay it on {SMALLER}"),
+            Workload::Replay(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
+                format!("add --round-to-sectors={sector_bytes}, which makes whole sectors of them")
+            }
             Workload::Replay(_) => format!(
                 "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER}"
             ),

@@ -79,6 +79,8 @@ pub struct Flash {
     done: VecDeque<RequestId>,
     busy: Busy,
     suspensions: u64,
+    /// Units that the host read and nobody had ever written.
+    unwritten_reads: u64,
     written_in_place: u64,
     /// Whether nothing waited when that was looked at last; reads of the host leave it so.
     rests: bool,
@@ -160,6 +162,7 @@ impl Flash {
             done: VecDeque::new(),
             busy: Busy::default(),
             suspensions: 0,
+            unwritten_reads: 0,
             written_in_place: 0,
             rests: false,
             what_if: WhatIf::default(),
@@ -270,6 +273,8 @@ impl Flash {
         FlashTraffic {
             drive,
             host_units: traffic.host + self.written_in_place,
+            past_cache_units: traffic.past_cache,
+            unwritten_read_units: self.unwritten_reads,
             collection_units: traffic.collection,
             folding_units: traffic.folding,
             levelling_units: traffic.wear_levelling + traffic.refresh,

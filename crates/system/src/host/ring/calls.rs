@@ -7,7 +7,8 @@ use super::files::RingFiles;
 use super::{EngineNote, GIVE_UP_AFTER, Ring, RingRecord, Taken, changes};
 use crate::ring::record::{Done, LoadRecorder};
 use crate::{
-    Call, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions, Submission,
+    Call, Commit, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions,
+    Submission,
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
 
@@ -125,9 +126,21 @@ impl Host {
         })
     }
 
-    pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
+    pub(crate) fn judge_by_commits(&mut self) {
         if let Some(load) = &mut self.load {
-            load.committed(bytes, took);
+            load.judge_by_commits();
+        }
+    }
+
+    pub(crate) fn count_commit(&mut self, commit: Commit) {
+        if let Some(load) = &mut self.load {
+            load.committed(commit, monotonic().since(self.started.time));
+        }
+    }
+
+    pub(crate) fn count_uncommitted(&mut self, intended: Nanoseconds) {
+        if let Some(load) = &mut self.load {
+            load.uncommitted(monotonic().since(intended));
         }
     }
 
@@ -317,6 +330,7 @@ impl Account<'_> {
             bytes,
             response: taken.response,
             submit: taken.submit,
+            completion: taken.completion,
         });
     }
 }

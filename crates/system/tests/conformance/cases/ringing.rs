@@ -3,7 +3,9 @@
 use super::World;
 use super::steps::{make, make_open, pattern, read, refused, seek};
 use crate::requests::{self, BLOCK, all, reads, request};
-use diskperf_system::{Completion, Errno, File, Open, Operation, Result, RingOptions, Submission};
+use diskperf_system::{
+    Commit, Completion, Errno, File, Open, Operation, Result, RingOptions, Submission,
+};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeSet;
 
@@ -282,7 +284,11 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
         request(Operation::Fsync, file, 3, 0),
     ];
     all(system, &requests).await;
-    system.count_commit(u64::from(BLOCK), Nanoseconds(1234));
+    system.count_commit(Commit {
+        bytes: u64::from(BLOCK),
+        response: Nanoseconds(1234),
+        lag: None,
+    });
     let measure = system.finish_measuring().await.unwrap();
     assert_eq!(measure.calls, 3);
     assert_eq!((measure.read_bytes, measure.written_bytes), (8192, 4096));
@@ -298,6 +304,7 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
     .map(|of| (of.count(), of.bytes));
     assert_eq!(counts, [(2, 8192), (1, 4096), (1, 0), (1, 4096), (0, 0)]);
     assert_eq!(load.read.submit.count(), 2);
+    assert_eq!(load.read.completion.count(), 2);
     assert!(load.read.submit.max() <= load.read.response.max());
     assert_eq!((load.depth, load.unfinished, load.lag), (4, 0, None));
     let in_series: u64 = load

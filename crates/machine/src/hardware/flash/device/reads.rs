@@ -69,6 +69,7 @@ impl Flash {
             // What was never written is zeroes, which are nowhere.
             let Some(place) = self.locate(logical) else {
                 hits += 1;
+                self.unwritten_reads += 1;
                 continue;
             };
             match self.same_page(last, place) {

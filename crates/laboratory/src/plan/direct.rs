@@ -1,0 +1,79 @@
+//! Whether programs that keep requests in flight go past the page cache: they do wherever
+//! they can, so that a row means the same in every suite and by itself.
+
+use super::title;
+use crate::model::computer::Computer;
+use crate::target::Target;
+use diskperf_battery::{Medium, Suite};
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice};
+
+/// Chooses O_DIRECT where the targets have it, and the page cache where the experiment asks
+/// for it; returns what a reader must know.
+pub(super) fn choose(
+    suite: &mut Suite,
+    targets: &[Target],
+    experiment: &Experiment,
+) -> Vec<String> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    // A fresh file system has O_DIRECT, whatever the directory of its image has.
+    let asked = targets.iter().filter(|_| experiment.fresh.is_none());
+    for job in suite.jobs_mut() {
+        if !job.program.leaves_direct_open() {
+            continue;
+        }
+        if asks_for_cache(experiment) {
+            job.program.choose_direct(false);
+            continue;
+        }
+        let size_bytes = match experiment.size {
+            SizeChoice::Bytes(size_bytes) => size_bytes,
+            SizeChoice::Auto => job.program.sizes_bytes().0,
+        };
+        let unit_bytes = job.program.unit_bytes(size_bytes);
+        let obstacle = asked
+            .clone()
+            .find_map(|target| target.direct_obstacle(unit_bytes));
+        job.program.choose_direct(obstacle.is_none());
+        if let Some(why) = obstacle {
+            match found.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, titles)) => titles.push(title(job)),
+                None => found.push((why, vec![title(job)])),
+            }
+        }
+    }
+    let jobs = suite.jobs().count();
+    let note = |(why, titles): (String, Vec<String>)| {
+        let what = match titles.len() == jobs {
+            true => "all goes".to_owned(),
+            false => format!("{} go", titles.join("; ")),
+        };
+        format!("{why}: {what} through the page cache, which is dropped before each repetition")
+    };
+    found.into_iter().map(note).collect()
+}
+
+/// The same on a modelled computer: only its bare drives are without a cache of the kernel.
+pub(super) fn choose_modelled(suite: &mut Suite, computer: &Computer, experiment: &Experiment) {
+    let direct =
+        computer.medium() == Medium::Device && !computer.is_minix() && !asks_for_cache(experiment);
+    for job in suite.jobs_mut() {
+        job.program.choose_direct(direct);
+    }
+}
+
+fn asks_for_cache(experiment: &Experiment) -> bool {
+    experiment.through_cache || experiment.cache == CacheMode::Warm
+}
+
+/// What a run asks of the page cache: O_DIRECT where all its programs use it.
+pub(super) fn of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
+    let mut programs = suite
+        .programs()
+        .filter(|program| program.touches_target())
+        .peekable();
+    let any = programs.peek().is_some();
+    match any && programs.all(|program| program.cache_mode(asked) == CacheMode::Direct) {
+        true => CacheMode::Direct,
+        false => asked,
+    }
+}
