@@ -10,6 +10,7 @@
 //! assert_eq!(problem.place().map(Place::to_string).as_deref(), Some("disk.toml:1:9"));
 //! ```
 
+pub mod input;
 mod place;
 mod problem;
 

@@ -156,6 +156,9 @@ pub struct Scheduler {
     pub weight: f64,
 }
 
+/// The last of the numbers that DiskSim has for policies.
+const LAST_POLICY: u64 = 28;
+
 const NO_DRIVE: &str = "0 in every drive that was measured";
 
 /// What a `disksim_disk` says of its electronics, and the block of its model.
@@ -188,8 +191,8 @@ pub(crate) fn read<'b>(block: &'b Block, findings: &'b Findings) -> (Firmware, O
         holds_bus_reading: keys.flag("Hold bus entire read xfer"),
         holds_bus_writing: keys.flag("Hold bus entire write xfer"),
         never_disconnects: keys.flag("Never disconnect"),
-        zero_latency_read: keys.flag("Immediate buffer read"),
-        zero_latency_write: keys.flag("Immediate buffer write"),
+        zero_latency_read: keys.count_or_zero("Immediate buffer read", 2) > 0,
+        zero_latency_write: keys.count_or_zero("Immediate buffer write", 2) > 0,
         preseeking: keys.count_or_zero("Preseeking level", 2) as u32,
         queue_length: keys.count_or_zero("Max queue length", 1 << 20) as u32,
         cache: cache(&keys),
@@ -235,7 +238,7 @@ fn cache(keys: &Keys<'_>) -> Cache {
         },
         read_ahead_least_blocks: blocks("Minimum read-ahead (blks)"),
         read_ahead_most_blocks: blocks("Maximum read-ahead (blks)"),
-        read_ahead_from_end: keys.flag("Read-ahead over requested"),
+        read_ahead_from_end: keys.real_or_zero("Read-ahead over requested", -1.0..=1.0) > 0.0,
         read_ahead_on_idle_hit: keys.flag("Read-ahead on idle hit"),
         reads_free_blocks: keys.flag("Read any free blocks"),
         fast_write: match keys.count_or_zero("Fast write level", 2) {
@@ -283,7 +286,7 @@ fn without_effect(keys: &Keys<'_>) {
 fn scheduler(block: &Block, findings: &Findings) -> Scheduler {
     let keys = Keys::new(block, findings, Missing::Zero);
     let scheduler = Scheduler {
-        policy: keys.count_or_zero("Scheduling policy", 21) as u32,
+        policy: keys.count_or_zero("Scheduling policy", LAST_POLICY) as u32,
         cylinder_mapping: keys.count_or_zero("Cylinder mapping strategy", 6) as u32,
         read_initiation_ms: keys.milliseconds("Read initiation delay"),
         write_initiation_ms: keys.milliseconds("Write initiation delay"),

@@ -231,15 +231,27 @@ impl<'b> Keys<'b> {
         }
     }
 
-    /// A key of which one value alone is understood, and changes nothing.
-    pub(crate) fn only(&self, key: &str, understood: u64, why: &'static str) {
+    /// A key of which one value alone is modelled, and any other that DiskSim takes acts as
+    /// that one does, with a warning.
+    pub(crate) fn only(&self, key: &str, modelled: u64, why: &'static str) {
         let Some(entry) = self.find(key) else { return };
-        let written = real(&entry.value);
-        if written == Some(understood as f64) {
-            let key = entry.key.clone();
-            self.findings.without_effect(key, &entry.key_place, why);
-        } else {
-            self.refuse(entry, format!("only {understood} is understood: {why}"));
+        let Some(written) = real(&entry.value) else {
+            return self.refuse(entry, "a number");
+        };
+        if written != modelled as f64 {
+            let title = format!("`{key} = {written}` is not modelled: {modelled} is taken");
+            let warning = Problem::warning(title).at(&entry.value.place, why);
+            self.findings.warning(warning);
+        }
+        let key = entry.key.clone();
+        self.findings.without_effect(key, &entry.key_place, why);
+    }
+
+    /// A number that DiskSim does without, which is 0 where it is missing.
+    pub(crate) fn real_if_there(&self, key: &str, legal: RangeInclusive<f64>) -> Option<f64> {
+        match self.find(key) {
+            Some(entry) => self.real_of(entry, legal),
+            None => Some(0.0),
         }
     }
 

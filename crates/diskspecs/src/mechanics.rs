@@ -5,7 +5,7 @@ use diskperf_diagnostics::Problem;
 use crate::files::Files;
 use crate::keys::{Findings, Keys, LONGEST_MS, Missing, real};
 use crate::seek::{Seek, SeekTable};
-use crate::text::{Block, Entry, Value};
+use crate::text::{Block, Entry, Value, excerpt};
 
 /// The arm and the spindle, as the file has them.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +45,16 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     if let Some((entry, kind)) = keys.word("Access time type")
         && kind != "trackSwitchPlusRotation"
     {
-        keys.refuse(entry, "only `trackSwitchPlusRotation` is modelled");
+        let title = format!(
+            "access times of the kind `{}` are not modelled",
+            excerpt(kind)
+        );
+        let label = "`trackSwitchPlusRotation` is taken";
+        let warning = Problem::warning(title).at(&entry.value.place, label);
+        findings.warning(warning);
     }
+    let whole = "the time of an access is that of its parts";
+    keys.ignore(&["Constant access time"], whole);
     let seek = seek(&keys, files);
     let write_settle_ms = keys.real("Add. write settling delay", -LONGEST_MS..=LONGEST_MS);
     let head_switch_ms = keys.real("Head switch time", 0.0..=LONGEST_MS);

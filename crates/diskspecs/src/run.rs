@@ -49,6 +49,8 @@ pub(crate) enum BlockKind {
     Driver,
     /// Of DiskSim's output and load.
     WithoutEffect(&'static str),
+    /// Of the SSD extension.
+    Flash,
     Unknown,
 }
 
@@ -64,6 +66,14 @@ pub(crate) fn kind(block: &Block) -> BlockKind {
             BlockKind::WithoutEffect("a trace or a program is the load")
         }
         "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect("each drive is alone"),
+        "disksim_simpledisk" => {
+            BlockKind::WithoutEffect("a drive of constant times has no mechanics to import")
+        }
+        "disksim_cachemem" | "disksim_cachedev" => {
+            BlockKind::WithoutEffect("a cache beside the drive is not modelled")
+        }
+        "disksim_ioqueue" => BlockKind::WithoutEffect("one request at a time is under way"),
+        kind if kind.starts_with("ssdmodel") => BlockKind::Flash,
         _ => BlockKind::Unknown,
     }
 }
@@ -78,6 +88,14 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
             BlockKind::Driver => driver(block, findings),
             BlockKind::WithoutEffect(why) => {
                 findings.without_effect(block.title(), &block.kind, why);
+            }
+            BlockKind::Flash => {
+                let kind = excerpt(block.kind.written());
+                let title = format!("`{kind}` is of DiskSim's SSD extension, and no disk");
+                let problem = Problem::error(title).at(&block.kind, "a flash drive");
+                findings.error(problem.help(
+                    "describe the drive in a catalogue file of its own: `diskperf show bare-nvme-tlc` has the keys (dies, planes, pages, times), and --set changes them for one run",
+                ));
             }
             BlockKind::Unknown => {
                 let kind = excerpt(block.kind.written());
@@ -187,17 +205,30 @@ fn bus(block: &Block, findings: &Findings) -> Bus {
 
 fn controller(block: &Block, findings: &Findings) -> Controller {
     let keys = Keys::new(block, findings, Missing::Zero);
-    if let Some(entry) = keys.find("type")
-        && !matches!(entry.value.kind, ValueKind::Integer(1 | 2))
-    {
-        keys.refuse(entry, "1 or 2: a controller without a cache of its own");
+    match keys.find("type") {
+        Some(entry) if matches!(entry.value.kind, ValueKind::Integer(3)) => {
+            let warning = Problem::warning("a controller with a cache is taken without it");
+            let label = "each request goes to the drive";
+            findings.warning(warning.at(&entry.value.place, label));
+        }
+        Some(entry) if !matches!(entry.value.kind, ValueKind::Integer(1 | 2)) => {
+            keys.refuse(entry, "1, 2 or 3");
+        }
+        _ => {}
     }
     let controller = Controller {
         delay_scale: keys.real_or_zero("Scale for delays", 0.0..=1e6),
         sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
     };
     let one = "one request at a time is under way";
-    keys.ignore(&["Maximum queue length", "Use queueing in subsystem"], one);
+    let of_queue = [
+        "Maximum queue length",
+        "Use queueing in subsystem",
+        "Scheduler",
+        "Max per-disk pending count",
+    ];
+    keys.ignore(&of_queue, one);
+    keys.ignore(&["Cache"], "a controller's own cache is not modelled");
     keys.ignore(&["Print stats"], "of DiskSim's own output");
     keys.finish();
     controller
@@ -205,11 +236,8 @@ fn controller(block: &Block, findings: &Findings) -> Controller {
 
 fn driver(block: &Block, findings: &Findings) {
     let keys = Keys::new(block, findings, Missing::Zero);
-    keys.only(
-        "Constant access time",
-        0,
-        "the drive's own time is what is measured",
-    );
+    let own = "the drive's own time is what is measured";
+    keys.ignore(&["Constant access time"], own);
     if keys.find("Scheduler").is_some()
         && let Some((entry, _)) = keys.block("Scheduler")
     {

@@ -195,8 +195,12 @@ impl<'v> Fields<'v> {
         let cylinder_step = self.whole("the cylinders of a repetition")?;
         let angle_step = self.number("the angle of a repetition, in revolutions")?;
         let run_blocks = self.count("the blocks of the run")?;
-        // The steps say it too.
-        self.whole("the cylinders of the run")?;
+        // A run of which these are negative goes back towards cylinder 0 (serpentine).
+        let run_cylinders = self.whole("the cylinders of the run")?;
+        let cylinder_step = match run_cylinders < 0 {
+            true => -cylinder_step.abs(),
+            false => cylinder_step,
+        };
         let kind = self.next("`TRACK` or `IDX`")?;
         let child = self.count("the number of a part")? as usize;
         let part = match kind.place.written() {

@@ -5,6 +5,7 @@ mod g2;
 mod g4;
 
 use diskperf_diagnostics::Problem;
+use std::ops::RangeInclusive;
 
 use crate::files::Files;
 use crate::keys::{Findings, Keys, Missing};
@@ -165,11 +166,14 @@ struct Skews {
 impl Skews {
     fn read(keys: &Keys<'_>, offset: &str, sectors_per_track: u32) -> Option<Skews> {
         let units = SkewUnits::read(keys);
-        let angle = |key: &str| {
-            let value = keys.real(key, -1e7..=1e7)?;
-            Some(units.turns(value, sectors_per_track))
+        const LEGAL: RangeInclusive<f64> = -1e7..=1e7;
+        let turns = |value| units.turns(value, sectors_per_track);
+        // DiskSim does without the others.
+        let angle = |key: &str| keys.real_if_there(key, LEGAL).map(turns);
+        let offset = match offset {
+            "Offset of first block" => keys.real(offset, LEGAL).map(turns),
+            offset => angle(offset),
         };
-        let offset = angle(offset);
         let track = angle("Skew for track switch");
         let cylinder = angle("Skew for cylinder switch");
         Some(Skews {

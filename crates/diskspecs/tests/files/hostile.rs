@@ -88,11 +88,6 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
     (
         "small.model",
-        "Access time type = trackSwitchPlusRotation",
-        "Access time type = constant",
-    ),
-    (
-        "small.model",
         "Rotation speed (in rpms) = 6000",
         "Rotation speed (in rpms) = 0",
     ),
@@ -141,16 +136,6 @@ const CHANGES: &[(&str, &str, &str)] = &[
         "Fast write level = 1",
         "Fast write level = 3",
     ),
-    (
-        "small.diskspecs",
-        "Disconnect write if seek = 0",
-        "Disconnect write if seek = 1",
-    ),
-    (
-        "small.diskspecs",
-        "Scheduling timeout scheme = 0",
-        "Scheduling timeout scheme = 1",
-    ),
     ("small.diskspecs", "Never disconnect", "Never disconect"),
     (
         "small.diskspecs",
@@ -159,16 +144,6 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
     ("small.parv", "disksim_disk disk2", "disksim_disk disk7"),
     ("small.parv", "disksim_ctlr ctlr0", "disksim_bus ctlr0"),
-    (
-        "small.parv",
-        "disksim_stats Stats",
-        "disksim_simpledisk Stats",
-    ),
-    (
-        "small.parv",
-        "Constant access time = 0.0",
-        "Constant access time = 1.5",
-    ),
     ("small.parv", "] as BUS0", "] BUS0"),
     (
         "small.parv",
@@ -178,8 +153,9 @@ const CHANGES: &[(&str, &str, &str)] = &[
     (
         "small.parv",
         "disksim_ctlr CTLR0 { type = 1",
-        "disksim_ctlr CTLR0 { type = 3",
+        "disksim_ctlr CTLR0 { type = 4",
     ),
+    ("small.parv", "disksim_stats Stats", "ssdmodel_ssd Stats"),
 ];
 
 #[test]

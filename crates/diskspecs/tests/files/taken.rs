@@ -193,3 +193,131 @@ fn maps_and_patterns_are_layouts_too() {
     let wanted = [(0, 0, 4), (0, 0, 6), (4, 0, 3), (3, 1, 1)];
     assert_eq!([4, 5, 12, 60].map(place), wanted.map(Some));
 }
+
+/// A file, a piece of it, what DiskSim takes as well in its place, and the key that is told to
+/// have no effect, or what is warned of.
+const VALID: &[(&str, &str, &str, &str)] = &[
+    (
+        "small.model",
+        "Access time type = trackSwitchPlusRotation",
+        "Access time type = constant, Constant access time = 3.5",
+        "`constant` are not modelled",
+    ),
+    (
+        "small.diskspecs",
+        "Disconnect write if seek = 0",
+        "Disconnect write if seek = 1",
+        "Disconnect write if seek",
+    ),
+    (
+        "small.diskspecs",
+        "Allow write prebuffering = 0",
+        "Allow write prebuffering = 1",
+        "Allow write prebuffering",
+    ),
+    (
+        "small.diskspecs",
+        "Read directly to buffer = 1",
+        "Read directly to buffer = 0",
+        "Read directly to buffer",
+    ),
+    (
+        "small.diskspecs",
+        "Scheduling timeout scheme = 0",
+        "Scheduling timeout scheme = 1",
+        "Scheduling timeout scheme",
+    ),
+    (
+        "small.diskspecs",
+        "Overlapping request scheme = 0",
+        "Overlapping request scheme = 2",
+        "Overlapping request scheme",
+    ),
+    (
+        "small.diskspecs",
+        "Immediate buffer read = 0",
+        "Immediate buffer read = 2",
+        "",
+    ),
+    (
+        "small.diskspecs",
+        "Read-ahead over requested = 1",
+        "Read-ahead over requested = -1",
+        "",
+    ),
+    (
+        "small.diskspecs",
+        "Scheduling policy = 1",
+        "Scheduling policy = 28",
+        "",
+    ),
+    (
+        "small.parv",
+        "disksim_stats Stats",
+        "disksim_simpledisk Stats",
+        "disksim_simpledisk",
+    ),
+    (
+        "small.parv",
+        "disksim_stats Stats",
+        "disksim_cachemem Stats",
+        "disksim_cachemem",
+    ),
+    (
+        "small.parv",
+        "Constant access time = 0.0",
+        "Constant access time = 1.5",
+        "Constant access time",
+    ),
+    (
+        "small.parv",
+        "disksim_ctlr CTLR0 { type = 1",
+        "disksim_ctlr CTLR0 { Max per-disk pending count = 4, Cache = disksim_cachemem C { Cache size = 4 }, Scheduler = disksim_ioqueue { Scheduling policy = 3 }, type = 3",
+        "a controller with a cache",
+    ),
+];
+
+#[test]
+fn what_disksim_takes_is_taken_and_what_is_not_modelled_is_told() {
+    for (file, piece, by, told) in VALID {
+        let what = format!("{file}: {piece} -> {by}");
+        let found = changed(file, piece, by);
+        let found = found.unwrap_or_else(|errors| panic!("{what}: {}", errors.render(false)));
+        let mut all: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+        all.extend(found.without_effect.iter().map(|one| one.key.clone()));
+        assert!(
+            all.iter().any(|line| line.contains(told)),
+            "{what}: {all:?}"
+        );
+    }
+}
+
+/// Two surfaces, four cylinders, ten sectors a track: the second surface is filled backwards.
+#[test]
+fn a_run_of_negative_cylinders_goes_back() {
+    let layout = "dm_layout_g4 { TP = [0, 9, 10], IDX = [
+        [0, 0, 0.0, 10, 1, 0.0, 20, 2, TRACK, 0, 0,  20, 1, 0.0, 10, 1, 0.0, 20, -2, TRACK, 0, 1],
+        [0, 0, 0.0, 40, 2, 0.0, 80, 4, IDX, 0] ], Slips = [], Remaps = [] }";
+    let found = with_layout(layout).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    let layout = &found.drives[0].model.layout;
+    let tracks = [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (0, 1),
+        (2, 0),
+        (3, 0),
+        (3, 1),
+        (2, 1),
+    ];
+    for (number, track) in (0..).zip(tracks) {
+        for sector in 0..10 {
+            let block = 10 * number + u64::from(sector);
+            let spot = layout.spot(block).expect("a place");
+            let found = (spot.cylinder, spot.head, spot.sector);
+            assert_eq!(found, (track.0, track.1, sector), "block {block}");
+            assert_eq!(layout.block_at(track.0, track.1, sector), Some(block));
+        }
+    }
+    assert_eq!(layout.blocks(), 80);
+}
