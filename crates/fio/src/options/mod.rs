@@ -7,6 +7,7 @@
 mod access;
 mod course;
 mod engine;
+mod idle;
 mod reporting;
 mod storage;
 mod unsupported;
@@ -83,12 +84,13 @@ impl Key {
     }
 }
 
-const TABLES: [&[Key]; 6] = [
+const TABLES: [&[Key]; 7] = [
     access::KEYS,
     storage::KEYS,
     engine::KEYS,
     course::KEYS,
     reporting::KEYS,
+    idle::KEYS,
     unsupported::KEYS,
 ];
 
