@@ -180,7 +180,7 @@ impl FioJob {
         }
         let of_clone = |files: &Vec<PlannedFile>| match plan::ios(&self.job, files) {
             Some(ios) => ios.total().saturating_mul(block),
-            None => files.iter().map(|file| file.region.length_bytes).sum(),
+            None => files.iter().map(|file| file.region.used_bytes()).sum(),
         };
         let most = self.files.iter().map(of_clone).max();
         most.unwrap_or(0).max(block)
@@ -214,7 +214,11 @@ impl FioJob {
         };
         RingOptions {
             depth: depth(&self.job),
-            buffer_bytes: self.job.largest_block_bytes().next_multiple_of(512) as u32,
+            buffer_bytes: self
+                .job
+                .largest_transfer_bytes()
+                .max(1)
+                .next_multiple_of(512) as u32,
             seed: worker.seed,
             compressible_percent: match data.zeroes {
                 true => 100,
@@ -373,7 +377,7 @@ impl Pattern for FioJob {
     fn range_bytes(&self) -> Option<u64> {
         let part = |file: &PlannedFile| {
             let region = &file.region;
-            (file.path.clone(), region.offset_bytes, region.length_bytes)
+            (file.path.clone(), region.offset_bytes, region.used_bytes())
         };
         let parts: BTreeSet<_> = self.files.iter().flatten().map(part).collect();
         Some(

@@ -3,7 +3,7 @@
 use crate::job::{
     DedupeMode, Direction, Distribution, Engine, Generator, Job, Verification, ZoneMode,
 };
-use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::{Place, Problem};
 
 /// Puts jobs in groups, and looks at each.
 pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
@@ -22,6 +22,17 @@ pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut V
         settle(&mut jobs[at], warnings);
         contradictions(&jobs[at], errors);
         surprises(&jobs[at], warnings);
+    }
+}
+
+/// Refuses jobs that write or discard beside `--readonly`.
+pub(crate) fn nothing_is_written(jobs: &[Job], place: &Place, errors: &mut Vec<Problem>) {
+    let mut jobs = jobs.iter();
+    let changes = |job: &&Job| job.pattern.access.directions() != [Direction::Read];
+    if let Some(job) = jobs.find(changes) {
+        let label = format!("[{}] writes", job.section);
+        let problem = Problem::error("--readonly allows no writes").at(place, label);
+        errors.push(problem.help("remove it, or choose other jobs by --section"));
     }
 }
 

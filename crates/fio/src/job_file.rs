@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use crate::arguments;
 use crate::check;
 use crate::job::{Engine, Ignored, Job};
 use crate::options::{self, Key, Treatment};
@@ -50,15 +51,35 @@ impl JobFile {
         content: &str,
         surroundings: &Surroundings,
     ) -> Result<JobFile, Errors> {
+        JobFile::parse_with(name, content, &[], surroundings)
+    }
+
+    /// The same with words of fio's command line, as `--size=1g`: defaults for what the
+    /// file does not say.
+    ///
+    /// # Errors
+    ///
+    /// As [`JobFile::parse`], and all that is wrong with the words.
+    pub fn parse_with(
+        name: &str,
+        content: &str,
+        arguments: &[String],
+        surroundings: &Surroundings,
+    ) -> Result<JobFile, Errors> {
         let mut reader = Reader::new(surroundings);
         reader.read(name, content);
         let Reader {
             entries,
-            errors,
-            warnings,
+            mut errors,
+            mut warnings,
             included,
             ..
         } = reader;
+        let mut arguments = arguments::read(arguments, &mut errors);
+        warnings.append(&mut arguments.warnings);
+        let of_file = arguments.choose(entries, &mut errors);
+        let mut entries = std::mem::take(&mut arguments.entries);
+        entries.extend(of_file);
         let mut resolver = Resolver {
             surroundings,
             errors,
@@ -79,6 +100,9 @@ impl JobFile {
             &mut resolver.errors,
             resolver.warnings.get_mut(),
         );
+        if let Some(place) = &arguments.readonly {
+            check::nothing_is_written(&file.jobs, place, &mut resolver.errors);
+        }
         file.warnings = resolver.warnings.into_inner();
         file.warnings.truncate(MOST_PROBLEMS);
         resolver.errors.truncate(MOST_PROBLEMS);

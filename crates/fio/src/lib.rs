@@ -26,6 +26,7 @@
 //! programs. The meaning is that of fio 3.33, checked against the program itself; where
 //! newer ones differ, the option's documentation says so.
 
+mod arguments;
 mod check;
 mod expression;
 pub mod job;

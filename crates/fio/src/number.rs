@@ -97,6 +97,15 @@ pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
     within(plain(value.checked_mul(factor.into())?, surprise))
 }
 
+/// A number with blanks around it or before its suffix, where fio reads it as if they were
+/// not there: it skips those in front of digits, but then finds no suffix.
+pub(crate) fn with_blanks(text: &str, unit: Unit) -> Option<Number> {
+    let joined: String = text.split([' ', '\t']).collect();
+    let number = strict(&joined, unit)?;
+    let reading = fio_reads(text, unit).map(i128::from);
+    (reading == Some(number.value)).then_some(number)
+}
+
 /// fio keeps numbers in 64 bits with a sign.
 fn within(number: Number) -> Option<Number> {
     i64::try_from(number.value).ok().map(|_| number)

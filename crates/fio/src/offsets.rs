@@ -11,20 +11,22 @@ use crate::job::{ZoneMode, Zones};
 pub struct Region {
     /// Where it begins, in bytes.
     pub offset_bytes: u64,
-    /// How long it is, in bytes.
+    /// Its length in bytes; it may reach beyond the end of a device.
     pub length_bytes: u64,
-    /// How long the file is, in bytes: as far as the region's end, or further.
+    /// Length of the file, in bytes.
     pub file_bytes: u64,
 }
 
 impl Region {
     /// How many blocks fit: a last part of one is never touched.
     pub fn blocks(&self, block_bytes: u64) -> u64 {
-        let length = self.file_bytes.saturating_sub(self.offset_bytes);
-        length
-            .min(self.length_bytes)
-            .checked_div(block_bytes)
-            .unwrap_or(0)
+        self.used_bytes().checked_div(block_bytes).unwrap_or(0)
+    }
+
+    /// Bytes of the region that the file has.
+    pub fn used_bytes(&self) -> u64 {
+        let left = self.file_bytes.saturating_sub(self.offset_bytes);
+        left.min(self.length_bytes)
     }
 }
 
@@ -91,6 +93,12 @@ impl Sequential {
     /// Where the last I/O ended, or what was said to be that.
     pub fn last_end_bytes(&self) -> u64 {
         u64::try_from(self.last).unwrap_or(0)
+    }
+
+    /// Makes a zone's start the front: positions count from there.
+    pub fn enter_zone(&mut self, start_bytes: u64) {
+        self.region.offset_bytes = start_bytes;
+        self.last = start_bytes.into();
     }
 
     /// The last I/O ended here, wherever it began.

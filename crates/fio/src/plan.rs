@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::job::{Access, Amount, Job, PerDirection, Verification, ZoneMode};
+use crate::job::{Access, Amount, Distribution, Job, PerDirection, Verification, ZoneMode};
 use crate::offsets::{Region, Sequential, Strided};
 use diskperf_diagnostics::Problem;
 
@@ -50,7 +50,8 @@ pub fn paths(job: &Job, clone: u32) -> Vec<String> {
 }
 
 /// The files of a clone and the part of each that it uses; `existing` has the sizes of
-/// those that are there, in bytes.
+/// those that are there, in bytes, and that stay as long: of devices, and of files that are
+/// only read.
 ///
 /// # Errors
 ///
@@ -64,11 +65,11 @@ pub fn files(
     let paths = paths(job, clone);
     let count = paths.len() as u64;
     let planned = |path: String| {
-        let region = region(job, clone, count, existing.get(&path).copied());
+        let region = region(job, clone, count, &path, existing.get(&path).copied());
         region.map(|region| PlannedFile { path, region })
     };
     let files: Vec<PlannedFile> = paths.into_iter().map(planned).collect::<Result<_, _>>()?;
-    let lengths = files.iter().map(|file| file.region.length_bytes);
+    let lengths = files.iter().map(|file| file.region.used_bytes());
     let all = lengths.fold(0, u64::saturating_add);
     let all = job
         .target
@@ -82,6 +83,9 @@ pub fn files(
         return Err(problem
             .at(job.place_of("size"), label)
             .help("raise `size` or lower `bs`"));
+    }
+    for file in &files {
+        zones_within(job, file.region)?;
     }
     Ok(files)
 }
@@ -107,8 +111,33 @@ pub fn files_of_clones(
     (0..job.order.clones).map(of_clone).collect()
 }
 
+/// Refuses zones in bytes that reach beyond the part of a file that is used.
+fn zones_within(job: &Job, region: Region) -> Result<(), Problem> {
+    for &direction in job.pattern.access.directions() {
+        let Distribution::ZonedBytes(zones) = job.random.distribution.get(direction) else {
+            continue;
+        };
+        let extents = zones.iter().map(|zone| zone.extent);
+        let end = extents.fold(0, u64::saturating_add);
+        if job.pattern.access.is_random() && end > region.used_bytes() {
+            let label = format!("they end at byte {end} of {}", region.used_bytes());
+            let problem = Problem::error("zones reach beyond the end of the file");
+            return Err(problem.at(job.place_of("random_distribution"), label).help(
+                "fio gives up at the first I/O beyond it: lower the zones, or raise `size`",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The part of one of `count` files that a clone uses.
-fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Region, Problem> {
+fn region(
+    job: &Job,
+    clone: u32,
+    count: u64,
+    path: &str,
+    existing: Option<u64>,
+) -> Result<Region, Problem> {
     let share = match job.target.size {
         // Without rounding to blocks: 64k over 3 files is 21845 bytes each.
         Some(Amount::Bytes(bytes)) => Some(bytes / count),
@@ -120,16 +149,17 @@ fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Re
     }
     let file = match (existing, fixed, share) {
         (Some(bytes), Some((low, high)), _) if (low..=high).contains(&bytes) => bytes,
-        (_, Some((low, _)), _) => low,
+        (_, Some(range), _) => drawn_size(job, path, range),
         (Some(bytes), None, _) => bytes,
         (None, None, Some(bytes)) => bytes,
         (None, None, None) => {
             return Err(Problem::error("how large is a file that is not there?")
                 .at(job.place_of("size"), "this is of a file that is there")
-                .help("give a `size` or a `filesize` in bytes"));
+                .help("give a `size` or a `filesize` in bytes, or --size on the command line"));
         }
     };
-    let offset_bytes = start(job, clone, file);
+    let there = existing.unwrap_or(file);
+    let offset_bytes = start(job, clone, there);
     let left = file.saturating_sub(offset_bytes);
     let length_bytes = match (fixed, share, job.target.size) {
         (None, Some(share), _) => share,
@@ -139,18 +169,39 @@ fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Re
         }
         _ => left,
     };
-    if length_bytes == 0 {
-        let label = format!("this begins at byte {offset_bytes} of {file}");
+    let region = Region {
+        offset_bytes,
+        length_bytes,
+        // What is there stays as long as it is: fio too does nothing beyond the end of a
+        // device.
+        file_bytes: existing.unwrap_or(file.max(offset_bytes.saturating_add(length_bytes))),
+    };
+    if region.used_bytes() == 0 {
+        let label = format!("this begins at byte {offset_bytes} of {there}");
         let problem = Problem::error("nothing of the file is left");
         return Err(problem
             .at(job.place_of("offset"), label)
             .help("lower the offset"));
     }
-    Ok(Region {
-        offset_bytes,
-        length_bytes,
-        file_bytes: file.max(offset_bytes.saturating_add(length_bytes)),
-    })
+    Ok(region)
+}
+
+/// The size of a file, of a range of them: as fio, in whole blocks, and the same each time.
+fn drawn_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
+    if low == high {
+        return low;
+    }
+    // The 64 bits of FNV-1a, of which the upper ones are then spread over all (splitmix64).
+    let bytes = path.bytes().chain(job.random.seed.to_le_bytes());
+    let mixed = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let share = u128::from(mixed ^ (mixed >> 31));
+    let more = (u128::from(high - low) * share) >> 64;
+    let size = low + u64::try_from(more).expect("a part of 64 bits");
+    (size - size % job.smallest_block_bytes()).max(1)
 }
 
 /// The part behind the end of a file of so many bytes. As in fio, `offset` does not count.
@@ -303,6 +354,10 @@ fn pass(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> Option<
     }
     let both = if access == Access::Mixed { 2 } else { 1 };
     let of_file = |region: Region| {
+        // Which of the two comes to the end of a device first is drawn.
+        if both == 2 && region.used_bytes() < region.length_bytes {
+            return None;
+        }
         let most = region.length_bytes.div_ceil(block);
         let skip = job.pattern.skip_bytes;
         let count = match (strided, skip) {

@@ -86,6 +86,13 @@ impl<'w> Value<'w> {
         self.written.key
     }
 
+    /// The same without the blanks around it.
+    pub(crate) fn trimmed(&self) -> Value<'w> {
+        let start = self.text.len() - self.text.trim_start().len();
+        let trimmed = self.part(start..self.text.len());
+        trimmed.part(0..trimmed.text.trim_end().len())
+    }
+
     pub(crate) fn part(&self, part: Range<usize>) -> Value<'w> {
         Value {
             written: self.written,
@@ -222,7 +229,8 @@ impl<'w> Value<'w> {
         if self.text.starts_with('(') {
             return self.expression(unit);
         }
-        if let Some(number) = number::strict(self.text, unit) {
+        let number = number::strict(self.text, unit);
+        if let Some(number) = number.or_else(|| number::with_blanks(self.text, unit)) {
             self.note(number, unit);
             return Ok(number.value);
         }
@@ -246,10 +254,9 @@ impl<'w> Value<'w> {
             return;
         };
         let text = excerpt(self.text);
-        let digits = self
-            .text
-            .trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let letter = &self.text[digits.len()..digits.len() + 1];
+        let written = self.text.trim();
+        let digits = written.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let letter = &written[digits.len()..digits.len() + 1];
         let title = match surprise {
             Surprise::Kibi => format!("fio reads `{text}` as a power of 1000"),
             Surprise::KiWithoutB => format!("fio reads `{text}` as `{digits}{letter}`"),
@@ -281,9 +288,11 @@ impl<'w> Value<'w> {
         let trimmed = self.text.trim();
         if trimmed != self.text && number::strict(trimmed, unit).is_some() {
             let key = self.written.key;
+            let whole = self.written.text.unwrap_or(trimmed);
+            let whole: String = whole.split([' ', '\t']).collect();
             return self
                 .wrong("a blank in front of a value", label)
-                .help(format!("write `{key}={trimmed}` without blanks"));
+                .help(format!("write `{key}={whole}` without blanks"));
         }
         self.wrong(title, label).help(help)
     }
@@ -295,7 +304,7 @@ impl<'w> Value<'w> {
 
     /// What fio does with a number beyond 1 is said by the caller; one below 0 is on.
     fn zero_or_one(&self, beyond: &str) -> Result<bool, Problem> {
-        match self.text {
+        match self.text.trim() {
             "0" | "0x0" => return Ok(false),
             "1" | "0x1" => return Ok(true),
             _ => {}
@@ -315,7 +324,9 @@ impl<'w> Value<'w> {
     pub(crate) fn float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
         // Rust reads `inf`, `nan` and exponents too; people who write them do not mean it.
         let plain = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
-        let value = self.text.bytes().all(plain).then(|| self.text.parse().ok());
+        // fio skips blanks on both sides of it.
+        let text = self.text.trim();
+        let value = text.bytes().all(plain).then(|| text.parse().ok());
         let Some(value) = value.flatten() else {
             let title = format!("`{}` is not a number", excerpt(self.text));
             let help = "write digits, with a point before a fraction";

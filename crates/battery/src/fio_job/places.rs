@@ -110,7 +110,7 @@ impl Places {
         let unit_bytes = job.smallest_block_bytes();
         let part_bytes = match self.zones.mode {
             ZoneMode::Strided => self.zones.range_bytes,
-            ZoneMode::None => self.used_bytes(),
+            ZoneMode::None => self.region.used_bytes(),
         };
         match only.filter(|_| same) {
             Some(bytes) => Map::of_one_size(part_bytes / bytes.max(1), self.seed),
@@ -118,16 +118,11 @@ impl Places {
         }
     }
 
-    /// As much of the region as there is of the file.
-    fn used_bytes(&self) -> u64 {
-        used_bytes(self.region)
-    }
-
     /// Begins at the front again, with all blocks to take; random places go on as they do.
     pub(super) fn reset(&mut self) {
         for direction in Direction::ALL {
             let walk = self.walks.get_mut(direction);
-            walk.go_on_from(self.region.offset_bytes);
+            walk.enter_zone(self.region.offset_bytes);
         }
         self.starts = PerDirection::default();
         self.zone_start_bytes = self.region.offset_bytes;
@@ -208,7 +203,7 @@ impl Places {
     fn blocks(&self, align_bytes: u64) -> Option<u64> {
         let bytes = match self.zones.mode {
             ZoneMode::Strided => self.zones.range_bytes,
-            ZoneMode::None => self.used_bytes(),
+            ZoneMode::None => self.region.used_bytes(),
         };
         Some(bytes / align_bytes).filter(|blocks| *blocks > 0)
     }
@@ -242,8 +237,10 @@ impl Places {
             if self.zone_start_bytes >= self.region.file_bytes {
                 self.zone_start_bytes = self.region.offset_bytes;
             }
-            let walk = self.walks.get_mut(direction);
-            walk.go_on_from(self.zone_start_bytes);
+            for direction in Direction::ALL {
+                let walk = self.walks.get_mut(direction);
+                walk.enter_zone(self.zone_start_bytes);
+            }
         }
         let walk = self.walks.get_mut(direction);
         if walk.last_end_bytes() >= self.zone_start_bytes + range_bytes {
@@ -258,11 +255,6 @@ impl Places {
     }
 }
 
-fn used_bytes(region: Region) -> u64 {
-    let left = region.file_bytes.saturating_sub(region.offset_bytes);
-    left.min(region.length_bytes)
-}
-
 /// How often each block of a region is asked for; nothing where all are equally often.
 fn popular(job: &Job, region: Region, direction: Direction) -> Option<Popular> {
     let least = job.blocks.sizes(direction).bounds().0.max(1);
@@ -270,7 +262,7 @@ fn popular(job: &Job, region: Region, direction: Direction) -> Option<Popular> {
         0 => least,
         bytes => bytes,
     };
-    let bytes = used_bytes(region);
+    let bytes = region.used_bytes();
     let count = bytes / unit_bytes;
     let zoned = |zones: &[job::Zone], percent: &dyn Fn(u64) -> f64| {
         let zone = |zone: &job::Zone| Zone::new(zone.percent.into(), percent(zone.extent));

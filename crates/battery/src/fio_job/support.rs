@@ -4,6 +4,8 @@ use diskperf_fio::job::{Distribution, Engine, ErrorPolicy, ThinkOn, Verification
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
+/// Longest read or write of one system call: Linux moves no more.
+const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
 /// The most memory that the buffers of one clone take.
 const LARGEST_BUFFERS_BYTES: u64 = 4 << 30;
 /// The most I/Os under way of one clone.
@@ -29,7 +31,7 @@ pub(super) fn when(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Pro
 
 fn engine(job: &Job) -> Vec<Problem> {
     let engine = &job.engine;
-    let bytes = u64::from(super::depth(job)).saturating_mul(job.largest_block_bytes());
+    let bytes = u64::from(super::depth(job)).saturating_mul(job.largest_transfer_bytes());
     let refusals = [
         when(engine.depth > DEEPEST, || {
             let label = "more than 4096 under way";
@@ -40,8 +42,8 @@ fn engine(job: &Job) -> Vec<Problem> {
             let title = "the buffers are too large";
             job.refuse("iodepth", title, label, "lower iodepth or bs")
         }),
-        when(job.largest_block_bytes() > 1 << 30, || {
-            let label = "more than one call moves";
+        when(job.largest_transfer_bytes() > TRANSFER_BYTES_MAX, || {
+            let label = "a system call moves at most 2147479552 bytes";
             job.refuse("bs", "the block is too large", label, "use 1g at most")
         }),
     ];
@@ -52,13 +54,6 @@ fn files(job: &Job) -> Vec<Problem> {
     let files = &job.files;
     let only_writes = job.pattern.access.directions() == [Direction::Write];
     let refusals = [
-        when(
-            files.size_bytes.is_some_and(|(low, high)| low != high),
-            || {
-                let label = "fio draws a size for each file";
-                job.refuse("filesize", "a range of file sizes", label, "give one size")
-            },
-        ),
         when(files.create_on_open && !only_writes, || {
             let label = "a file that is made as it is opened has nothing to read or trim";
             job.refuse("create_on_open", "create_on_open", label, "remove it")

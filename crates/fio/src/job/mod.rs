@@ -262,6 +262,14 @@ impl Job {
         largest.max().unwrap_or(4096).max(1)
     }
 
+    /// Largest block that is read or written, in bytes; 0 where data are only discarded.
+    pub fn largest_transfer_bytes(&self) -> u64 {
+        let directions = self.pattern.access.directions().iter();
+        let moving = directions.filter(|direction| **direction != Direction::Trim);
+        let largest = moving.map(|&direction| self.blocks.sizes(direction).bounds().1);
+        largest.max().unwrap_or(0)
+    }
+
     /// Whether each block is taken once before any is taken twice.
     pub fn has_random_map(&self) -> bool {
         !self.random.no_map

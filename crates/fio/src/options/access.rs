@@ -389,12 +389,11 @@ fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
 /// A count that fio reads with `atoi`: no suffix.
 fn plain_count(value: &Value<'_>) -> Result<u32, Problem> {
     let count = value.count(1..)?;
-    if value.text().bytes().all(|byte| byte.is_ascii_digit()) {
+    let text = value.text().trim();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(count);
     }
-    let reads = value
-        .text()
-        .trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let reads = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let title = format!("`{}` is a count, without a suffix", value.text());
     Err(value.wrong(title, format!("fio reads `{reads}` and says nothing")))
 }

@@ -161,6 +161,9 @@ const OTHERS: [&str; 27] = [
     "xnvme",
 ];
 
+/// fio's older names of engines.
+const OLDER: [(&str, Engine); 2] = [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
+
 fn engine(value: &Value<'_>) -> Result<Engine, Problem> {
     let name = value.text();
     if OTHERS.contains(&name) || name.starts_with("external:") {
@@ -169,5 +172,20 @@ fn engine(value: &Value<'_>) -> Result<Engine, Problem> {
         let problem = value.wrong(title, "fio has it, diskperf has not");
         return Err(problem.help(format!("these are: {names}")));
     }
-    value.choice(&ENGINES.map(|engine| (engine.name(), engine)))
+    let (word, rest) = value.split_once(&[':']);
+    let older = OLDER.iter().find(|(older, _)| *older == word.text());
+    let engine = match older {
+        Some((_, engine)) => *engine,
+        None => word.choice(&ENGINES.map(|engine| (engine.name(), engine)))?,
+    };
+    match rest {
+        None => Ok(engine),
+        Some(rest) => {
+            let problem = rest.wrong(
+                "an engine takes nothing behind a colon",
+                "fio leaves it out and says nothing",
+            );
+            Err(problem.help(format!("write `ioengine={}`", engine.name())))
+        }
+    }
 }

@@ -7,6 +7,7 @@
 mod access;
 mod course;
 mod engine;
+mod idle;
 mod iolog;
 mod reporting;
 mod storage;
@@ -84,13 +85,14 @@ impl Key {
     }
 }
 
-const TABLES: [&[Key]; 7] = [
+const TABLES: [&[Key]; 8] = [
     access::KEYS,
     storage::KEYS,
     engine::KEYS,
     iolog::KEYS,
     course::KEYS,
     reporting::KEYS,
+    idle::KEYS,
     unsupported::KEYS,
 ];
 

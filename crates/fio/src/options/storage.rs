@@ -9,11 +9,11 @@ use diskperf_diagnostics::Problem;
 
 pub(super) const KEYS: &[Key] = &[
     honoured("filename", |job, w| {
-        job.files.names = names(&w.value()?)?;
+        job.files.names = file_names(&w.value()?)?;
         Ok(())
     }),
     honoured("directory", |job, w| {
-        job.files.directories = names(&w.value()?)?;
+        job.files.directories = directories(&w.value()?)?;
         Ok(())
     }),
     honoured("filename_format", |job, w| {
@@ -80,14 +80,11 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("size", |job, w| {
-        let amount = amount(&w.value()?, 100)?;
-        // fio takes all that is there for 0.
-        job.target.size = (amount != Amount::Bytes(0)).then_some(amount);
+        job.target.size = amount_or_all(&w.value()?, None)?;
         Ok(())
     }),
     honoured("io_size", |job, w| {
-        let amount = amount(&w.value()?, 100)?;
-        job.target.io_size = (amount != Amount::Bytes(0)).then_some(amount);
+        job.target.io_size = amount_or_all(&w.value()?, Some(100))?;
         Ok(())
     })
     .or(&["io_limit"]),
@@ -101,7 +98,7 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("offset", |job, w| {
-        job.target.offset = amount(&w.value()?, 100)?;
+        job.target.offset = amount(&w.value()?, None)?;
         Ok(())
     })
     .or(&["fileoffset"]),
@@ -110,7 +107,7 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("offset_increment", |job, w| {
-        job.target.offset_increment = amount(&w.value()?, 100)?;
+        job.target.offset_increment = amount(&w.value()?, None)?;
         Ok(())
     }),
     honoured("sync", |job, w| {
@@ -247,16 +244,55 @@ fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     if names.is_empty() {
         return Err(value.wrong("no name is here", "only colons"));
     }
-    if let Some(name) = names.iter().find(|name| name.starts_with([' ', '\t'])) {
-        let key = value.key();
-        let trimmed = name.trim_start();
+    Ok(names.into())
+}
+
+/// The names of files, where fio skips blanks around them all and keeps those between.
+fn file_names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
+    let value = value.trimmed();
+    let names = names(&value)?;
+    if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
         let problem = value.wrong(
-            "a blank in front of a value",
-            "fio makes it part of the name",
+            "a blank beside a name of a file",
+            format!("fio calls this file `{name}`"),
         );
-        return Err(problem.help(format!("write `{key}={trimmed}` without blanks")));
+        return Err(problem.help("part names by `:` without blanks"));
     }
-    Ok(Arc::from(names))
+    match has_stray_colon(&names) {
+        false => Ok(names),
+        true => {
+            let title = "a `:` parts the names of files";
+            let label = format!("fio takes {} files: {}", names.len(), names.join(", "));
+            let escaped = value.text().replace(':', "\\:");
+            let help = format!("for a colon in a name, write `{}={escaped}`", value.key());
+            Err(value.wrong(title, label).help(help))
+        }
+    }
+}
+
+/// Whether names look like one path with colons in it: `D:\x`, or that of a device by the
+/// way to it.
+fn has_stray_colon(names: &[String]) -> bool {
+    let is_rooted = |name: &String| name.starts_with(['/', '\\']);
+    let Some((first, others)) = names.split_first() else {
+        return false;
+    };
+    match first.len() {
+        1 => others.first().is_some_and(is_rooted),
+        _ => is_rooted(first) && others.iter().any(|name| !is_rooted(name)),
+    }
+}
+
+/// Directories, whose names fio takes with every blank.
+fn directories(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
+    let names = names(value)?;
+    if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
+        let label = "fio makes it part of the name, and drops the job";
+        let problem = value.wrong("a blank beside the name of a directory", label);
+        let trimmed = name.trim();
+        return Err(problem.help(format!("write `{}={trimmed}`", value.key())));
+    }
+    Ok(names)
 }
 
 fn name_format(value: &Value<'_>) -> Result<String, Problem> {
@@ -276,25 +312,31 @@ fn name_format(value: &Value<'_>) -> Result<String, Problem> {
     Ok(value.text().to_owned())
 }
 
-/// A size, or a percentage of the target.
-fn amount(value: &Value<'_>, most_percent: u32) -> Result<Amount, Problem> {
+/// A size, or a percentage of the target, which fio takes up to a bound; above 100, where
+/// it is the target that bounds it.
+fn amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, Problem> {
     let value = value.single()?;
     if let Some(digits) = value.text().strip_suffix('%') {
         let percent = value.part(0..digits.len());
         if let Ok(whole) = digits.parse::<u32>() {
-            let problem = match whole {
-                0 => percent.wrong("0 percent is nothing", "fio reads another number"),
-                whole if whole > most_percent => percent.wrong(
-                    format!("more than {most_percent} percent"),
-                    "fio drops the job",
-                ),
-                _ => return Ok(Amount::Percent(whole)),
+            return match percent_max {
+                Some(most) if whole > most => {
+                    let title = format!("more than {most} percent");
+                    let problem = percent.wrong(title, "fio drops the job");
+                    Err(problem.help(format!("write a percentage of at most {most}")))
+                }
+                _ => Ok(Amount::Percent(whole)),
             };
-            return Err(problem.help("write a percentage from 1 to 100"));
         }
-        let whole: String = digits.chars().take_while(char::is_ascii_digit).collect();
+        let whole: String = digits
+            .trim_start()
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
         let title = format!("`{}` is not a whole percentage", value.text());
-        return Err(value.wrong(title, format!("fio reads {whole} and says nothing")));
+        return Err(value
+            .wrong(title, format!("fio reads {whole} and says nothing"))
+            .help("write a whole number with `%` right behind it"));
     }
     if value.text().ends_with('z') {
         let problem = value.wrong(
@@ -304,6 +346,12 @@ fn amount(value: &Value<'_>, most_percent: u32) -> Result<Amount, Problem> {
         return Err(problem.help("write the size in bytes"));
     }
     value.number(..).map(Amount::Bytes)
+}
+
+/// As [`amount`], where fio takes all that is there for 0.
+fn amount_or_all(value: &Value<'_>, percent_max: Option<u32>) -> Result<Option<Amount>, Problem> {
+    let amount = amount(value, percent_max)?;
+    Ok((!matches!(amount, Amount::Bytes(0) | Amount::Percent(0))).then_some(amount))
 }
 
 /// One size, or `low-high`.

@@ -41,8 +41,12 @@ fn the_region_of_an_existing_file() {
         (half.offset_bytes, half.length_bytes),
         (100 * 1024, 500 * 1024)
     );
-    let longer = planned("filename=f size=2m offset=1m", &existing)[0].region;
-    assert_eq!(longer.file_bytes, 3 << 20, "it is extended");
+    let longer = planned("filename=f size=2m offset=100k", &existing)[0].region;
+    assert_eq!(
+        (longer.length_bytes, longer.file_bytes, longer.used_bytes()),
+        (2 << 20, 1000 * 1024, 900 * 1024),
+        "what is there stays as long as it is"
+    );
     let shorter = planned("filename=f size=8k", &existing)[0].region;
     assert_eq!(
         (shorter.length_bytes, shorter.file_bytes),
@@ -51,11 +55,55 @@ fn the_region_of_an_existing_file() {
 }
 
 #[test]
+fn a_size_in_percent_takes_all_that_is_there_and_no_more() {
+    let existing = [("f", 1 << 20)];
+    for (options, used_bytes) in [
+        ("size=0%", 1 << 20),
+        ("size=200%", 1 << 20),
+        ("size=50%", 1 << 19),
+        ("size=200% filesize=64k", 64 << 10),
+        ("offset=0% size=8k", 8 << 10),
+        ("offset=75% size=50%", 1 << 18),
+        ("io_size=0% size=8k", 8 << 10),
+    ] {
+        let options = format!("filename=f {options}");
+        let region = planned(&options, &existing)[0].region;
+        assert_eq!(region.used_bytes(), used_bytes, "{options}");
+    }
+}
+
+#[test]
+fn sizes_of_a_range_are_whole_blocks_and_the_same_each_time() {
+    let options = "filesize=256k-1m nrfiles=64 bs=64k";
+    let files = planned(options, &[]);
+    let sizes: Vec<u64> = files.iter().map(|file| file.region.file_bytes).collect();
+    assert!(
+        sizes
+            .iter()
+            .all(|size| (256 << 10..=1 << 20).contains(size) && size % (64 << 10) == 0),
+        "{sizes:?}"
+    );
+    let distinct: std::collections::BTreeSet<_> = sizes.iter().collect();
+    assert!(distinct.len() > 8, "{sizes:?}");
+    let mean = sizes.iter().sum::<u64>() / 64;
+    assert!((500 << 10..800 << 10).contains(&mean), "{mean}");
+    assert_eq!(planned(options, &[]), files);
+    // One that is there and in the range stays as it is.
+    let there = planned("filename=f filesize=256k-1m", &[("f", 300 << 10)]);
+    assert_eq!(there[0].region.length_bytes, 300 << 10);
+}
+
+#[test]
 fn what_cannot_be_planned_is_said_at_its_place() {
     let cases = [
         ("filename=f", "how large is a file that is not there?", 1),
         ("size=2k", "2048 bytes are less than a block", 2),
         ("filesize=8k offset=8k", "nothing of the file is left", 3),
+        (
+            "size=1m rw=randread random_distribution=zoned_abs:50/512k:50/1m",
+            "zones reach beyond the end of the file",
+            4,
+        ),
     ];
     for (options, title, line) in cases {
         let problem = files(&job(options), 0, &BTreeMap::new()).expect_err(options);

@@ -1,0 +1,243 @@
+//! Words of fio's command line that go with a job file: `--size=1g`, `--section=NAME`.
+//!
+//! As in fio, wherever they stand among the words, they are defaults: what a section or
+//! `[global]` says goes before them. After `--name=JOB` they are options of that job, which
+//! stands in front of those of the file.
+
+use std::sync::Arc;
+
+use crate::options;
+use crate::reader::{Entry, Line, excerpt};
+use diskperf_diagnostics::{Place, Problem, Text};
+
+/// The name of these words in messages.
+const NAME: &str = "--fio-arg";
+
+/// What the words say.
+#[derive(Debug, Default)]
+pub(crate) struct Arguments {
+    /// Sections and options that stand before those of the file.
+    pub(crate) entries: Vec<Entry>,
+    /// The sections that are run, where not all are.
+    pub(crate) sections: Vec<(String, Place)>,
+    /// The place of `--readonly`: nothing is to be written.
+    pub(crate) readonly: Option<Place>,
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// What becomes of a word that is no option of a job.
+#[derive(Clone, Copy)]
+enum Own {
+    Section,
+    Readonly,
+    /// It is left out, because of this.
+    Harmless(&'static str),
+    /// It is an error: what to do instead.
+    Refused(&'static str),
+}
+
+const OUR_REPORT: &str = "the report is diskperf's: see --format";
+const OUR_PROGRESS: &str = "the progress is diskperf's: see --quiet";
+const OUR_PROCESS: &str = "it is of fio's own process";
+const NO_NETWORK: &str = "run diskperf on that machine";
+const NO_COMMANDS: &str = "run the command yourself, before or after diskperf";
+
+/// fio's options that are of no job.
+const OWN: &[(&str, Own)] = &[
+    ("section", Own::Section),
+    ("readonly", Own::Readonly),
+    ("output", Own::Refused("redirect the output of diskperf")),
+    (
+        "output-format",
+        Own::Refused("give --format fio-json to diskperf"),
+    ),
+    ("minimal", Own::Harmless(OUR_REPORT)),
+    ("terse-version", Own::Harmless(OUR_REPORT)),
+    ("append-terse", Own::Harmless(OUR_REPORT)),
+    ("bandwidth-log", Own::Harmless(OUR_REPORT)),
+    ("idle-prof", Own::Harmless(OUR_REPORT)),
+    ("eta", Own::Harmless(OUR_PROGRESS)),
+    ("eta-interval", Own::Harmless(OUR_PROGRESS)),
+    ("eta-newline", Own::Harmless(OUR_PROGRESS)),
+    ("status-interval", Own::Harmless(OUR_PROGRESS)),
+    ("debug", Own::Harmless(OUR_PROCESS)),
+    ("alloc-size", Own::Harmless(OUR_PROCESS)),
+    ("max-jobs", Own::Harmless(OUR_PROCESS)),
+    ("warnings-fatal", Own::Harmless(OUR_PROCESS)),
+    ("aux-path", Own::Harmless(OUR_PROCESS)),
+    ("parse-only", Own::Refused("give --dry-run to diskperf")),
+    ("showcmd", Own::Refused("give --dry-run to diskperf")),
+    ("merge-blktrace-only", Own::Refused("use `diskperf trace`")),
+    ("inflate-log", Own::Refused("use fio")),
+    ("cmdhelp", Own::Refused("use fio")),
+    ("enghelp", Own::Refused("use fio")),
+    ("help", Own::Refused("use fio")),
+    ("version", Own::Refused("use fio")),
+    ("cpuclock-test", Own::Refused("use fio")),
+    ("crctest", Own::Refused("use fio")),
+    ("server", Own::Refused(NO_NETWORK)),
+    ("daemonize", Own::Refused(NO_NETWORK)),
+    ("client", Own::Refused(NO_NETWORK)),
+    ("remote-config", Own::Refused(NO_NETWORK)),
+    ("trigger", Own::Refused(NO_COMMANDS)),
+    ("trigger-file", Own::Refused(NO_COMMANDS)),
+    ("trigger-timeout", Own::Refused(NO_COMMANDS)),
+    ("trigger-remote", Own::Refused(NO_COMMANDS)),
+];
+
+/// Reads the words, one after the other.
+pub(crate) fn read(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
+    let mut arguments = Arguments::default();
+    let text = Arc::new(Text::new(NAME.to_owned(), words.join("\n")));
+    let mut start = 0;
+    for word in words {
+        let place = Place::new(&text, start..start + word.len());
+        start += word.len() + 1;
+        if let Err(problem) = arguments.word(word, &place) {
+            errors.push(problem);
+        }
+    }
+    arguments
+}
+
+impl Arguments {
+    fn word(&mut self, word: &str, place: &Place) -> Result<(), Problem> {
+        let said = word.trim_start_matches('-');
+        let dashes = word.len() - said.len();
+        if !(1..=2).contains(&dashes) || said.is_empty() {
+            let title = format!("`{}` is no option of fio", excerpt(word));
+            let problem = Problem::error(title).at(place, "options begin with `--`");
+            return Err(problem.help("write one `--KEY=VALUE` in each --fio-arg"));
+        }
+        let (key, value) = match said.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (said, None),
+        };
+        let key_place = place.part(dashes..dashes + key.len());
+        let value = value.map(|value| {
+            let start = word.len() - value.len();
+            (value.to_owned(), place.part(start..word.len()))
+        });
+        let name = whole_name(key, &key_place)?;
+        match OWN.iter().find(|(own, _)| *own == name) {
+            Some((_, own)) => return self.own(*own, name, (key_place, value)),
+            None if name == "name" => {
+                let (name, place) = wanted(value, name, &key_place)?;
+                self.entries.push(Entry::Section { name, place });
+            }
+            None => {
+                if self.entries.is_empty() {
+                    let (name, place) = ("global".to_owned(), place.clone());
+                    self.entries.push(Entry::Section { name, place });
+                }
+                self.entries.push(Entry::Option(Line {
+                    key: name.to_owned(),
+                    key_place,
+                    value,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// An option of fio itself.
+    fn own(
+        &mut self,
+        own: Own,
+        name: &str,
+        (place, value): (Place, Option<(String, Place)>),
+    ) -> Result<(), Problem> {
+        match own {
+            Own::Section => self.sections.push(wanted(value, name, &place)?),
+            Own::Readonly => self.readonly = Some(place),
+            Own::Harmless(why) => {
+                let title = format!("--{name} is ignored: {why}");
+                self.warnings.push(Problem::warning(title).at(&place, why));
+            }
+            Own::Refused(instead) => {
+                let problem = Problem::error(format!("--{name} is no option of a job"));
+                return Err(problem.at(&place, "it is of fio itself").help(instead));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the sections that are run, and the globals.
+    pub(crate) fn choose(&self, entries: Vec<Entry>, errors: &mut Vec<Problem>) -> Vec<Entry> {
+        if self.sections.is_empty() {
+            return entries;
+        }
+        let is_chosen = |name: &str| {
+            name.starts_with("global") || self.sections.iter().any(|(chosen, _)| chosen == name)
+        };
+        let names: Vec<String> = entries.iter().filter_map(section_name).collect();
+        for (chosen, place) in &self.sections {
+            if !names.contains(chosen) {
+                let title = format!("no section is called `{}`", excerpt(chosen));
+                let problem = Problem::error(title).at(place, "fio leaves this out");
+                let jobs = names.iter().filter(|name| !name.starts_with("global"));
+                let jobs: Vec<String> = jobs.take(8).map(|name| excerpt(name)).collect();
+                errors.push(problem.help(format!("there are: {}", jobs.join(", "))));
+            }
+        }
+        let mut is_in = true;
+        let mut kept = entries;
+        kept.retain(|entry| {
+            if let Entry::Section { name, .. } = entry {
+                is_in = is_chosen(name);
+            }
+            is_in
+        });
+        kept
+    }
+}
+
+fn section_name(entry: &Entry) -> Option<String> {
+    match entry {
+        Entry::Section { name, .. } => Some(name.clone()),
+        Entry::Option(_) => None,
+    }
+}
+
+/// The value of an option that wants one.
+fn wanted(
+    value: Option<(String, Place)>,
+    name: &str,
+    place: &Place,
+) -> Result<(String, Place), Problem> {
+    let given = value.filter(|(text, _)| !text.is_empty());
+    given.ok_or_else(|| {
+        Problem::error(format!("--{name} wants a value"))
+            .at(place, "nothing is here")
+            .help(format!("write `--{name}=VALUE`"))
+    })
+}
+
+/// The name that this is, or the only one that begins with it: fio takes both.
+fn whole_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
+    let names = || OWN.iter().map(|(name, _)| *name).chain(options::names());
+    if let Some(name) = names().find(|name| *name == key) {
+        return Ok(name);
+    }
+    let beginning: Vec<&'static str> = names().filter(|name| name.starts_with(key)).collect();
+    match beginning[..] {
+        [name] if !key.is_empty() => Ok(name),
+        [] => {
+            let problem = Problem::error(format!("fio has no option `--{}`", excerpt(key)));
+            let problem = problem.at(place, "fio ends here");
+            Err(match options::similar(key) {
+                Some(near) => problem.help(format!("the nearest is `--{near}`")),
+                None => problem,
+            })
+        }
+        _ => {
+            let title = format!("several options begin with `--{}`", excerpt(key));
+            let shown: Vec<&str> = beginning.iter().take(6).copied().collect();
+            let problem = Problem::error(title).at(place, "fio ends here");
+            Err(problem.help(format!("write one of {}", shown.join(", "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

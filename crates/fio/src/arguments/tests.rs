@@ -1,0 +1,74 @@
+use crate::{Direction, JobFile, Surroundings};
+
+const FILE: &str = "[global]\nrw=read\n[a]\n[b]\nsize=2m\nrw=randwrite\n";
+
+fn parsed(words: &[&str]) -> Result<JobFile, String> {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    JobFile::parse_with("job.fio", FILE, &words, &Surroundings::default())
+        .map_err(|errors| errors.render(false))
+}
+
+fn sizes(file: &JobFile) -> Vec<(&str, Option<u64>)> {
+    let size = |job: &crate::Job| job.target.size.and_then(crate::job::Amount::bytes);
+    let jobs = file.jobs.iter();
+    jobs.map(|job| (job.section.as_str(), size(job))).collect()
+}
+
+#[test]
+fn the_command_line_gives_defaults_that_the_file_overrides() {
+    let file = parsed(&["--size=1m", "--rw=write", "-bs=8k"]).unwrap();
+    assert_eq!(sizes(&file), [("a", Some(1 << 20)), ("b", Some(2 << 20))]);
+    assert!(file.jobs[0].pattern.access.does(Direction::Read));
+    assert_eq!(file.jobs[1].blocks.bytes.read, 8192);
+    let said = file.global_options.iter().map(|(key, _)| key.as_str());
+    assert_eq!(said.collect::<Vec<_>>(), ["size", "rw", "bs", "rw"]);
+}
+
+#[test]
+fn only_the_chosen_sections_run_with_the_globals() {
+    let file = parsed(&["--section=b"]).unwrap();
+    assert_eq!(sizes(&file), [("b", Some(2 << 20))]);
+    let refused = parsed(&["--section=c"]).unwrap_err();
+    assert!(refused.contains("there are: a, b"), "{refused}");
+}
+
+#[test]
+fn a_name_begins_a_job_in_front_of_the_files() {
+    let file = parsed(&["--bs=1k", "--name=x", "--size=4k", "--bs=2k"]).unwrap();
+    assert_eq!(
+        sizes(&file),
+        [("x", Some(4096)), ("a", None), ("b", Some(2 << 20))]
+    );
+    assert_eq!(file.jobs[0].blocks.bytes.read, 2048);
+    assert_eq!(file.jobs[1].blocks.bytes.read, 1024);
+}
+
+#[test]
+fn what_is_wrong_with_a_word_is_shown_in_it() {
+    for (word, says) in [
+        ("size=1g", "options begin with `--`"),
+        ("--size= 4k", "--fio-arg:1:8"),
+        ("--size", "write `size=VALUE`"),
+        ("--bogus=3", "fio has no option `--bogus`"),
+        ("--fil=x", "several options begin with `--fil`"),
+        ("--exec_prerun=true", "exec_prerun is not supported"),
+        ("--output-format=json", "--format fio-json"),
+        ("--readonly", "[b] writes"),
+        ("--section", "write `--section=VALUE`"),
+        ("--", "options begin with `--`"),
+    ] {
+        let refused = parsed(&[word]).expect_err(word);
+        assert!(refused.contains(says), "{word}: {refused}");
+    }
+}
+
+#[test]
+fn the_only_name_that_begins_so_is_taken() {
+    let file = parsed(&["--bsspl=4k/50:8k/50", "--status=1"]).unwrap();
+    assert!(file.jobs[0].blocks.split.read.is_some());
+    assert!(
+        file.warnings[0]
+            .title()
+            .contains("--status-interval is ignored")
+    );
+}
