@@ -183,7 +183,7 @@ fn threads_do_it_where_a_call_of_io_uring_is_forbidden() {
     ] {
         for (errno, name, refusal) in [
             (libc::EPERM, "EPERM", Errno::NotPermitted),
-            (libc::ENOSYS, "ENOSYS", Errno::NotSupported),
+            (libc::ENOSYS, "ENOSYS", Errno::Other(libc::ENOSYS)),
         ] {
             let path = scratch.path();
             let worker = std::thread::spawn(move || {
