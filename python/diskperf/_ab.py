@@ -40,6 +40,7 @@ def ab(
     before_a: str | None = None,
     before_b: str | None = None,
     budget_s: float = 180.0,
+    min_time_s: float = 0.0,
     blocks: int | None = None,
     min_effect: float = 0.03,
     fail_over: float | None = None,
@@ -50,7 +51,8 @@ def ab(
 ) -> AB:
     """Tells two targets or settings apart: repetitions of both in turn, in blocks of one of
     each in random order, until every verdict is firm or the time is over. A verdict is wrong
-    with a probability of at most 1 %, however often it looked before.
+    with a probability of at most 1 %, however often it looked before. Where the two differ,
+    as many blocks again measure by how much.
 
     Args:
         a: what B is compared with: a target, a mapping of what is different there
@@ -61,6 +63,8 @@ def ab(
         before_a: a shell command to run before each repetition of A.
         before_b: the same of B.
         budget_s: how many seconds the blocks of all programs may take.
+        min_time_s: how many seconds the blocks of each program take at least, though its
+            verdict comes earlier.
         blocks: the most blocks of each program.
         min_effect: the smallest change that matters, as a share.
         fail_over: a loss of speed, as a share, that is to be found or excluded besides:
@@ -89,6 +93,7 @@ def ab(
             "before_a": before_a,
             "before_b": before_b,
             "budget_s": budget_s,
+            "min_time_s": min_time_s,
             "blocks": blocks,
             "min_effect": min_effect,
             "fail_over": fail_over,

@@ -42,6 +42,8 @@ def test_modelled_systems_are_compared_exactly():
 def test_mistakes(tmp_path):
     for options, said in [
         ({"budget_s": 0}, "budget_s=0"),
+        ({"min_time_s": -1}, "min_time_s=-1"),
+        ({"min_time_s": 200}, "min_time_s 200s.*budget_s"),
         ({"min_effect": 3}, "min_effect=3"),
         ({"blocks": 0}, "blocks=0"),
     ]:

@@ -7,9 +7,11 @@
 //! 99 %, and a verdict rests on that interval: two runs of the same thing are called
 //! different nowhere in 99 of 100 comparisons, however many programs they have.
 
+mod differences;
 mod gate;
 mod history;
 mod judgement;
+mod pair;
 mod pairing;
 mod warnings;
 
@@ -18,8 +20,8 @@ pub use gate::{Failure, Gate, Gated};
 pub use history::History;
 pub use judgement::Judgement;
 pub(crate) use judgement::{Block, judge_blocks};
+pub use pair::{BlockCounts, Pair, Side};
 
-use crate::cache::CacheVerdict;
 use crate::replay;
 use crate::statistics::interleaved::Limits;
 use crate::statistics::median;
@@ -130,6 +132,8 @@ pub enum Basis {
     MedianBlock,
     /// The figures of two modelled runs, by their protocols.
     Exact,
+    /// The figures of one run, which is compared with itself.
+    SameRun,
 }
 
 /// A run, as far as a comparison names it.
@@ -145,115 +149,14 @@ pub struct RunName {
     pub target: String,
     /// The absolute paths of real storage, or the modelled system.
     pub measured: String,
+    /// Settings, file systems, caches and commands in which the runs differ, as this one
+    /// has them.
+    pub differs: Vec<String>,
     /// Host or model.
     pub world: World,
     /// How far it came.
     #[serde(flatten)]
     pub state: RunState,
-}
-
-/// One side of a pair.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Side {
-    /// What is compared, by the protocol's statistic and in the unit of its quantity.
-    pub figure: f64,
-    /// The speed: what is compared, where that is one of KB/s.
-    pub kb_per_s: f64,
-    /// Of several requests under way: the 99th percentile of the response, which is shown
-    /// beside their rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p99_us: Option<f64>,
-    /// CPU share in percent.
-    pub cpu_percent: f64,
-    /// Repetitions that count.
-    pub kept: usize,
-    /// File system or device.
-    pub filesystem: String,
-    /// Drives at once.
-    pub drives: u32,
-    /// Bytes that each worker moves.
-    pub size_bytes: u64,
-    /// Whether its reads came from where they were meant to.
-    pub cache: CacheVerdict,
-    /// How its repetitions lie in the order of running.
-    #[serde(flatten)]
-    pub shape: Shape,
-    /// What is compared, of each kept repetition in the order of running.
-    pub repetitions: Vec<f64>,
-    /// The speed of each of these.
-    pub repetitions_kb_per_s: Vec<f64>,
-}
-
-/// Two results of the same program, compared.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
-    /// Which run the base is compared with, as an index of
-    /// [`Comparison::runs`].
-    pub run: usize,
-    /// The program with its distinguishing parameters.
-    pub key: String,
-    /// The same for people.
-    pub title: String,
-    /// The speed.
-    pub quantity: Quantity,
-    /// What the two figures are.
-    pub basis: Basis,
-    /// The base.
-    pub base: Side,
-    /// The other.
-    pub other: Side,
-    /// The ratio of the two, and what may be said of it.
-    pub judgement: Judgement,
-    /// What makes the two less alike than they should be.
-    pub warnings: Vec<String>,
-}
-
-impl Pair {
-    /// The share (0 to 1) of the base's speed that the other lacks; negative
-    /// where it is faster. A time's speed is its inverse. `None` where no ratio is known.
-    pub fn slowdown(&self) -> Option<f64> {
-        let ratio = self.judgement.ratio?;
-        Some(1.0 - self.quantity.turned(ratio))
-    }
-
-    /// The greatest share of the base's speed that the other may lack; `None` where no
-    /// interval is known.
-    pub fn slowdown_at_most(&self) -> Option<f64> {
-        let interval = self.judgement.interval?;
-        Some(match self.quantity.is_time() {
-            true => 1.0 - 1.0 / interval.high,
-            false => 1.0 - interval.low,
-        })
-    }
-
-    /// The verdict in words, with what it leaves open.
-    pub fn verdict(&self) -> String {
-        let Judgement { verdict, doubt, .. } = self.judgement;
-        let below = self.judgement.excluded_above().map(percent_above);
-        match (verdict, doubt, below) {
-            (Verdict::NoDifferenceSeen, _, Some(below)) if self.basis != Basis::Exact => {
-                format!("no difference above {below}")
-            }
-            (Verdict::Unsure, Some(Doubt::Noise) | None, Some(below)) => {
-                format!("not sure below {below}")
-            }
-            (Verdict::Unsure, Some(doubt), _) if doubt != Doubt::Noise => {
-                format!("not sure: {}", doubt.words())
-            }
-            _ => verdict.words().to_owned(),
-        }
-    }
-}
-
-/// A bound in percent, rounded up, so that it stays one: `34%`, `3.1%`. Without a space,
-/// so that a narrow table does not part it.
-fn percent_above(share: f64) -> String {
-    let percent = 100.0 * share;
-    match percent {
-        small if small < 9.95 => format!("{:.1}%", (10.0 * small).ceil() / 10.0),
-        large if large < 1000.0 => format!("{:.0}%", large.ceil()),
-        huge => format!("a factor of {:.0}", (huge / 100.0 + 1.0).ceil()),
-    }
 }
 
 /// A result that only one run has.
@@ -318,15 +221,23 @@ impl Comparison {
     }
 
     /// What a run (an index of [`Comparison::runs`]) is called among the
-    /// others: its label or what was measured, with its id where that is not unique.
+    /// others: its label or what was measured; where that is not unique, with what else
+    /// tells it apart, or with its id.
     pub fn run_name(&self, run: usize) -> String {
-        let of = |run: &RunName| run.label.clone().unwrap_or_else(|| run.measured.clone());
+        let short = |run: &RunName| run.label.clone().unwrap_or_else(|| run.measured.clone());
+        let long = |run: &RunName| match run.differs.is_empty() {
+            true => short(run),
+            false => format!("{} ({})", short(run), run.differs.join(", ")),
+        };
         let wanted = &self.runs[run];
-        let name = of(wanted);
-        if self.runs.iter().filter(|one| of(one) == name).count() == 1 {
-            name
-        } else {
-            format!("{name} [{}]", wanted.id)
+        let is_unique = |of: &dyn Fn(&RunName) -> String| {
+            let name = of(wanted);
+            self.runs.iter().filter(|one| of(one) == name).count() == 1
+        };
+        match (is_unique(&short), is_unique(&long)) {
+            (true, _) => short(wanted),
+            (false, true) => long(wanted),
+            (false, false) => format!("{} [{}]", short(wanted), wanted.id),
         }
     }
 }
@@ -367,7 +278,7 @@ pub fn compare(runs: &[Run]) -> Comparison {
 /// The same on terms of one's own.
 pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     let mut comparison = Comparison {
-        runs: runs.iter().map(name).collect(),
+        runs: names(runs),
         warnings: warnings::of_states(runs),
         ..Comparison::default()
     };
@@ -406,13 +317,20 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     comparison
 }
 
-fn name(run: &Run) -> RunName {
+fn names(runs: &[Run]) -> Vec<RunName> {
+    let differences = differences::differences(runs);
+    let named = runs.iter().zip(differences);
+    named.map(|(run, differs)| name(run, differs)).collect()
+}
+
+fn name(run: &Run, differs: Vec<String>) -> RunName {
     RunName {
         id: run.id.clone(),
         label: run.label.clone(),
         suite: run.suite.clone(),
         target: run.target.clone(),
         measured: run.measured(),
+        differs,
         world: run.world,
         state: run.state.clone(),
     }
@@ -423,7 +341,7 @@ fn name(run: &Run) -> RunName {
 fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
     let beside = all.iter().filter(|other| match one.basis {
         Basis::MedianBlock => other.run == one.run && other.basis == one.basis,
-        Basis::Medians | Basis::Exact => other.basis == one.basis,
+        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == one.basis,
     });
     beside.count()
 }
@@ -467,8 +385,9 @@ impl<'a> Candidate<'a> {
 
     fn judge(&self, rows: usize, terms: &Terms) -> Pair {
         let (mut base, mut other) = (self.base_side.clone(), self.other_side.clone());
+        let mut blocks = None;
         let judgement = match self.basis {
-            Basis::Exact => {
+            Basis::Exact | Basis::SameRun => {
                 let [base, other] = [&base, &other].map(|side| self.quantity.turned(side.figure));
                 judge_exact(base, other)
             }
@@ -480,12 +399,13 @@ impl<'a> Candidate<'a> {
                 judge((&base, &other), (rows, floor), limits).unless_of_one_mode(modes)
             }
             Basis::MedianBlock => {
-                let blocks = Block::all_of(self.base, self.other, self.quantity);
+                let common = Block::all_of(self.base, self.other, self.quantity);
                 let asked = self.runs.0.interleaved.as_ref();
                 let asked = asked.and_then(|arm| arm.min_effect);
                 let asked = asked.map(|min_effect| Limits { min_effect });
                 let limits = terms.limits.or(asked).unwrap_or_default();
-                let (judgement, figures) = judge_blocks(&blocks, rows, limits);
+                let (judgement, figures) = judge_blocks(&common, rows, limits);
+                blocks = Some(BlockCounts::of(&common));
                 if let Some((of_base, of_other)) = figures {
                     base.show(self.quantity, self.quantity.turned(of_base));
                     other.show(self.quantity, self.quantity.turned(of_other));
@@ -498,6 +418,7 @@ impl<'a> Candidate<'a> {
             false => judgement,
         };
         let judgement = match [self.base, self.other].map(replay::kept_up) {
+            _ if self.basis == Basis::SameRun => judgement,
             [true, true] => judgement,
             [false, _] => judgement.none_because(Doubt::BaseLate),
             [true, false] => judgement.none_because(Doubt::OtherLate),
@@ -511,20 +432,29 @@ impl<'a> Candidate<'a> {
             base,
             other,
             judgement,
+            blocks,
             warnings: warnings::of_pair(self.base, self.other),
+            unlike_work: warnings::unlike_work(self.base, self.other),
         }
     }
 }
 
 /// How two runs are compared.
 fn basis((base, other): (&Run, &Run)) -> Basis {
-    if [base, other].iter().all(|run| run.world == World::Model) {
+    if is_same(base, other) {
+        Basis::SameRun
+    } else if [base, other].iter().all(|run| run.world == World::Model) {
         Basis::Exact
     } else if are_partners(base, other) {
         Basis::MedianBlock
     } else {
         Basis::Medians
     }
+}
+
+/// Whether two runs are one, which was named twice.
+fn is_same(base: &Run, other: &Run) -> bool {
+    base.id == other.id && base.results == other.results
 }
 
 /// Whether two runs are the arms of one A/B measurement.
@@ -543,17 +473,6 @@ fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
     kept.filter_map(|one| quantity.speed(one)).collect()
 }
 
-impl Side {
-    /// Takes a figure for what is compared.
-    fn show(&mut self, quantity: Quantity, figure: f64) {
-        self.figure = figure;
-        match quantity {
-            Quantity::KbPerS | Quantity::DurableKbPerS => self.kb_per_s = figure,
-            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => {}
-        }
-    }
-}
-
 fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity, Basis)) -> Side {
     let speeds = speeds(result, quantity);
     let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed).collect();
@@ -569,7 +488,7 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
         size_bytes: result.size_bytes,
         cache: summary.cache,
         shape: match basis {
-            Basis::Exact => Shape::Steady,
+            Basis::Exact | Basis::SameRun => Shape::Steady,
             Basis::Medians | Basis::MedianBlock => Shape::of(&times),
         },
         repetitions_kb_per_s: match quantity {
@@ -583,7 +502,7 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
     // Minima are statistics of models alone: in virtual time nothing disturbs.
     let figure = match basis {
         Basis::Exact => exact(summary, quantity),
-        Basis::Medians | Basis::MedianBlock => {
+        Basis::Medians | Basis::MedianBlock | Basis::SameRun => {
             median(&speeds).map(|median| quantity.turned(median))
         }
     };

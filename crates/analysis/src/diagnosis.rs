@@ -121,10 +121,19 @@ const LESS: f64 = 0.05;
 /// As many pieces of evidence are told.
 const TOLD: usize = 3;
 
+/// When a program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// When its work is done: two runs ask for as much.
+    ByWork,
+    /// When its time is over: the faster of two runs asks for more.
+    ByTime,
+}
+
 /// What is behind the difference between two runs of the same program.
-pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
+pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     let (one, other) = (Measures::of(a), Measures::of(b));
-    let found = causes((a, &one), (b, &other));
+    let found = causes((a, &one), (b, &other), ending);
     let (programs, more) = (a.processes.len(), b.processes.len());
     let alike = programs == more;
     let first = found.first().filter(|_| alike);
@@ -135,7 +144,11 @@ pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
     others.sort_unstable();
     others.dedup();
     others.retain(|other| Some(*other) != component);
-    let missed = deadline(&one, &other);
+    let missed = match ending {
+        Ending::ByWork => deadline(&one, &other),
+        // As much time is waited for it in either.
+        Ending::ByTime => None,
+    };
     let mut evidence = Vec::new();
     if !alike {
         evidence.push(format!(

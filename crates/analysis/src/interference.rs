@@ -104,6 +104,7 @@ mod tests {
             repetition.block = Some(Block {
                 number,
                 second: false,
+                after_verdict: false,
             });
         }
         result.repetitions[2].interference.push(waited(41));

@@ -287,8 +287,9 @@ impl MachinesProgress {
     /// With a bar where standard error is a terminal, unless told otherwise.
     pub(crate) fn new(quiet: bool) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();
-        let bar = shown
-            .then(|| ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}")));
+        let bar = shown.then(|| {
+            ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}  {msg}"))
+        });
         Self { bar }
     }
 
@@ -297,6 +298,13 @@ impl MachinesProgress {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(text)),
             None => say(text),
+        }
+    }
+
+    /// Names what runs now.
+    pub(crate) fn name(&self, running: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(running.to_owned());
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Both are made ready in this process. Then blocks follow, each of one repetition of A
 //! and one of B in an order that a coin decides, until the verdict on every row is firm
-//! or the budget is spent: what drifts from hour to hour or comes in bursts is in both
+//! or the budget is spent, and as many again where the arms differ, because the deciding
+//! blocks alone overstate by how much: what drifts from hour to hour or comes in bursts is in both
 //! repetitions of a block. Each arm is stored as a run of its own, and comparing the two
 //! is judging their blocks.
 //!
@@ -49,6 +50,9 @@ pub struct AbRequest {
     pub sides: [Side; 2],
     /// How long the blocks of all programs may take together.
     pub budget: Duration,
+    /// Shortest time for the blocks of each program, though its verdict comes earlier;
+    /// zero asks for no more than the verdict and the size of a difference take.
+    pub min_time: Duration,
     /// The most blocks of one program.
     pub blocks: Option<u32>,
     /// The smallest change that matters.
@@ -100,6 +104,7 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     }
     check_worlds(&request, &plans)?;
     check_programs(&plans)?;
+    check_min_time(&request, &plans[0])?;
     Ok(AbPlan { request, plans })
 }
 
@@ -243,6 +248,22 @@ fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     )))
 }
 
+/// The budget must have room for the shortest time of every program.
+fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryError> {
+    let programs = plan.suite().steps.len();
+    let needed = request.min_time.saturating_mul(programs as u32);
+    if needed <= request.budget {
+        return Ok(());
+    }
+    let s = |time: Duration| format!("{}s", time.as_secs_f64());
+    Err(LaboratoryError::Request(format!(
+        "--min-time {} for each program ({programs} in all) is {}, and the --budget is {}: give a larger --budget or a shorter --min-time",
+        s(request.min_time),
+        s(needed),
+        s(request.budget)
+    )))
+}
+
 /// The options that give the commands of A and of B.
 const OPTIONS: [&str; 2] = ["--before-a", "--before-b"];
 
@@ -271,8 +292,12 @@ impl AbPlan {
         }
         let budget = self.request.budget.as_secs_f64();
         text += &format!(
-            "time: {budget:.0} s at most for the blocks of one repetition of each arm, which end when the verdicts are firm; before them files are made, and each program runs once in each arm\n"
+            "time: {budget:.0} s at most for the blocks of one repetition of each arm, which end when the verdicts are firm; where A and B differ, as many blocks again measure by how much; before them files are made, and each program runs once in each arm\n"
         );
+        if !self.request.min_time.is_zero() {
+            let min_time = self.request.min_time.as_secs_f64();
+            text += &format!("time of each program: {min_time} s at least\n");
+        }
         text += &match self.request.blocks {
             Some(blocks) => format!("blocks: at most {blocks} of each program\n"),
             None => format!(

@@ -11,7 +11,7 @@ use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
 use diskperf_system::host::workspace::{Workspace, WorkspaceError};
 use diskperf_system::host::{DrivePort, Ports, environment};
-use diskperf_timeline::SizeChoice;
+use diskperf_timeline::{FRESH_NOTE, SizeChoice};
 use std::io;
 use std::path::PathBuf;
 
@@ -190,7 +190,7 @@ impl Drive {
             .unwrap_or_default();
         let mut notes = fresh.notes().to_vec();
         notes.push(format!(
-            "a fresh {} with blocks of {} bytes{}, mounted {}",
+            "{FRESH_NOTE}{} with blocks of {} bytes{}, mounted {}",
             fresh.kind(),
             fresh.block_bytes(),
             match spec.mkfs_arguments.as_slice() {

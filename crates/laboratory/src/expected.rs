@@ -10,7 +10,8 @@ use diskperf_machine::hardware::{disk, flash};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures each figure that is expected of a drive on the modelled one, in the system that
-/// has nothing but it. `shown` is called with how many are done, of how many.
+/// has nothing but it. `shown` is called with how many are done, of how many, and with the
+/// figure that comes next, in words.
 ///
 /// # Errors
 ///
@@ -21,21 +22,21 @@ pub fn expected(
     catalogue: &Catalogue,
     drive: &str,
     stop: &AtomicBool,
-    shown: &dyn Fn(usize, usize),
+    shown: &dyn Fn(usize, usize, &str),
 ) -> Result<ExpectedFigures, LaboratoryError> {
     let of = catalogue
         .expectations(drive)
         .map_err(LaboratoryError::catalogue)?;
     let mut values = Vec::new();
     for one in &of.values {
-        shown(values.len(), of.values.len());
+        shown(values.len(), of.values.len(), one.what.words().0);
         if stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
         let found = found(catalogue, drive, one)?;
         values.push(value(found, one));
     }
-    shown(values.len(), values.len());
+    shown(values.len(), values.len(), "");
     Ok(ExpectedFigures {
         drive: drive.to_owned(),
         seed: match of.values.first().map(|of| of.what) {

@@ -232,7 +232,11 @@ impl Target {
     }
 
     /// Whether a pilot has the room for its smallest files.
-    pub(crate) fn check_pilot_room(&self, needed_bytes: u64) -> Result<(), LaboratoryError> {
+    pub(crate) fn check_pilot_room(
+        &self,
+        needed_bytes: u64,
+        remedy: &str,
+    ) -> Result<(), LaboratoryError> {
         if needed_bytes <= self.pilot_bytes() {
             return Ok(());
         }
@@ -241,12 +245,12 @@ impl Target {
         }
         Err(LaboratoryError::Request(match self.medium {
             Medium::Directory => format!(
-                "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there (a tenth of what is free); give --size, or smaller areas (program.area_bytes, program.readers)",
+                "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there (a tenth of what is free); {remedy}",
                 self.name(),
                 format_size(needed_bytes),
                 format_size(self.pilot_bytes()),
             ),
-            Medium::Device | Medium::File => self.too_short(needed_bytes),
+            Medium::Device | Medium::File => self.too_short(needed_bytes, remedy),
         }))
     }
 
@@ -263,13 +267,13 @@ impl Target {
     }
 
     /// What is said of a file or a device that ends before what is to be read of it.
-    fn too_short(&self, needed_bytes: u64) -> String {
+    fn too_short(&self, needed_bytes: u64, remedy: &str) -> String {
         let (kind, longer) = match self.medium {
             Medium::Device => ("device", "device"),
             Medium::Directory | Medium::File => ("file", "file, or a directory"),
         };
         format!(
-            "{} is too short: the {kind} has {}, and {} of it are needed; name a longer {longer}, or less of it (--size, program.call_bytes, program.area_bytes, program.readers)",
+            "{} is too short: the {kind} has {}, and {} of it are needed; name a longer {longer}, or {remedy}",
             self.name(),
             format_size(self.room_bytes()),
             format_size(needed_bytes),
@@ -315,7 +319,7 @@ impl Target {
                 format_size(needed_bytes),
                 format_size(room_bytes),
             ),
-            Medium::Device | Medium::File => self.too_short(needed_bytes),
+            Medium::Device | Medium::File => self.too_short(needed_bytes, remedy),
         }))
     }
 

@@ -195,6 +195,7 @@ prop_compose! {
             block: Some(Block {
                 number: u32::MAX,
                 second: false,
+                after_verdict: true,
             }),
             interference: vec![
                 Interference::OtherIo {
@@ -310,6 +311,7 @@ prop_compose! {
                 seed,
                 places_differ: true,
                 min_effect: Some(0.05),
+                before: None,
             }),
             cache: CacheMode::Cold,
             dropped_all_caches: false,

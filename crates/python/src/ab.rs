@@ -32,6 +32,7 @@ pub(crate) struct Measurement<'py> {
     before_a: Option<String>,
     before_b: Option<String>,
     budget_s: f64,
+    min_time_s: f64,
     blocks: Option<u32>,
     min_effect: f64,
     fail_over: Option<f64>,
@@ -57,6 +58,13 @@ impl Measurement<'_> {
             );
             return Err(request_error(py, text));
         };
+        let Ok(min_time) = Duration::try_from_secs_f64(self.min_time_s) else {
+            let text = format!(
+                "min_time_s={}: give a number of seconds, 0 or more",
+                self.min_time_s
+            );
+            return Err(request_error(py, text));
+        };
         let side = |asked: Asked<'_>, before| -> PyResult<Side> {
             Ok(Side {
                 experiment: asked.experiment(py)?,
@@ -66,6 +74,7 @@ impl Measurement<'_> {
         Ok(AbRequest {
             sides: [side(self.a, self.before_a)?, side(self.b, self.before_b)?],
             budget,
+            min_time,
             blocks: counted(py, "blocks", self.blocks, MOST_REPETITIONS)?,
             limits: Limits {
                 min_effect: share(py, "min_effect", self.min_effect)?,

@@ -84,6 +84,12 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--size", "size"),
     ("--store ", "store="),
     ("--no-budget", "no_budget=True"),
+    ("--min-time", "min_time_s"),
+    ("the --budget is", "budget_s is"),
+    (
+        "larger --budget or a shorter",
+        "larger budget_s or a shorter",
+    ),
     ("--runs ", "repetitions="),
     (
         "`diskperf list published`",

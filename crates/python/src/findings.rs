@@ -239,7 +239,9 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: AskedCalculation) -> PyResu
 /// Real drives of a directory, each calibrated on half of its trace and replayed.
 #[pyfunction]
 pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<Finding> {
-    let found = interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
+    let found = interruptible(py, |stop| {
+        real_drives::reproduce(&data, stop, &|_, _, _| ())
+    })?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Drives(found)))
 }
@@ -253,7 +255,7 @@ pub(crate) fn expected_of(
 ) -> PyResult<Finding> {
     let found = interruptible(py, |stop| {
         let catalogue = load_catalogue(catalogue.as_deref())?;
-        expected::expected(&catalogue, &drive, stop, &|_, _| ())
+        expected::expected(&catalogue, &drive, stop, &|_, _, _| ())
     })?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Expected(found)))

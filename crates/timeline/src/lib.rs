@@ -47,7 +47,9 @@ pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
 };
 pub use request::{Request, Span};
-pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World};
+pub use run::{
+    Arm, FRESH_NOTE, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World,
+};
 pub use stage::{Deadline, DieBusy, Stage};
 pub use title::Titled;
 pub use trace::Trace;

@@ -344,6 +344,11 @@ pub struct Block {
     pub number: u32,
     /// Whether it ran after the other arm's.
     pub second: bool,
+    /// Whether it ran after every verdict of its program, and so measures the size of a
+    /// difference without the bias of having stopped there. Blocks of early versions
+    /// never did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_verdict: bool,
 }
 
 /// One repetition.

@@ -92,7 +92,13 @@ pub struct Interleaved {
     /// ended. Runs of early versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_effect: Option<f64>,
+    /// Shell command that ran before each repetition of this arm, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
 }
+
+/// Beginning of the note of a result about the file system that was made for it.
+pub const FRESH_NOTE: &str = "a fresh ";
 
 /// One program's results within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -83,6 +83,13 @@ pub enum Failure {
         /// The run that lacks it.
         run: String,
     },
+    /// A program did other work in one run than in the other.
+    UnlikeWork {
+        /// The program and the two runs.
+        pair: String,
+        /// Both values of all that differs.
+        how: String,
+    },
     /// A pair is slower, by more than the limit.
     Slower {
         /// The program and the two runs.
@@ -113,7 +120,7 @@ impl Failure {
                 Gate::Missing
             }
             Self::Slower { .. } => Gate::Exceeded,
-            Self::CannotTell { .. } => Gate::CannotTell,
+            Self::UnlikeWork { .. } | Self::CannotTell { .. } => Gate::CannotTell,
         }
     }
 }
@@ -132,6 +139,10 @@ impl fmt::Display for Failure {
                 f,
                 "{program}: not measured in {run}; run the same suite there, to its end"
             ),
+            Self::UnlikeWork { pair, how } => write!(
+                f,
+                "{pair}: not the same work: {how}; measure the other by `diskperf run --like` the base"
+            ),
             Self::Slower {
                 pair,
                 slowdown,
@@ -149,8 +160,8 @@ impl fmt::Display for Failure {
                 basis,
             } => {
                 let remedy = match basis {
-                    Basis::MedianBlock => "give `diskperf ab` a larger --budget",
-                    Basis::Medians | Basis::Exact => {
+                    Basis::MedianBlock => "give `diskperf ab` a larger --budget or a --min-time",
+                    Basis::Medians | Basis::Exact | Basis::SameRun => {
                         "separate runs seldom can; measure the two with `diskperf ab`"
                     }
                 };
@@ -174,8 +185,9 @@ impl fmt::Display for Failure {
 
 impl Comparison {
     /// Holds it to a limit on the share (0 to 1) of the base's speed that any program
-    /// may lose. It is kept if every run is finished, every program of the base has a
-    /// counterpart, and a larger loss is excluded of every pair.
+    /// may lose. It is kept if every run is finished, every program of each has a
+    /// counterpart in the other that did the same work, and a larger loss is excluded of
+    /// every pair.
     pub fn hold_to(&mut self, limit: f64) -> Gated {
         let failures = self.failures(limit);
         let gated = Gated {
@@ -197,8 +209,7 @@ impl Comparison {
             failures.push(Failure::NothingCompared);
             return failures;
         }
-        let missing = self.unpaired.iter().filter(|one| one.run == 0);
-        failures.extend(missing.map(|one| Failure::NotMeasured {
+        failures.extend(self.unpaired.iter().map(|one| Failure::NotMeasured {
             program: format!("{} ({})", one.title, one.filesystem),
             run: self.run_name(one.missing_in),
         }));
@@ -224,6 +235,12 @@ impl Comparison {
                 run: self.run_name(lacking),
             });
         };
+        if !pair.unlike_work.is_empty() {
+            return Some(Failure::UnlikeWork {
+                pair: self.pair_name(pair),
+                how: pair.unlike_work.join(", "),
+            });
+        }
         if pair.judgement.verdict == Verdict::Slower && slowdown > limit {
             return Some(Failure::Slower {
                 pair: self.pair_name(pair),

@@ -136,6 +136,8 @@ pub(crate) struct Block {
     pub(crate) other: f64,
     /// Whether the other ran second.
     pub(crate) other_second: bool,
+    /// Whether it ran after the verdict.
+    pub(crate) after_verdict: bool,
 }
 
 impl Block {
@@ -157,6 +159,7 @@ impl Block {
                 base: quantity.speed(partner)?,
                 other: quantity.speed(one)?,
                 other_second: place.second,
+                after_verdict: place.after_verdict,
             })
         });
         blocks.collect()
@@ -175,10 +178,13 @@ pub(crate) fn judge_blocks(
 ) -> (Judgement, Option<Figures>) {
     let mut sequence = Sequence::new(rows, limits);
     for block in blocks {
+        if block.after_verdict {
+            sequence.begin_size();
+        }
         sequence.add_rates(block.base, block.other, block.other_second);
     }
     let levels: Vec<f64> = blocks.iter().map(level).collect();
-    let Some((ln_ratio, level)) = sequence.median().zip(median(&levels)) else {
+    let Some((ln_ratio, level)) = sequence.size().zip(median(&levels)) else {
         return (Judgement::nothing(None), None);
     };
     let half = libm::exp(-ln_ratio / 2.0);

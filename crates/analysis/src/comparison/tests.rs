@@ -1,8 +1,14 @@
+mod differences;
+mod gates;
+
 use super::*;
 use crate::fixtures::{Noise, ffs83, read, result, run};
 use crate::statistics::separate;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Arm, Block, CacheMode, Interference, Interleaved, RunState};
+use diskperf_timeline::{
+    Arm, Block, CacheMode, Experiment, FRESH_NOTE, Interference, Interleaved, RunState, Setting,
+    SizeChoice,
+};
 
 /// Twenty repetitions about this speed.
 fn about(speed: f64) -> Vec<f64> {
@@ -117,7 +123,11 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
         let repetitions = blocks.iter().zip(0..).map(|(block, number)| {
             let (speed, second) = of(block);
             Repetition {
-                block: Some(Block { number, second }),
+                block: Some(Block {
+                    number,
+                    second,
+                    after_verdict: false,
+                }),
                 ..read(MIB, speed, 50.0)
             }
         });
@@ -128,6 +138,7 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
                 seed: 1983,
                 places_differ: false,
                 min_effect: None,
+                before: None,
             }),
             ..run(
                 id,
@@ -141,6 +152,48 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
         arm(Arm::A, "b", "a", |block| (block.0, !block.2)),
         arm(Arm::B, "a", "b", |block| (block.1, block.2)),
     ]
+}
+
+/// The ratio is that of the blocks after the verdict, and without enough of them the
+/// table says that it may overstate.
+#[test]
+fn the_blocks_after_a_verdict_give_the_ratio() {
+    let blocks: Vec<Speeds> = (0..22)
+        .map(|n| {
+            let faster = match n {
+                n if n >= 11 => 1100.0,
+                n if n % 2 == 0 => 1450.0,
+                _ => 1050.0,
+            };
+            (1000.0, faster, n % 2 == 0)
+        })
+        .collect();
+    for (after, ratio, overstates) in [(11, 1.1, false), (5, 1.1, false), (0, 1.45, true)] {
+        let mut runs = arms(&blocks);
+        for run in &mut runs {
+            let repetitions = &mut run.results[0].repetitions;
+            repetitions.truncate(11 + after);
+            for one in &mut repetitions[11..] {
+                one.block.as_mut().unwrap().after_verdict = true;
+            }
+        }
+        let compared = compare(&runs);
+        let pair = &compared.pairs[0];
+        let found = pair.judgement.ratio.unwrap();
+        assert_eq!(pair.judgement.verdict, Verdict::Faster);
+        let counts = pair.blocks.unwrap();
+        assert_eq!((counts.total, counts.after_verdict), (11 + after, after));
+        // Speeds are of whole nanoseconds.
+        assert!((found - ratio).abs() < 1e-6, "{found}");
+        assert_eq!(counts.has_unbiased_size(), !overstates);
+        let interval = pair.judgement.interval.unwrap();
+        assert!(
+            interval.low <= found && found <= interval.high,
+            "{interval:?}"
+        );
+        let table = crate::report::comparison(&compared, crate::report::Format::Table, 300);
+        assert_eq!(table.contains("may overstate"), overstates, "{table}");
+    }
 }
 
 #[test]
@@ -332,56 +385,6 @@ fn results_are_paired_by_what_they_measured() {
     }
 }
 
-#[test]
-fn warnings_name_both_values() {
-    let base = ffs83("aaaaaaaaaa", "/a");
-    let mut other = ffs83("bbbbbbbbbb", "/b");
-    other.state = RunState::Interrupted;
-    other.world = World::Model;
-    other.environment.kernel = "Linux 6.12".to_owned();
-    other.environment.places[0].devices[0].model = None;
-    other.results.remove(3);
-    let changed = &mut other.results[2];
-    changed.size_bytes = 64 * MIB;
-    changed.cache = CacheMode::Warm;
-    changed.filesystem = "xfs/4096".to_owned();
-    changed.protocol.statistic = diskperf_timeline::Statistic::Minimum;
-    let comparison = compare(&[base, other]);
-    let texts: Vec<&str> = comparison
-        .warnings
-        .iter()
-        .map(|one| one.text.as_str())
-        .collect();
-    assert_eq!(
-        texts,
-        [
-            "not finished: interrupted by the user",
-            "worlds differ: host, model. KB/s is compared with KB/s and durable KB/s with \
-             durable KB/s, never one with the other",
-            "kernels differ: Linux 6.1.0, Linux 6.12",
-            "devices differ: vda (QEMU HARDDISK), vda",
-        ]
-    );
-    assert_eq!(
-        comparison.pairs[0].warnings,
-        [
-            "sizes differ: 8 MiB, 64 MiB",
-            "cache modes differ: cold, warm",
-            "file systems differ: ext4/4096, xfs/4096",
-            "protocols differ: median of 2 after 1 discarded, minimum of 2 after 1 discarded",
-        ]
-    );
-    assert_eq!(comparison.unpaired.len(), 1);
-    assert_eq!(comparison.unpaired[0].title, "rewrite_8192");
-    assert_eq!(
-        (
-            comparison.unpaired[0].run,
-            comparison.unpaired[0].missing_in
-        ),
-        (0, 1)
-    );
-}
-
 /// One program per list of speeds.
 fn run_of(id: &str, programs: &[(&str, Vec<f64>)]) -> Run {
     let one = |((program, speeds), row): (&(&str, Vec<f64>), u32)| {
@@ -411,96 +414,4 @@ fn only_a_slow_down_that_is_seen_counts_as_the_worst() {
     );
     assert_eq!(compare(&[base]).pairs, []);
     assert_eq!(compare(&[]), Comparison::default());
-}
-
-#[test]
-fn a_limit_must_be_seen_to_be_kept() {
-    let gate = |base: f64, other: f64, limit: f64| {
-        let two = [
-            run_of("/base", &[("read", about(base))]),
-            run_of("/other", &[("read", about(other))]),
-        ];
-        let gated = compare(&two).hold_to(limit);
-        let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
-        (gated.outcome, texts.join("; "))
-    };
-    assert_eq!(gate(1000.0, 1000.0, 0.25), (Gate::Kept, String::new()));
-    assert_eq!(gate(1000.0, 1500.0, 0.0), (Gate::Kept, String::new()));
-    let (exceeded, why) = gate(1000.0, 500.0, 0.05);
-    assert_eq!(exceeded, Gate::Exceeded);
-    assert_eq!(
-        why,
-        "read (ext4/4096), /other against /base: slower by 50.0 %, which is over 5.0 %"
-    );
-    let (open, why) = gate(1000.0, 1000.0, 0.05);
-    assert_eq!(open, Gate::CannotTell);
-    assert_eq!(
-        why,
-        "read (ext4/4096), /other against /base: cannot tell whether it is slower by more than 5.0 %: it may be slower by up to 23 %; separate runs seldom can; measure the two with `diskperf ab`"
-    );
-    let drifting = |n: i32| {
-        (
-            1000.0,
-            1000.0 * [0.99, 0.97, 0.94][n as usize % 3],
-            n % 2 == 0,
-        )
-    };
-    let blocks: Vec<_> = (0..60).map(drifting).collect();
-    for (limit, outcome) in [
-        (0.07, Gate::Kept),
-        (0.01, Gate::Exceeded),
-        (0.05, Gate::CannotTell),
-    ] {
-        let gated = compare(&arms(&blocks)).hold_to(limit);
-        assert_eq!(gated.outcome, outcome, "{limit}");
-    }
-}
-
-#[test]
-fn what_was_not_compared_is_missing() {
-    let (read, write) = (("read", about(1000.0)), ("write", about(1000.0)));
-    let missing = |program: &str| {
-        format!(
-            "{program} (ext4/4096): not measured in /other; run the same suite there, to its end"
-        )
-    };
-    let failed = Run {
-        state: RunState::Failed("disk full".to_owned()),
-        ..run_of("/other", std::slice::from_ref(&read))
-    };
-    let common = "the runs have no program in common; compare runs of the same suite";
-    let unfinished = "/other: not finished: disk full; run it again, to its end";
-    for (base, other, expected) in [
-        (
-            vec![read.clone()],
-            run_of("/other", &[read.clone(), write.clone()]),
-            vec![],
-        ),
-        (
-            vec![read.clone()],
-            run_of("/other", &[("read", vec![])]),
-            vec![missing("read")],
-        ),
-        (
-            vec![read.clone(), write.clone()],
-            run_of("/other", std::slice::from_ref(&read)),
-            vec![missing("write")],
-        ),
-        (
-            vec![read.clone()],
-            run_of("/other", &[write]),
-            vec![common.to_owned()],
-        ),
-        (vec![read], failed, vec![unfinished.to_owned()]),
-    ] {
-        let gated = compare(&[run_of("/base", &base), other]).hold_to(0.25);
-        let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
-        assert_eq!(texts, expected);
-        let wanted = if expected.is_empty() {
-            Gate::Kept
-        } else {
-            Gate::Missing
-        };
-        assert_eq!(gated.outcome, wanted);
-    }
 }

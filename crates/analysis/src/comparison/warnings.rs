@@ -32,6 +32,11 @@ pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
 /// How the run of this index differs from the base.
 pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
     let mut texts = Vec::new();
+    if super::is_same(base, other) {
+        texts.push(
+            "is the base itself: one run was named twice, and nothing is compared".to_owned(),
+        );
+    }
     if base.world != other.world {
         texts.push(format!(
             "worlds differ: {}, {}. KB/s is compared with KB/s and durable KB/s with durable KB/s, \
@@ -107,6 +112,28 @@ fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
             changed.join(", ")
         )
     })
+}
+
+/// How much work two results of one program did, where it differs, so that the speed of
+/// one says nothing of the other's. The arms of an A/B measurement were asked to differ.
+pub(super) fn unlike_work(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
+    if [base, other].into_iter().all(has_blocks) {
+        return Vec::new();
+    }
+    let differences = [
+        differ(
+            "sizes",
+            &format_size(base.size_bytes),
+            &format_size(other.size_bytes),
+        ),
+        differ("cache modes", base.cache.name(), other.cache.name()),
+        differ(
+            "numbers of drives",
+            &base.drives.to_string(),
+            &other.drives.to_string(),
+        ),
+    ];
+    differences.into_iter().flatten().collect()
 }
 
 /// How two results of one program differ in what they measured.

@@ -1,7 +1,7 @@
 //! What differs between two runs that is no consequence of anything else.
 
 use super::measures::Measures;
-use super::{DrivePart, Suspect, disks, drives, files, requests, routines, searches};
+use super::{DrivePart, Ending, Suspect, disks, drives, files, requests, routines, searches};
 use crate::explanation::words;
 use diskperf_timeline::Trace;
 
@@ -60,12 +60,12 @@ const SAME: f64 = 0.015;
 const MOST_RATIO: f64 = 20.0;
 
 /// The causes, the surest first.
-pub(super) fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
+pub(super) fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
     let mut found = drives::shape(a, b);
     let same_shape = !found.iter().any(Cause::is_shape);
     let ((_, a), (_, b)) = (a, b);
     found.extend(disks::disks(a, b, same_shape));
-    found.extend(files::layout(a, b));
+    found.extend(files::layout(a, b, ending));
     found.extend(routines::routines(a, b));
     found.extend(searches::searches(a, b));
     found.extend(requests::requests(a, b));

@@ -1,7 +1,7 @@
 //! Where the blocks of files lie, and how long they are.
 
 use super::causes::{Cause, Rank, cause};
-use super::{Suspect, measures::Measures};
+use super::{Ending, Suspect, measures::Measures};
 use diskperf_timeline::units::format_size;
 
 /// Addresses that only one of two runs asks for, as a share of all: above this
@@ -13,9 +13,15 @@ const ELSEWHERE: f64 = 0.04;
 const SAME_STEPS: f64 = 0.97;
 
 /// What differs of the layout.
-pub(super) fn layout(a: &Measures, b: &Measures) -> Option<Cause> {
+pub(super) fn layout(a: &Measures, b: &Measures, ending: Ending) -> Option<Cause> {
     let common = a.addresses.intersection(&b.addresses).count() as f64;
-    let all = a.addresses.len().max(b.addresses.len()).max(1) as f64;
+    let (of_a, of_b) = (a.addresses.len(), b.addresses.len());
+    let all = match ending {
+        Ending::ByWork => of_a.max(of_b),
+        // The slower one does not come to all that the faster one asks for.
+        Ending::ByTime => of_a.min(of_b),
+    };
+    let all = all.max(1) as f64;
     let elsewhere = 1.0 - common / all;
     if elsewhere < ELSEWHERE {
         return None;

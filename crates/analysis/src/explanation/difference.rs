@@ -33,6 +33,10 @@ pub struct Difference {
     pub drives: (u32, u32),
     /// How long it took.
     pub elapsed: (Nanoseconds, Nanoseconds),
+    /// Requests that each completed, of a program that lasts a time: all times of the
+    /// second are then for as many as the first completed. Absent of a program that ends
+    /// when its work is done.
+    pub requests: Option<Requests>,
     /// What each stage took in both; stages that neither has are left out.
     pub stages: Vec<StageDifference>,
     /// What the spans alone say.
@@ -42,6 +46,30 @@ pub struct Difference {
     pub parts: Vec<Contribution>,
     /// How these were found.
     pub method: Option<Method>,
+}
+
+/// Requests that a program which lasts a time completed in either run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requests {
+    /// In the first run.
+    pub a: u64,
+    /// In the second.
+    pub b: u64,
+}
+
+impl Requests {
+    /// Both, where they differ and neither is nothing.
+    pub fn if_unlike(a: u64, b: u64) -> Option<Self> {
+        (a != b && a > 0 && b > 0).then_some(Self { a, b })
+    }
+
+    /// Sentence that says of a program what its times are of.
+    pub fn note(self, program: &str) -> String {
+        format!(
+            "{program} lasts a time, in which A completed {} requests and B {}: the time of each request is compared, and B's times are for as many requests as A's",
+            self.a, self.b
+        )
+    }
 }
 
 /// A stage in both runs.
@@ -90,15 +118,41 @@ pub enum Method {
     },
 }
 
-/// The stages of two accounts side by side.
-pub fn stages(a: &Account, b: &Account) -> Vec<StageDifference> {
-    let of = |stage: Stage| StageDifference {
+/// The stages of two accounts side by side, the second's as if it had done as much work
+/// as the first; they still sum to its time.
+pub fn stages(a: &Account, b: &Account, work: Work) -> Vec<StageDifference> {
+    let share = |stage| i128::from(b.ledger.stage(stage).0) * i128::from(work.a.max(1));
+    let scaled = rounded(&Stage::ALL.map(share), i128::from(work.b.max(1)));
+    let of = |(stage, ns): (Stage, i64)| StageDifference {
         stage,
         a: a.ledger.stage(stage),
-        b: b.ledger.stage(stage),
+        b: Nanoseconds(ns as u64),
     };
-    let all = Stage::ALL.into_iter().map(of);
+    let all = Stage::ALL.into_iter().zip(scaled).map(of);
     all.filter(|one| one.a.0 + one.b.0 > 0).collect()
+}
+
+/// How much work each of two runs did, in requests or in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The first run.
+    pub a: u64,
+    /// The second.
+    pub b: u64,
+}
+
+impl Work {
+    /// As much in both.
+    pub const ALIKE: Self = Self { a: 1, b: 1 };
+}
+
+impl From<Requests> for Work {
+    fn from(requests: Requests) -> Self {
+        Self {
+            a: requests.a,
+            b: requests.b,
+        }
+    }
 }
 
 /// What each of `count` changes accounts for, when the elapsed time with the

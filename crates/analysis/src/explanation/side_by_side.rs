@@ -1,10 +1,9 @@
 //! Two explanations stage by stage, where what makes them differ cannot be tried
 //! out: of runs on real storage, or of one and a model.
 
-use super::difference::{Difference, Differences, rounded};
+use super::difference::{Difference, Differences, Requests, Work, stages};
 use super::{Explanation, ProgramExplanation};
-use crate::explanation::difference::StageDifference;
-use diskperf_timeline::{Nanoseconds, Stage};
+use diskperf_timeline::Nanoseconds;
 
 /// One of the two.
 pub struct Side<'a> {
@@ -12,8 +11,18 @@ pub struct Side<'a> {
     pub name: &'a str,
     /// Where its time went.
     pub explanation: &'a Explanation,
-    /// What each of its programs moved.
-    pub sizes_bytes: &'a [u64],
+    /// What each of its programs had to move and did.
+    pub amounts: &'a [Amount],
+}
+
+/// Amount of work of one program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes that it had to move.
+    pub size_bytes: u64,
+    /// Requests that it completed in the repetition that is explained; 0 where nobody
+    /// counted them.
+    pub requests: u64,
 }
 
 /// The difference by stages of the programs that both have; none where they
@@ -22,19 +31,32 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
     let mut taken = vec![false; b.explanation.programs.len()];
     let mut programs = Vec::new();
     let mut notes: Vec<String> = Vec::new();
-    for (one, a_bytes) in a.explanation.programs.iter().zip(a.sizes_bytes) {
+    for (one, of_a) in a.explanation.programs.iter().zip(a.amounts) {
         let Some(place) = partner(one, &b.explanation.programs, &taken) else {
             continue;
         };
         taken[place] = true;
-        let (other, b_bytes) = (&b.explanation.programs[place], b.sizes_bytes[place]);
-        if *a_bytes != b_bytes {
+        let (other, of_b) = (&b.explanation.programs[place], b.amounts[place]);
+        let (a_bytes, b_bytes) = (of_a.size_bytes, of_b.size_bytes);
+        // As much to do, and more done: it ended by its time.
+        let lasts = a_bytes == b_bytes && one.drives == other.drives;
+        let requests = Requests::if_unlike(of_a.requests, of_b.requests).filter(|_| lasts);
+        notes.extend(requests.map(|requests| requests.note(&one.program)));
+        if a_bytes != b_bytes {
             notes.push(format!(
                 "{}: A moved {a_bytes} bytes and B {b_bytes}; B's times are scaled to the bytes of A",
                 one.program
             ));
         }
-        programs.push(difference(one, other, (*a_bytes, b_bytes)));
+        let bytes = Work {
+            a: a_bytes,
+            b: b_bytes,
+        };
+        let work = requests.map_or(bytes, Work::from);
+        programs.push(Difference {
+            requests,
+            ..difference(one, other, work)
+        });
     }
     if programs.is_empty() {
         return None;
@@ -67,26 +89,8 @@ fn partner(of: &ProgramExplanation, among: &[ProgramExplanation], taken: &[bool]
         .or_else(|| places().next())
 }
 
-fn difference(
-    a: &ProgramExplanation,
-    b: &ProgramExplanation,
-    (a_bytes, b_bytes): (u64, u64),
-) -> Difference {
-    // The second as if it had moved as much as the first; its stages still sum
-    // to its time.
-    let shares = Stage::ALL
-        .map(|stage| i128::from(b.account.ledger.stage(stage).0) * i128::from(a_bytes.max(1)));
-    let scaled = rounded(&shares, i128::from(b_bytes.max(1)));
-    let stages: Vec<StageDifference> = Stage::ALL
-        .into_iter()
-        .zip(scaled)
-        .map(|(stage, ns)| StageDifference {
-            stage,
-            a: a.account.ledger.stage(stage),
-            b: Nanoseconds(ns as u64),
-        })
-        .filter(|one| one.a.0 + one.b.0 > 0)
-        .collect();
+fn difference(a: &ProgramExplanation, b: &ProgramExplanation, work: Work) -> Difference {
+    let stages = stages(&a.account, &b.account, work);
     Difference {
         program: a.program.clone(),
         filesystems: (a.filesystem.clone(), b.filesystem.clone()),
@@ -95,6 +99,7 @@ fn difference(
             a.account.elapsed,
             stages.iter().map(|one| one.b).sum::<Nanoseconds>(),
         ),
+        requests: None,
         stages,
         diagnosis: None,
         parts: Vec::new(),

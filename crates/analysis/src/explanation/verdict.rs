@@ -2,7 +2,7 @@
 
 mod storage;
 
-pub use storage::storage_verdict;
+pub use storage::{own_requests_first, storage_verdict};
 
 use super::response::Response;
 use super::words::{bytes, late_thing, milliseconds, percent};

@@ -5,7 +5,7 @@ mod loads;
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use crate::cache::CacheVerdict;
-use crate::comparison::{Basis, Comparison, Doubt, Pair, Quantity, RunName, Side};
+use crate::comparison::{Basis, BlockCounts, Comparison, Doubt, Pair, Quantity, RunName, Side};
 use crate::statistics::Interval;
 use crate::statistics::shape::strip;
 
@@ -71,7 +71,14 @@ fn introduced(run: &RunName) -> String {
         .label
         .as_ref()
         .map_or_else(String::new, |label| format!(" \"{label}\""));
-    format!("{} on {}, run {}{label}", run.suite, run.measured, run.id)
+    let differs = match run.differs.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", run.differs.join(", ")),
+    };
+    format!(
+        "{} on {}{differs}, run {}{label}",
+        run.suite, run.measured, run.id
+    )
 }
 
 /// The program, with what tells its rows apart where it stands several times.
@@ -219,6 +226,10 @@ fn legend(comparison: &Comparison) -> Vec<String> {
             "two modes: which of them a run was in more often decides the medians",
         ),
         (
+            pairs.iter().any(may_overstate),
+            "fewer than 5 blocks ran after a verdict: its ratio may overstate the difference, as the blocks ended where it was found; give `diskperf ab` more --budget or --blocks",
+        ),
+        (
             separate().any(|pair| pair.verdict().starts_with("not sure below")),
             "not sure below N: neither is faster than the other by more than N; less cannot be told from how runs of one thing differ",
         ),
@@ -241,6 +252,14 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
+/// Whether the ratio is that of blocks which ended because they differed.
+fn may_overstate(pair: &Pair) -> bool {
+    let counted = pair
+        .blocks
+        .filter(|_| pair.judgement.verdict.is_difference());
+    counted.is_some_and(|blocks| !blocks.has_unbiased_size())
+}
+
 /// How many blocks an A/B measurement had of each program.
 fn blocks_run(comparison: &Comparison) -> Option<String> {
     let interleaved = comparison
@@ -248,7 +267,19 @@ fn blocks_run(comparison: &Comparison) -> Option<String> {
         .iter()
         .filter(|pair| pair.basis == Basis::MedianBlock && pair.quantity.is_primary());
     let counted: Vec<String> = interleaved
-        .map(|pair| format!("{} {}", pair.other.kept.min(pair.base.kept), pair.title))
+        .map(|pair| {
+            let title = &pair.title;
+            match pair.blocks.unwrap_or_default() {
+                BlockCounts {
+                    total,
+                    after_verdict: 0,
+                } => format!("{total} {title}"),
+                BlockCounts {
+                    total,
+                    after_verdict,
+                } => format!("{total} {title} ({after_verdict} of them after the verdict)"),
+            }
+        })
         .collect();
     (!counted.is_empty()).then(|| format!("blocks: {}", counted.join(", ")))
 }
@@ -260,9 +291,10 @@ fn meaning(basis: Basis) -> &'static str {
             "ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far quarters of the runs, and earlier runs, differ"
         }
         Basis::MedianBlock => {
-            "ratio: other over base in the median block, as the two figures; 99 %: its interval, for all rows together, which holds however long the blocks went on"
+            "ratio: other over base in the median block, as the two figures, of the blocks after the verdict if there are 5; 99 %: its interval, for all rows together and of all blocks, which holds however long they went on"
         }
         Basis::Exact => "ratio: other over base, exact: both are modelled, in virtual time",
+        Basis::SameRun => "ratio: of a run with itself: nothing was measured twice",
     }
 }
 

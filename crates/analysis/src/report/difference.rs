@@ -10,6 +10,8 @@ use crate::explanation::difference::{
     Contribution, Difference, Differences, Method, StageDifference,
 };
 use crate::explanation::words::{deadline, milliseconds, stage};
+use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::units::format_nanoseconds;
 use serde::Serialize;
 
 pub(super) fn blocks(found: &Differences) -> Vec<Block> {
@@ -35,6 +37,11 @@ pub(super) fn blocks(found: &Differences) -> Vec<Block> {
 fn of_program(program: &Difference) -> Vec<Block> {
     let (a, b) = program.elapsed;
     let difference = b.0 as f64 - a.0 as f64;
+    // B's time is for as many requests as A's.
+    let time = |ns: f64| match program.requests {
+        Some(requests) => format_nanoseconds(Nanoseconds((ns / requests.a as f64).round() as u64)),
+        None => milliseconds(ns),
+    };
     let filesystem = match program.filesystems.0 == program.filesystems.1 {
         true => program.filesystems.0.clone(),
         false => format!(
@@ -46,16 +53,20 @@ fn of_program(program: &Difference) -> Vec<Block> {
         0.0 => "both take the same time".to_owned(),
         more => format!(
             "B takes {} {}, {:+.1} %",
-            milliseconds(more.abs()),
+            time(more.abs()),
             if more > 0.0 { "longer" } else { "less" },
             100.0 * more / a.0.max(1) as f64
         ),
     };
     let mut blocks = vec![Block::Section(format!(
-        "{}, {filesystem}: {} and {}: {verdict}",
+        "{}, {filesystem}: {} and {}{}: {verdict}",
         program.program,
-        milliseconds(a.0 as f64),
-        milliseconds(b.0 as f64)
+        time(a.0 as f64),
+        time(b.0 as f64),
+        match program.requests {
+            Some(_) => " for each request",
+            None => "",
+        }
     ))];
     if let Some(found) = &program.diagnosis {
         if program.drives.0 != program.drives.1 {
@@ -214,6 +225,11 @@ pub(super) fn json(found: &Differences) -> String {
         b_drives: u32,
         a_elapsed_ns: u64,
         b_elapsed_ns: u64,
+        /// Only of a program that lasts a time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        a_requests: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        b_requests: Option<u64>,
         difference_ns: i64,
         stages: Vec<StageLine>,
         diagnosis: &'d Option<Diagnosis>,
@@ -238,6 +254,8 @@ pub(super) fn json(found: &Differences) -> String {
             b_drives: one.drives.1,
             a_elapsed_ns: one.elapsed.0.0,
             b_elapsed_ns: one.elapsed.1.0,
+            a_requests: one.requests.map(|requests| requests.a),
+            b_requests: one.requests.map(|requests| requests.b),
             difference_ns: one.elapsed.1.0 as i64 - one.elapsed.0.0 as i64,
             stages: one.stages.iter().map(line).collect(),
             diagnosis: &one.diagnosis,

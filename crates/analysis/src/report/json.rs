@@ -5,7 +5,9 @@ use super::replay::ReplayJson;
 use super::targets::{Part, parts};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
-use crate::comparison::{Basis, Comparison, Doubt, Gate, Pair, Quantity, RunName, Side, Verdict};
+use crate::comparison::{
+    Basis, BlockCounts, Comparison, Doubt, Gate, Pair, Quantity, RunName, Side, Verdict,
+};
 use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::statistics::shape::Shape;
@@ -397,6 +399,9 @@ struct PairJson<'a> {
     verdict: Verdict,
     doubt: Option<Doubt>,
     verdict_text: String,
+    /// Only of the arms of an A/B measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocks: Option<BlockCounts>,
     warnings: &'a [String],
 }
 
@@ -481,6 +486,7 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
         verdict: pair.judgement.verdict,
         doubt: pair.judgement.doubt,
         verdict_text: pair.verdict(),
+        blocks: pair.blocks,
         warnings: &pair.warnings,
     }
 }

@@ -9,7 +9,13 @@
 //! modes, bursts and autocorrelation are in both repetitions of a block or are
 //! turned by its coin, and cannot break the bound. Inverted, the test gives an
 //! interval that holds at all times at once (a confidence sequence; Howard and
-//! Ramdas, "Sequential estimation of quantiles", Bernoulli 28, 2022).
+//! Ramdas, "Sequential estimation of quantiles", Bernoulli 28, 2022). Because the
+//! intervals of all times hold together, so does their intersection.
+//!
+//! The median of blocks that ended because they differed overstates the difference:
+//! the measurement stops sooner where chance enlarges it. Blocks that run after the
+//! verdict, in a number that does not depend on their results, have no such bias, and
+//! the size of the difference is their median alone.
 
 use super::{insert_sorted, median_of_sorted};
 
@@ -24,6 +30,16 @@ const ORDER_FROM: usize = 8;
 
 /// This share of the blocks must agree on the sign of the order's effect.
 const ORDER_AGREED: f64 = 0.75;
+
+/// Blocks after the verdict from which the size of a difference may be taken.
+pub const SIZE_BLOCKS_MIN: usize = 5;
+
+/// Number of blocks after a verdict that measure the size of the difference, which
+/// took so many blocks to be found: as many again, and an odd number, so that one of
+/// them is the median.
+pub fn size_blocks(deciding: usize) -> usize {
+    deciding | 1
+}
 
 /// What one wants to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +91,33 @@ pub struct Sequence {
     /// So many order statistics from either end bound the interval; 0 as long as
     /// nothing can be said.
     rank: usize,
+    /// Intersection of the intervals of all times so far.
+    bounds: Option<Bounds>,
+    /// Values of `corrected` from blocks that ran after the verdict, in ascending
+    /// order; absent before the first of these.
+    after_verdict: Option<Vec<f64>>,
+}
+
+/// An interval of ln(t_B / t_A).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bounds {
+    low: f64,
+    high: f64,
+}
+
+impl Bounds {
+    /// The part that is common to both; the later interval where there is none, which
+    /// is where the difference itself has changed.
+    fn narrow(self, later: Self) -> Self {
+        let common = Self {
+            low: self.low.max(later.low),
+            high: self.high.min(later.high),
+        };
+        match common.low <= common.high {
+            true => common,
+            false => later,
+        }
+    }
 }
 
 impl Sequence {
@@ -88,7 +131,15 @@ impl Sequence {
             corrected: Vec::new(),
             order: Vec::new(),
             rank: 0,
+            bounds: None,
+            after_verdict: None,
         }
+    }
+
+    /// Has the blocks from here on measure the size of the difference. What calls it
+    /// must not stop by their results.
+    pub fn begin_size(&mut self) {
+        self.after_verdict.get_or_insert_default();
     }
 
     /// Takes the rates of the next block in the order of running. One in which
@@ -105,9 +156,27 @@ impl Sequence {
         let sign = if b_second { 1.0 } else { -1.0 };
         // From the past alone, or the coin of this block would no longer be fair.
         let order = self.order_to_take_out();
-        insert_sorted(&mut self.corrected, ln_ratio - sign * order);
+        let corrected = ln_ratio - sign * order;
+        insert_sorted(&mut self.corrected, corrected);
+        if let Some(after_verdict) = &mut self.after_verdict {
+            insert_sorted(after_verdict, corrected);
+        }
         insert_sorted(&mut self.order, sign * ln_ratio);
         self.rank = next_rank(self.corrected.len(), self.rank, self.ln_alpha);
+        self.narrow();
+    }
+
+    /// Takes the interval of this time into the bounds.
+    fn narrow(&mut self) {
+        let Some(lowest) = self.rank.checked_sub(1) else {
+            return;
+        };
+        let now = Bounds {
+            low: self.corrected[lowest],
+            high: self.corrected[self.corrected.len() - self.rank],
+        };
+        let earlier = self.bounds.unwrap_or(now);
+        self.bounds = Some(earlier.narrow(now));
     }
 
     fn order_to_take_out(&self) -> f64 {
@@ -128,13 +197,25 @@ impl Sequence {
 
     /// Where the difference lies; `None` as long as the blocks are too few.
     pub fn estimate(&self) -> Option<Estimate> {
-        let last = self.corrected.len().checked_sub(self.rank)?;
-        let lowest = self.rank.checked_sub(1)?;
+        let Bounds { low, high } = self.bounds?;
         Some(Estimate {
-            ln_ratio: self.median()?,
-            low: self.corrected[lowest],
-            high: self.corrected[last],
+            ln_ratio: self.median()?.clamp(low, high),
+            low,
+            high,
         })
+    }
+
+    /// Size of the difference, as ln(t_B / t_A), without the bias of a measurement that
+    /// stops where it finds one: the median of the blocks after the verdict, and of all
+    /// blocks where those are too few. `None` without a block.
+    ///
+    /// Bounds that hold do not part the median from the truth, so that keeping it within
+    /// them leaves it unbiased.
+    pub fn size(&self) -> Option<f64> {
+        let unbiased = self.after_verdict.as_deref();
+        let unbiased = unbiased.filter(|blocks| blocks.len() >= SIZE_BLOCKS_MIN);
+        let size = median_of_sorted(unbiased.unwrap_or(&self.corrected))?;
+        Some(self.bounds.map_or(size, |it| size.clamp(it.low, it.high)))
     }
 
     /// The median of ln(t_B / t_A); `None` without a block.

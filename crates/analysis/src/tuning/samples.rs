@@ -48,6 +48,7 @@ impl Samples {
                 base: base.speed,
                 other: other.speed,
                 other_second: other.place_in_round > base.place_in_round,
+                after_verdict: false,
             })
         };
         let blocks: Vec<Block> = other.iter().filter_map(block).collect();

@@ -41,6 +41,9 @@ pub(crate) struct AbArguments {
     /// Time for the blocks of all programs, as 90s, 3m or 1h [default: 3m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Option<Duration>,
+    /// Time that the blocks of each program take at least, though the verdict comes earlier
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) min_time: Option<Duration>,
     /// Most blocks of each program [default: as many as the budget has time for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) blocks: Option<u32>,
@@ -136,6 +139,7 @@ impl AbArguments {
         Ok(AbRequest {
             sides,
             budget: self.budget.unwrap_or(USUAL_BUDGET),
+            min_time: self.min_time.unwrap_or_default(),
             blocks: self.blocks,
             limits: self.gate.limits().unwrap_or_default(),
             fail_over: self.gate.fail_over,

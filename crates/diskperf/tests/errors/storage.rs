@@ -38,6 +38,38 @@ fn a_directory_of_somebody_else() {
     user.assert_nothing_left("no permission");
 }
 
+/// Advice names settings of the program that needs the room, and of no other.
+#[test]
+fn settings_that_make_room_are_those_of_the_program() {
+    if !can_run("settings_that_make_room_are_those_of_the_program", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let _mounted = mount_tmpfs(&user.target(), "size=17m");
+    for (program, named) in [
+        ("write_8192", "program.call_bytes"),
+        ("log_append", "program.area_bytes"),
+        ("random", "program.area_bytes"),
+        ("sequential", "program.area_bytes"),
+    ] {
+        let shown = user.run(&["show", program]).expect(0, &[]).stdout.clone();
+        for line in [
+            format!("run {program} --on ./target --size 1G"),
+            format!("ab ./target ./target {program} --size 1G"),
+        ] {
+            let outcome = user.run(&words(&line));
+            let said = &outcome
+                .expect(2, &["not enough space", named, "--size"])
+                .stderr;
+            let settings = said.split(|c: char| !c.is_alphanumeric() && !"._".contains(c));
+            for setting in settings.filter(|word| word.starts_with("program.")) {
+                assert!(shown.contains(setting), "{setting}: {said}");
+            }
+        }
+    }
+    assert_eq!(entries(&user.target()), [""; 0]);
+}
+
 #[test]
 fn too_little_space_before_the_run() {
     if !can_run("too_little_space_before_the_run", MOUNTS) {

@@ -90,6 +90,34 @@ fn a_system_runs_its_suite_and_two_drives_have_a_ledger_each() {
         .shows(&["## Explained"]);
 }
 
+/// What lasts a time takes as long in both: the time of each request differs.
+#[test]
+fn programs_that_last_a_time_differ_in_the_time_of_each_request() {
+    let user = User::new();
+    let line = "explain bare-sata-7200 --suite random --set program.depth=32 --set program.area_bytes=7T --set program.duration_ms=1000 --runs 2 --change drive.queue_policy=fcfs";
+    let told = user.run(&words(line)).expect(0, &[]);
+    let told = told.shows(&["for each request", "random", "lasts a time", "B takes"]);
+    assert!(!told.stdout.contains("laid out differently"), "{told:?}");
+    let json = user.run(&words(&format!("{line} --format json")));
+    let json = json.expect(0, &[]).json();
+    let program = &json["programs"][0];
+    let [a, b] = ["a", "b"].map(|side| {
+        let number = |of: &str| program[format!("{side}_{of}")].as_f64().unwrap();
+        (number("elapsed_ns"), number("requests"))
+    });
+    // The queue is served in a worse order, and the times are for as many requests.
+    assert!(a.1 > 1.2 * b.1, "{program}");
+    assert!((b.0 / a.0 - a.1 / b.1).abs() < 0.1 * a.1 / b.1, "{program}");
+    let sum = |of: &str| -> i64 {
+        let all = program[of].as_array().unwrap().iter();
+        let key = if of == "parts" { "ns" } else { "difference_ns" };
+        all.map(|one| one[key].as_i64().unwrap()).sum()
+    };
+    let difference = program["difference_ns"].as_i64().unwrap();
+    assert_eq!(sum("parts"), difference);
+    assert!((sum("stages") - difference).abs() < 10, "{program}");
+}
+
 #[test]
 fn a_change_is_taken_apart() {
     let user = User::new();

@@ -165,6 +165,40 @@ fn alike_arms_are_no_different_and_others_are() {
     user.run(&few).expect(3, &[]);
 }
 
+/// Where the arms differ, as many blocks again as the verdict took; else none. A shortest
+/// time goes beyond both.
+#[test]
+fn the_size_of_a_difference_is_measured_after_its_verdict() {
+    let rows = "read_8192 --on ./target --size 64K --cache warm --min-effect 90% --format json";
+    let slow = "program.think_ns=3000000";
+    for (b, more, is_capped) in [
+        (slow, "--budget 1h", false),
+        ("", "--blocks 40 --budget 1h --min-time 30m", true),
+    ] {
+        let user = User::new();
+        let line = format!("{rows} {more}");
+        let line = [&["ab", "", b], &words(&line)[..]].concat();
+        let compared = user.run(&line).expect(0, &[]).json();
+        let pair = &compared["comparison"]["pairs"][0];
+        let count = |name: &str| pair["blocks"][name].as_u64().unwrap();
+        let (total, after) = (count("total"), count("after_verdict"));
+        assert!(after > 0 && total > after, "{pair}");
+        match is_capped {
+            true => assert_eq!(total, 40),
+            false => assert_eq!(after, (total - after) | 1, "{pair}"),
+        }
+        for arm in arms(&user) {
+            let repetitions = arm["results"][0]["repetitions"].as_array().unwrap();
+            let flags: Vec<bool> = repetitions[1..]
+                .iter()
+                .map(|one| one["block"]["after_verdict"] == true)
+                .collect();
+            assert_eq!(flags.iter().filter(|flag| **flag).count() as u64, after);
+            assert!(flags.is_sorted(), "{flags:?}");
+        }
+    }
+}
+
 #[test]
 fn modelled_systems_are_compared_exactly() {
     let user = User::new();
@@ -371,6 +405,10 @@ fn mistakes_are_told_with_what_to_write() {
         ("ab ./target ./nowhere write_8192", "B: "),
         ("ab ./target ./target --budget 3", "write 90s, 3m or 1h"),
         ("ab ./target ./target --budget 0s", "no time above 0"),
+        (
+            "ab ./target ./target ffs83 --size 64K --budget 1m --min-time 20s",
+            "--min-time 20s for each program (4 in all) is 80s, and the --budget is 60s",
+        ),
         ("ab ./target ./target --label a/b", "--label a/b-a"),
         (
             "ab vax780-sc780-eagle vax780-sc780-eagle --before-b true",

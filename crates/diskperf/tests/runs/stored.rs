@@ -259,6 +259,7 @@ fn a_gate_has_five_exit_codes() {
             "cannot tell",
         ),
         ("compare steady.json alike.json --fail-over 50%", 0, ""),
+        ("compare steady.json steady.json --fail-over 5%", 0, ""),
         (
             "compare steady.json other --fail-over 5%",
             4,

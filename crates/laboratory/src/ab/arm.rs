@@ -29,17 +29,19 @@ pub(super) fn both<'a>(
     let ids = plans.map(|plan| new_run(plan, clock));
     let [mut run_a, mut run_b] = ids;
     let places_differ = !share_files(plans);
-    let interleaved = |partner: &Run, arm| {
+    let [before_a, before_b] = request.sides.each_ref().map(|side| side.before.clone());
+    let interleaved = |partner: &Run, arm, before| {
         Some(Interleaved {
             partner: partner.id.clone(),
             arm,
             seed: request.seed,
             places_differ,
             min_effect: Some(request.limits.min_effect),
+            before,
         })
     };
-    run_a.interleaved = interleaved(&run_b, Arm::A);
-    run_b.interleaved = interleaved(&run_a, Arm::B);
+    run_a.interleaved = interleaved(&run_b, Arm::A, before_a);
+    run_b.interleaved = interleaved(&run_a, Arm::B, before_b);
     let ([plan_a, plan_b], [hook_a, hook_b]) = (plans, hooks);
     let [recorder_a, recorder_b] = recorders;
     [

@@ -8,12 +8,12 @@ use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
 use crate::rig::{Rig, THREE_RUNS};
 use diskperf_analysis::quantity::Quantity;
-use diskperf_analysis::statistics::interleaved::{Limits, Sequence};
+use diskperf_analysis::statistics::interleaved::{Decided, Limits, Sequence, size_blocks};
 use diskperf_battery::Step;
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The arms' rigs, A's first.
 pub(super) type Rigs<'r> = [&'r HostRig<'r>; 2];
@@ -41,6 +41,10 @@ pub(super) struct Contest<'a> {
     workers: [Vec<Assignment>; 2],
     coin: Stream,
     pub(super) blocks: u32,
+    /// Blocks that led to the verdicts; absent before the end of these.
+    deciding_blocks: Option<u32>,
+    /// Time that all its blocks took.
+    pub(super) spent: Duration,
     question: Question,
     /// What is judged, and what the blocks say of it; the primary quantity of the first
     /// job first.
@@ -105,6 +109,8 @@ impl<'a> Contest<'a> {
             workers,
             coin: Streams::new(seed).stream(&format!("ab.{number}")),
             blocks: 0,
+            deciding_blocks: None,
+            spent: Duration::ZERO,
             question: Question::default(),
             judged,
         })
@@ -138,6 +144,30 @@ impl<'a> Contest<'a> {
         rows.all(|one| self.question.is_answered(&one.row))
     }
 
+    /// Ends the blocks that decide: those from here on measure the size of differences,
+    /// whatever they say of the verdicts.
+    pub(super) fn begin_size(&mut self) {
+        self.deciding_blocks = Some(self.blocks);
+        for one in &mut self.judged {
+            one.row.begin_size();
+        }
+    }
+
+    /// Whether the sizes of all differences that were found are measured, for `min_time`
+    /// at least.
+    pub(super) fn is_measured(&self, min_time: Duration) -> bool {
+        let found = |one: &Judged| {
+            let verdict = one.row.verdict();
+            matches!(verdict, Some(Decided::Slower | Decided::Faster))
+        };
+        let deciding = self.deciding_blocks.unwrap_or(self.blocks);
+        let wanted = match self.judged.iter().any(found) {
+            true => size_blocks(deciding as usize),
+            false => 0,
+        };
+        (self.blocks - deciding) as usize >= wanted && self.spent >= min_time
+    }
+
     /// One repetition of each arm, in an order that a coin decides. Of a block that
     /// fails nothing is kept.
     pub(super) fn block(
@@ -147,10 +177,16 @@ impl<'a> Contest<'a> {
     ) -> Result<(), LaboratoryError> {
         let b_second = self.coin.chance(0.5);
         let number = self.blocks;
+        let after_verdict = self.deciding_blocks.is_some();
+        let begun = Instant::now();
         let mut run = |arm: usize, second: bool| {
             let mut made = repetition(rigs[arm], &self.workers[arm], observer)?;
             for one in &mut made {
-                one.block = Some(Block { number, second });
+                one.block = Some(Block {
+                    number,
+                    second,
+                    after_verdict,
+                });
             }
             Ok::<_, LaboratoryError>(made)
         };
@@ -161,6 +197,7 @@ impl<'a> Contest<'a> {
             let b = run(1, false)?;
             (run(0, true)?, b)
         };
+        self.spent += begun.elapsed();
         self.take(&a, &b, b_second);
         for (arm, made) in arms.iter_mut().zip([a, b]) {
             for (ordinal, one) in (self.first..).zip(made) {
@@ -189,7 +226,7 @@ impl<'a> Contest<'a> {
         observer.event(Event::BlockFinished {
             title: &self.title(),
             blocks: self.blocks,
-            ratio: row.median().map(ratio),
+            ratio: row.size().map(ratio),
             interval: row.estimate().map(|it| ends(ratio(it.low), ratio(it.high))),
             left,
         });

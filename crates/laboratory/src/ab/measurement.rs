@@ -171,6 +171,8 @@ struct Rounds<'r, 'a> {
     rigs: Rigs<'r>,
     /// The most blocks of a program.
     most: u32,
+    /// Shortest time for the blocks of each program.
+    min_time: Duration,
     end: Instant,
 }
 
@@ -180,13 +182,27 @@ impl<'r, 'a> Rounds<'r, 'a> {
             arms,
             rigs,
             most: plan.request.blocks.unwrap_or(u32::MAX),
+            min_time: plan.request.min_time,
             end: Instant::now() + plan.request.budget,
         }
     }
 
+    /// The verdicts on all programs, and then the sizes of the differences.
+    fn all(
+        &mut self,
+        contests: &mut [Contest<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<(), LaboratoryError> {
+        self.verdicts(contests, observer)?;
+        for contest in contests {
+            self.size(contest, observer)?;
+        }
+        Ok(())
+    }
+
     /// Each program in turn has its share of the time that is left, and then those that
     /// are undecided have it in turns.
-    fn all(
+    fn verdicts(
         &mut self,
         contests: &mut [Contest<'_>],
         observer: &mut dyn Observer,
@@ -223,6 +239,23 @@ impl<'r, 'a> Rounds<'r, 'a> {
             if !in_time || !self.goes_on(contest) {
                 break;
             }
+            contest.block((self.arms, self.rigs), observer)?;
+            contest.tell(self.left(), observer);
+        }
+        Ok(())
+    }
+
+    /// The blocks after the verdict, as far as there is time.
+    fn size(
+        &mut self,
+        contest: &mut Contest<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), LaboratoryError> {
+        contest.begin_size();
+        while contest.blocks < self.most
+            && self.left() > Duration::ZERO
+            && !contest.is_measured(self.min_time)
+        {
             contest.block((self.arms, self.rigs), observer)?;
             contest.tell(self.left(), observer);
         }

@@ -6,9 +6,9 @@ use super::{Means, Subject, bases, check_apart};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::title;
-use diskperf_analysis::diagnosis::diagnose;
+use diskperf_analysis::diagnosis::{Ending, diagnose};
 use diskperf_analysis::explanation::Account;
-use diskperf_analysis::explanation::difference::{Difference, Differences, stages};
+use diskperf_analysis::explanation::difference::{Difference, Differences, Requests, Work, stages};
 use diskperf_battery::Program;
 use diskperf_timeline::units::format_size;
 
@@ -36,6 +36,10 @@ pub fn differences(
         programs.extend(on_computers(&ends, (&of_a[number], &of_b[other]), means)?);
     }
     let mut notes: Vec<String> = a.plan.notes.iter().chain(&b.plan.notes).cloned().collect();
+    notes.extend(programs.iter().filter_map(|one: &Difference| {
+        let requests = one.requests?;
+        Some(requests.note(&one.program))
+    }));
     notes.dedup();
     Ok(Differences {
         a: a.name.clone(),
@@ -51,9 +55,8 @@ fn on_computers(
     (a, b): (&[Outcome], &[Outcome]),
     means: &Means<'_>,
 ) -> Result<Vec<Difference>, LaboratoryError> {
-    let elapsed =
-        |all: &[Outcome]| -> Vec<u64> { all.iter().map(|outcome| outcome.elapsed.0).collect() };
-    let apart = parts(ends, (&elapsed(a), &elapsed(b)), means)?;
+    let requests = requests(ends, (a, b));
+    let apart = parts(ends, &requests, (a, b), means)?;
     let same = same_repetitions(ends, (a, b), means)?;
     let jobs = ends.a.0.suite.jobs();
     let mut found = Vec::new();
@@ -63,14 +66,21 @@ fn on_computers(
         let (Some(of_a), Some(of_b)) = accounts else {
             continue;
         };
+        let requests = requests[number];
+        let stages = stages(&of_a, &of_b, requests.map_or(Work::ALIKE, Work::from));
+        let ending = match requests {
+            Some(_) => Ending::ByTime,
+            None => Ending::ByWork,
+        };
         let alike = of_a.elapsed == of_b.elapsed && of_a.ledger == of_b.ledger;
         found.push(Difference {
             program: title(job),
             filesystems: (ends.a.1.filesystem(), ends.b.1.filesystem()),
             drives: (ends.a.0.drives as u32, ends.b.0.drives as u32),
-            elapsed: (a.elapsed, b.elapsed),
-            stages: stages(&of_a, &of_b),
-            diagnosis: (!alike).then(|| diagnose(trace(a), trace(same))),
+            elapsed: (a.elapsed, b.elapsed_for_requests(requests)),
+            requests,
+            stages,
+            diagnosis: (!alike).then(|| diagnose(trace(a), trace(same), ending)),
             parts: apart
                 .as_ref()
                 .map_or_else(Vec::new, |(parts, _)| parts[number].clone()),
@@ -78,6 +88,18 @@ fn on_computers(
         });
     }
     Ok(found)
+}
+
+/// Of each program that lasts a time, the requests that it completed in both, where they
+/// differ.
+fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<Requests>> {
+    let same_drives = ends.a.0.drives == ends.b.0.drives;
+    let jobs = ends.a.0.suite.jobs().zip(a.iter().zip(b));
+    let requests = jobs.map(|(job, (a, b))| {
+        let lasts = same_drives && job.program.lasts().is_some();
+        Requests::if_unlike(a.requests, b.requests).filter(|_| lasts)
+    });
+    requests.collect()
 }
 
 /// Of the second subject, the repetitions that stand for the first, where these are

@@ -7,11 +7,13 @@
 //! drawn by chance.
 
 use super::Means;
-use super::rerun::{self, Variant};
+use super::rerun::{self, Outcome, Variant};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
-use diskperf_analysis::explanation::difference::{Contribution, Method, over_all_orders, rounded};
+use diskperf_analysis::explanation::difference::{
+    Contribution, Method, Requests, over_all_orders, rounded,
+};
 use diskperf_machine::catalogue::{Component, Setting};
 use std::collections::BTreeMap;
 
@@ -39,13 +41,20 @@ pub(super) struct Ends<'p> {
 /// The parts of each program's difference, and how they were found.
 type Apart = (Vec<Vec<Contribution>>, Method);
 
-/// For each of the programs: what each change adds to its elapsed time, given
-/// how long both ends take.
+/// For each of the programs: what each change adds to its elapsed time, given both ends.
+/// `requests` are those of the programs that last a time, whose times are for as many as
+/// the first end's.
 pub(super) fn parts(
     ends: &Ends<'_>,
-    elapsed: (&[u64], &[u64]),
+    requests: &[Option<Requests>],
+    (a, b): (&[Outcome], &[Outcome]),
     means: &Means<'_>,
 ) -> Result<Option<Apart>, LaboratoryError> {
+    let times = Times {
+        requests,
+        a: scaled(a, requests),
+        b: scaled(b, requests),
+    };
     let Some(moves) = moves(ends) else {
         return Ok(None);
     };
@@ -53,9 +62,9 @@ pub(super) fn parts(
         return Ok(None);
     }
     let (per_program, method) = if moves.len() <= MOST_EXACT {
-        exact(ends, &moves, elapsed, means)?
+        exact(ends, &moves, &times, means)?
     } else {
-        sampled(ends, &moves, elapsed, means)?
+        sampled(ends, &moves, &times, means)?
     };
     let told = |shares: Vec<i64>| {
         let parts = moves.iter().zip(shares).map(|(one, ns)| Contribution {
@@ -67,6 +76,21 @@ pub(super) fn parts(
         parts
     };
     Ok(Some((per_program.into_iter().map(told).collect(), method)))
+}
+
+/// Elapsed time of each program at both ends, in nanoseconds.
+struct Times<'r> {
+    requests: &'r [Option<Requests>],
+    a: Vec<i64>,
+    b: Vec<i64>,
+}
+
+/// Elapsed time of each program for as many requests as the first end's.
+fn scaled(outcomes: &[Outcome], requests: &[Option<Requests>]) -> Vec<i64> {
+    let pairs = outcomes.iter().zip(requests);
+    pairs
+        .map(|(outcome, requests)| outcome.elapsed_for_requests(*requests).0 as i64)
+        .collect()
 }
 
 /// What differs, as few at a time as a computer can be built with.
@@ -257,6 +281,7 @@ fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
 fn elapsed(
     ends: &Ends<'_>,
     moves: &[&Move],
+    times: &Times<'_>,
     means: &Means<'_>,
 ) -> Result<Vec<i64>, LaboratoryError> {
     let plan = ends.a.0;
@@ -275,33 +300,30 @@ fn elapsed(
         ..Variant::of(plan, &computer)
     };
     let outcomes = rerun::rerun(plan, &variant, means.stop)?;
-    Ok(outcomes
-        .iter()
-        .map(|outcome| outcome.elapsed.0 as i64)
-        .collect())
+    Ok(scaled(&outcomes, times.requests))
 }
 
 fn exact(
     ends: &Ends<'_>,
     moves: &[Move],
-    (a, b): (&[u64], &[u64]),
+    times: &Times<'_>,
     means: &Means<'_>,
 ) -> Result<(Vec<Vec<i64>>, Method), LaboratoryError> {
     let count = moves.len();
     let last = (1_usize << count) - 1;
     // Both ends are known.
     let between = means.machines().each(last.saturating_sub(1), |number| {
-        elapsed(ends, &chosen(moves, number + 1), means)
+        elapsed(ends, &chosen(moves, number + 1), times, means)
     })?;
     let of_program = |program: usize| {
         let of = |subset: usize| match subset {
-            0 => a[program] as i64,
-            subset if subset == last => b[program] as i64,
+            0 => times.a[program],
+            subset if subset == last => times.b[program],
             subset => between[subset - 1][program],
         };
         over_all_orders(count, &(0..=last).map(of).collect::<Vec<_>>())
     };
-    let shares = (0..a.len()).map(of_program).collect();
+    let shares = (0..times.a.len()).map(of_program).collect();
     let runs = last.saturating_sub(1) as u32;
     Ok((shares, Method::AllOrders { runs }))
 }
@@ -331,7 +353,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
 fn sampled(
     ends: &Ends<'_>,
     moves: &[Move],
-    (a, b): (&[u64], &[u64]),
+    times: &Times<'_>,
     means: &Means<'_>,
 ) -> Result<(Vec<Vec<i64>>, Method), LaboratoryError> {
     let orders = orders(moves.len());
@@ -347,14 +369,14 @@ fn sampled(
     subsets.dedup();
     let found = means.machines().each(subsets.len(), |number| {
         let chosen: Vec<&Move> = subsets[number].iter().map(|place| &moves[*place]).collect();
-        elapsed(ends, &chosen, means)
+        elapsed(ends, &chosen, times, means)
     })?;
     let of = |members: &[usize], program: usize| {
         let mut subset = members.to_vec();
         subset.sort_unstable();
         match subset.len() {
-            0 => a[program] as i64,
-            all if all == moves.len() => b[program] as i64,
+            0 => times.a[program],
+            all if all == moves.len() => times.b[program],
             _ => found[subsets.binary_search(&subset).expect("it was run")][program],
         }
     };
@@ -368,7 +390,7 @@ fn sampled(
         }
         rounded(&sums, orders.len() as i128)
     };
-    let shares = (0..a.len()).map(of_program).collect();
+    let shares = (0..times.a.len()).map(of_program).collect();
     let method = Method::SampledOrders {
         orders: orders.len() as u32,
         runs: subsets.len() as u32,

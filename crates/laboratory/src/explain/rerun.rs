@@ -7,6 +7,7 @@ use crate::model::run::{task, usage};
 use crate::plan::model::phase;
 use crate::plan::{ModelPlan, title};
 use crate::rig::repeat_unobserved;
+use diskperf_analysis::explanation::difference::Requests;
 use diskperf_battery::Job;
 use diskperf_machine::{Exceeded, WhatIf};
 use diskperf_timeline::{Nanoseconds, Protocol, Repetition, Trace};
@@ -46,6 +47,8 @@ pub(super) struct Outcome {
     pub(super) elapsed: Nanoseconds,
     /// What it moved, which counts for its KB/s.
     pub(super) payload_bytes: u64,
+    /// Requests that it completed.
+    pub(super) requests: u64,
     /// Requests that it may have had under way at once.
     pub(super) depth: u32,
     /// In open loop, what requests waited in the mean from their arrival to their issue.
@@ -54,6 +57,18 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Time that as many requests as the first run's would take, of a program that lasts a
+    /// time; the elapsed time of any other.
+    pub(super) fn elapsed_for_requests(&self, requests: Option<Requests>) -> Nanoseconds {
+        match requests {
+            Some(Requests { a, .. }) if self.requests > 0 => {
+                let scaled = u128::from(self.elapsed.0) * u128::from(a) / u128::from(self.requests);
+                Nanoseconds(u64::try_from(scaled).unwrap_or(u64::MAX))
+            }
+            _ => self.elapsed,
+        }
+    }
+
     /// How long it would take to move as much as `base`: a program that lasts a time, and
     /// not until all is moved, takes as long as ever and moves more.
     pub(super) fn elapsed_for(&self, base: &Self) -> Nanoseconds {
@@ -257,6 +272,7 @@ impl<'p> Variation<'p> {
                 repetitions: number + 1,
                 elapsed: one.elapsed(),
                 payload_bytes: one.total(|worker| worker.payload_bytes),
+                requests: one.total(|worker| worker.calls),
                 before_issue_ns: before_issue_ns(one),
                 depth: depth(one),
                 trace: self.bench.take_trace(),

@@ -10,14 +10,15 @@ use crate::plan::{HostPlan, Plan};
 use crate::recorder::Recorder;
 use diskperf_analysis::comparison::{Pair, compare};
 use diskperf_analysis::explanation::difference::Differences;
-use diskperf_analysis::explanation::side_by_side::{Side, side_by_side};
+use diskperf_analysis::explanation::side_by_side::{Amount, Side, side_by_side};
 use diskperf_analysis::explanation::unlike::unlike;
-use diskperf_analysis::explanation::verdict::storage_verdict;
+use diskperf_analysis::explanation::verdict::{own_requests_first, storage_verdict};
 use diskperf_analysis::explanation::{
     Account, Explanation, ProgramExplanation, observed, processor, stored,
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_s;
+use diskperf_battery::Job;
 use diskperf_timeline::{BlockTrace, Nanoseconds, ProgramResult, Repetition, Run, Trace};
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ pub struct Told {
     pub name: String,
     /// Where the time went.
     pub explanation: Explanation,
-    /// What each of its programs moved.
-    pub sizes_bytes: Vec<u64>,
+    /// What each of its programs had to move and did.
+    pub amounts: Vec<Amount>,
     /// What happened in each of them, where that was recorded.
     pub traces: Vec<Option<Trace>>,
     /// The run, if it was on real storage.
@@ -42,7 +43,7 @@ impl Told {
         Side {
             name: &self.name,
             explanation: &self.explanation,
-            sizes_bytes: &self.sizes_bytes,
+            amounts: &self.amounts,
         }
     }
 }
@@ -107,14 +108,16 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
         ..*means
     };
     let (explanation, traces) = explain(subject, &means)?;
-    let sizes = plan
-        .computers
-        .iter()
-        .flat_map(|_| plan.suite.jobs().map(|job| plan.size(job)));
+    let amount = |job: &Job| Amount {
+        size_bytes: plan.size(job),
+        requests: 0,
+    };
+    let computers = plan.computers.iter();
+    let amounts = computers.flat_map(|_| plan.suite.jobs().map(amount));
     Ok(Told {
         name: subject.name.clone(),
         explanation,
-        sizes_bytes: sizes.collect(),
+        amounts: amounts.collect(),
         traces: traces.into_iter().map(Some).collect(),
         run: None,
     })
@@ -228,14 +231,14 @@ fn told(
             programs: Vec::new(),
             notes: Vec::new(),
         },
-        sizes_bytes: Vec::new(),
+        amounts: Vec::new(),
         traces: Vec::new(),
         run: None,
     };
     for (number, result) in results.iter().enumerate() {
         let own = traces.get(number).map_or(&[][..], Vec::as_slice);
         let watched = watched(result, own, &layers);
-        let (account, repetition, trace) = match watched {
+        let (mut account, repetition, trace) = match watched {
             Some((account, repetition, trace)) => (account, repetition, Some(trace)),
             None => {
                 let account = stored::account(result, &layers).zip(stored::middle(result));
@@ -245,6 +248,7 @@ fn told(
                 (account, repetition, None)
             }
         };
+        own_requests_first(&mut account, repetition);
         notes.extend(lost(result, own));
         notes.extend(disagreeing(result, own));
         notes.extend(remarks(result, &layers, trace.is_some()));
@@ -258,7 +262,10 @@ fn told(
             counterfactuals: Vec::new(),
             tails: Vec::new(),
         });
-        told.sizes_bytes.push(result.size_bytes);
+        told.amounts.push(Amount {
+            size_bytes: result.size_bytes,
+            requests: repetition.total(|worker| worker.calls),
+        });
         told.traces.push(trace);
     }
     if told.explanation.programs.is_empty() {

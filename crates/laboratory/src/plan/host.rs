@@ -317,6 +317,28 @@ impl HostPlan {
         Ok(())
     }
 
+    /// Advice on how to need less room, with settings that the plan's own programs have.
+    fn room_remedy(&self) -> String {
+        const SETTINGS: [&str; 3] = ["call_bytes", "area_bytes", "readers"];
+        if matches!(self.experiment.workload, Workload::JobFile(_)) {
+            return "change `size` in the job file".to_owned();
+        }
+        let known: Vec<_> = self
+            .suite
+            .jobs()
+            .map(|job| job.program.parameter_values())
+            .collect();
+        let has = |name: &&str| known.iter().any(|values| values.contains_key(*name));
+        let settings = SETTINGS
+            .into_iter()
+            .filter(has)
+            .map(|name| format!("program.{name}"));
+        let all: Vec<String> = std::iter::once("--size".to_owned())
+            .chain(settings)
+            .collect();
+        format!("give a smaller {}", all.join(" or "))
+    }
+
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
         for job in self.suite.jobs() {
             match self.experiment.size {
@@ -326,10 +348,7 @@ impl HostPlan {
                 SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
             }
         }
-        let remedy = match &self.experiment.workload {
-            Workload::JobFile(_) => "change `size` in the job file",
-            _ => "give a smaller --size, or smaller areas (program.area_bytes, program.readers)",
-        };
+        let remedy = &self.room_remedy();
         for target in &self.targets {
             match self.experiment.size {
                 SizeChoice::Bytes(size_bytes) => {
@@ -343,7 +362,7 @@ impl HostPlan {
                     let smallest = jobs
                         .map(|job| job.program.file_bytes(self.smallest_size(job)))
                         .max();
-                    target.check_pilot_room(smallest.unwrap_or(0))?;
+                    target.check_pilot_room(smallest.unwrap_or(0), remedy)?;
                 }
             }
         }

@@ -4,7 +4,7 @@
 use super::{Case, means};
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::diagnosis::DrivePart::{self, *};
-use diskperf_laboratory::analysis::diagnosis::{Suspect, diagnose};
+use diskperf_laboratory::analysis::diagnosis::{Ending, Suspect, diagnose};
 use diskperf_laboratory::explain::explain;
 use diskperf_laboratory::timeline::{CacheMode, Stage};
 use std::sync::Arc;
@@ -133,7 +133,7 @@ fn blames_of(case: &Case, changes: &[(&str, DrivePart)]) {
     let before = case.traces().expect("it runs").remove(0);
     for (change, part) in changes {
         let after = case.with(&[change]).traces().expect("it runs").remove(0);
-        let found = diagnose(&before, &after);
+        let found = diagnose(&before, &after, Ending::ByWork);
         assert_eq!(
             (found.component, found.part),
             (Some(Suspect::Drive), Some(*part)),
@@ -274,7 +274,7 @@ fn one_write_at_a_time_has_no_queue_to_blame() {
         "drive.link_bytes_per_s=10000000",
     ] {
         let after = case.with(&[change]).traces().expect("it runs").remove(0);
-        let found = diagnose(&before, &after);
+        let found = diagnose(&before, &after, Ending::ByWork);
         assert_ne!(found.part, Some(Queue), "{change}: {found:?}");
     }
 }
@@ -288,7 +288,11 @@ fn who_comes_first_is_served_first_and_passes_nobody_by() {
     let case = case.with(DEEP);
     let before = case.traces().expect("it runs").remove(0);
     let fcfs = case.with(&["drive.queue_policy=fcfs"]);
-    let found = diagnose(&before, &fcfs.traces().expect("it runs").remove(0));
+    let found = diagnose(
+        &before,
+        &fcfs.traces().expect("it runs").remove(0),
+        Ending::ByWork,
+    );
     let words = found.evidence.join(" ");
     assert!(
         words.contains(" and 0 % of those that came before"),
@@ -346,7 +350,11 @@ fn a_media_cache_that_is_full_is_blamed() {
     blames_of(&case, &[("drive.media_cache_extents=4000", MediaCache)]);
     let before = case.traces().expect("it runs").remove(0);
     let faster = case.with(&["drive.spindle_rpm=7200"]);
-    let found = diagnose(&before, &faster.traces().expect("it runs").remove(0));
+    let found = diagnose(
+        &before,
+        &faster.traces().expect("it runs").remove(0),
+        Ending::ByWork,
+    );
     assert_eq!(found.part, Some(Mechanism), "{found:?}");
 }
 

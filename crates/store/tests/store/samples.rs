@@ -57,6 +57,7 @@ pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
             seed: u64::MAX,
             places_differ: true,
             min_effect: Some(0.05),
+            before: None,
         }),
         cache: CacheMode::Cold,
         dropped_all_caches: false,
@@ -148,6 +149,7 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
         block: Some(Block {
             number: u32::MAX,
             second: true,
+            after_verdict: true,
         }),
         interference: vec![Interference::OtherIo {
             device: "vda".to_owned(),

@@ -1,6 +1,6 @@
 //! Two explanations of which each stage is known.
 
-use super::{Side, side_by_side};
+use super::{Amount, Side, side_by_side};
 use crate::explanation::{Explanation, ProgramExplanation, stored};
 use crate::fixtures::{read, result};
 use crate::report::{Format, differences};
@@ -24,6 +24,59 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
     }
 }
 
+fn amount(size_bytes: u64, requests: u64) -> Amount {
+    Amount {
+        size_bytes,
+        requests,
+    }
+}
+
+/// Of a program that lasts a time, more requests are less time for each.
+#[test]
+fn times_of_each_request_are_compared_where_a_program_lasts_a_time() {
+    let lasting = explained("random", 65_536.0, 64);
+    for (requests, per_request, told) in [
+        (2000, "-50.0 %", "500 µs less"),
+        (500, "+100.0 %", "1.00 ms longer"),
+    ] {
+        let [a, b] = [1000, requests].map(|requests| [amount(64 * MIB, requests)]);
+        let [a, b] = [("one", &a), ("other", &b)].map(|(name, amounts)| Side {
+            name,
+            explanation: &lasting,
+            amounts,
+        });
+        let found = side_by_side(&a, &b, Vec::new()).unwrap();
+        let [program] = &found.programs[..] else {
+            panic!("{found:?}")
+        };
+        let (of_a, of_b) = program.elapsed;
+        assert_eq!(of_b.0 * requests, of_a.0 * 1000);
+        let more: i64 = program.stages.iter().map(|one| one.more_ns()).sum();
+        assert_eq!(more, of_b.0 as i64 - of_a.0 as i64);
+        let table = differences(&found, Format::Table, 200);
+        for text in [
+            "1.00 ms and",
+            "for each request",
+            per_request,
+            told,
+            "A completed 1000 requests",
+        ] {
+            assert!(table.contains(text), "{text}: {table}");
+        }
+    }
+    // As many requests, or another amount to move: its work ends it.
+    for (size, requests) in [(64, 1000), (48, 750)] {
+        let [a, b] = [amount(64 * MIB, 1000), amount(size * MIB, requests)].map(|one| [one]);
+        let [a, b] = [("one", &a), ("other", &b)].map(|(name, amounts)| Side {
+            name,
+            explanation: &lasting,
+            amounts,
+        });
+        let found = side_by_side(&a, &b, Vec::new()).unwrap();
+        assert_eq!(found.programs[0].requests, None);
+    }
+}
+
 #[test]
 fn stages_sum_to_the_difference_also_of_other_sizes() {
     let (one, other) = (
@@ -34,12 +87,12 @@ fn stages_sum_to_the_difference_also_of_other_sizes() {
         Side {
             name: "one",
             explanation: &one,
-            sizes_bytes: &[64 * MIB],
+            amounts: &[amount(64 * MIB, 0)],
         },
         Side {
             name: "other",
             explanation: &other,
-            sizes_bytes: &[48 * MIB],
+            amounts: &[amount(48 * MIB, 0)],
         },
     );
     let found = side_by_side(&a, &b, vec!["kernels differ: 5, 6".to_owned()]).unwrap();
@@ -80,10 +133,11 @@ fn programs_that_differ_have_nothing_in_common() {
         explained("read_8192", 65_536.0, 64),
         explained("read_4096", 65_536.0, 64),
     );
+    let amounts = [amount(64 * MIB, 0)];
     let side = |explanation| Side {
         name: "",
         explanation,
-        sizes_bytes: &[64 * MIB],
+        amounts: &amounts,
     };
     assert_eq!(side_by_side(&side(&one), &side(&other), Vec::new()), None);
 }

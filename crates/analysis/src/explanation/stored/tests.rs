@@ -2,9 +2,11 @@
 
 use super::{account, note};
 use crate::explanation::processor;
-use crate::explanation::verdict::storage_verdict;
+use crate::explanation::verdict::{own_requests_first, storage_verdict};
+use crate::explanation::{DeviceAccount, OperationAccount, Spread};
 use crate::fixtures::{read, result, seqread, write};
 use crate::layers::decompose;
+use diskperf_timeline::block::Operation;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{DeviceTraffic, Nanoseconds, Stage};
 
@@ -125,6 +127,47 @@ fn a_part_below_its_noise_is_not_attributed() {
     let found = account(&faster[1], &parts).unwrap();
     assert_eq!(found.elapsed, Nanoseconds(302 * 4096));
     assert_eq!(found.ledger.total(), found.elapsed);
+}
+
+/// Read-ahead of other processes takes the device longer, and comes second.
+#[test]
+fn requests_that_the_program_may_have_caused_come_first() {
+    let spread = |median| Spread {
+        median,
+        p99: median,
+        max: median,
+    };
+    let requests = |operation, requests| OperationAccount {
+        operation,
+        requests,
+        bytes: 4096 * requests,
+        bytes_each: spread(4096),
+        queue_ns: spread(1000),
+        device_ns: spread(1_000_000),
+    };
+    let wrote = result("write_8192", 0, vec![write(64 * MIB, 65_536.0, 99.0)]);
+    let had_read = result("read_8192", 0, vec![read(64 * MIB, 65_536.0, 99.0)]);
+    for (of, own) in [(wrote, Operation::Write), (had_read, Operation::ReadAhead)] {
+        let mut found = account(&of, &[]).unwrap();
+        found.devices = vec![DeviceAccount {
+            device: "vda".to_owned(),
+            in_queue_mean: None,
+            at_device_mean: Some(1.0),
+            at_device_most: None,
+            operations: vec![
+                requests(Operation::ReadAhead, 900),
+                requests(Operation::Write, 901),
+                requests(Operation::Other, 5000),
+            ],
+        }];
+        own_requests_first(&mut found, &of.repetitions[0]);
+        assert_eq!(found.devices[0].operations[0].operation, own);
+        let said = storage_verdict(&found, &of.repetitions[0]).join(" ");
+        assert!(
+            said.contains(&format!("A {} request", own.name())),
+            "{said}"
+        );
+    }
 }
 
 #[test]

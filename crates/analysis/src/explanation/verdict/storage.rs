@@ -4,6 +4,7 @@ use super::super::words::{percent, stage};
 use super::super::{Account, DeviceAccount, OperationAccount, is_of_processor};
 use super::{LIMITS, WORTH};
 use crate::explanation::stored::last_to_end;
+use diskperf_timeline::block::Operation;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Repetition, Stage};
 
@@ -17,7 +18,7 @@ pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String
     let undivided = undivided(account, workers);
     let mut sentences = vec![bottleneck(account, workers)];
     sentences.extend(quantum(account, repetition, undivided));
-    sentences.extend(requests(account));
+    sentences.extend(requests(account, repetition));
     sentences.extend(untold(account, undivided));
     sentences.extend(durable(repetition));
     sentences
@@ -134,8 +135,29 @@ fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -
     ))
 }
 
-/// The requests that keep a device busy the longest.
-fn requests(account: &Account) -> Option<String> {
+/// Puts the requests that a program may have caused before those of other processes, for
+/// the events are those of the whole machine.
+pub fn own_requests_first(account: &mut Account, repetition: &Repetition) {
+    for device in &mut account.devices {
+        let operations = &mut device.operations;
+        operations.sort_by_key(|one| !may_cause(repetition, one.operation));
+    }
+}
+
+/// Whether a program that read and wrote so much may have caused requests of a kind.
+fn may_cause(repetition: &Repetition, operation: Operation) -> bool {
+    match operation {
+        Operation::Read | Operation::ReadAhead => repetition.total(|worker| worker.read_bytes) > 0,
+        Operation::Write | Operation::Flush | Operation::Discard => {
+            repetition.total(|worker| worker.written_bytes) > 0
+        }
+        Operation::Other => false,
+    }
+}
+
+/// The requests that keep a device busy the longest, of those that the program may have
+/// caused if there are any.
+fn requests(account: &Account, repetition: &Repetition) -> Option<String> {
     let all = account.devices.iter().flat_map(|device| {
         let of_device = device.operations.iter();
         of_device.map(move |operation| (device, operation))
@@ -143,7 +165,8 @@ fn requests(account: &Account) -> Option<String> {
     let cost = |(_, one): &(&DeviceAccount, &OperationAccount)| {
         u128::from(one.requests) * u128::from(one.device_ns.median)
     };
-    let (device, one) = all.max_by_key(cost)?;
+    let own = |(_, one): &(&DeviceAccount, &OperationAccount)| may_cause(repetition, one.operation);
+    let (device, one) = all.max_by_key(|one| (own(one), cost(one)))?;
     let time = |ns| format_nanoseconds(Nanoseconds(ns));
     let size = match one.bytes_each.median {
         0 => String::new(),

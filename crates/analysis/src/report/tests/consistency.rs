@@ -74,7 +74,11 @@ fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
         for (repetition, number) in result.repetitions.iter_mut().zip(0_u32..) {
             let coin = coins[number as usize % coins.len()];
             let second = coin == (arm == Arm::B);
-            repetition.block = Some(Block { number, second });
+            repetition.block = Some(Block {
+                number,
+                second,
+                after_verdict: false,
+            });
         }
     }
     one.interleaved = Some(Interleaved {
@@ -83,6 +87,7 @@ fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
         seed: 1983,
         places_differ: false,
         min_effect: None,
+        before: None,
     });
     one
 }

@@ -1,6 +1,8 @@
 //! The expectations of the procedure's description: exact ones, and rates over
 //! random series.
 
+mod sizes;
+
 use super::*;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -84,6 +86,7 @@ fn unordered(values: &[f64], cap: usize) -> Option<(usize, Decided)> {
     (1..=cap).find_map(|n| {
         insert_sorted(&mut sequence.corrected, values[(n - 1) % values.len()]);
         sequence.rank = next_rank(n, sequence.rank, sequence.ln_alpha);
+        sequence.narrow();
         Some((n, sequence.verdict()?))
     })
 }

@@ -1,0 +1,69 @@
+//! Facts that tell compared runs apart, of settings, caches and file systems.
+
+use diskperf_timeline::units::format_size;
+use diskperf_timeline::{Experiment, FRESH_NOTE, ProgramResult, Run, SizeChoice};
+
+/// Facts of each run that not all of the runs share; empty where nothing is known that
+/// tells it apart.
+pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
+    let known: Vec<Vec<String>> = runs.iter().map(facts).collect();
+    let is_shared = |fact: &String| known.iter().all(|of| of.contains(fact));
+    let own = |of: &Vec<String>| -> Vec<String> {
+        let own = of.iter().filter(|fact| !is_shared(fact));
+        own.cloned().collect()
+    };
+    known.iter().map(own).collect()
+}
+
+/// Each fact as the user would write it, or as the system tells it.
+fn facts(run: &Run) -> Vec<String> {
+    let mut facts = filesystems(run);
+    facts.push(format!("--cache {}", run.cache.name()));
+    if run.dropped_all_caches {
+        facts.push("--drop-caches".to_owned());
+    }
+    facts.extend(run.experiment.iter().flat_map(options));
+    let before = run.interleaved.as_ref().and_then(|one| one.before.clone());
+    facts.extend(before.map(|command| format!("after `{command}`")));
+    let mut unique = Vec::new();
+    for fact in facts {
+        if !unique.contains(&fact) {
+            unique.push(fact);
+        }
+    }
+    unique
+}
+
+/// File systems that were made for the run; else the kinds and mount options of those
+/// that were there.
+fn filesystems(run: &Run) -> Vec<String> {
+    let notes = |result: &ProgramResult| result.notes.clone();
+    let fresh = run.results.iter().flat_map(notes);
+    let fresh: Vec<String> = fresh.filter(|note| note.starts_with(FRESH_NOTE)).collect();
+    if !fresh.is_empty() {
+        return fresh;
+    }
+    let places = run.environment.places.iter();
+    let mounted = places.filter_map(|place| place.filesystem.as_ref());
+    let facts = mounted.flat_map(|one| {
+        let options = one.mount_options.split(',');
+        let options = options.filter(|option| !option.is_empty());
+        std::iter::once(one.kind.clone()).chain(options.map(str::to_owned))
+    });
+    facts.collect()
+}
+
+fn options(experiment: &Experiment) -> Vec<String> {
+    let mut options: Vec<String> = experiment
+        .settings
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    if let SizeChoice::Bytes(bytes) = experiment.size {
+        options.push(format!("--size {}", format_size(bytes)));
+    }
+    if let Some(drives) = experiment.drives {
+        options.push(format!("--drives {drives}"));
+    }
+    options
+}

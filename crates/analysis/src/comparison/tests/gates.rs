@@ -1,0 +1,158 @@
+//! Comparisons that are held to a limit on slow-downs.
+
+use super::*;
+
+#[test]
+fn a_limit_must_be_seen_to_be_kept() {
+    let gate = |base: f64, other: f64, limit: f64| {
+        let two = [
+            run_of("/base", &[("read", about(base))]),
+            run_of("/other", &[("read", about(other))]),
+        ];
+        let gated = compare(&two).hold_to(limit);
+        let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
+        (gated.outcome, texts.join("; "))
+    };
+    assert_eq!(gate(1000.0, 1000.0, 0.25), (Gate::Kept, String::new()));
+    assert_eq!(gate(1000.0, 1500.0, 0.0), (Gate::Kept, String::new()));
+    let (exceeded, why) = gate(1000.0, 500.0, 0.05);
+    assert_eq!(exceeded, Gate::Exceeded);
+    assert_eq!(
+        why,
+        "read (ext4/4096), /other against /base: slower by 50.0 %, which is over 5.0 %"
+    );
+    let (open, why) = gate(1000.0, 1000.0, 0.05);
+    assert_eq!(open, Gate::CannotTell);
+    assert_eq!(
+        why,
+        "read (ext4/4096), /other against /base: cannot tell whether it is slower by more than 5.0 %: it may be slower by up to 23 %; separate runs seldom can; measure the two with `diskperf ab`"
+    );
+    let drifting = |n: i32| {
+        (
+            1000.0,
+            1000.0 * [0.99, 0.97, 0.94][n as usize % 3],
+            n % 2 == 0,
+        )
+    };
+    let blocks: Vec<_> = (0..60).map(drifting).collect();
+    for (limit, outcome) in [
+        (0.07, Gate::Kept),
+        (0.01, Gate::Exceeded),
+        (0.05, Gate::CannotTell),
+    ] {
+        let gated = compare(&arms(&blocks)).hold_to(limit);
+        assert_eq!(gated.outcome, outcome, "{limit}");
+    }
+}
+
+#[test]
+fn what_was_not_compared_is_missing() {
+    let (read, write) = (("read", about(1000.0)), ("write", about(1000.0)));
+    let missing_in = |run: &str, program: &str| {
+        format!(
+            "{program} (ext4/4096): not measured in {run}; run the same suite there, to its end"
+        )
+    };
+    let missing = |program: &str| missing_in("/other", program);
+    let failed = Run {
+        state: RunState::Failed("disk full".to_owned()),
+        ..run_of("/other", std::slice::from_ref(&read))
+    };
+    let common = "the runs have no program in common; compare runs of the same suite";
+    let unfinished = "/other: not finished: disk full; run it again, to its end";
+    for (base, other, expected) in [
+        (
+            vec![read.clone()],
+            run_of("/other", &[read.clone(), write.clone()]),
+            vec![missing_in("/base", "write")],
+        ),
+        (
+            vec![read.clone()],
+            run_of("/other", std::slice::from_ref(&read)),
+            vec![],
+        ),
+        (
+            vec![read.clone()],
+            run_of("/other", &[("read", vec![])]),
+            vec![missing("read")],
+        ),
+        (
+            vec![read.clone(), write.clone()],
+            run_of("/other", std::slice::from_ref(&read)),
+            vec![missing("write")],
+        ),
+        (
+            vec![read.clone()],
+            run_of("/other", &[write]),
+            vec![common.to_owned()],
+        ),
+        (vec![read], failed, vec![unfinished.to_owned()]),
+    ] {
+        let gated = compare(&[run_of("/base", &base), other]).hold_to(0.25);
+        let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
+        assert_eq!(texts, expected);
+        let wanted = if expected.is_empty() {
+            Gate::Kept
+        } else {
+            Gate::Missing
+        };
+        assert_eq!(gated.outcome, wanted);
+    }
+}
+
+/// Rows whose amount of work differs pass no gate, however fast they are.
+#[test]
+fn other_work_passes_no_gate() {
+    let base = run_of("/base", &[("read", about(1000.0))]);
+    type Change = fn(&mut ProgramResult);
+    let changes: [(Change, &str); 4] = [
+        (|_| {}, ""),
+        (|one| one.size_bytes = 64 * MIB, "sizes differ: "),
+        (|one| one.cache = CacheMode::Warm, "cache modes differ: "),
+        (|one| one.drives += 1, "numbers of drives differ: "),
+    ];
+    for speed in [400.0, 1000.0, 3000.0] {
+        for (change, said) in changes {
+            let mut other = run_of("/other", &[("read", about(speed))]);
+            change(&mut other.results[0]);
+            let gated = compare(&[base.clone(), other]).hold_to(0.25);
+            let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
+            if said.is_empty() {
+                let outcome = if speed < 500.0 {
+                    Gate::Exceeded
+                } else {
+                    Gate::Kept
+                };
+                assert_eq!(gated.outcome, outcome, "{texts:?}");
+            } else {
+                assert_eq!(gated.outcome, Gate::CannotTell, "{texts:?}");
+                assert!(texts[0].contains(said), "{texts:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_is_no_slower_than_itself() {
+    let noisy = [("read", about(1000.0)), ("write", vec![100.0, 300.0])];
+    let run = run_of("/base", &noisy);
+    let mut compared = compare(&[run.clone(), run.clone()]);
+    for pair in &compared.pairs {
+        assert_eq!(pair.basis, Basis::SameRun);
+        assert_eq!(pair.judgement.ratio, Some(1.0));
+        assert_eq!(pair.verdict(), "the same run");
+    }
+    assert!(compared.warnings[0].text.contains("the base itself"));
+    assert_eq!(compared.hold_to(0.0).outcome, Gate::Kept);
+    // One that has not ended has not shown that it is fast enough.
+    let failed = Run {
+        state: RunState::Failed("disk full".to_owned()),
+        ..run.clone()
+    };
+    let gated = compare(&[failed.clone(), failed]).hold_to(0.05);
+    assert_eq!(gated.outcome, Gate::Missing);
+    // The id alone does not make two runs one.
+    let mut changed = run.clone();
+    changed.results[0].repetitions[0].discarded = true;
+    assert_eq!(compare(&[run, changed]).pairs[0].basis, Basis::Medians);
+}
