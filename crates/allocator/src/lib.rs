@@ -6,7 +6,11 @@
 //! glibc's takes longer for the small ones. The tables of a flash drive are gigabytes of
 //! zeroes of which a run touches little: mimalloc writes all of these, where the system maps
 //! pages that take no memory until then.
+//!
+//! Where there is no memory the process ends, with the limit that it met.
 #![allow(unsafe_code)]
+
+mod failure;
 
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -25,17 +29,19 @@ fn is_large(bytes: usize) -> bool {
 // SAFETY: a piece goes back to the allocator that it came from, as its size says which.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match is_large(layout.size()) {
+        let piece = match is_large(layout.size()) {
             true => unsafe { System.alloc(layout) },
             false => unsafe { MiMalloc.alloc(layout) },
-        }
+        };
+        failure::require(piece, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match is_large(layout.size()) {
+        let piece = match is_large(layout.size()) {
             true => unsafe { System.alloc_zeroed(layout) },
             false => unsafe { MiMalloc.alloc_zeroed(layout) },
-        }
+        };
+        failure::require(piece, layout.size())
     }
 
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
@@ -46,19 +52,18 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, piece: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        match (is_large(layout.size()), is_large(bytes)) {
+        let moved = match (is_large(layout.size()), is_large(bytes)) {
             (true, true) => unsafe { System.realloc(piece, layout, bytes) },
             (false, false) => unsafe { MiMalloc.realloc(piece, layout, bytes) },
             (true, false) | (false, true) => unsafe {
                 let wanted = Layout::from_size_align_unchecked(bytes, layout.align());
                 let moved = self.alloc(wanted);
-                if !moved.is_null() {
-                    piece.copy_to_nonoverlapping(moved, layout.size().min(bytes));
-                    self.dealloc(piece, layout);
-                }
+                piece.copy_to_nonoverlapping(moved, layout.size().min(bytes));
+                self.dealloc(piece, layout);
                 moved
             },
-        }
+        };
+        failure::require(moved, bytes)
     }
 }
 

@@ -380,6 +380,7 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
         name: "parameters",
         heading: vec!["program", "path", "value", "allowed", "meaning"],
         rows,
+        ..Listing::default()
     }
 }
 
@@ -485,6 +486,7 @@ fn suite_steps(suite: &Suite) -> Listing {
         name: "steps",
         heading: vec!["program", "parameters", "repetitions"],
         rows: suite.programs().map(row).collect(),
+        ..Listing::default()
     }
 }
 

@@ -58,7 +58,7 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-/// What a command line says, and the files that it names.
+/// Parses a command line, and collects the paths that it names.
 fn understood(words: &[OsString]) -> Result<(Arguments, Named), clap::Error> {
     let mut definition = command();
     let mut matches = definition.try_get_matches_from_mut(with_arms(words))?;

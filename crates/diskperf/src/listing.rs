@@ -6,7 +6,7 @@ use diskperf_laboratory::analysis::report::{csv_field, markdown_cell};
 use diskperf_laboratory::store::{DamagedRun, RunHeading};
 use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{RunState, printable, printable_line};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A table is drawn in its columns up to so many times as wide as there is room:
 /// beyond that the cells of a row stand below each other.
@@ -26,11 +26,14 @@ fn target(run: &RunHeading) -> String {
 }
 
 /// Rows of text under a heading.
+#[derive(Default)]
 pub(crate) struct Listing {
     /// What JSON calls the list.
     pub(crate) name: &'static str,
     pub(crate) heading: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// Fields that only JSON has, of each row; empty where no row has any.
+    pub(crate) fields: Vec<Map<String, Value>>,
 }
 
 impl Listing {
@@ -41,6 +44,7 @@ impl Listing {
             name,
             heading: vec![kind, "meaning"],
             rows: names.iter().map(row).collect(),
+            ..Self::default()
         }
     }
 
@@ -63,6 +67,14 @@ impl Listing {
                 run.repetitions.to_string(),
             ]
         };
+        // By the names that a run itself has in JSON.
+        let fields = |run: &RunHeading| {
+            object(json!({
+                "id": run.id,
+                "world": run.world,
+                "started_unix_ms": run.started_unix_ms,
+            }))
+        };
         Self {
             name: "runs",
             heading: vec![
@@ -78,6 +90,11 @@ impl Listing {
                 .iter()
                 .map(row)
                 .chain(damaged.iter().map(none))
+                .collect(),
+            fields: runs
+                .iter()
+                .map(fields)
+                .chain(damaged.iter().map(|run| object(json!({ "id": run.id }))))
                 .collect(),
         }
     }
@@ -154,7 +171,7 @@ impl Listing {
                 .map_or_else(|_| json!(text), |n| json!(n))
         };
         let list = |listing: &Self| {
-            let row = |row: &Vec<String>| {
+            let row = |(index, row): (usize, &Vec<String>)| {
                 let cells = listing.heading.iter().zip(row);
                 // An id of ten digits is a name all the same.
                 let value = |name: &str, text| {
@@ -165,9 +182,10 @@ impl Listing {
                     }
                 };
                 let cells = cells.map(|(name, text)| ((*name).to_owned(), value(name, text)));
-                Value::Object(cells.collect())
+                let fields = listing.fields.get(index).cloned().unwrap_or_default();
+                Value::Object(cells.chain(fields).collect())
             };
-            Value::Array(listing.rows.iter().map(row).collect())
+            Value::Array(listing.rows.iter().enumerate().map(row).collect())
         };
         let lists = listings
             .iter()
@@ -190,6 +208,13 @@ impl Listing {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = std::iter::once(&heading).chain(&self.rows);
         rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     }
 }
 
@@ -233,6 +258,7 @@ mod tests {
             name: "parameters",
             heading: vec!["path", "value", "source"],
             rows: vec![vec!["host.speed".into(), "1".into(), "word ".repeat(40)]],
+            ..Listing::default()
         };
         let narrow = list.render(OutputFormat::Table, 60);
         assert!(narrow.contains("path        value, source"), "{narrow}");
@@ -257,6 +283,7 @@ mod tests {
                 format!("[\n{}\n]", rows.join("\n")),
                 "two\nlines".into(),
             ]],
+            ..Listing::default()
         };
         let wide = list.render(OutputFormat::Table, 150);
         assert!(!wide.contains("[0, 1.5],\\u000a"), "{wide}");

@@ -19,14 +19,14 @@ const FOLDERS: [&str; 2] = ["catalogue", "data"];
 /// Directories below one another that are searched for such files.
 const DEPTH_MAX: usize = 4;
 
-/// What a command line writes and reads.
+/// Files that a command line writes, and paths that it may read.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     outputs: Vec<PathBuf>,
     inputs: Vec<Input>,
 }
 
-/// What a word of the command line may name.
+/// A path that a word of the command line may name.
 #[derive(Debug)]
 struct Input {
     argument: String,
@@ -34,7 +34,7 @@ struct Input {
 }
 
 impl Named {
-    /// Returns what the words of a command name, by the command's own definition.
+    /// Collects the paths in the words of a command, by the command's own definition.
     pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut matches) = (command, matches);
         while let Some((name, below)) = matches.subcommand() {

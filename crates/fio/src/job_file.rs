@@ -1,7 +1,7 @@
 //! A job file: its sections, what the globals give them, and their groups.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arguments;
 use crate::check;
@@ -9,7 +9,7 @@ use crate::job::{Engine, Ignored, Job};
 use crate::options::{self, Key, Treatment};
 use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
 use crate::substitute::{names, substitute};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Keyword, Surroundings};
 use crate::value::Written;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::{Errors, Problem};
@@ -36,6 +36,8 @@ pub struct JobFile {
     pub included: BTreeMap<String, String>,
     /// The variables that it names, as far as they are set.
     pub variables: BTreeMap<String, String>,
+    /// The numbers of the machine that it asks for.
+    pub keywords: BTreeSet<Keyword>,
 }
 
 impl JobFile {
@@ -86,10 +88,12 @@ impl JobFile {
             warnings: RefCell::new(warnings),
             clones: 0,
             variables: BTreeMap::new(),
+            keywords: BTreeSet::new(),
         };
         let mut file = resolver.file(name, entries);
         file.included = included;
         file.variables = std::mem::take(&mut resolver.variables);
+        file.keywords = std::mem::take(&mut resolver.keywords);
         if file.jobs.is_empty() && resolver.errors.is_empty() {
             let problem = Problem::error(format!("`{name}` has no job"));
             let help = "fio runs nothing: add a section like `[job]` below the globals";
@@ -119,6 +123,8 @@ struct Resolver<'s> {
     clones: u64,
     /// Those that values name.
     variables: BTreeMap<String, String>,
+    /// Those that values ask for.
+    keywords: BTreeSet<Keyword>,
 }
 
 /// An option after substitution, and what is known of it.
@@ -157,6 +163,7 @@ impl Resolver<'_> {
             ignored: Vec::new(),
             included: BTreeMap::new(),
             variables: BTreeMap::new(),
+            keywords: BTreeSet::new(),
         };
         let mut defaults: Option<Job> = None;
         let mut entries = entries.into_iter().peekable();
@@ -279,7 +286,9 @@ impl Resolver<'_> {
                 let named = named.map(|(name, value)| (name.clone(), value.clone()));
                 self.variables.extend(named);
                 let warnings = self.warnings.get_mut();
-                Some(substitute(text, place, self.surroundings, warnings)?)
+                let substituted = substitute(text, place, self.surroundings, warnings)?;
+                self.keywords.extend(substituted.keywords);
+                Some(substituted.value)
             }
         };
         Ok(Known { line, key, text })

@@ -45,4 +45,4 @@ pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use job::{Direction, Ignored, Job, PerDirection};
 pub use job_file::JobFile;
 pub use number::Base;
-pub use surroundings::{Files, Surroundings};
+pub use surroundings::{Files, Keyword, Surroundings};

@@ -2,29 +2,41 @@
 
 use crate::expression::{self, Grammar};
 use crate::reader::{LONGEST_LINE_BYTES, excerpt};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Keyword, Surroundings};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
-/// A value with everything in its place, and what fio does without a word.
+/// A value with everything in its place.
+pub(crate) struct Substituted {
+    pub(crate) value: String,
+    /// Numbers of the machine that took their place in it.
+    pub(crate) keywords: Vec<Keyword>,
+}
+
+/// Puts everything in its place in a value; `warnings` get what fio does without a
+/// word.
 pub(crate) fn substitute(
     value: &str,
     place: &Place,
     surroundings: &Surroundings,
     warnings: &mut Vec<Problem>,
-) -> Result<String, Problem> {
+) -> Result<Substituted, Problem> {
     let value = variables(value, place, surroundings, warnings);
-    let (value, replaced) = keywords(&value, surroundings);
+    let (value, keywords) = replaced(&value, surroundings);
     if value.len() > LONGEST_LINE_BYTES {
         let title = format!("a value of {} bytes", value.len());
         let label = "with what the variables stand for";
         return Err(Problem::error(title).at(place, label));
     }
-    if !replaced || !value.contains(['+', '-', '*', '/']) {
-        return Ok(value);
+    if keywords.is_empty() || !value.contains(['+', '-', '*', '/']) {
+        return Ok(Substituted { value, keywords });
     }
     let worked_out = expression::evaluate(&value, Grammar::Plain);
-    worked_out.map(|value| value.to_string()).map_err(|fault| {
+    let worked_out = worked_out.map(|value| Substituted {
+        value: value.to_string(),
+        keywords,
+    });
+    worked_out.map_err(|fault| {
         let title = format!("`{}` cannot be worked out: {}", excerpt(&value), fault.why);
         Problem::error(title)
             .at(place, "fio gives this to bc")
@@ -69,17 +81,15 @@ fn variables(
     done
 }
 
-/// The numbers of this machine, and whether there was any.
-fn keywords(value: &str, surroundings: &Surroundings) -> (String, bool) {
-    let words = [
-        ("$pagesize", surroundings.page_bytes),
-        ("$mb_memory", surroundings.memory_mib),
-        ("$ncpus", surroundings.processors),
-    ];
+/// A value with the numbers of the machine, and which these are.
+fn replaced(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
     let mut done = value.to_owned();
-    for (word, number) in words {
-        done = done.replace(word, &number.to_string());
+    let mut keywords = Vec::new();
+    for keyword in Keyword::ALL {
+        if done.contains(keyword.word()) {
+            done = done.replace(keyword.word(), &surroundings.number(keyword).to_string());
+            keywords.push(keyword);
+        }
     }
-    let replaced = words.iter().any(|(word, _)| value.contains(word));
-    (done, replaced)
+    (done, keywords)
 }

@@ -19,6 +19,42 @@ pub struct Surroundings {
     pub processors: u64,
 }
 
+/// A number of the machine that a value of a job file can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keyword {
+    /// `$pagesize`, in bytes.
+    PageSize,
+    /// `$mb_memory`, in MiB.
+    Memory,
+    /// `$ncpus`.
+    Processors,
+}
+
+impl Keyword {
+    /// All of them, in the order in which fio replaces them.
+    pub(crate) const ALL: [Self; 3] = [Self::PageSize, Self::Memory, Self::Processors];
+
+    /// The word in the job file.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::PageSize => "$pagesize",
+            Self::Memory => "$mb_memory",
+            Self::Processors => "$ncpus",
+        }
+    }
+}
+
+impl Surroundings {
+    /// The number that a keyword stands for.
+    pub fn number(&self, keyword: Keyword) -> u64 {
+        match keyword {
+            Keyword::PageSize => self.page_bytes,
+            Keyword::Memory => self.memory_mib,
+            Keyword::Processors => self.processors,
+        }
+    }
+}
+
 /// Where included files are.
 #[derive(Clone, Debug)]
 pub enum Files {

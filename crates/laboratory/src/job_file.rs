@@ -5,7 +5,7 @@ use crate::target::NULL;
 use diskperf_analysis::fio_jobs;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_fio::job::Engine;
-use diskperf_fio::{Errors, Files, Job, JobFile, Surroundings};
+use diskperf_fio::{Errors, Files, Job, JobFile, Keyword, Surroundings};
 use diskperf_system::host::environment;
 use diskperf_timeline::{Experiment, JobText, Workload};
 use std::io::Read;
@@ -96,14 +96,19 @@ pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
         ..Surroundings::default()
     };
     let file = JobFile::parse(name, text, &surroundings).map_err(LaboratoryError::request)?;
+    // What it does not ask for is not kept: the run is the same on any machine.
+    let asked = |keyword| match file.keywords.contains(&keyword) {
+        true => surroundings.number(keyword),
+        false => 0,
+    };
     Ok(JobText {
         name: name.to_owned(),
         text: text.to_owned(),
+        page_bytes: asked(Keyword::PageSize),
+        memory_mib: asked(Keyword::Memory),
+        processors: asked(Keyword::Processors),
         includes: file.included,
         variables: file.variables,
-        page_bytes: surroundings.page_bytes,
-        memory_mib: surroundings.memory_mib,
-        processors: surroundings.processors,
         protocol: None,
     })
 }
@@ -186,4 +191,37 @@ fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
 /// What a job file says that was read.
 pub(crate) fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
     fio_jobs::parse(text).map_err(LaboratoryError::request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fingerprint of a run has all that is kept.
+    #[test]
+    fn only_what_a_job_file_asks_of_the_machine_is_kept() {
+        let machine = environment::capture(&[], "");
+        let (memory_mib, processors) = (machine.memory_bytes >> 20, u64::from(machine.cpus));
+        let page_bytes = Surroundings::default().page_bytes;
+        for (option, kept) in [
+            ("rw=read", [0, 0, 0]),
+            ("numjobs=$ncpus", [0, 0, processors]),
+            ("bs=$pagesize", [page_bytes, 0, 0]),
+            ("size=$mb_memory", [0, memory_mib, 0]),
+            (
+                "description=$ncpus of $mb_memory",
+                [0, memory_mib, processors],
+            ),
+            ("# numjobs=$ncpus", [0, 0, 0]),
+        ] {
+            let text = format!("[global]\nsize=1m\n[j]\nbs=512\n{option}\n");
+            let text =
+                of_text("job.fio", &text).unwrap_or_else(|error| panic!("{option}: {error}"));
+            let found = [text.page_bytes, text.memory_mib, text.processors];
+            assert_eq!(found, kept, "{option}");
+            // What is kept is enough to read it again.
+            let again = parse(&text).unwrap_or_else(|error| panic!("{option}: {error}"));
+            assert_eq!(again.jobs.len(), 1, "{option}");
+        }
+    }
 }

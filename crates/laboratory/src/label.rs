@@ -4,7 +4,7 @@
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_machine::catalogue::{Catalogue, Component};
-use diskperf_timeline::printable::is_instruction;
+use diskperf_timeline::printable::{is_instruction, is_invisible};
 use diskperf_timeline::printable_line;
 
 /// The longest label: it heads the columns of tables.
@@ -36,6 +36,12 @@ fn obstacle(label: &str) -> Option<String> {
     }
     if label.chars().any(is_instruction) {
         return is("it has a character that cannot be printed");
+    }
+    if let Some(hidden) = label.chars().find(|one| is_invisible(*one)) {
+        return Some(format!(
+            "it has a character that cannot be seen, U+{:04X}, without which it would look the same",
+            u32::from(hidden)
+        ));
     }
     if label.chars().count() > LONGEST {
         return Some(format!("it is longer than {LONGEST} characters"));
@@ -89,6 +95,18 @@ mod tests {
     #[test]
     fn what_names_something_else_is_no_label() {
         for (label, why) in [
+            ("\u{200b}", "cannot be seen, U+200B"),
+            ("before\u{200b}", "cannot be seen, U+200B"),
+            ("be\u{200d}fore", "cannot be seen, U+200D"),
+            ("before\u{2060}", "cannot be seen, U+2060"),
+            ("before\u{00ad}", "cannot be seen, U+00AD"),
+            ("\u{3164}", "cannot be seen, U+3164"),
+            ("\u{2800}", "cannot be seen, U+2800"),
+            ("before\u{fe0f}", "cannot be seen, U+FE0F"),
+            ("before\u{e0061}", "cannot be seen, U+E0061"),
+            ("\u{feff}", "cannot be printed"),
+            ("before\u{200e}", "cannot be printed"),
+            ("\u{3000}before", "no space at its ends"),
             ("", "a label has text"),
             (" x", "a label has text"),
             ("last", "always the newest run"),

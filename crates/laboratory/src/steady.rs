@@ -121,6 +121,7 @@ impl SteadyStore {
             StoreErrorKind::Moved
             | StoreErrorKind::Locked
             | StoreErrorKind::DiskFull
+            | StoreErrorKind::NoMemory
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unopenable { .. }
             | StoreErrorKind::SideFile { .. }

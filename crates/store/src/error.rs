@@ -81,6 +81,11 @@ pub enum StoreErrorKind {
         "could not be written, because its disk is full: free some space, or name a file on another disk with --store FILE"
     )]
     DiskFull,
+    /// No memory is left for it.
+    #[error(
+        "could not be used, because there is no memory for it: raise the limit of address space (`ulimit -v`), or free some"
+    )]
+    NoMemory,
     /// It can be read, but not written.
     #[error(
         "cannot be written, only read: give yourself write permission for the file and its folder, or name another file with --store FILE"
@@ -190,6 +195,8 @@ impl StoreErrorKind {
             (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => Self::Locked,
             // The shared index of the log could not be given its size.
             (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => Self::DiskFull,
+            (ErrorCode::OutOfMemory, _)
+            | (_, ffi::SQLITE_IOERR_NOMEM | ffi::SQLITE_IOERR_SHMMAP) => Self::NoMemory,
             (ErrorCode::ReadOnly, _) => Self::ReadOnly,
             (ErrorCode::TooBig, _) => Self::Malformed {
                 place: "a column".to_owned(),

@@ -7,7 +7,7 @@
 use crate::error::StoreErrorKind;
 use std::path::Path;
 
-/// What SQLite appends to the store's name.
+/// Suffixes that SQLite appends to the store's name.
 #[cfg(unix)]
 const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 

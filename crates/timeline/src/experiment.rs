@@ -160,11 +160,11 @@ pub struct JobText {
     /// The variables of the environment that it names, as far as they are set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
-    /// `$pagesize`, in bytes.
+    /// `$pagesize`, in bytes; 0 where nothing asks for it.
     pub page_bytes: u64,
-    /// `$mb_memory`: the machine's memory, in MiB.
+    /// `$mb_memory`: the machine's memory, in MiB; 0 where nothing asks for it.
     pub memory_mib: u64,
-    /// `$ncpus`.
+    /// `$ncpus`; 0 where nothing asks for it.
     pub processors: u64,
     /// How its jobs are repeated, where that is settled: in a run that was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,6 +38,30 @@ pub fn is_instruction(character: char) -> bool {
         )
 }
 
+/// Whether a character leaves nothing to be seen, or only joins those beside it: a
+/// name with one looks like the name without it. Spaces are not among them.
+pub fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{00ad}'
+            | '\u{034f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
 /// `stays` is asked about each instruction and the character behind it.
 fn shown(text: &str, stays: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
     if !text.chars().any(is_instruction) {

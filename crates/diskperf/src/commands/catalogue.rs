@@ -25,6 +25,7 @@ pub(super) fn listing(
             name,
             heading: vec![kind, "meaning"],
             rows: rows.collect(),
+            ..Listing::default()
         }))
     };
     let kind =
@@ -57,6 +58,7 @@ fn published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
         name: "published",
         heading: vec!["document", "cells", "scored", "modelled"],
         rows: documents(catalogue)?.into_iter().map(row).collect(),
+        ..Listing::default()
     })
 }
 
@@ -76,6 +78,7 @@ pub(super) fn parameters(list: &[Parameter]) -> Listing {
         name: "parameters",
         heading: vec!["path", "value", "unit", "allowed", "source", "meaning"],
         rows: list.iter().map(row).collect(),
+        ..Listing::default()
     }
 }
 

@@ -182,6 +182,7 @@ fn listing(found: &Imported) -> Listing {
         name: "drives",
         heading,
         rows: found.drives.iter().map(row).collect(),
+        ..Listing::default()
     }
 }
 

@@ -33,6 +33,7 @@ fn a_label_that_hides_something_is_refused() {
         ("", "a label has text"),
         ("ffs83", "the name of a suite"),
         ("\u{1b}[31mred", "cannot be printed"),
+        ("\u{200b}", "cannot be seen"),
     ] {
         let label = format!("--label={label}");
         let words = [&words(RUN)[..], &[&label]].concat();

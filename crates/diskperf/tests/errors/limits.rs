@@ -224,3 +224,44 @@ fn a_system_call_that_is_forbidden() {
         }
     }
 }
+
+/// However little memory there is, a run ends by itself, names the limit, and leaves
+/// nothing that `clean` does not find.
+#[test]
+fn a_limit_of_memory() {
+    if !can_run("a_limit_of_memory", &[Needs::Tool("prlimit")]) {
+        return;
+    }
+    let user = User::new();
+    let limited = |mib: u64, words: &[&str]| {
+        let limit = format!("--as={}", mib << 20);
+        let run = user.run_by(&["prlimit", &limit], words);
+        let is_loaded = !run.stderr.contains("loading shared libraries");
+        (run, is_loaded)
+    };
+    // With less the program itself has no room.
+    let starts = |mib: &u64| {
+        let (run, _) = limited(*mib, &["--version"]);
+        run.code == Some(0)
+    };
+    let least = (16..1024).step_by(8).find(starts).expect("it starts");
+    let mut failed = 0;
+    for line in [
+        "run scan --on ./target --size 4M --runs 1",
+        "run random --on ./target --size 4M --runs 1",
+        "run scan --on vax780-sc780-eagle --size 1M",
+    ] {
+        for more in [0, 8, 16, 24, 40, 56, 80] {
+            let (run, is_loaded) = limited(least + more, &words(line));
+            if !is_loaded || run.code == Some(0) {
+                continue;
+            }
+            failed += 1;
+            assert_eq!(run.code, Some(1), "{line}, {least} + {more} MiB: {run:?}");
+            assert!(run.stderr.contains("(`ulimit -v`)"), "{line}: {run:?}");
+            user.run(&["clean"]).expect(0, &[]);
+            user.assert_nothing_left((line, more));
+        }
+    }
+    assert!(failed > 0, "no limit was met above {least} MiB");
+}

@@ -58,7 +58,12 @@ fn a_run_goes_by_many_names() {
         assert_eq!(listed[row]["state"], "finished");
         // More where the machine was disturbed.
         assert!(listed[row]["repetitions"].as_u64() >= Some(8));
-        assert_eq!(shown(&user, label)["runs"][0]["id"], **id);
+        let run = &shown(&user, label)["runs"][0];
+        assert_eq!(run["id"], **id);
+        // One name for one thing, in a list and in the run itself.
+        for key in ["id", "world", "started_unix_ms", "suite", "target", "label"] {
+            assert_eq!(listed[row][key], run[key], "{key}");
+        }
     }
     user.run(&["export", &first, &second, "-o", "both.json"])
         .expect(0, &[]);

@@ -86,7 +86,10 @@ pub fn why_not_started(error: &io::Error) -> String {
     let user = getrlimit(Resource::Nproc).current;
     let user = user.map(|most| format!("{most} for this user (`ulimit -u`)"));
     let container = pids_max().map(|most| format!("{most} for this container (pids.max)"));
-    let limits: Vec<String> = user.into_iter().chain(container).collect();
+    // A thread has a stack, for which there is no room either.
+    let space = getrlimit(Resource::As).current;
+    let space = space.map(|bytes| format!("{} MiB of address space (`ulimit -v`)", bytes >> 20));
+    let limits: Vec<String> = user.into_iter().chain(container).chain(space).collect();
     let limits = match limits.is_empty() {
         true => "the machine's own, kernel.threads-max".to_owned(),
         false => limits.join(", "),

@@ -27,7 +27,7 @@ const NAMED_MAX: usize = 3;
 #[derive(Debug)]
 pub struct ClaimedDevice {
     device: BlockDevice,
-    /// What could not be found out of other processes.
+    /// Gaps in what could be found out of other processes.
     untold: BTreeSet<String>,
     /// The exclusive open of it, which is the claim.
     _claim: OwnedFd,
@@ -39,7 +39,7 @@ impl ClaimedDevice {
         &self.device
     }
 
-    /// What could not be found out of other processes, if anything.
+    /// Describes the gaps in what could be found out of other processes, if any.
     pub fn note(&self) -> Option<String> {
         if self.untold.is_empty() {
             return None;

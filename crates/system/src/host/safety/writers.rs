@@ -46,7 +46,7 @@ pub(super) struct Writer {
 pub(super) struct Look {
     /// The first that can write to something.
     pub(super) writer: Option<Writer>,
-    /// What cannot be found out, as "what process 1 (init) has open".
+    /// Gaps in what can be found out, as "what process 1 (init) has open".
     pub(super) untold: BTreeSet<String>,
 }
 
@@ -141,8 +141,8 @@ impl Watched {
             .map(|file| file.path.clone())
     }
 
-    /// What a path of the kernel's leads to. One that leads nowhere from here counts
-    /// by its last name.
+    /// The watched device or file at a path of the kernel's. A path that leads nowhere
+    /// from here counts by its last name.
     fn at(&self, path: &Path) -> Option<PathBuf> {
         if let Ok(status) = rustix::fs::stat(path) {
             return self.named(&status).or_else(|| self.stacked(path, &status));
@@ -187,13 +187,13 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    /// Adds what the system does not tell of this process, whose title takes the
-    /// place of `{}`.
+    /// Adds a gap in what the system tells of this process; the process's title takes
+    /// the place of `{}`.
     fn cannot_tell(&mut self, text: &str) {
         self.untold.insert(text.replace("{}", &self.title));
     }
 
-    /// What of the watched the process can write to.
+    /// Returns the watched device or file that the process can write to.
     fn part(&mut self) -> io::Result<Option<PathBuf>> {
         let mut has_ring = false;
         for thread in std::fs::read_dir(self.directory.join("task"))? {
@@ -252,8 +252,8 @@ impl Visit<'_> {
         }
     }
 
-    /// What of the watched is registered with an io_uring: the kernel tells its
-    /// name, and not whether it may be written.
+    /// Returns the watched device or file that is registered with an io_uring: the
+    /// kernel tells its name, and not whether it may be written.
     fn part_registered(&mut self, ring: &Descriptor) -> io::Result<Option<PathBuf>> {
         let Some(info) = ring.info()? else {
             return Ok(None);

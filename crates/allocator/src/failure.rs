@@ -1,0 +1,80 @@
+//! The end of a process that gets no memory.
+
+use std::fmt::{self, Write};
+
+/// Bytes of a message, which is made without any memory.
+const MESSAGE_BYTES_MAX: usize = 400;
+
+/// Returns a piece of memory, or ends the process with the limit that it met.
+#[inline]
+pub(crate) fn require(piece: *mut u8, bytes: usize) -> *mut u8 {
+    if piece.is_null() {
+        end(bytes);
+    }
+    piece
+}
+
+#[cold]
+fn end(bytes: usize) -> ! {
+    let mut message = Message {
+        text: [0; MESSAGE_BYTES_MAX],
+        length: 0,
+    };
+    // What does not fit is left out.
+    let _ = describe(&mut message, bytes);
+    // SAFETY: the bytes are those of the message; nothing of this process runs again.
+    unsafe {
+        libc::write(2, message.text.as_ptr().cast(), message.length);
+        libc::_exit(1)
+    }
+}
+
+fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
+    // The type of a limit's number is not the same in every C library.
+    let limit_bytes = |limit| {
+        let mut found = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: the pointer is to a structure of the kernel's layout that outlives
+        // the call.
+        let outcome = unsafe { libc::getrlimit(limit, &raw mut found) };
+        (outcome == 0 && found.rlim_cur != libc::RLIM_INFINITY).then_some(found.rlim_cur)
+    };
+    write!(message, "diskperf: there is no memory for {bytes} bytes: ")?;
+    let limits = [
+        (libc::RLIMIT_AS, "address space", "ulimit -v"),
+        (libc::RLIMIT_DATA, "data", "ulimit -d"),
+    ];
+    let found = limits
+        .into_iter()
+        .find_map(|(limit, what, command)| Some((limit_bytes(limit)?, what, command)));
+    match found {
+        Some((most, what, command)) => write!(
+            message,
+            "the limit of {what} is {} MiB (`{command}`); raise it",
+            most >> 20
+        )?,
+        None => write!(message, "the system gives no more; free some")?,
+    }
+    writeln!(
+        message,
+        ", or measure less (--size, --threads). `diskperf clean` removes what a run has left"
+    )
+}
+
+/// Text in a place of its own.
+struct Message {
+    text: [u8; MESSAGE_BYTES_MAX],
+    length: usize,
+}
+
+impl Write for Message {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.text[self.length..];
+        let length = text.len().min(room.len());
+        room[..length].copy_from_slice(&text.as_bytes()[..length]);
+        self.length += length;
+        Ok(())
+    }
+}
