@@ -201,7 +201,7 @@ const COUNTED: &[&str] = &[
     "rw=trim size=256k ioengine=falloc",
     "rw=write size=256k ioengine=ftruncate",
     "rw=write ioengine=filecreate filesize=4k nrfiles=9 openfiles=1 fallocate=none",
-    "rw=read ioengine=filecreate filesize=4k nrfiles=4 loops=2",
+    "rw=read ioengine=filecreate filesize=4k nrfiles=4 loops=2 create_on_open=1",
     "rw=read ioengine=filestat filesize=4k nrfiles=9 numjobs=2",
     "rw=randread ioengine=filestat size=36k nrfiles=9 io_size=72k stat_type=lstat",
     "rw=write ioengine=filedelete filesize=8k bs=8k nrfiles=5",
@@ -430,6 +430,11 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ),
         ("ioengine=filestat rw=randrw bs=1m", "rw"),
         ("ioengine=filestat bs=4k", "bs"),
+        ("ioengine=filestat", "size"),
+        (
+            "ioengine=filestat rw=write bs=1m create_on_open=1",
+            "create_on_open",
+        ),
         ("ioengine=filedelete bs=1m loops=2", "loops"),
         (
             "ioengine=filecreate bs=1m unlink_each_loop=1",

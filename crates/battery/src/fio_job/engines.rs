@@ -127,7 +127,9 @@ fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     let title = format!("a file of {most} blocks with ioengine={name}");
     let label = format!("fio counts {most} I/Os for one call on a name");
     let help = "make bs as large as each file";
-    Err(Errors::from(job.refuse("bs", &title, &label, help)))
+    let keys = ["bs", "filesize", "size"];
+    let key = keys.into_iter().find(|key| job.says(key)).unwrap_or("bs");
+    Err(Errors::from(job.refuse(key, &title, &label, help)))
 }
 
 /// How the I/O of these engines is done, where it needs a word.

@@ -53,8 +53,10 @@ fn engine(job: &Job) -> Vec<Problem> {
 fn files(job: &Job) -> Vec<Problem> {
     let files = &job.files;
     let only_writes = job.pattern.access.directions() == [Direction::Write];
+    let engine = job.engine.engine;
+    let is_made_on_open = engine == Engine::Filecreate || (only_writes && !engine.is_of_names());
     let refusals = [
-        when(files.create_on_open && !only_writes, || {
+        when(files.create_on_open && !is_made_on_open, || {
             let label = "a file that is made as it is opened has nothing to read or trim";
             job.refuse("create_on_open", "create_on_open", label, "remove it")
         }),

@@ -39,6 +39,9 @@ fn calls_on_names_are_ios_on_a_directory_and_on_a_model() {
         assert_eq!(found, [[0, 6], [6, 0], [0, 6]], "{on}");
     }
     assert_eq!(entries(&user.target()), [""; 0]);
+    // The files of the first section are those of the others.
+    let shared = NAMES.replace("nrfiles=6", "nrfiles=6\nfilename_format=x.$filenum");
+    assert_eq!(counts(&user, &shared, "./target"), [[0, 6], [6, 0], [0, 6]]);
     let cut = "[x]\nioengine=ftruncate\nrw=write\nsize=64k\n";
     assert_eq!(counts(&user, cut, "vax780-sc780-eagle"), [[0, 16]]);
 }

@@ -45,8 +45,8 @@ pub(super) const KEYS: &[Key] = &[
     }),
     refused(
         "replay_skip",
-        "fio obeys it for traces of blktrace alone, and not for an iolog",
-        "leave the lines out of the log",
+        "fio obeys it for traces of blktrace, and not for an iolog",
+        "leave the lines out of the log; for a trace of blktrace use `diskperf replay FILE`",
     ),
     refused("merge_blktrace_file", NO_MERGE, MERGE),
     refused("merge_blktrace_scalars", NO_MERGE, MERGE),

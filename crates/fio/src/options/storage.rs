@@ -216,7 +216,10 @@ pub(super) const KEYS: &[Key] = &[
     ),
     harmless("buffer_pattern", "data are what diskperf writes"),
     harmless("create_serialize", "files are laid out one after the other"),
-    harmless("fadvise_hint", "no advice is given"),
+    harmless(
+        "fadvise_hint",
+        "the kernel gets advice on mapped files alone, by what rw says",
+    ),
     harmless("unique_filename", "there are no clients"),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::Ground;
 use diskperf_battery::MadeBy;
-use diskperf_fio::job::Allocation;
+use diskperf_fio::job::{Allocation, Engine};
 use diskperf_fio::{Direction, Job, JobFile, plan};
 use std::collections::BTreeMap;
 
@@ -94,6 +94,9 @@ fn needs(job: &Job, existing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
 
 /// Whether a file that a job makes has its length before the job starts.
 fn has_length(job: &Job) -> bool {
+    if job.engine.engine == Engine::Filecreate {
+        return false;
+    }
     let is_laid_out = job.pattern.access.does(Direction::Read) || job.files.overwrite;
     is_laid_out
         || match job.files.allocation {

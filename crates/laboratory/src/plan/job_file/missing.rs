@@ -32,6 +32,7 @@ pub(super) fn call(job: &Job, has_ftruncate: bool) -> Option<Problem> {
     };
     let help = match engine {
         Engine::Mmap | Engine::Splice => "use psync, or real storage",
+        Engine::Ftruncate => "use real storage, or a modelled system with an FFS",
         _ => "use real storage",
     };
     Some(job.refuse("ioengine", missing, "this asks for it", help))
