@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use diskperf_battery::replay::{Replay, Requests, Trace};
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_blocktrace::{DeviceIndex, Operation, Record};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
@@ -99,6 +99,7 @@ fn worker(medium: Medium) -> Worker {
         direct: medium == Medium::Device,
         seed: SEED,
         think: Nanoseconds::ZERO,
+        company: Company::default(),
     }
 }
 

@@ -2,6 +2,10 @@
 //! modelled device without mechanics, and beside fio itself.
 #![cfg(target_os = "linux")]
 
+#[path = "job_files/drawn.rs"]
+mod drawn;
+#[path = "job_files/ends.rs"]
+mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 /// The slots of a ring.
 pub(crate) struct Slots {
     free: Vec<u32>,
-    /// What each slot does; of a free one, what it did last.
+    /// What each slot does; nothing of a free one.
     doing: Vec<Option<Submission>>,
     /// What is to be submitted.
     batch: Vec<Submission>,
@@ -69,6 +69,15 @@ impl Slots {
     #[inline]
     pub(crate) fn submitted(&self) -> usize {
         self.under_way() - self.batch.len()
+    }
+
+    /// Whether a request in flight has bytes of a file in common with another request.
+    pub(crate) fn overlap(&self, other: &Submission) -> bool {
+        let end = |of: &Submission| of.offset_bytes + u64::from(of.bytes);
+        let in_flight = self.doing.iter().flatten();
+        in_flight
+            .filter(|one| one.file == other.file)
+            .any(|one| one.offset_bytes < end(other) && other.offset_bytes < end(one))
     }
 
     /// Gives a request a free slot, whatever slot it names, and tells which; it is submitted
@@ -173,8 +182,10 @@ impl Slots {
                 }
             };
             if moved >= request.bytes || is_of_no_bytes(request.operation) {
+                let request = *request;
                 self.free.push(slot);
-                return Ok(Some(*request));
+                self.doing[slot as usize] = None;
+                return Ok(Some(request));
             }
             if request.operation == Operation::Read {
                 return Err(ProgramError::ShortFile);

@@ -1,0 +1,51 @@
+//! Numbers of I/Os in a time, beside those of fio: of options that pace a job.
+
+use super::{SEED, is_fio_installed, on_model};
+use std::process::Command;
+
+/// Sections of rates that the modelled device and fio's null engine both keep up with.
+const PACED: &[&str] = &[
+    "thinktime=300ms thinktime_iotime=200ms",
+    "thinktime=300ms thinktime_iotime=200ms rate_ignore_thinktime=1",
+    "thinktime=100ms thinktime_blocks=50",
+    "thinktime=100ms thinktime_blocks=50 rate_ignore_thinktime=1",
+    "thinktime=100ms thinktime_blocks=50 rate_ignore_thinktime=1 rate_process=poisson",
+    "thinktime=100ms thinktime_blocks=50 thinktime_iotime=10s rate_ignore_thinktime=1",
+    "thinktime=100ms thinktime_blocks=200 thinktime_iotime=100ms rate_ignore_thinktime=1",
+    "thinktime=400ms thinktime_iotime=100ms ramp_time=1 rate_ignore_thinktime=1",
+];
+
+#[test]
+fn paced_jobs_do_as_many_ios_in_a_time_as_those_of_fio() {
+    if !is_fio_installed() {
+        return;
+    }
+    let common = "rw=randread size=4m time_based=1 runtime=2 rate_iops=250";
+    let sections = PACED.iter().enumerate().map(|(number, pacing)| {
+        let options = format!("{common} {pacing}").replace(' ', "\n");
+        format!("[job{number}]\nioengine=null\n{options}\n")
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("job.fio"), sections.collect::<String>()).expect("a file");
+    let output = Command::new("fio")
+        .args(["--output-format=json", "job.fio"])
+        .current_dir(folder.path())
+        .output()
+        .expect("fio");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    let start = said.find('{').expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&said[start..]).expect("JSON");
+    let wrong = PACED.iter().enumerate().filter_map(|(number, pacing)| {
+        let theirs = json["jobs"][number]["read"]["total_ios"]
+            .as_u64()
+            .expect("a number");
+        let ours = on_model(&format!("{common} {pacing}"));
+        let ours = ours.load.expect("it has a ring").read.count();
+        // A machine with more to do delays fio's pauses.
+        let room = theirs / 8 + 5;
+        (ours.abs_diff(theirs) > room).then(|| format!("{pacing}: {ours} here, {theirs} by fio"))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "seed {SEED}:\n{}", wrong.join("\n"));
+}
