@@ -446,7 +446,6 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ("filesize=4k-64k", "filesize"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),
-        ("continue_on_error=all", "continue_on_error"),
         ("ioengine=io_uring iodepth=10000", "iodepth"),
         (
             "rw=randread random_distribution=zipf:1.2:0.5",

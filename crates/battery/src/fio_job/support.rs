@@ -1,6 +1,6 @@
 //! What of a job file cannot be done here, and what is done in another way.
 
-use diskperf_fio::job::{Distribution, Engine, ErrorPolicy, ThinkOn, Verification};
+use diskperf_fio::job::{Distribution, Engine, ThinkOn, Verification};
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
@@ -118,18 +118,11 @@ fn rate_key(job: &Job) -> &'static str {
 fn ends(job: &Job) -> Vec<Problem> {
     let steady = &job.steady;
     let samples = steady.window_us / steady.interval_us;
-    let errors = when(job.errors != ErrorPolicy::default(), || {
-        let label = "the first error ends the job";
-        job.refuse("continue_on_error", "continue_on_error", label, "remove it")
-    });
-    let refusals = [
-        errors,
-        when(steady.is_asked && samples < 2, || {
-            let label = "a window of fewer than two samples";
-            let title = "steadystate needs samples to compare";
-            job.refuse("steadystate_duration", title, label, "raise ss_dur")
-        }),
-    ];
+    let refusals = [when(steady.is_asked && samples < 2, || {
+        let label = "a window of fewer than two samples";
+        let title = "steadystate needs samples to compare";
+        job.refuse("steadystate_duration", title, label, "raise ss_dur")
+    })];
     refusals.into_iter().flatten().collect()
 }
 

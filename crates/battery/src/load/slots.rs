@@ -167,12 +167,23 @@ impl Slots {
         &mut self,
         path: impl Fn(&Submission) -> String,
     ) -> Result<Option<Submission>, ProgramError> {
+        self.take_unless(path, |_, _| false)
+    }
+
+    /// The same, for whom a request whose error is passed over is like one that did all.
+    #[inline]
+    pub(crate) fn take_unless(
+        &mut self,
+        path: impl Fn(&Submission) -> String,
+        mut passes_over: impl FnMut(&Submission, Errno) -> bool,
+    ) -> Result<Option<Submission>, ProgramError> {
         while let Some(Completion { slot, result, .. }) = self.done.get(self.taken).copied() {
             self.taken += 1;
             let doing = self.doing[slot as usize].as_mut();
             let request = doing.expect("a slot that completes was under way");
             let moved = match result {
                 Ok(moved) => moved,
+                Err(errno) if passes_over(request, errno) => request.bytes,
                 Err(errno) => {
                     let call = match &self.calls {
                         Some(calls) => calls.name(),

@@ -1,6 +1,7 @@
 //! Numbers of I/Os in a time, beside those of fio: of options that pace a job.
 
-use super::{SEED, is_fio_installed, on_model};
+use super::{SEED, is_fio_installed, on_host, on_model};
+use std::path::Path;
 use std::process::Command;
 
 /// Sections of rates that the modelled device and fio's null engine both keep up with.
@@ -48,4 +49,76 @@ fn paced_jobs_do_as_many_ios_in_a_time_as_those_of_fio() {
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "seed {SEED}:\n{}", wrong.join("\n"));
+}
+
+/// Options of a job that writes four times as much as there is room for, and whether
+/// errors end it here.
+const FULL: &[&str] = &[
+    "ignore_error=,ENOSPC",
+    "ignore_error=EIO,ENOSPC:EIO",
+    "continue_on_error=write ignore_error=,5:28",
+    "ignore_error=,ENOSPC ioengine=io_uring iodepth=4",
+    "ignore_error=,28 ioengine=libaio iodepth=2",
+];
+
+/// A file system in memory with room for 64 KiB, until it is dropped.
+struct SmallRoom(tempfile::TempDir);
+
+impl SmallRoom {
+    /// Mounts one, where that is allowed.
+    fn mount() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "none"])
+            .arg(folder.path())
+            .output();
+        let is_mounted = mount.is_ok_and(|output| output.status.success());
+        is_mounted.then(|| Self(folder))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallRoom {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.path()).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
+#[test]
+fn errors_that_are_passed_over_are_counted_as_fio_counts_them() {
+    if !is_fio_installed() {
+        return;
+    }
+    for options in FULL {
+        let (Some(theirs), Some(ours)) = (SmallRoom::mount(), SmallRoom::mount()) else {
+            eprintln!("SKIPPED errors_that_are_passed_over: mounting is for root");
+            return;
+        };
+        let all = format!("rw=write size=256k fallocate=none {options}");
+        let arguments = all.split(' ').map(|option| format!("--{option}"));
+        let output = Command::new("fio")
+            .args(["--name=job", "--output-format=json"])
+            .args(arguments)
+            .current_dir(theirs.path())
+            .output()
+            .expect("fio");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let json = &said[said
+            .find("{\n")
+            .unwrap_or_else(|| panic!("{options}: {said}"))..];
+        let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        let number = |key: &str| json["jobs"][0][key].as_u64().expect("a number");
+        let loads = on_host(ours.path(), &all);
+        let counted = (loads[0].errors, loads[0].first_error);
+        assert_eq!(
+            counted,
+            (number("total_err"), number("first_error")),
+            "{options}"
+        );
+        assert_eq!(loads[0].write.count(), 16, "{options}");
+    }
 }

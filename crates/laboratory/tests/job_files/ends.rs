@@ -3,8 +3,9 @@
 //! DISKPERF_ENDS=NUMBER so many.
 
 use crate::drawn::{Drawn, Scale, drawn};
+use crate::experiment;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, Workload, plan};
+use diskperf_laboratory::{LaboratoryError, Nobody, Recorder, plan};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Run, WorkerMeasure};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,12 +92,7 @@ enum Outcome {
 
 /// Runs a file, and stops it when it seems to have no end.
 fn run_on(target: &Path, text: &str) -> Outcome {
-    let experiment = Experiment {
-        workload: Workload::Named(text.to_owned()),
-        targets: vec![target.to_owned()],
-        ..Experiment::default()
-    };
-    let plan = match plan::plan(&experiment) {
+    let plan = match plan::plan(&experiment(target, text)) {
         Ok(plans) => plans.into_iter().next().expect("one target"),
         Err(error) => return Outcome::Refused(error),
     };

@@ -7,7 +7,8 @@ use crate::blocks::pause;
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::Direction;
-use diskperf_system::{Operation, Submission, System};
+use diskperf_fio::job::ErrorKind;
+use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// Time after which a job looks again whether its share of a flow lets it go on.
@@ -116,7 +117,16 @@ impl Course<'_> {
             }
         }
         for _ in 0..at_most {
-            let Some(request) = self.slots.take(path)? else {
+            let (errors, system) = (&self.job.errors, &mut *self.system);
+            let passes_over = |request: &Submission, errno: Errno| {
+                let is_passed_over =
+                    errors.passes_over(error_kind(request.operation), errno.number());
+                if is_passed_over {
+                    system.count_error(errno);
+                }
+                is_passed_over
+            };
+            let Some(request) = self.slots.take_unless(path, passes_over)? else {
                 break;
             };
             self.syncs_under_way -= u32::from(is_sync(request.operation));
@@ -226,5 +236,17 @@ pub(super) async fn sleep_until(
             false => moment,
         };
         system.sleep_until(wake).await?;
+    }
+}
+
+/// The kind of error that fio counts those of an operation as.
+fn error_kind(operation: Operation) -> ErrorKind {
+    match operation {
+        Operation::Read => ErrorKind::Read,
+        Operation::Write
+        | Operation::Discard
+        | Operation::Fsync
+        | Operation::Fdatasync
+        | Operation::SyncRange(_) => ErrorKind::Write,
     }
 }
