@@ -114,12 +114,7 @@ const PACINGS: &[&[&str]] = &[
         "exitall exit_what=stonewall",
     ],
     &["group_reporting"],
-    &[
-        "max_latency=1h",
-        "rate_iops_min=1",
-        "unlink=1",
-        "invalidate=0",
-    ],
+    &["max_latency=1h", "rate_iops_min=1", "invalidate=0"],
     &[
         "rw=write",
         "rw=randwrite",
