@@ -100,6 +100,33 @@ struct Seat {
     member: Member,
     has_started: bool,
     must_end: Arc<AtomicBool>,
+    /// I/Os of its share of a flow.
+    flow_ios: u64,
+    done: Done,
+}
+
+/// I/Os that a worker completed since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) ios: u64,
+    pub(crate) bytes: u64,
+    /// Sum of their responses.
+    pub(crate) response_ns: u64,
+}
+
+impl Done {
+    pub(crate) fn add(&mut self, other: Done) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.response_ns += other.response_ns;
+    }
+}
+
+/// Share of a flow: of the I/Os of all workers with the same id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) id: u32,
+    pub(crate) weight: u32,
 }
 
 /// Properties of a worker that others must know.
@@ -109,6 +136,10 @@ pub(crate) struct Member {
     pub(crate) group: u32,
     /// Whether it ends others, now or at its own end.
     pub(crate) ends_others: bool,
+    /// Whether it counts for the steady state of its group.
+    pub(crate) is_of_steady_group: bool,
+    /// Its share of a flow, until it ends.
+    pub(crate) share: Option<Share>,
 }
 
 impl Company {
@@ -120,8 +151,11 @@ impl Company {
         self.must_end.store(must_end, Ordering::Relaxed);
         board.ended.clear();
         let seat = &mut board.seats[self.seat];
-        seat.member = member;
-        seat.has_started = false;
+        *seat = Seat {
+            member,
+            must_end: Arc::clone(&self.must_end),
+            ..Seat::default()
+        };
     }
 
     /// Says that the worker does I/O from now on.
@@ -161,6 +195,58 @@ impl Company {
         }
     }
 
+    /// Whether the worker may issue an I/O by its share of a flow, which is then counted.
+    /// As fio, it may as long as its share of the I/Os is not above that of its weight.
+    pub(crate) fn take_turn(&self) -> bool {
+        let mut board = self.board();
+        let Some(share) = board.seats[self.seat].member.share else {
+            return true;
+        };
+        // fio counts one I/O more than there were.
+        let (mut ios, mut weight) = (1, 0);
+        for seat in &board.seats {
+            let same = seat.member.share.filter(|other| other.id == share.id);
+            ios += same.map_or(0, |_| seat.flow_ios);
+            weight += same.map_or(0, |other| u64::from(other.weight));
+        }
+        let own = &mut board.seats[self.seat].flow_ios;
+        let is_allowed = *own * weight <= u64::from(share.weight) * ios;
+        *own += u64::from(is_allowed);
+        is_allowed
+    }
+
+    /// Leaves the others their flow: the worker ends.
+    pub(crate) fn leave_flow(&self) {
+        self.board().seats[self.seat].member.share = None;
+    }
+
+    /// Tells what the worker has done so far.
+    pub(crate) fn post(&self, done: Done) {
+        self.board().seats[self.seat].done = done;
+    }
+
+    /// Sum of what the group's workers have posted that count for its steady state.
+    pub(crate) fn group_done(&self) -> Done {
+        let board = self.board();
+        let group = board.seats[self.seat].member.group;
+        let mut sum = Done::default();
+        for seat in &board.seats {
+            if seat.member.is_of_steady_group && seat.member.group == group {
+                sum.add(seat.done);
+            }
+        }
+        sum
+    }
+
+    /// Whether the worker is the last of those that count for its group's steady state: the
+    /// one that looks at it.
+    pub(crate) fn is_last_of_steady_group(&self) -> bool {
+        let board = self.board();
+        let group = board.seats[self.seat].member.group;
+        let counts = |seat: &Seat| seat.member.is_of_steady_group && seat.member.group == group;
+        board.seats.iter().rposition(counts) == Some(self.seat)
+    }
+
     fn board(&self) -> MutexGuard<'_, Board> {
         lock(&self.board)
     }
@@ -181,10 +267,33 @@ mod tests {
             company.enter(Member {
                 group: *group,
                 ends_others: true,
+                ..Member::default()
             });
             company
         };
         groups.iter().map(enter).collect()
+    }
+
+    #[test]
+    fn shares_of_a_flow_go_by_weight_until_one_leaves() {
+        let companies = Companies::default();
+        let shares = [(1, 3), (1, 1), (2, 1)].map(|(id, weight)| {
+            let company = companies.seat(0);
+            company.enter(Member {
+                share: Some(Share { id, weight }),
+                ..Member::default()
+            });
+            company
+        });
+        let mut ios = [0; 3];
+        for _ in 0..1000 {
+            for (company, ios) in shares.iter().zip(&mut ios) {
+                *ios += u32::from(company.take_turn());
+            }
+        }
+        assert_eq!(ios, [1000, 334, 1000]);
+        shares[0].leave_flow();
+        assert!((0..1000).all(|_| shares[1].take_turn()));
     }
 
     #[test]

@@ -9,8 +9,10 @@ mod engines;
 mod iolog;
 mod map;
 mod pace;
+mod pauses;
 mod places;
 mod script;
+mod search;
 mod service;
 mod sizes;
 mod steadiness;
@@ -20,7 +22,7 @@ mod syncs;
 mod watch;
 
 use crate::blocks::{ensure_file, remove_file};
-use crate::company::{Ended, Member};
+use crate::company::{Ended, Member, Share};
 use crate::parameter::Field;
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
@@ -101,6 +103,11 @@ fn depth(job: &Job) -> u32 {
         engine if calls::is_of_calls(engine) => 1,
         _ => job.engine.depth_reached().max(1),
     }
+}
+
+/// Whether the steady state of its group ends it, and not its own.
+fn is_of_steady_group(job: &Job) -> bool {
+    job.steady.is_asked && job.report.by_group
 }
 
 /// Whether its files are written before it starts, as fio lays them out: those that are
@@ -448,7 +455,12 @@ impl Pattern for FioJob {
         Box::pin(async move {
             worker.company.enter(Member {
                 group: self.job.group,
-                ends_others: self.job.order.exit_all,
+                ends_others: self.job.order.exit_all || is_of_steady_group(&self.job),
+                is_of_steady_group: is_of_steady_group(&self.job),
+                share: (self.job.order.flow > 0).then_some(Share {
+                    id: self.job.order.flow_id,
+                    weight: self.job.order.flow,
+                }),
             });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.
@@ -474,6 +486,7 @@ impl Pattern for FioJob {
         Box::pin(async move {
             let mut course = Course::start((system, worker), self).await?;
             course.run().await?;
+            worker.company.leave_flow();
             if self.job.order.exit_all {
                 worker.company.end_others(self.ends_with_it());
             }

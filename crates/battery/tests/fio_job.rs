@@ -2,6 +2,8 @@
 //! modelled device of which everything is known.
 #![cfg(target_os = "linux")]
 
+#[path = "fio_job/counted.rs"]
+mod counted;
 #[path = "fio_job/duplicates.rs"]
 mod duplicates;
 #[path = "fio_job/ends.rs"]
@@ -445,19 +447,10 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ("write_iolog=log directory=a\tb", "write_iolog"),
         ("file_append=1 rw=write ioengine=mmap", "file_append"),
         ("rw=write verify=crc32c", "verify"),
-        ("latency_target=10ms", "latency_target"),
         ("steadystate=iops:5% ss_dur=1", "steadystate"),
-        (
-            "steadystate=iops:5% ss_dur=10 group_reporting",
-            "steadystate",
-        ),
         ("filesize=4k-64k", "filesize"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),
-        ("thinktime=1 thinktime_iotime=1", "thinktime_iotime"),
-        ("flow=1", "flow"),
-        ("exitall", "exitall"),
-        ("continue_on_error=all", "continue_on_error"),
         ("ioengine=io_uring iodepth=10000", "iodepth"),
         (
             "rw=randread random_distribution=zipf:1.2:0.5",

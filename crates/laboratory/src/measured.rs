@@ -358,7 +358,18 @@ pub(crate) fn end_notes(result: &ProgramResult) -> Vec<String> {
     let notes = last.into_iter().flat_map(Repetition::loads);
     let mut notes: Vec<String> = notes.filter_map(|load| load.end_note.clone()).collect();
     notes.dedup();
+    notes.extend(last.and_then(errors_note));
     notes
+}
+
+/// What is to be said of requests whose errors a program passed over.
+fn errors_note(repetition: &Repetition) -> Option<String> {
+    let failed = || repetition.loads().filter(|load| load.errors > 0);
+    let count: u64 = failed().map(|load| load.errors).sum();
+    let first = std::io::Error::from_raw_os_error(failed().next()?.first_error as i32);
+    Some(format!(
+        "{count} requests failed and were passed over, the first with: {first}; they are in no other count"
+    ))
 }
 
 /// Below this share of the rate that was asked for, arrivals were not kept up with.

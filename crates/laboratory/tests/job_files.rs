@@ -2,16 +2,22 @@
 //! modelled device without mechanics, and beside fio itself.
 #![cfg(target_os = "linux")]
 
+#[path = "job_files/drawn.rs"]
+mod drawn;
+#[path = "job_files/ends.rs"]
+mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{Experiment, Nobody, Plan, Recorder, Workload, plan};
+use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Plan, Recorder, Workload, plan};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Run};
 use installed::is_fio_installed;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Reads of the modelled device, one each millisecond, or of nothing at all by fio.
 const GLOBAL: &str = "[global]\nfilename=f\nsize=4m\nrw=randread\ntime_based\n";
@@ -25,13 +31,17 @@ fn sections(text: &str) -> String {
     text.split(';').map(section).collect()
 }
 
-fn run_on(target: &Path, text: &str) -> Run {
-    let experiment = Experiment {
+fn experiment(target: &Path, text: &str) -> Experiment {
+    Experiment {
         workload: Workload::Named(text.to_owned()),
         targets: vec![target.to_owned()],
         ..Experiment::default()
-    };
-    let plans = plan::plan(&experiment).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+}
+
+fn run_on(target: &Path, text: &str) -> Run {
+    let plans =
+        plan::plan(&experiment(target, text)).unwrap_or_else(|error| panic!("{text}: {error}"));
     let [plan]: [Plan; 1] = plans.try_into().expect("one target");
     let mut recorder = Recorder::of_nothing();
     let executed = execute(&plan, &Arc::default(), &mut Nobody, &mut recorder);
@@ -110,9 +120,12 @@ fn fio_counts_a_start_delay_from_its_own_start() {
     if !is_fio_installed() {
         return;
     }
-    let starts = starts_of_fio_ms("a: runtime=2; b: stonewall startdelay=2 runtime=100ms");
+    let starts =
+        starts_of_fio_ms("a: runtime=2; b: stonewall startdelay=2 runtime=100ms; c: runtime=100ms");
     // From the end of `a` it would be 4 seconds.
     assert!((1900..3500).contains(&starts[1]), "{starts:?}");
+    // `c` passes the stonewall that is not due.
+    assert!(starts[2] < 1500, "{starts:?}");
 }
 
 /// What ends when a job does, where the file has `exitall`.
@@ -163,5 +176,106 @@ fn the_end_of_a_job_ends_those_in_its_scope() {
                 result.program
             );
         }
+    }
+}
+
+/// Reads of each job by fio, on nothing at all.
+fn reads_by_fio(text: &str) -> Vec<u64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("{GLOBAL}ioengine=null\n{}", sections(text));
+    std::fs::write(folder.path().join("job.fio"), file).expect("a job file");
+    let output = Command::new("fio")
+        .args(["--output-format=json", "job.fio"])
+        .current_dir(folder.path())
+        .output()
+        .expect("fio");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}: {said}");
+    let json = &said[said.find("{\n").expect("JSON")..];
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let jobs = json["jobs"].as_array().expect("jobs");
+    let reads = jobs.iter().map(|job| job["read"]["total_ios"].as_u64());
+    reads.map(|reads| reads.expect("a number")).collect()
+}
+
+/// Reads of each job on the modelled device, clone by clone.
+fn reads_on_model(text: &str) -> Vec<u64> {
+    let run = run_on_model(text);
+    let repetitions = run.results.iter().map(|result| &result.repetitions[0]);
+    let workers = repetitions.flat_map(|repetition| &repetition.workers);
+    let reads = workers.map(|worker| worker.load.as_ref().map(|load| load.read.count()));
+    reads.map(|reads| reads.expect("it has a ring")).collect()
+}
+
+/// Jobs that end each other, share a flow, or wait for a group: how much each comes to.
+#[test]
+fn jobs_beside_each_other_do_as_much_as_those_of_fio() {
+    if !is_fio_installed() {
+        return;
+    }
+    for text in [
+        "a: runtime=1 rate_iops=100 exitall; b: runtime=3 rate_iops=100; c: stonewall runtime=1 rate_iops=50",
+        "a: runtime=1 rate_iops=100 exitall exit_what=all; b: runtime=3 rate_iops=100; c: stonewall runtime=1",
+        "a: runtime=1 rate_iops=100 exitall; b: startdelay=2 runtime=1",
+        "a: runtime=1 flow=3 rate_iops=150; b: runtime=1 flow=1; c: runtime=1 flow=1 flow_id=2 rate_iops=70",
+        "a: runtime=2 rate_iops=100 flow=1; b: runtime=1 startdelay=1 flow=1 rate_iops=100",
+        "a: runtime=9 rate_iops=100 numjobs=3 group_reporting steadystate=iops:30% ss_dur=3",
+        "a: runtime=9 rate_iops=100 group_reporting steadystate=iops:30% ss_dur=2; \
+         b: runtime=9 rate_iops=50 group_reporting steadystate=iops:30% ss_dur=2",
+    ] {
+        let (ours, theirs) = (reads_on_model(text), reads_by_fio(text));
+        // fio prints a group as one.
+        let is_grouped = text.contains("group_reporting");
+        let ours = match is_grouped {
+            true => vec![ours.iter().sum()],
+            false => ours,
+        };
+        assert_eq!(
+            ours.len(),
+            theirs.len(),
+            "{text}: {ours:?} here, {theirs:?} by fio"
+        );
+        for (ours_of, theirs_of) in ours.iter().zip(&theirs) {
+            // A machine with more to do delays fio's ends.
+            let room = theirs_of / 5 + 20;
+            assert!(
+                ours_of.abs_diff(*theirs_of) <= room,
+                "{text}: {ours:?} here, {theirs:?} by fio"
+            );
+        }
+    }
+}
+
+/// A run that is told to end does so, whatever its jobs wait for.
+#[test]
+fn a_run_is_stopped_in_every_wait() {
+    for wait in [
+        "startdelay=1h",
+        "thinktime=1h",
+        "thinktime=1h thinktime_spin=1h",
+        "thinktime=1h thinktime_iotime=1",
+        "rate_iops=1",
+        "ramp_time=1h thinktime=1h",
+        "flow=1 flow_sleep=4000000000",
+        "latency_target=1s latency_window=1h",
+    ] {
+        let text = format!(
+            "{GLOBAL}{}",
+            sections(&format!("a: runtime=2h {wait}; b: runtime=2h {wait}"))
+        );
+        let stop: Arc<AtomicBool> = Arc::default();
+        let plans = plan::plan(&experiment(Path::new("null"), &text)).expect("a plan");
+        let told = Arc::clone(&stop);
+        let teller = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            told.store(true, Ordering::Relaxed);
+        });
+        // It comes to an end at all.
+        let executed = execute(&plans[0], &stop, &mut Nobody, &mut Recorder::of_nothing());
+        teller.join().expect("it ends");
+        assert!(
+            matches!(executed.error, Some(LaboratoryError::Interrupted)),
+            "{wait}"
+        );
     }
 }

@@ -127,13 +127,23 @@ impl fmt::Display for Call {
 }
 
 macro_rules! errnos {
-    ($($name:ident $symbol:literal $meaning:literal,)*) => {
+    ($($name:ident $number:literal $symbol:literal $meaning:literal,)*) => {
         /// The error numbers that both worlds know.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Errno {
             $(#[doc = concat!($symbol, ": ", $meaning)] $name,)*
             /// Any other, by its number on this system.
             Other(i32),
+        }
+
+        impl Errno {
+            /// The number that Linux gives it.
+            pub fn number(self) -> i32 {
+                match self {
+                    $(Self::$name => $number,)*
+                    Self::Other(number) => number,
+                }
+            }
         }
 
         impl fmt::Display for Errno {
@@ -150,28 +160,28 @@ macro_rules! errnos {
 }
 
 errnos! {
-    Access "EACCES" "permission denied",
-    BadFile "EBADF" "not an open file, or not open for this",
-    Busy "EBUSY" "device or resource busy",
-    CrossDevice "EXDEV" "on another file system",
-    Exists "EEXIST" "file exists",
-    FileTooBig "EFBIG" "file too large",
-    Invalid "EINVAL" "invalid argument",
-    Io "EIO" "input/output error",
-    IsDirectory "EISDIR" "is a directory",
-    NameTooLong "ENAMETOOLONG" "file name too long",
-    NoEntry "ENOENT" "no such file or directory",
-    NoSpace "ENOSPC" "no space left on device",
-    NotDirect "EINVAL" "O_DIRECT does not bypass the page cache here",
-    NotSynchronous "EINVAL" "this kernel has no O_DSYNC for it: program.sync_every=1 syncs after each write",
-    NotDirectory "ENOTDIR" "not a directory",
-    NotEmpty "ENOTEMPTY" "directory not empty",
-    NotPermitted "EPERM" "operation not permitted",
-    NotSeekable "ESPIPE" "illegal seek",
-    BrokenPipe "EPIPE" "nobody reads this pipe",
-    Quota "EDQUOT" "disk quota exceeded",
-    ReadOnly "EROFS" "read-only file system or device",
-    TooManyLinks "EMLINK" "too many links",
+    Access 13 "EACCES" "permission denied",
+    BadFile 9 "EBADF" "not an open file, or not open for this",
+    Busy 16 "EBUSY" "device or resource busy",
+    CrossDevice 18 "EXDEV" "on another file system",
+    Exists 17 "EEXIST" "file exists",
+    FileTooBig 27 "EFBIG" "file too large",
+    Invalid 22 "EINVAL" "invalid argument",
+    Io 5 "EIO" "input/output error",
+    IsDirectory 21 "EISDIR" "is a directory",
+    NameTooLong 36 "ENAMETOOLONG" "file name too long",
+    NoEntry 2 "ENOENT" "no such file or directory",
+    NoSpace 28 "ENOSPC" "no space left on device",
+    NotDirect 22 "EINVAL" "O_DIRECT does not bypass the page cache here",
+    NotSynchronous 22 "EINVAL" "this kernel has no O_DSYNC for it: program.sync_every=1 syncs after each write",
+    NotDirectory 20 "ENOTDIR" "not a directory",
+    NotEmpty 39 "ENOTEMPTY" "directory not empty",
+    NotPermitted 1 "EPERM" "operation not permitted",
+    NotSeekable 29 "ESPIPE" "illegal seek",
+    BrokenPipe 32 "EPIPE" "nobody reads this pipe",
+    Quota 122 "EDQUOT" "disk quota exceeded",
+    ReadOnly 30 "EROFS" "read-only file system or device",
+    TooManyLinks 31 "EMLINK" "too many links",
 }
 
 #[cfg(target_os = "linux")]

@@ -228,6 +228,11 @@ impl System {
         at_once_on_each_world!(self, world => world.say_of_end(text))
     }
 
+    /// Counts a request that failed with an error which the program passes over.
+    pub fn count_error(&mut self, errno: Errno) {
+        at_once_on_each_world!(self, world => world.count_error(errno))
+    }
+
     /// Tells how a program that issues requests at given moments used the slots of its ring:
     /// how many were late because none was free, and how many were under way at the most.
     pub fn used_slots(&mut self, held_up: u64, deepest: u64) {

@@ -78,6 +78,13 @@ pub struct LoadMeasure {
     /// among the responses with the time that they had waited until then.
     #[serde(default)]
     pub unfinished: u64,
+    /// Requests that failed with errors which the program passes over. They are in no other
+    /// count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errors: u64,
+    /// Number of the first of these errors; 0 where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_error: u64,
     /// The course over time, in intervals of [`LoadMeasure::interval`] from the start of
     /// the timed part; the last one may be shorter.
     #[serde(default)]

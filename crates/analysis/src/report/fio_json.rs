@@ -8,7 +8,8 @@
 use crate::fio_jobs;
 use crate::quantity::judged_s;
 use diskperf_fio::results::{
-    DirectionResult, DiskUtilisation, Format, JobResult, Latency, Percentiles, Processor, Results,
+    DirectionResult, DiskUtilisation, Format, JobResult, Latency, PassedOver, Percentiles,
+    Processor, Results,
 };
 use diskperf_fio::{Job, JobFile};
 use diskperf_timeline::units::{KIB, format_utc};
@@ -130,8 +131,19 @@ fn rows(
             job_runtime_ms: runtime_ms,
             processor: processor(worker),
             depths: vec![(load.depth, load.requests() + load.discard.count())],
-            latency_depth: load.depth,
-            latency_percentile: 100.0,
+            passed_over: section
+                .is_some_and(|job| job.errors.passes_over_any())
+                .then_some(PassedOver {
+                    count: load.errors,
+                    first: load.first_error,
+                }),
+            latency_depth: match section.is_some_and(|job| job.latency.target_us > 0) {
+                true => load.deepest as u32,
+                false => load.depth,
+            },
+            latency_percentile: section.map_or(100.0, |job| job.latency.percentile),
+            latency_target_us: section.map_or(0, |job| job.latency.target_us),
+            latency_window_us: section.map_or(0, |job| job.latency.window_us),
             percentiles: section
                 .map_or_else(Percentiles::default, |job| Percentiles::of(&job.report)),
             ..JobResult::default()

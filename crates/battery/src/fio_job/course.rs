@@ -1,15 +1,19 @@
 //! The loop that does a clone's I/Os: as many under way as the job says, with its syncs,
 //! its pauses and its ends.
 
+mod waits;
+
 use super::FioJob;
 use super::duplicates::Duplicates;
 use super::iolog::Iolog;
 use super::pace::{Rates, Times, Turn};
+use super::pauses::Pauses;
 use super::script::{Cursor, Step};
+use super::search::{DepthSearch, SearchStep};
 use super::stream::{Next, Stream};
 use super::syncs::DueSync;
 use super::watch::Watch;
-use crate::blocks::{pause, remove_file};
+use crate::blocks::remove_file;
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::random::Draws;
@@ -18,9 +22,7 @@ use diskperf_fio::job::Engine;
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
-
-/// Time in which a job that waits notices that another one ended it; fio takes as long.
-const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
+use waits::sleep_until;
 
 /// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
@@ -45,14 +47,17 @@ pub(super) struct Course<'a> {
     slots: Slots,
     /// Syncs that are not complete.
     syncs_under_way: u32,
-    /// Whether it is over before its amount is done and its time has passed.
+    /// Whether it is over before its amount is done and its time has passed: it is steady,
+    /// or its depth is found.
     is_steady: bool,
     /// Whether another job may end this one.
     may_be_ended: bool,
     /// CPU time after each I/O.
     think: Nanoseconds,
-    /// I/Os since the last pause.
-    since_pause: u32,
+    pauses: Pauses,
+    search: Option<DepthSearch>,
+    /// Step of the search that is to be taken when nothing is in flight.
+    search_step: SearchStep,
     /// Put into slots and not submitted yet.
     unsubmitted: u32,
 }
@@ -103,7 +108,7 @@ impl<'a> Course<'a> {
             stream: Stream::new(job, program.of(worker), worker.seed),
             rates: Rates::new(job, (start, worker.seed)),
             times: Times::new(job, start),
-            watch: Watch::new(job, start),
+            watch: Watch::new(job, start, &worker.company),
             script: script.map(|script| Cursor::new(script, job, start)),
             iolog,
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
@@ -112,7 +117,9 @@ impl<'a> Course<'a> {
             is_steady: false,
             may_be_ended,
             think: worker.think,
-            since_pause: 0,
+            pauses: Pauses::new(job, start),
+            search: DepthSearch::of(job, super::depth(job), start),
+            search_step: SearchStep::None,
             unsubmitted: 0,
         })
     }
@@ -146,7 +153,11 @@ impl<'a> Course<'a> {
 
     /// Fills the slots with what is to be issued now.
     async fn fill(&mut self, now: Nanoseconds) -> Result<Halt, ProgramError> {
-        while !self.slots.are_full() {
+        if self.search_step != SearchStep::None {
+            self.take_search_step().await?;
+            return Ok(Halt::Waited);
+        }
+        while self.has_room() {
             if self.is_over(now) {
                 return Ok(Halt::Over);
             }
@@ -173,6 +184,9 @@ impl<'a> Course<'a> {
                 Turn::Issue(direction, intended) => (direction, intended),
                 Turn::Wait(due) => return Ok(Halt::Until(due)),
             };
+            if self.job.order.flow > 0 && !self.worker.company.take_turn() {
+                return self.yield_flow(now).await;
+            }
             let io = match self.stream.next(direction) {
                 Next::Io(io) => io,
                 Next::EndOfPass => return Ok(Halt::Drain),
@@ -183,17 +197,43 @@ impl<'a> Course<'a> {
             }
             self.rates.issued(&io);
             let place = (io.file, io.offset_bytes, io.bytes);
+            self.wait_for_overlap(place).await?;
+            if self.job.engine.serialize_overlap && self.is_over(self.system.now()) {
+                return Ok(Halt::Over);
+            }
             self.put(operation(io.direction), place, intended).await?;
             let is_before_its_write =
                 io.direction == Direction::Trim && self.job.pattern.access.does(Direction::Write);
             if is_before_its_write {
                 self.drain().await?;
             }
-            if self.pause().await? || is_before_its_write {
+            if self.pause(io.direction).await? || is_before_its_write {
                 return Ok(Halt::Waited);
             }
         }
         Ok(Halt::Full)
+    }
+
+    /// Whether another I/O may be in flight.
+    fn has_room(&self) -> bool {
+        let in_flight = self.slots.under_way();
+        let depth = self.search.as_ref().map(DepthSearch::depth);
+        !self.slots.are_full() && depth.is_none_or(|depth| in_flight < depth as usize)
+    }
+
+    /// Takes the step of the search for a depth that waits for what is in flight.
+    async fn take_search_step(&mut self) -> Result<(), ProgramError> {
+        self.drain().await?;
+        if self.search_step == SearchStep::LastWindow {
+            self.stream.forget_amounts();
+            self.system.restart_measuring()?;
+        }
+        self.search_step = SearchStep::None;
+        let now = self.system.now();
+        if let Some(search) = &mut self.search {
+            search.begin(now);
+        }
+        Ok(())
     }
 
     /// Issues a sync, and returns whether it waited. The sync of libaio is a call that
@@ -258,139 +298,6 @@ impl<'a> Course<'a> {
         self.slots.submit(self.system).await
     }
 
-    /// Takes as many as the job takes at once, until so few are under way that it fills the
-    /// slots again.
-    async fn reap_to_refill(&mut self) -> Result<(), ProgramError> {
-        let engine = &self.job.engine;
-        let low = engine.depth_low.unwrap_or(u32::MAX) as usize;
-        let least = engine.complete_min.max(1) as usize;
-        // Without a most, fio takes as many as the least.
-        let most = engine.complete_max.map_or(least, |most| most as usize);
-        loop {
-            let under_way = self.slots.under_way();
-            self.reap((least.min(under_way), most.max(least)), None)
-                .await?;
-            let left = self.slots.under_way();
-            if left == 0 || (left <= low && !self.slots.are_full()) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Waits for all that is under way, one after the other: fio takes the last ones together,
-    /// so that each of them seems to last until the slowest is complete.
-    async fn drain(&mut self) -> Result<(), ProgramError> {
-        self.submit().await?;
-        while self.slots.under_way() > 0 {
-            self.reap((1, usize::MAX), None).await?;
-        }
-        Ok(())
-    }
-
-    /// Waits until so many completed, at most until a moment, the end of the ramp or the
-    /// next look at the clone; takes so many of them at most, and writes the rests of short
-    /// writes.
-    async fn reap(
-        &mut self,
-        (at_least, at_most): (usize, usize),
-        until: Option<Nanoseconds>,
-    ) -> Result<(), ProgramError> {
-        let until = until.into_iter().chain(self.next_look()).min();
-        let ready = self.slots.ready().len();
-        let now = match ready < at_least {
-            true => {
-                self.slots
-                    .reap(self.system, at_least - ready, until)
-                    .await?
-            }
-            false => self.system.now(),
-        };
-        let files = &self.files;
-        let path = |request: &Submission| {
-            let named = files.iter().find(|(file, _)| *file == request.file);
-            named.map_or_else(String::new, |(_, path)| path.clone())
-        };
-        for (request, response) in self.slots.ready().skip(ready) {
-            self.watch.completed(request, response, || path(request))?;
-        }
-        for _ in 0..at_most {
-            let Some(request) = self.slots.take(path)? else {
-                break;
-            };
-            self.syncs_under_way -= u32::from(is_sync(request.operation));
-            pause(self.system, self.think).await?;
-        }
-        self.slots.submit(self.system).await?;
-        self.look(now)
-    }
-
-    /// Sees what time has brought: the end of the ramp, and what may end the job early.
-    fn look(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
-        self.is_steady |= self.watch.look(now)?;
-        if self.times.ramp.is_some_and(|end| now >= end) {
-            self.times.ramp = None;
-            self.stream.forget_amounts();
-            self.system.restart_measuring()?;
-        }
-        Ok(())
-    }
-
-    /// The moment at which the job is to be looked at next, whatever it waits for.
-    fn next_look(&self) -> Option<Nanoseconds> {
-        let of_others = self.may_be_ended.then(|| self.system.now() + LOOK_EVERY);
-        let moments = [self.times.ramp, self.watch.due(), of_others];
-        moments.into_iter().flatten().min()
-    }
-
-    /// Whether the job issues nothing more, because its time is over or it was ended early.
-    fn is_over(&self, now: Nanoseconds) -> bool {
-        self.is_steady
-            || self.worker.company.must_end()
-            || self.times.end.is_some_and(|end| now >= end)
-    }
-
-    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
-    /// the processor.
-    async fn pass_until(&mut self, moment: Nanoseconds, sleeps: bool) -> Result<(), ProgramError> {
-        loop {
-            let now = self.system.now();
-            self.look(now)?;
-            if now >= moment || self.is_over(now) {
-                return Ok(());
-            }
-            let wakes = [Some(moment), self.times.end, self.next_look()];
-            let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
-            match sleeps {
-                true => self.system.sleep_until(wake).await?,
-                false => self.system.compute(wake.since(now)).await?,
-            }
-        }
-    }
-
-    /// Pauses when there were as many I/Os as the job says, with none in flight, and not
-    /// beyond the end of the job. Returns whether it paused.
-    async fn pause(&mut self) -> Result<bool, ProgramError> {
-        let think = &self.job.think;
-        if think.time_us == 0 {
-            return Ok(false);
-        }
-        self.since_pause += 1;
-        if self.since_pause < think.after_ios {
-            return Ok(false);
-        }
-        self.since_pause = 0;
-        self.drain().await?;
-        let begin = self.system.now();
-        let after = |microseconds: u32| begin + Nanoseconds(u64::from(microseconds) * 1000);
-        let (spun, ended) = (
-            after(think.spin_us.min(think.time_us)),
-            after(think.time_us),
-        );
-        self.pass_until(spun, false).await?;
-        self.pass_until(ended, true).await?;
-        Ok(true)
-    }
-
     /// Makes all durable at the end of a pass, which counts in its time.
     async fn sync_at_end(&mut self) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
@@ -438,8 +345,14 @@ impl<'a> Course<'a> {
         if let Some(log) = self.iolog.take() {
             log.end(self.system.now())?;
         }
-        if let Some(outcome) = self.watch.outcome() {
-            self.system.say_of_end(outcome);
+        let found = self.search.as_ref();
+        if let Some(search) = found {
+            self.system.used_slots(0, search.depth().into());
+        }
+        let outcomes = [self.watch.outcome(), found.map(DepthSearch::outcome)];
+        let outcomes: Vec<String> = outcomes.into_iter().flatten().collect();
+        if !outcomes.is_empty() {
+            self.system.say_of_end(outcomes.join("; "));
         }
         Ok(())
     }
@@ -457,25 +370,6 @@ fn operation(direction: Direction) -> Operation {
         Direction::Read => Operation::Read,
         Direction::Write => Operation::Write,
         Direction::Trim => Operation::Discard,
-    }
-}
-
-/// Sleeps until a moment, unless another job ends this one before.
-async fn sleep_until(
-    (system, worker): (&mut System, &Worker),
-    moment: Nanoseconds,
-) -> Result<(), ProgramError> {
-    let may_be_ended = worker.company.may_be_ended();
-    loop {
-        let now = system.now();
-        if now >= moment || worker.company.must_end() {
-            return Ok(());
-        }
-        let wake = match may_be_ended {
-            true => moment.min(now + LOOK_EVERY),
-            false => moment,
-        };
-        system.sleep_until(wake).await?;
     }
 }
 

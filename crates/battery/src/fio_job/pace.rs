@@ -74,6 +74,14 @@ impl Rates {
             })
     }
 
+    /// Forgives a pause that followed an I/O of a direction (`rate_ignore_thinktime`): what
+    /// it delayed is not caught up with, but for one block.
+    pub(super) fn forgive(&mut self, direction: Direction, pause: Nanoseconds) {
+        if let Some(limit) = self.limits.get_mut(direction) {
+            limit.forgive(pause);
+        }
+    }
+
     /// An I/O was issued.
     pub(super) fn issued(&mut self, io: &Io) {
         if let Some(limit) = self.limits.get_mut(io.direction) {
@@ -98,6 +106,17 @@ impl Limit {
     /// When the next I/O is to be issued, whatever became of the last.
     fn next(&self) -> Nanoseconds {
         self.start + Nanoseconds(self.next_ns as u64)
+    }
+
+    fn forgive(&mut self, pause: Nanoseconds) {
+        let missed = pause.seconds() * self.bytes_per_s as f64;
+        // The next one is issued at once behind the pause.
+        let over = (missed as u64).min(self.least_bytes);
+        self.issued_bytes += (missed as u64).saturating_sub(over);
+        self.next_ns = match self.process {
+            RateProcess::Linear => self.issued_bytes as f64 * 1e9 / self.bytes_per_s as f64,
+            RateProcess::Poisson => self.next_ns + pause.0 as f64,
+        };
     }
 
     fn issued(&mut self, bytes: u64) {

@@ -1,19 +1,11 @@
 //! `steadystate`: a job that ends when it is steady, as fio looks at it: samples of a second
 //! in a window that slides.
 
+use crate::company::Done;
 use diskperf_fio::Job;
 use diskperf_fio::job::{Criterion, Steady, SteadyLimit};
 use diskperf_timeline::{Nanoseconds, Window};
 use std::collections::VecDeque;
-
-/// What a clone has done, since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Done {
-    pub(super) ios: u64,
-    pub(super) bytes: u64,
-    /// The responses of all of them together.
-    pub(super) response_ns: u64,
-}
 
 /// The last samples of a clone.
 #[derive(Clone, Debug)]
@@ -67,6 +59,13 @@ impl Steadiness {
     /// When it is to be looked at next.
     pub(super) fn due(&self) -> Nanoseconds {
         self.due
+    }
+
+    /// Takes no sample, as another clone looks at the group.
+    pub(super) fn skip(&mut self, now: Nanoseconds) {
+        if now >= self.due {
+            self.due = now + self.interval;
+        }
     }
 
     /// Takes a sample where one is due; whether the job is steady.

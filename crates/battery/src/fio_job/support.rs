@@ -1,6 +1,6 @@
 //! What of a job file cannot be done here, and what is done in another way.
 
-use diskperf_fio::job::{Distribution, Engine, ErrorPolicy, ThinkOn, Verification};
+use diskperf_fio::job::{Distribution, Engine, ThinkOn, Verification};
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
@@ -97,35 +97,12 @@ fn pattern(job: &Job) -> Vec<Problem> {
 }
 
 fn course(job: &Job) -> Vec<Problem> {
-    let think = &job.think;
-    let pauses = think.time_us > 0;
     let trims_and_writes = is_of_trims_and_writes(job);
-    let refusals = [
-        when(pauses && think.after_us > 0, || {
-            let label = "pauses come after a number of I/Os";
-            let help = "use thinktime_blocks";
-            job.refuse("thinktime_iotime", "thinktime_iotime", label, help)
-        }),
-        when(pauses && job.rate.ignore_think, || {
-            let label = "what a pause delays is caught up with";
-            let help = "remove it, or the pauses";
-            job.refuse(
-                "rate_ignore_thinktime",
-                "rate_ignore_thinktime",
-                label,
-                help,
-            )
-        }),
-        when(job.rate.is_limited() && trims_and_writes, || {
-            let label = "a write follows its trim at once";
-            let title = "a rate of trims and writes";
-            job.refuse(rate_key(job), title, label, "remove it")
-        }),
-        when(job.order.flow > 0, || {
-            let label = "jobs do not share a flow here";
-            job.refuse("flow", "flow", label, "use rates")
-        }),
-    ];
+    let refusals = [when(job.rate.is_limited() && trims_and_writes, || {
+        let label = "a write follows its trim at once";
+        let title = "a rate of trims and writes";
+        job.refuse(rate_key(job), title, label, "remove it")
+    })];
     refusals.into_iter().flatten().collect()
 }
 
@@ -143,31 +120,11 @@ fn rate_key(job: &Job) -> &'static str {
 fn ends(job: &Job) -> Vec<Problem> {
     let steady = &job.steady;
     let samples = steady.window_us / steady.interval_us;
-    let refusals = [
-        when(job.latency.target_us > 0, || {
-            let label = "the depth is not searched for";
-            job.refuse(
-                "latency_target",
-                "latency_target",
-                label,
-                "give the iodepth",
-            )
-        }),
-        when(steady.is_asked && samples < 2, || {
-            let label = "a window of fewer than two samples";
-            let title = "steadystate needs samples to compare";
-            job.refuse("steadystate_duration", title, label, "raise ss_dur")
-        }),
-        when(steady.is_asked && job.report.by_group, || {
-            let label = "each clone is looked at by itself, and not the group";
-            let title = "steadystate of a group";
-            job.refuse("steadystate", title, label, "remove group_reporting")
-        }),
-        when(job.errors != ErrorPolicy::default(), || {
-            let label = "the first error ends the job";
-            job.refuse("continue_on_error", "continue_on_error", label, "remove it")
-        }),
-    ];
+    let refusals = [when(steady.is_asked && samples < 2, || {
+        let label = "a window of fewer than two samples";
+        let title = "steadystate needs samples to compare";
+        job.refuse("steadystate_duration", title, label, "raise ss_dur")
+    })];
     refusals.into_iter().flatten().collect()
 }
 

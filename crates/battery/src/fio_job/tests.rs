@@ -3,7 +3,7 @@
 //! skipped.
 
 #[path = "../../../fio/tests/installed/mod.rs"]
-mod installed;
+pub(super) mod installed;
 
 use super::stream::{Io, Next, Stream};
 use diskperf_fio::{Direction, JobFile, Surroundings, plan};

@@ -1,7 +1,8 @@
 //! What is looked at while a clone works, and may end it: the latency that no I/O may
 //! exceed, the rate that it must have, and whether it is steady.
 
-use super::steadiness::{Done, Steadiness};
+use super::steadiness::Steadiness;
+use crate::company::{Company, Done, Ended};
 use crate::program::ProgramError;
 use diskperf_fio::{Direction, Job, PerDirection};
 use diskperf_system::{Operation, Submission};
@@ -19,11 +20,22 @@ pub(super) struct Watch {
     most: Option<Nanoseconds>,
     floors: PerDirection<Option<Floor>>,
     steady: Option<Steadiness>,
+    /// The others of the group whose steady state counts, and not that of the clone.
+    group: Option<SteadyGroup>,
     done: PerDirection<Done>,
 }
 
+/// The group that is to be steady.
+#[derive(Clone, Debug)]
+struct SteadyGroup {
+    company: Company,
+    number: u32,
+    /// Whether this clone looks at it; it is the last one, as in fio.
+    looks: bool,
+}
+
 impl Watch {
-    pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
+    pub(super) fn new(job: &Job, start: Nanoseconds, company: &Company) -> Self {
         let settled = start + Nanoseconds(job.times.ramp_us.saturating_mul(1000)) + SETTLING;
         let floor = |direction: Direction| {
             let bytes_per_s = *job.rate.least_bytes_per_s.get(direction);
@@ -50,6 +62,11 @@ impl Watch {
                 trim: floor(Direction::Trim),
             },
             steady: Steadiness::of(job, start),
+            group: super::is_of_steady_group(job).then(|| SteadyGroup {
+                company: company.clone(),
+                number: job.group,
+                looks: company.is_last_of_steady_group(),
+            }),
             done: PerDirection::default(),
         }
     }
@@ -91,6 +108,22 @@ impl Watch {
         }
     }
 
+    /// The error of an I/O that is not within `latency_target`, at a depth of one.
+    pub(super) fn no_depth(
+        &self,
+        request: &Submission,
+        response: Nanoseconds,
+        path: String,
+    ) -> ProgramError {
+        let word = direction(request.operation).map_or("sync", word);
+        ProgramError::Missed(format!(
+            "[{}]: a {word} at byte {} of {path} took {} with nothing else in flight, longer than latency_target allows for all I/Os; raise it, or lower latency_percentile",
+            self.name,
+            request.offset_bytes,
+            format_nanoseconds(response),
+        ))
+    }
+
     /// Looks at what was done by now; whether the job is over because it is steady.
     ///
     /// # Errors
@@ -112,17 +145,28 @@ impl Watch {
         };
         let mut all = Done::default();
         for direction in Direction::ALL {
-            let done = self.done.get(direction);
-            all.ios += done.ios;
-            all.bytes += done.bytes;
-            all.response_ns += done.response_ns;
+            all.add(*self.done.get(direction));
         }
-        Ok(steady.look(now, all))
+        let Some(group) = &self.group else {
+            return Ok(steady.look(now, all));
+        };
+        group.company.post(all);
+        if !group.looks {
+            steady.skip(now);
+            return Ok(false);
+        }
+        let is_steady = steady.look(now, group.company.group_done());
+        if is_steady {
+            group.company.end_others(Ended::Group(group.number));
+        }
+        Ok(is_steady)
     }
 
     /// What is to be said of the end.
     pub(super) fn outcome(&mut self) -> Option<String> {
-        self.steady.as_mut().map(Steadiness::outcome)
+        let looks = self.group.as_ref().is_none_or(|group| group.looks);
+        let steady = self.steady.as_mut().filter(|_| looks);
+        steady.map(Steadiness::outcome)
     }
 }
 

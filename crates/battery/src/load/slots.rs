@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 /// The slots of a ring.
 pub(crate) struct Slots {
     free: Vec<u32>,
-    /// What each slot does; of a free one, what it did last.
+    /// What each slot does; nothing of a free one.
     doing: Vec<Option<Submission>>,
     /// What is to be submitted.
     batch: Vec<Submission>,
@@ -69,6 +69,15 @@ impl Slots {
     #[inline]
     pub(crate) fn submitted(&self) -> usize {
         self.under_way() - self.batch.len()
+    }
+
+    /// Whether a request in flight has bytes of a file in common with another request.
+    pub(crate) fn overlap(&self, other: &Submission) -> bool {
+        let end = |of: &Submission| of.offset_bytes + u64::from(of.bytes);
+        let in_flight = self.doing.iter().flatten();
+        in_flight
+            .filter(|one| one.file == other.file)
+            .any(|one| one.offset_bytes < end(other) && other.offset_bytes < end(one))
     }
 
     /// Gives a request a free slot, whatever slot it names, and tells which; it is submitted
@@ -158,12 +167,23 @@ impl Slots {
         &mut self,
         path: impl Fn(&Submission) -> String,
     ) -> Result<Option<Submission>, ProgramError> {
+        self.take_unless(path, |_, _| false)
+    }
+
+    /// The same, for whom a request whose error is passed over is like one that did all.
+    #[inline]
+    pub(crate) fn take_unless(
+        &mut self,
+        path: impl Fn(&Submission) -> String,
+        mut passes_over: impl FnMut(&Submission, Errno) -> bool,
+    ) -> Result<Option<Submission>, ProgramError> {
         while let Some(Completion { slot, result, .. }) = self.done.get(self.taken).copied() {
             self.taken += 1;
             let doing = self.doing[slot as usize].as_mut();
             let request = doing.expect("a slot that completes was under way");
             let moved = match result {
                 Ok(moved) => moved,
+                Err(errno) if passes_over(request, errno) => request.bytes,
                 Err(errno) => {
                     let call = match &self.calls {
                         Some(calls) => calls.name(),
@@ -173,8 +193,10 @@ impl Slots {
                 }
             };
             if moved >= request.bytes || is_of_no_bytes(request.operation) {
+                let request = *request;
                 self.free.push(slot);
-                return Ok(Some(*request));
+                self.doing[slot as usize] = None;
+                return Ok(Some(request));
             }
             if request.operation == Operation::Read {
                 return Err(ProgramError::ShortFile);

@@ -291,8 +291,8 @@ impl Default for Verify {
     }
 }
 
-/// `continue_on_error`: which errors do not end the job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// `continue_on_error` and `ignore_error`: which errors do not end the job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorPolicy {
     /// Of reads.
     pub read: bool,
@@ -300,6 +300,53 @@ pub struct ErrorPolicy {
     pub write: bool,
     /// Of verification.
     pub verify: bool,
+    /// `ignore_error`.
+    pub errnos: ErrorNumbers,
+}
+
+/// Error numbers that are passed over, by kind; EIO and EILSEQ where a list is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorNumbers {
+    /// Of reads.
+    pub read: Vec<i32>,
+    /// Of writes.
+    pub write: Vec<i32>,
+    /// Of verification.
+    pub verify: Vec<i32>,
+}
+
+/// Kinds of errors that fio tells apart: trims and syncs count as writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Of a read.
+    Read,
+    /// Of a write, a trim or a sync.
+    Write,
+    /// Of verification.
+    Verify,
+}
+
+impl ErrorPolicy {
+    /// Whether any error is passed over.
+    pub fn passes_over_any(&self) -> bool {
+        self.read || self.write || self.verify
+    }
+
+    /// Whether an error does not end the job.
+    pub fn passes_over(&self, kind: ErrorKind, errno: i32) -> bool {
+        const EIO: i32 = 5;
+        const EILSEQ: i32 = 84;
+        let (is_asked, errnos) = match kind {
+            ErrorKind::Read => (self.read, &self.errnos.read),
+            ErrorKind::Write => (self.write, &self.errnos.write),
+            ErrorKind::Verify => (self.verify, &self.errnos.verify),
+        };
+        is_asked
+            && match errnos.is_empty() {
+                true => [EIO, EILSEQ].contains(&errno),
+                false => errnos.contains(&errno),
+            }
+    }
 }
 
 /// `unified_rw_reporting`.

@@ -10,8 +10,8 @@ pub use access::{
     Sequencer, Sizes, Weighted, Zone, ZoneMode, Zones,
 };
 pub use course::{
-    Criterion, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess, Report, Steady,
-    SteadyLimit, Think, ThinkOn, Times, Unified, Verification, Verify,
+    Criterion, ErrorKind, ErrorNumbers, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess,
+    Report, Steady, SteadyLimit, Think, ThinkOn, Times, Unified, Verification, Verify,
 };
 pub use iolog::Iolog;
 pub use storage::{

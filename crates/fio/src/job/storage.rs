@@ -281,6 +281,8 @@ pub struct EngineOptions {
     pub depth_low: Option<u32>,
     /// `io_submit_mode`.
     pub submit: SubmitMode,
+    /// `serialize_overlap`: an I/O waits for those in flight that overlap it.
+    pub serialize_overlap: bool,
     /// `direct`, or not `buffered`.
     pub direct: bool,
     /// `hipri`: completions are polled for.
@@ -303,6 +305,7 @@ impl Default for EngineOptions {
             complete_max: None,
             depth_low: None,
             submit: SubmitMode::default(),
+            serialize_overlap: false,
             direct: false,
             polled: false,
             fixed_buffers: false,

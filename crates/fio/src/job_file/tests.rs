@@ -272,3 +272,32 @@ fn a_real_job_file_is_read() {
     assert_eq!(oltp.times.runtime_us, 60_000_000);
     assert!(oltp.report.by_group && !oltp.has_random_map());
 }
+
+#[test]
+fn errors_are_passed_over_by_kind_and_number() {
+    use crate::job::ErrorKind::{Read, Verify, Write};
+    let passed_over = |options: &str| {
+        let file = parse(&format!("[x]\n{options}\n"));
+        let errors = &file.jobs[0].errors;
+        let kinds = [Read, Write, Verify];
+        // EIO, ENOSPC and EILSEQ.
+        kinds.map(|kind| [5, 28, 84].map(|errno| errors.passes_over(kind, errno)))
+    };
+    let (none, usual) = ([false; 3], [true, false, true]);
+    assert_eq!(passed_over("rw=read"), [none; 3]);
+    assert_eq!(passed_over("continue_on_error=all"), [usual; 3]);
+    assert_eq!(passed_over("continue_on_error=write"), [none, usual, none]);
+    let only_space = [false, true, false];
+    assert_eq!(
+        passed_over("ignore_error=,ENOSPC:1"),
+        [none, only_space, none]
+    );
+    assert_eq!(
+        passed_over("continue_on_error=io\nignore_error=5,,84"),
+        [[true, false, false], usual, [false, false, true]]
+    );
+    for wrong in ["ENOTHING", "EIO,EIO,EIO,EIO", "EIO:", "-5"] {
+        let told = refused(&format!("[x]\nignore_error={wrong}\n"));
+        assert!(told.contains("job.fio:2:1"), "{wrong}: {told}");
+    }
+}

@@ -217,8 +217,14 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("continue_on_error", |job, w| {
-        job.errors = error_policy(&w.value()?)?;
+        let [read, write, verify] = error_kinds(&w.value()?)?;
+        job.errors.read |= read;
+        job.errors.write |= write;
+        job.errors.verify |= verify;
         Ok(())
+    }),
+    honoured("ignore_error", |job, w| {
+        ignored_errors(&w.value()?, &mut job.errors)
     }),
     harmless("verify_dump", "a difference is reported with its place"),
     harmless("verify_async", "the worker compares by itself"),
@@ -237,11 +243,6 @@ pub(super) const KEYS: &[Key] = &[
         "experimental_verify",
         "verification without a record of writes",
         "remove it",
-    ),
-    refused(
-        "ignore_error",
-        "lists of errors are not supported",
-        "use `continue_on_error=`",
     ),
 ];
 
@@ -339,21 +340,62 @@ fn verification(value: &Value<'_>) -> Result<Verification, Problem> {
     }
 }
 
-fn error_policy(value: &Value<'_>) -> Result<ErrorPolicy, Problem> {
-    let policy = |read, write, verify| ErrorPolicy {
-        read,
-        write,
-        verify,
-    };
-    let choices = [
-        ("none", policy(false, false, false)),
-        ("0", policy(false, false, false)),
-        ("read", policy(true, false, false)),
-        ("write", policy(false, true, false)),
-        ("io", policy(true, true, false)),
-        ("verify", policy(false, false, true)),
-        ("all", policy(true, true, true)),
-        ("1", policy(true, true, true)),
+/// Names of errors that fio knows, by their numbers from 1 on.
+const ERRORS: [&str; 34] = [
+    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
+    "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
+    "ENOTDIR", "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC",
+    "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+];
+
+/// `EIO:ENOSPC,28`: errors of reads, of writes, and of verification.
+fn ignored_errors(value: &Value<'_>, policy: &mut ErrorPolicy) -> Result<(), Problem> {
+    let kinds = value.split(&[',']);
+    if kinds.len() > 3 {
+        let problem = value.wrong(
+            "more than three lists of errors",
+            "reads, writes, verification",
+        );
+        return Err(problem.help("write `READS,WRITES,VERIFICATION`, each like `EIO:ENOSPC`"));
+    }
+    let errnos = &mut policy.errnos;
+    let lists = [
+        (&mut policy.read, &mut errnos.read),
+        (&mut policy.write, &mut errnos.write),
+        (&mut policy.verify, &mut errnos.verify),
     ];
-    value.choice(&choices)
+    for (list, (is_asked, errnos)) in kinds.iter().zip(lists) {
+        if list.text().is_empty() {
+            continue;
+        }
+        let parts = list.split(&[':']);
+        *errnos = parts.iter().map(errno).collect::<Result<_, _>>()?;
+        *is_asked = true;
+    }
+    Ok(())
+}
+
+fn errno(value: &Value<'_>) -> Result<i32, Problem> {
+    let text = value.text();
+    let named = ERRORS.iter().position(|name| *name == text);
+    let number = named.map(|index| index as i32 + 1);
+    let number = number.or_else(|| text.parse().ok().filter(|number| *number > 0));
+    number.ok_or_else(|| {
+        let problem = value.wrong(format!("fio knows no error `{text}`"), "not an error");
+        problem.help("name one of the first 34, as EIO or ENOSPC, or give its number")
+    })
+}
+
+/// Kinds of errors that are passed over: of reads, of writes, and of verification.
+fn error_kinds(value: &Value<'_>) -> Result<[bool; 3], Problem> {
+    value.choice(&[
+        ("none", [false, false, false]),
+        ("0", [false, false, false]),
+        ("read", [true, false, false]),
+        ("write", [false, true, false]),
+        ("io", [true, true, false]),
+        ("verify", [false, false, true]),
+        ("all", [true, true, true]),
+        ("1", [true, true, true]),
+    ])
 }

@@ -104,11 +104,10 @@ pub(super) const KEYS: &[Key] = &[
     .of(&[Engine::IoUring, Engine::Pvsync2]),
     refused("nowait", "RWF_NOWAIT is not supported", "remove it").of(NOWAIT),
     refused("force_async", "IOSQE_ASYNC is not supported", "remove it").of(&[Engine::IoUring]),
-    refused(
-        "serialize_overlap",
-        "I/Os that overlap are not put in order",
-        "remove it",
-    ),
+    honoured("serialize_overlap", |job, w| {
+        job.engine.serialize_overlap = w.value()?.boolean()?;
+        Ok(())
+    }),
 ];
 
 const ENGINES: [Engine; 16] = [

@@ -201,6 +201,8 @@ pub struct JobResult {
     pub submitted: Vec<(u32, u64)>,
     /// Completions taken at once, and how often.
     pub completed: Vec<(u32, u64)>,
+    /// `total_err` and `first_error`, of a job that passes errors over.
+    pub passed_over: Option<PassedOver>,
     /// `latency_depth`: what the search for a depth came to; 0 is `iodepth` of the job.
     pub latency_depth: u32,
     /// `latency_target`, in us.
@@ -215,6 +217,15 @@ pub struct JobResult {
     pub steady: Option<SteadyResult>,
 }
 
+/// Errors that did not end a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// `total_err`.
+    pub count: u64,
+    /// `first_error`: an errno, or 0.
+    pub first: u64,
+}
+
 impl JobResult {
     /// Makes one row of two of a group, as `group_reporting` does: under this one's name.
     pub fn absorb(&mut self, other: JobResult) {
@@ -224,6 +235,14 @@ impl JobResult {
         self.directions.trim.absorb(trim);
         if other.sync.count() > 0 {
             self.sync.absorb(other.sync);
+        }
+        if let (Some(ours), Some(theirs)) = (&mut self.passed_over, other.passed_over) {
+            ours.first = if ours.count == 0 {
+                theirs.first
+            } else {
+                ours.first
+            };
+            ours.count += theirs.count;
         }
         self.error = if self.error == 0 {
             other.error

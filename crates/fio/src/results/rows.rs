@@ -104,6 +104,10 @@ fn job(results: &Results, row: &JobResult, format: Format) -> Node {
         ("latency_percentile", Node::Float(row.latency_percentile)),
         ("latency_window", Node::Integer(row.latency_window_us)),
     ]));
+    if let Some(errors) = row.passed_over {
+        job.push(("total_err".to_owned(), Node::Integer(errors.count)));
+        job.push(("first_error".to_owned(), Node::Integer(errors.first)));
+    }
     if let Some(description) = &row.description {
         job.push(("desc".to_owned(), Node::Text(description.clone())));
     }

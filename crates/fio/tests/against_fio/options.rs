@@ -399,6 +399,9 @@ const CASES: &[Case] = &[
         "rate_ignore_thinktime",
         |job| one(job.rate.ignore_think),
     ),
+    ("", "serialize_overlap=1", "serialize_overlap", |job| {
+        one(job.engine.serialize_overlap)
+    }),
     ("", "thinktime=5", "thinktime", |job| one(job.think.time_us)),
     ("", "thinktime=5ms", "thinktime", |job| {
         one(job.think.time_us)

@@ -344,21 +344,44 @@ pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryErr
     }
 }
 
-/// The step of each job. What `stonewall` says waits for all above it; what `wait_for`
-/// says waits for that one's step.
+/// The step of each job. A job with `stonewall` waits for all above it; one with `wait_for`
+/// waits for that one's step. As fio, which passes over a job whose `startdelay` is not over
+/// before it looks at its `stonewall`, a job below it that starts earlier does not wait.
 fn places(file: &JobFile) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
+    let mut walls: Vec<Wall> = Vec::new();
     let mut base = 0;
     for job in &file.jobs {
-        let last = places.iter().max().copied();
-        if job.order.stonewall {
-            base = last.map_or(0, |last| last + 1);
-        }
+        let (earliest_us, latest_us) = job.times.start_delay_us;
+        let own = match job.order.stonewall {
+            true => {
+                let before = base;
+                base = places.iter().max().map_or(0, |last| last + 1);
+                walls.push(Wall {
+                    before,
+                    earliest_us,
+                });
+                base
+            }
+            false => {
+                let passed = walls.iter().rev();
+                let passed = passed.take_while(|wall| wall.earliest_us > latest_us);
+                passed.last().map_or(base, |wall| wall.before)
+            }
+        };
         let awaited = job.waits_for.map_or(0, |number| places[number] + 1);
-        places.push(awaited.max(base));
+        places.push(awaited.max(own));
     }
     // A step is never empty: whoever waits does so for one that has a job.
     places
+}
+
+/// A job with `stonewall`.
+struct Wall {
+    /// The step of jobs that pass it.
+    before: usize,
+    /// Its `startdelay`, at least.
+    earliest_us: u64,
 }
 
 /// The name of a job, with its number where others above it have the same.
@@ -417,8 +440,21 @@ mod tests {
     }
 
     #[test]
+    fn a_job_passes_a_stonewall_whose_delay_is_longer_than_its_own() {
+        let text = |options: &str| {
+            format!("[global]\nsize=1m\n[a]\n[b]\nstonewall\nstartdelay=2\n[c]\n{options}\n")
+        };
+        assert_eq!(steps(&text("")), [&["a", "c"][..], &["b"]]);
+        assert_eq!(steps(&text("startdelay=1-3")), [&["a"][..], &["b", "c"]]);
+        assert_eq!(steps(&text("stonewall")), [["a"], ["b"], ["c"]]);
+    }
+
+    #[test]
     fn what_cannot_be_obeyed_is_refused_at_its_place() {
-        for (option, at) in [("allow_file_create=0", ":3:19"), ("flow=8", ":3:6")] {
+        for (option, at) in [
+            ("allow_file_create=0", ":3:19"),
+            ("create_on_open=1", ":3:16"),
+        ] {
             let text = format!("[x]\nsize=1m\n{option}\n");
             let text = of_text("x.fio", &text).unwrap();
             let refused = suite(&text, &anywhere(), &Experiment::default());

@@ -20,6 +20,8 @@ pub(crate) struct LoadRecorder {
     held_up: u64,
     deepest: u64,
     unfinished: u64,
+    errors: u64,
+    first_error: u64,
     end_note: Option<String>,
     series: Series,
 }
@@ -92,6 +94,8 @@ impl LoadRecorder {
             held_up: 0,
             deepest: 0,
             unfinished: 0,
+            errors: 0,
+            first_error: 0,
             end_note: None,
             series,
         }
@@ -109,6 +113,8 @@ impl LoadRecorder {
         self.held_up = 0;
         self.deepest = 0;
         self.unfinished = 0;
+        self.errors = 0;
+        self.first_error = 0;
         self.end_note = None;
         self.series.restart();
     }
@@ -150,6 +156,14 @@ impl LoadRecorder {
     pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
         self.held_up += held_up;
         self.deepest = self.deepest.max(deepest);
+    }
+
+    /// A request failed with an error that the program passes over.
+    pub(crate) fn passed_over(&mut self, errno: i32) {
+        if self.errors == 0 {
+            self.first_error = errno.unsigned_abs().into();
+        }
+        self.errors += 1;
     }
 
     /// What is to be said of the end.
@@ -227,6 +241,8 @@ impl LoadRecorder {
             held_up: self.held_up,
             deepest: self.deepest,
             unfinished: self.unfinished,
+            errors: self.errors,
+            first_error: self.first_error,
             series: self.series.take(elapsed),
             interval: self.series.interval,
             engine_note: None,

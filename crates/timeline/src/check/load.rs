@@ -20,6 +20,8 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
         latencies("lag", lag, sums)?;
     }
     sums.add("unfinished", load.unfinished)?;
+    sums.add("errors", load.errors)?;
+    sums.add("first_error", load.first_error)?;
     sums.add("held_up", load.held_up)?;
     sums.add("deepest", load.deepest)?;
     sums.add("interval", load.interval.0)?;

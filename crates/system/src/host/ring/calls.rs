@@ -150,6 +150,12 @@ impl Host {
         }
     }
 
+    pub(crate) fn count_error(&mut self, errno: crate::Errno) {
+        if let Some(load) = &mut self.load {
+            load.passed_over(errno.number());
+        }
+    }
+
     pub(crate) fn say_of_end(&mut self, text: String) {
         if let Some(load) = &mut self.load {
             load.say_of_end(text);

@@ -1,0 +1,252 @@
+//! The waits of a clone. Each ends with the job at the latest, and where the job is to be
+//! looked at.
+
+use super::super::search::SearchStep;
+use super::{Course, Halt, is_sync};
+use crate::blocks::pause;
+use crate::program::ProgramError;
+use crate::worker::Worker;
+use diskperf_fio::Direction;
+use diskperf_fio::job::ErrorKind;
+use diskperf_system::{Errno, Operation, Submission, System};
+use diskperf_timeline::Nanoseconds;
+
+/// Time after which a job looks again whether its share of a flow lets it go on.
+const FLOW_LOOK_EVERY: Nanoseconds = Nanoseconds(50_000);
+
+/// Time in which a job that waits notices that another one ended it; fio takes as long.
+const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
+
+impl Course<'_> {
+    /// Lets the other jobs of its flow go first.
+    pub(super) async fn yield_flow(&mut self, now: Nanoseconds) -> Result<Halt, ProgramError> {
+        if self.job.order.flow_sleep_us == 0 {
+            return Ok(Halt::Until(now + FLOW_LOOK_EVERY));
+        }
+        self.drain().await?;
+        let sleep = Nanoseconds(u64::from(self.job.order.flow_sleep_us) * 1000);
+        self.pass_until(self.system.now() + sleep, true).await?;
+        Ok(Halt::Waited)
+    }
+
+    /// Waits for what is in flight that overlaps an I/O, where the job has these in order.
+    pub(super) async fn wait_for_overlap(
+        &mut self,
+        (file, offset_bytes, bytes): (usize, u64, u32),
+    ) -> Result<(), ProgramError> {
+        if !self.job.engine.serialize_overlap {
+            return Ok(());
+        }
+        let request = Submission {
+            operation: Operation::Read,
+            file: self.files[file].0,
+            offset_bytes,
+            bytes,
+            slot: 0,
+            intended: None,
+        };
+        while self.slots.overlap(&request) {
+            self.submit().await?;
+            self.reap((1, usize::MAX), None).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes as many as the job takes at once, until so few are under way that it fills the
+    /// slots again.
+    pub(super) async fn reap_to_refill(&mut self) -> Result<(), ProgramError> {
+        let engine = &self.job.engine;
+        let low = engine.depth_low.unwrap_or(u32::MAX) as usize;
+        let least = engine.complete_min.max(1) as usize;
+        // Without a most, fio takes as many as the least.
+        let most = engine.complete_max.map_or(least, |most| most as usize);
+        loop {
+            let under_way = self.slots.under_way();
+            self.reap((least.min(under_way), most.max(least)), None)
+                .await?;
+            let left = self.slots.under_way();
+            if left == 0 || (left <= low && !self.slots.are_full()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for all that is under way, one after the other: fio takes the last ones together,
+    /// so that each of them seems to last until the slowest is complete.
+    pub(super) async fn drain(&mut self) -> Result<(), ProgramError> {
+        self.submit().await?;
+        while self.slots.under_way() > 0 {
+            self.reap((1, usize::MAX), None).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until so many completed, at most until a moment, the end of the ramp or the
+    /// next look at the clone; takes so many of them at most, and writes the rests of short
+    /// writes.
+    pub(super) async fn reap(
+        &mut self,
+        (at_least, at_most): (usize, usize),
+        until: Option<Nanoseconds>,
+    ) -> Result<(), ProgramError> {
+        let until = until.into_iter().chain(self.next_look()).min();
+        let ready = self.slots.ready().len();
+        let now = match ready < at_least {
+            true => {
+                self.slots
+                    .reap(self.system, at_least - ready, until)
+                    .await?
+            }
+            false => self.system.now(),
+        };
+        let files = &self.files;
+        let path = |request: &Submission| {
+            let named = files.iter().find(|(file, _)| *file == request.file);
+            named.map_or_else(String::new, |(_, path)| path.clone())
+        };
+        for (request, response) in self.slots.ready().skip(ready) {
+            self.watch.completed(request, response, || path(request))?;
+            let is_io = request.bytes > 0;
+            if let Some(search) = self.search.as_mut().filter(|_| is_io)
+                && self.search_step == SearchStep::None
+            {
+                self.search_step = search.completed(response);
+                if self.search_step == SearchStep::Failed {
+                    return Err(self.watch.no_depth(request, response, path(request)));
+                }
+            }
+        }
+        for _ in 0..at_most {
+            let (errors, system) = (&self.job.errors, &mut *self.system);
+            let passes_over = |request: &Submission, errno: Errno| {
+                let is_passed_over =
+                    errors.passes_over(error_kind(request.operation), errno.number());
+                if is_passed_over {
+                    system.count_error(errno);
+                }
+                is_passed_over
+            };
+            let Some(request) = self.slots.take_unless(path, passes_over)? else {
+                break;
+            };
+            self.syncs_under_way -= u32::from(is_sync(request.operation));
+            pause(self.system, self.think).await?;
+        }
+        self.slots.submit(self.system).await?;
+        self.look(now)
+    }
+
+    /// Sees what time has brought: the end of the ramp, and what may end the job early.
+    pub(super) fn look(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
+        self.is_steady |= self.watch.look(now)?;
+        if let Some(search) = self
+            .search
+            .as_mut()
+            .filter(|_| self.search_step == SearchStep::None)
+        {
+            match search.look(now) {
+                SearchStep::Next => search.begin(now),
+                SearchStep::Done => self.is_steady = true,
+                step => self.search_step = step,
+            }
+        }
+        if self.times.ramp.is_some_and(|end| now >= end) {
+            self.times.ramp = None;
+            self.stream.forget_amounts();
+            self.system.restart_measuring()?;
+        }
+        Ok(())
+    }
+
+    /// The moment at which the job is to be looked at next, whatever it waits for.
+    pub(super) fn next_look(&self) -> Option<Nanoseconds> {
+        let of_others = self.may_be_ended.then(|| self.system.now() + LOOK_EVERY);
+        let of_search = self.search.as_ref().map(|search| search.due());
+        let of_search = of_search.filter(|due| *due > self.system.now());
+        let moments = [self.times.ramp, self.watch.due(), of_others, of_search];
+        moments.into_iter().flatten().min()
+    }
+
+    /// Whether the job issues nothing more, because its time is over or it was ended early.
+    pub(super) fn is_over(&self, now: Nanoseconds) -> bool {
+        self.is_steady
+            || self.worker.company.must_end()
+            || self.times.end.is_some_and(|end| now >= end)
+    }
+
+    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
+    /// the processor.
+    pub(super) async fn pass_until(
+        &mut self,
+        moment: Nanoseconds,
+        sleeps: bool,
+    ) -> Result<(), ProgramError> {
+        loop {
+            let now = self.system.now();
+            self.look(now)?;
+            if now >= moment || self.is_over(now) {
+                return Ok(());
+            }
+            let wakes = [Some(moment), self.times.end, self.next_look()];
+            let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
+            match sleeps {
+                true => self.system.sleep_until(wake).await?,
+                false => self.system.compute(wake.since(now)).await?,
+            }
+        }
+    }
+
+    /// Pauses when there were as many I/Os as the job says, with none in flight, and not
+    /// beyond the end of the job. Returns whether it paused.
+    pub(super) async fn pause(&mut self, direction: Direction) -> Result<bool, ProgramError> {
+        let think = &self.job.think;
+        if think.time_us == 0 || !self.pauses.follow(self.system.now()) {
+            return Ok(false);
+        }
+        self.drain().await?;
+        let begin = self.system.now();
+        let after = |microseconds: u32| begin + Nanoseconds(u64::from(microseconds) * 1000);
+        let (spun, ended) = (
+            after(think.spin_us.min(think.time_us)),
+            after(think.time_us),
+        );
+        self.pass_until(spun, false).await?;
+        self.pass_until(ended, true).await?;
+        if self.job.rate.ignore_think {
+            let paused = self.system.now().since(begin);
+            self.rates.forgive(direction, paused);
+        }
+        Ok(true)
+    }
+}
+
+/// Sleeps until a moment, unless another job ends this one before.
+pub(super) async fn sleep_until(
+    (system, worker): (&mut System, &Worker),
+    moment: Nanoseconds,
+) -> Result<(), ProgramError> {
+    let may_be_ended = worker.company.may_be_ended();
+    loop {
+        let now = system.now();
+        if now >= moment || worker.company.must_end() {
+            return Ok(());
+        }
+        let wake = match may_be_ended {
+            true => moment.min(now + LOOK_EVERY),
+            false => moment,
+        };
+        system.sleep_until(wake).await?;
+    }
+}
+
+/// The kind of error that fio counts those of an operation as.
+fn error_kind(operation: Operation) -> ErrorKind {
+    match operation {
+        Operation::Read => ErrorKind::Read,
+        Operation::Write
+        | Operation::Discard
+        | Operation::Fsync
+        | Operation::Fdatasync
+        | Operation::SyncRange(_) => ErrorKind::Write,
+    }
+}

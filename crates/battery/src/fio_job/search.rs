@@ -1,0 +1,262 @@
+//! `latency_target`: the search for the most I/Os in flight whose latency is within a
+//! target, as fio searches for it.
+
+use diskperf_fio::Job;
+use diskperf_fio::job::Latency;
+use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::units::format_nanoseconds;
+
+/// State of the search.
+#[derive(Clone, Debug)]
+pub(super) struct DepthSearch {
+    rule: Latency,
+    /// `iodepth`.
+    depth_max: u32,
+    /// I/Os in flight at present, at most.
+    depth: u32,
+    /// The highest depth that was within the target, and the lowest that was not.
+    low: u32,
+    high: u32,
+    /// Windows in a row in which the depth could not rise.
+    stable: u32,
+    /// Start of the window, and what was done in it.
+    start: Nanoseconds,
+    ios: u64,
+    late_ios: u64,
+    /// Whether the depth is found, and measured in a last window.
+    is_last_window: bool,
+    /// Share of I/Os within the target in the last whole window, in percent.
+    share: f64,
+}
+
+/// What a clone does when a window ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SearchStep {
+    /// The window goes on.
+    None,
+    /// The next window begins.
+    Next,
+    /// All that is in flight ends, then the next window begins.
+    Quiesce,
+    /// The same, and what was measured so far is forgotten.
+    LastWindow,
+    /// The depth is found and measured.
+    Done,
+    /// Depth 1 is not within the target, of which all I/Os must be.
+    Failed,
+}
+
+impl DepthSearch {
+    /// That of a job that searches for its depth.
+    pub(super) fn of(job: &Job, depth_max: u32, start: Nanoseconds) -> Option<Self> {
+        (job.latency.target_us > 0).then(|| Self {
+            rule: job.latency,
+            depth_max,
+            depth: 1,
+            low: 1,
+            high: depth_max,
+            stable: 0,
+            start,
+            ios: 0,
+            late_ios: 0,
+            is_last_window: false,
+            share: 0.0,
+        })
+    }
+
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Moment at which the window ends.
+    pub(super) fn due(&self) -> Nanoseconds {
+        self.start + Nanoseconds(self.rule.window_us.saturating_mul(1000))
+    }
+
+    /// Begins a window.
+    pub(super) fn begin(&mut self, now: Nanoseconds) {
+        (self.start, self.ios, self.late_ios) = (now, 0, 0);
+    }
+
+    /// Counts an I/O that completed. Where all must be within the target, one that is not
+    /// ends the window.
+    pub(super) fn completed(&mut self, response: Nanoseconds) -> SearchStep {
+        self.ios += 1;
+        if response.0 <= self.rule.target_us.saturating_mul(1000) {
+            return SearchStep::None;
+        }
+        self.late_ios += 1;
+        match self.rule.percentile >= 100.0 {
+            true if self.depth == 1 => SearchStep::Failed,
+            true => self.lower(),
+            false => SearchStep::None,
+        }
+    }
+
+    /// Judges the window if it is over; one in which nothing completed goes on.
+    pub(super) fn look(&mut self, now: Nanoseconds) -> SearchStep {
+        if now < self.due() || self.ios == 0 {
+            return SearchStep::None;
+        }
+        self.share = 100.0 * (self.ios - self.late_ios) as f64 / self.ios as f64;
+        match self.share >= self.rule.percentile {
+            true => self.raise(),
+            false => self.lower(),
+        }
+    }
+
+    fn raise(&mut self) -> SearchStep {
+        let before = self.depth;
+        self.low = before;
+        if before + 1 == self.high {
+            self.stable += 1;
+            if self.stable >= 3 {
+                self.high += 1;
+                self.stable = 0;
+            }
+        }
+        // It doubles until a depth is not within the target.
+        self.depth = match self.high == self.depth_max {
+            true => before.saturating_mul(2),
+            false => (before + self.high) / 2,
+        };
+        self.depth = self.depth.min(self.depth_max);
+        match (self.depth == before, self.rule.keep_running) {
+            (true, false) if self.is_last_window => SearchStep::Done,
+            (true, false) => {
+                self.is_last_window = true;
+                SearchStep::LastWindow
+            }
+            _ => SearchStep::Next,
+        }
+    }
+
+    fn lower(&mut self) -> SearchStep {
+        if self.depth == 1 {
+            return SearchStep::Next;
+        }
+        self.high = self.depth;
+        if self.depth == self.low {
+            self.low -= 1;
+        }
+        self.depth = self.depth.midpoint(self.low).max(1);
+        self.stable = 0;
+        SearchStep::Quiesce
+    }
+
+    /// Result of the search, in words.
+    pub(super) fn outcome(&self) -> String {
+        let target = format_nanoseconds(Nanoseconds(self.rule.target_us.saturating_mul(1000)));
+        let (depth, share) = (self.depth, self.share);
+        match self.is_last_window || self.rule.keep_running {
+            true => format!(
+                "latency_target={target}: depth {depth}, at which {share:.2} % of the I/Os of the last window were within it"
+            ),
+            false => format!(
+                "latency_target={target}: the job ended before a depth was found; the last one tried was {depth}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::installed::is_fio_installed;
+    use super::*;
+    use diskperf_fio::{JobFile, Surroundings};
+    use std::process::Command;
+
+    fn search(options: &str, depth_max: u32) -> DepthSearch {
+        let text = format!("[job]\nsize=1m\n{}\n", options.replace(' ', "\n"));
+        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
+        DepthSearch::of(&parsed.jobs[0], depth_max, Nanoseconds::ZERO).expect("it is asked for")
+    }
+
+    /// Reads through a busy queue: some windows are within the target and some are not.
+    #[test]
+    fn the_search_takes_the_steps_of_fio() {
+        if !is_fio_installed() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        for (target_us, percentile) in [(1_000_000, 99.0), (200, 90.0), (100, 70.0), (20, 50.0)] {
+            let output = Command::new("fio")
+                .args([
+                    "--debug=rate",
+                    "--name=job",
+                    "--size=4m",
+                    "--ioengine=io_uring",
+                ])
+                .args([
+                    "--rw=randread",
+                    "--iodepth=32",
+                    "--time_based",
+                    "--runtime=1",
+                ])
+                .arg(format!("--latency_target={target_us}"))
+                .arg(format!("--latency_percentile={percentile}"))
+                .arg("--latency_window=20000")
+                .current_dir(folder.path())
+                .output()
+                .expect("fio");
+            let said = String::from_utf8_lossy(&output.stdout);
+            let options = format!(
+                "latency_target={target_us} latency_percentile={percentile} latency_window=20000"
+            );
+            follow(&mut search(&options, 32), &said);
+        }
+    }
+
+    /// Gives the search the share of each of fio's windows, and asks it for fio's next step.
+    fn follow(search: &mut DepthSearch, said: &str) {
+        let after = |line: &'_ str, key: &str| {
+            line.split_once(key)
+                .map(|(_, after)| after.trim().to_owned())
+        };
+        let (mut now, mut windows) = (Nanoseconds::ZERO, 0);
+        let mut step = SearchStep::None;
+        for line in said.lines() {
+            if let Some(share) = after(line, "Success rate: ") {
+                let share: f64 = share
+                    .split('%')
+                    .next()
+                    .expect("a share")
+                    .parse()
+                    .expect("a number");
+                now = search.due();
+                // In hundredths of a percent, as fio prints it.
+                (search.ios, search.late_ios) = (10_000, 10_000 - (100.0 * share).round() as u64);
+                step = search.look(now);
+                search.begin(now);
+                windows += 1;
+            } else if let Some(depths) =
+                after(line, "Ramped up: ").or_else(|| after(line, "Ramped down: "))
+            {
+                let ours = format!("{} {} {}", search.low, search.depth, search.high);
+                assert_eq!(ours, depths, "window {windows} at {now:?} of\n{said}");
+            } else if line.contains("Quiesce and final run") {
+                assert_eq!(step, SearchStep::LastWindow, "{said}");
+            } else if line.contains("We are done") {
+                assert_eq!(step, SearchStep::Done, "{said}");
+            }
+        }
+        assert!(windows > 0, "{said}");
+    }
+
+    #[test]
+    fn one_late_io_lowers_the_depth_where_none_may_be_late() {
+        let mut search = search("latency_target=100us latency_window=1ms", 8);
+        let (early, late) = (Nanoseconds(50_000), Nanoseconds(200_000));
+        for expected in [2, 4] {
+            assert_eq!(search.completed(early), SearchStep::None);
+            assert_eq!(search.look(search.due()), SearchStep::Next);
+            assert_eq!(search.depth(), expected);
+            search.begin(search.due());
+        }
+        assert_eq!(search.completed(late), SearchStep::Quiesce);
+        assert_eq!(search.depth(), 3);
+        search.depth = 1;
+        assert_eq!(search.completed(late), SearchStep::Failed);
+    }
+}
