@@ -29,33 +29,20 @@ fn a_run_of_today() {
     today26 on /var/tmp, run 3fa85f6457
     host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
-    program                     IOPS   95 %  MB/s
-    ─────────────────────────────────────────────
-    1 MiB sequential read, QD8   300  ±2.5%   315
-    4 KiB random read, QD1      2000  ±2.7%  8.19
-    4 KiB random read, QD32     6000  ±2.7%  24.6
-    4 KiB random, 30 % writes,  6000  ±2.7%  24.6
-      QD16
-      read                      4200         17.2
-      write                     1800         7.37
-      sync                        58
-    log_append depth=1           900  ±2.7%  3.69
-      write                      900         3.69
-      sync                       900
-
-    program                               p50            p99    p99.9      max   CPU/IO
-    ───────────────────────────────────────────────────────────────────────────────────
-    1 MiB sequential read, QD8  3.31 ms ±3.1%  17.3 ms ±42%   24.8 ms  26.7 ms  5.20 µs
-    4 KiB random read, QD1      95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
-    4 KiB random read, QD32      352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
-    4 KiB random, 30 % writes,   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
-      QD16
-      read                       351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
-      write                      350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
-      sync                      3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
-    log_append depth=1          31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
-      write                     31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
-      sync                       280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
+    program                  IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
+    ───────────────────────────────────────────────────────────────────────────────────────────────────
+    1 MiB sequential read,    300  ±2.5%   315  3.31 ms ±3.1%  17.3 ms ±42%   24.8 ms  26.7 ms  5.20 µs
+      QD8
+    4 KiB random read, QD1   2000  ±2.7%  8.19  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
+    4 KiB random read, QD32  6000  ±2.7%  24.6   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
+    4 KiB random, 30 %       6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
+      writes, QD16
+      read                   4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
+      write                  1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
+      sync                     58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
+    log_append depth=1        900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
+      write                   900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
+      sync                    900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
@@ -79,57 +66,32 @@ fn a_model_stands_below_the_drive() {
     today26 on bare-nvme-tlc, run 8c01d77a20
     model, seed 1, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
-    program                      IOPS   95 %  MB/s
-    ──────────────────────────────────────────────
-    1 MiB sequential read, QD8
-      /var/tmp                    300  ±2.5%   315
-      bare-nvme-tlc               510          535
+    program                   IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    1 MiB sequential read,
+      QD8
+      /var/tmp                 300  ±2.5%   315  3.31 ms ±3.1%  17.3 ms ±42%   24.8 ms  26.7 ms  5.20 µs
+      bare-nvme-tlc            510          535  1.95 ms        10.9 ms        14.6 ms  15.4 ms  5.20 µs
     4 KiB random read, QD1
-      /var/tmp                   2000  ±2.7%  8.19
-      bare-nvme-tlc              3400         13.9
+      /var/tmp                2000  ±2.7%  8.19  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
+      bare-nvme-tlc           3400         13.9  56.1 µs         336 µs         429 µs   524 µs  5.20 µs
     4 KiB random read, QD32
-      /var/tmp                   6000  ±2.7%  24.6
-      bare-nvme-tlc             10200         41.8
-    4 KiB random, 30 % writes,
-      QD16
-      /var/tmp                   6000  ±2.7%  24.6
-        read                     4200         17.2
-        write                    1800         7.37
-        sync                       58
-      bare-nvme-tlc             10200         41.8
-        read                     7140         29.2
-        write                    3060         12.5
-        sync                       96
+      /var/tmp                6000  ±2.7%  24.6   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
+      bare-nvme-tlc          10200         41.8   207 µs        1.24 ms        1.61 ms  2.17 ms  5.20 µs
+    4 KiB random, 30 %
+      writes, QD16
+      /var/tmp                6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
+        read                  4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
+        write                 1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
+        sync                    58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
+      bare-nvme-tlc          10200         41.8   206 µs        1.23 ms        1.58 ms  1.94 ms  5.20 µs
+        read                  7140         29.2   206 µs        1.21 ms        1.59 ms  1.90 ms
+        write                 3060         12.5   206 µs        1.25 ms        1.55 ms  1.94 ms
+        sync                    96               1.86 ms        12.0 ms              -  15.2 ms
     log_append depth=1
-      /var/tmp                    900  ±2.7%  3.69
-        write                     900         3.69
-        sync                      900
-
-    program                               p50            p99    p99.9      max   CPU/IO
-    ───────────────────────────────────────────────────────────────────────────────────
-    1 MiB sequential read, QD8
-      /var/tmp                  3.31 ms ±3.1%  17.3 ms ±42%   24.8 ms  26.7 ms  5.20 µs
-      bare-nvme-tlc             1.95 ms        10.9 ms        14.6 ms  15.4 ms  5.20 µs
-    4 KiB random read, QD1
-      /var/tmp                  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
-      bare-nvme-tlc             56.1 µs         336 µs         429 µs   524 µs  5.20 µs
-    4 KiB random read, QD32
-      /var/tmp                   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
-      bare-nvme-tlc              207 µs        1.24 ms        1.61 ms  2.17 ms  5.20 µs
-    4 KiB random, 30 % writes,
-      QD16
-      /var/tmp                   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
-        read                     351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
-        write                    350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
-        sync                    3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
-      bare-nvme-tlc              206 µs        1.23 ms        1.58 ms  1.94 ms  5.20 µs
-        read                     206 µs        1.21 ms        1.59 ms  1.90 ms
-        write                    206 µs        1.25 ms        1.55 ms  1.94 ms
-        sync                    1.86 ms        12.0 ms              -  15.2 ms
-    log_append depth=1
-      /var/tmp                  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
-        write                   31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
-        sync                     280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
+      /var/tmp                 900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
+        write                  900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
+        sync                   900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
@@ -150,7 +112,7 @@ fn a_model_stands_below_the_drive() {
 
     | program | IOPS | 95 % | MB/s | p50 | p99 | p99.9 | max | CPU/IO |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | 1 MiB sequential read, QD8 |  |  |  |  |  |  |  |  |
+    | 1 MiB sequential read,   QD8 |  |  |  |  |  |  |  |  |
     | /var/tmp | 300 | ±2.5% | 315 | 3.31 ms ±3.1% | 17.3 ms ±42% | 24.8 ms | 26.7 ms | 5.20 µs |
     | bare-nvme-tlc | 510 |  | 535 | 1.95 ms | 10.9 ms | 14.6 ms | 15.4 ms | 5.20 µs |
     | 4 KiB random read, QD1 |  |  |  |  |  |  |  |  |
@@ -159,7 +121,7 @@ fn a_model_stands_below_the_drive() {
     | 4 KiB random read, QD32 |  |  |  |  |  |  |  |  |
     | /var/tmp | 6000 | ±2.7% | 24.6 | 352 µs ±3.0% | 2.15 ms ±3.6% | 2.72 ms | 3.69 ms | 5.20 µs |
     | bare-nvme-tlc | 10200 |  | 41.8 | 207 µs | 1.24 ms | 1.61 ms | 2.17 ms | 5.20 µs |
-    | 4 KiB random, 30 % writes,   QD16 |  |  |  |  |  |  |  |  |
+    | 4 KiB random, 30 %   writes, QD16 |  |  |  |  |  |  |  |  |
     | /var/tmp | 6000 | ±2.7% | 24.6 | 351 µs ±2.6% | 2.09 ms ±6.4% | 2.67 ms | 3.38 ms | 5.20 µs |
     | read | 4200 |  | 17.2 | 351 µs ±2.9% | 2.11 ms ±6.4% | 2.72 ms | 3.38 ms |  |
     | write | 1800 |  | 7.37 | 350 µs ±2.5% | 2.05 ms ±2.1% | 2.57 ms | 3.21 ms |  |
@@ -290,27 +252,16 @@ fn details_split_the_response_and_show_the_course() {
     device: vda: 128 GiB, QEMU HARDDISK, rotating, scheduler mq-deadline, read-ahead 128 KiB, cache:
       write back
 
-    program                     IOPS   95 %  MB/s
-    ─────────────────────────────────────────────
-    4 KiB random, 30 % writes,  6000  ±2.7%  24.6
-      QD16
-      read                      4200         17.2
-      write                     1800         7.37
-      sync                        58
-    log_append depth=1           900  ±2.7%  3.69
-      write                      900         3.69
-      sync                       900
-
-    program                               p50            p99    p99.9      max   CPU/IO
-    ───────────────────────────────────────────────────────────────────────────────────
-    4 KiB random, 30 % writes,   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
-      QD16
-      read                       351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
-      write                      350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
-      sync                      3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
-    log_append depth=1          31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
-      write                     31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
-      sync                       280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
+    program             IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
+    ──────────────────────────────────────────────────────────────────────────────────────────────
+    4 KiB random, 30 %  6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
+      writes, QD16
+      read              4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
+      write             1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
+      sync                58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
+    log_append depth=1   900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
+      write              900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
+      sync               900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
