@@ -210,6 +210,7 @@ impl Model {
             bytes,
             response: took,
             submit: Nanoseconds::ZERO,
+            completion: took,
         });
     }
 

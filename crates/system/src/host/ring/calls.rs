@@ -187,6 +187,7 @@ impl Host {
             bytes,
             response: took,
             submit: Nanoseconds::ZERO,
+            completion: took,
         });
         show_progress_now_and_then(&self.control, &self.measure);
     }
