@@ -37,7 +37,7 @@ choices! {
 choices! {
     /// Whether a file is opened with O_DIRECT.
     DirectIo {
-        /// Where the file system has it, unless the run asks for the page cache. A plan
+        /// O_DIRECT where the file system has it, unless the run asks for the page cache. A plan
         /// makes a yes or a no of it.
         Auto = "auto",
         /// O_DIRECT, whatever the run asks of the page cache.

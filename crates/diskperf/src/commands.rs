@@ -444,7 +444,7 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// How the figures that are expected of a drive in a file of one's own are shown.
+/// Tells how the figures that are expected of a drive in a file of one's own are shown.
 fn expected_of_file(file: &Path) -> String {
     let drive = file.file_stem().unwrap_or_default().to_string_lossy();
     let parent = file.parent();

@@ -17,7 +17,7 @@ const MOST_LINES: usize = 8;
 /// The column whose cells may have several lines: the numbers of a table of a drive.
 const TALL: &str = "value";
 
-/// What a stored run measured, wherever the user was: absolute paths, or a modelled system.
+/// Names the target of a stored run, wherever the user was: absolute paths, or a modelled system.
 fn target(run: &RunHeading) -> String {
     match run.places.is_empty() {
         true => run.target.clone(),

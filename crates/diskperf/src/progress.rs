@@ -24,7 +24,7 @@ pub(crate) struct Progress {
 
 /// The run that notes are about.
 struct About {
-    /// What is measured.
+    /// The target that is measured.
     target: String,
     /// The notes that are printed with its results.
     notes: Vec<String>,

@@ -24,7 +24,7 @@ pub enum Cause {
 pub struct Traffic {
     /// Units that the host wrote.
     pub host: u64,
-    /// Of these, units that went past the cache of one bit a cell because it was full.
+    /// Units among these that went past the cache of one bit a cell because it was full.
     pub past_cache: u64,
     /// Units that garbage collection moved.
     pub collection: u64,

@@ -143,8 +143,8 @@ pub struct SeriesPoint {
     pub commits: u64,
     /// Bytes that were written.
     pub written_bytes: u64,
-    /// Of the transactions, or where a program has none of all else, to two significant
-    /// digits.
+    /// Responses of the transactions, or where a program has none of all else, to two
+    /// significant digits.
     #[serde(with = "compact")]
     pub response: Histogram,
 }

@@ -187,7 +187,7 @@ pub struct FlashTraffic {
     pub drive: u32,
     /// Units that the host wrote.
     pub host_units: u64,
-    /// Of these, units that went past the cache of one bit a cell because it was full.
+    /// Units among these that went past the cache of one bit a cell because it was full.
     #[serde(default)]
     pub past_cache_units: u64,
     /// Units that the host read and nobody had ever written: zeroes, which the drive answers

@@ -12,7 +12,7 @@ use diskperf_timeline::{CacheMode, Engine};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Titles that are longer go on in the next line, and names of runs lose their beginning.
-const LONGEST_TITLE: usize = 27;
+const LONGEST_TITLE: usize = 24;
 
 /// Whether a row is here, and not in the table of KB/s.
 pub(super) fn shows(row: &Row) -> bool {

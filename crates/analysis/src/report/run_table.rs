@@ -68,7 +68,7 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     found
 }
 
-/// Which cache reads and writes go through, and in what state, or that they go past it:
+/// Names the cache that reads and writes go through, with its state, or says that they go past it:
 /// `O_DIRECT`, `cold page cache`. The programs that differ from most are named.
 fn caches(view: &View) -> String {
     let words = |mode: CacheMode| {
@@ -441,7 +441,7 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// Where a modelled drive took no more at the rate of its cache: after how much, and how much
+/// Names the rows in which a modelled drive filled its cache: after how much, and how much
 /// of what counts went past it.
 fn cliffs(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
@@ -459,16 +459,27 @@ fn cliffs(view: &View, views: usize) -> Vec<String> {
         let sum = |of: fn(&FlashTraffic) -> u64| counted.iter().map(of).sum::<u64>();
         let past_units = sum(|one| one.past_cache_units);
         let share = past_units as f64 / sum(|one| one.host_units).max(1) as f64;
+        let falls = match before_units {
+            0 => "is slow from the start".to_owned(),
+            units => format!("falls at {}", gigabytes(units)),
+        };
         full.then(|| {
             format!(
-                "{}: falls after {:.1} GB: the drive's cache of one bit a cell (SLC) is full; {} of the writes that count went past it",
+                "{}: {falls}: the drive's cache of one bit a cell (SLC) is full; {} of the writes that count went past it",
                 view.title_of(row, views),
-                before_units as f64 * figures::FLASH_UNIT_BYTES / 1e9,
                 figures::share(share)
             )
         })
     };
     view.rows.iter().filter_map(line).collect()
+}
+
+/// Units of a flash drive in GB: `142 GB`, `1.8 GB`.
+fn gigabytes(units: u64) -> String {
+    match units as f64 * figures::FLASH_UNIT_BYTES / 1e9 {
+        few if few < 9.95 => format!("{few:.1} GB"),
+        many => format!("{many:.0} GB"),
+    }
 }
 
 /// When the programs that were repeated until they were steady came to that, with their

@@ -170,15 +170,15 @@ fn repetitions(count: usize, correlation: f64, normal: &mut Normal) -> Vec<f64> 
     (0..count).map(next).collect()
 }
 
-/// Of few repetitions the widening for what they share is bounded: their correlation cannot be
+/// The widening of few repetitions for what they share is bounded: their correlation cannot be
 /// told from noise. Neither may it be so narrow that correlated ones are taken for sure.
 #[test]
 fn intervals_of_eight_repetitions_hold_the_median_as_often_as_they_say() {
     const SEED: u64 = 46;
-    const TRIALS: usize = 800;
+    const TRIALS: usize = 200;
     let mut normal = Normal(Pcg64Mcg::seed_from_u64(SEED));
     // Four deviations of the count below what more trials come to.
-    for (correlation, covered_min) in [(0.0, 0.94), (0.3, 0.90), (0.5, 0.88), (0.7, 0.79)] {
+    for (correlation, covered_min) in [(0.0, 0.91), (0.3, 0.87), (0.5, 0.84), (0.7, 0.735)] {
         let mut covered = 0;
         let mut wide = 0;
         for _ in 0..TRIALS {

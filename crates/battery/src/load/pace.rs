@@ -1,4 +1,4 @@
-//! When a worker issues its requests, and when it stops.
+//! The pace of a worker: the times at which it issues requests, and its end.
 
 use super::arrivals::Arrivals;
 use super::{Load, Span};
@@ -7,7 +7,7 @@ use crate::worker::Worker;
 use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
-/// When requests may be issued, and until when.
+/// Times at which requests may be issued, and the end of that.
 pub(crate) struct Pace {
     span: Span,
     /// Bytes that are still to be issued, where there is no end in time.
@@ -24,7 +24,7 @@ impl Pace {
         }
     }
 
-    /// When the timed part began, its ramp included.
+    /// Start of the timed part, its ramp included.
     pub(crate) fn start(&self) -> Nanoseconds {
         self.span.start
     }
@@ -58,7 +58,7 @@ impl Pace {
         }
     }
 
-    /// When the next request had arrived of those that are left when all is over.
+    /// Returns the arrival of the next request of those that are left when all is over.
     pub(crate) fn given_up(&self) -> Option<Nanoseconds> {
         let arrival = self.arrivals.as_ref()?.next();
         (arrival < self.span.end?).then_some(arrival)
@@ -85,7 +85,7 @@ impl Pace {
         }
     }
 
-    /// When to look again although nothing completes; none where nothing is to come.
+    /// Returns the next time to look although nothing completes; `None` where nothing is to come.
     #[inline]
     pub(crate) fn next_moment(&self, now: Nanoseconds) -> Option<Nanoseconds> {
         let arrival = match &self.arrivals {

@@ -101,9 +101,9 @@ impl Log {
 /// The start of a commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommitStart {
-    /// When it arrived by the clock; none in closed loop.
+    /// Arrival by the clock; `None` in closed loop.
     arrival: Option<Nanoseconds>,
-    /// How long after its arrival it was begun.
+    /// Time from the arrival to the start; `None` in closed loop.
     lag: Option<Nanoseconds>,
 }
 

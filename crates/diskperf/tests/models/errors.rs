@@ -1,6 +1,6 @@
 //! What can be wrong with a modelled run.
 
-use crate::support::User;
+use crate::support::{User, words};
 
 const VAX: &str = "vax780-sc780-eagle";
 const SUN: &str = "sun3-rimfire-2344";
@@ -246,4 +246,41 @@ fn lists_and_entries_name_what_is_near() {
         .expect(2, &["sped"]);
     user.run(&["reproduce", "--cell", "nothing*"])
         .expect(2, &["no cell is"]);
+}
+
+/// The remedy is not the drive at hand.
+#[test]
+fn a_job_that_a_drive_refuses_is_not_sent_to_that_drive() {
+    let user = User::new();
+    std::fs::write(user.file("odd.fio"), "[a]\nrw=read\nbs=700\nsize=70000\n").unwrap();
+    for (drive, remedy) in [
+        ("bare-sata-consumer", "multiples of 512"),
+        ("bare-sas-10k", "multiples of 512"),
+        ("bare-sata-7200", "bare-sas-10k have 512"),
+    ] {
+        let refused = user.run(&words(&format!("run odd.fio --on {drive}")));
+        let refused = refused.expect(2, &["whole sectors of", remedy]);
+        let said = refused.stderr.rsplit("; ").next().unwrap_or_default();
+        assert!(!said.contains(drive), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn what_is_expected_is_of_a_named_drive() {
+    let user = User::new();
+    for (file, catalogue) in [("mine.toml", "DIR"), ("own/drives/mine.toml", "own")] {
+        let remedy = format!("diskperf show mine --expected --catalogue {catalogue}");
+        user.run(&["show", file, "--expected"])
+            .expect(2, &["takes the name of a drive", &remedy]);
+    }
+}
+
+/// A run that failed before its first repetition ended has no results that could be saved.
+#[test]
+fn nothing_is_called_saved_where_nothing_was_measured() {
+    let user = User::new();
+    let line = "run sequential --set program.write_share=1 --set program.dsync=yes --size 1M --runs 1 --quiet --on vax780-uda50-ra81 --store /proc/none.sqlite";
+    let failed = user.run(&words(line)).expect(1, &["no O_DSYNC"]);
+    assert!(!failed.has("they are saved"), "{}", failed.stderr);
+    assert!(failed.has("nothing was measured"), "{}", failed.stderr);
 }

@@ -232,3 +232,53 @@ fn a_drive_that_is_too_small_says_which_limit() {
         ],
     );
 }
+
+/// Reads of a drive that was never written are of no die, and its rows say so; a drive in use
+/// answers from its dies.
+#[test]
+fn rows_of_a_drive_that_was_never_written_say_so() {
+    let user = User::new();
+    let run = |more: &str| {
+        let line = format!("run random --on bare-nvme-tlc --size 256K --runs 1 --quiet {more}");
+        user.run(&words(&line)).expect(0, &[])
+    };
+    let (mark, says) = ("¶", "never written");
+    let fresh = run("");
+    assert!(fresh.has(mark) && fresh.has(says), "{}", fresh.stdout);
+    let used = run("--set drive.past=random");
+    assert!(!used.has(mark) && !used.has(says), "{}", used.stdout);
+    // What it writes is not what was read.
+    let writes = run("--set program.write_share=1");
+    assert!(!writes.has(mark), "{}", writes.stdout);
+}
+
+/// A pilot finds sizes on real storage; a model's go past what a drive takes into its buffer.
+#[test]
+fn writes_move_several_times_what_the_buffer_holds() {
+    let user = User::new();
+    let size = |more: &str| {
+        let line = format!(
+            "run random --on bare-nvme-qlc --set drive.write_buffer_bytes=1048576 --runs 1 --quiet --format json {more}"
+        );
+        let run = user.run(&words(&line)).expect(0, &[]).json()["runs"][0].clone();
+        run["results"][0]["size_bytes"].as_u64().expect("a size")
+    };
+    assert_eq!(size(""), 8 << 20);
+    assert_eq!(size("--set program.write_share=1"), 4 << 20);
+    assert_eq!(size("--set program.write_share=1 --size 1M"), 1 << 20);
+}
+
+/// A run that fills the cache of one bit a cell says after how much.
+#[test]
+fn a_cliff_that_a_run_crosses_is_named() {
+    let user = User::new();
+    let run = |size: &str| {
+        let line = format!(
+            "run sequential --on bare-nvme-qlc --set program.write_share=1 --set drive.slc_fixed_bytes=500000000 --set drive.slc_dynamic_bytes=0 --size {size} --runs 1 --quiet"
+        );
+        user.run(&words(&line)).expect(0, &[])
+    };
+    run("600M").shows(&["falls at 0.4 GB: the drive's cache of one bit a cell (SLC) is full"]);
+    let short = run("16M");
+    assert!(!short.has("falls at"), "{}", short.stdout);
+}

@@ -151,6 +151,10 @@ fn what_cannot_be_replayed_is_refused_with_the_remedy() {
     for (line, told) in [
         ("far.csv --on bare-fixed", "add --scale-addresses"),
         (
+            "far.csv --on bare-fixed --scale-addresses=900T",
+            "give --scale-addresses without a size",
+        ),
+        (
             "order.log --on bare-fixed",
             "has no times at which requests were issued",
         ),

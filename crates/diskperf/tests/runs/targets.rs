@@ -23,6 +23,38 @@ fn several_targets_one_after_the_other() {
     assert_eq!(entries(&user.file("other")), [""; 0]);
 }
 
+/// A label names all runs of a command: what tells them apart is their target.
+#[test]
+fn targets_of_one_label_are_named_by_their_paths() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let line = "run read_8192 --on ./target --on ./other --size 64K --runs 1 --label both";
+    let shown = user.run(&words(line)).expect(0, &[]);
+    let heading = |line: &&str| !line.contains(", run ") && !line.starts_with("stored");
+    for (run, target) in user.stored().iter().zip(["other", "target"]) {
+        let named = shown.stdout.lines().filter(heading);
+        let named: Vec<&str> = named.filter(|line| line.contains(&run.id)).collect();
+        assert!(named.is_empty(), "{}", shown.stdout);
+        let path = user.file(target).display().to_string();
+        assert!(shown.has(&path), "{}", shown.stdout);
+        // What is said beside the table says of which run it is.
+        let note = format!("{path}: --runs 1 keeps");
+        assert!(shown.stderr.contains(&note), "{}", shown.stderr);
+    }
+}
+
+/// The directory that the user is in is another one tomorrow.
+#[test]
+fn a_list_of_runs_has_the_paths_that_were_measured() {
+    let user = User::new();
+    user.run(&words("run read_8192 --size 64K --runs 1 --quiet --on ."))
+        .expect(0, &[]);
+    let list = user.run(&words("list runs --format json")).expect(0, &[]);
+    let target = list.json()["runs"][0]["target"].clone();
+    let target = target.as_str().expect("a path");
+    assert!(target.starts_with('/'), "{target}");
+}
+
 /// The sum over the drives, each over its own time.
 fn sum_of_drives(repetition: &Value) -> f64 {
     let workers = repetition["workers"].as_array().unwrap();

@@ -109,7 +109,7 @@ fn requests_go_past_the_page_cache_unless_it_is_asked_for() {
     }
 }
 
-/// What a client of a log waits for is its commit.
+/// The client of a log waits for its commit.
 #[test]
 fn a_log_is_judged_by_its_commits() {
     let user = User::new();

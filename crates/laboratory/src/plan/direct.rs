@@ -65,7 +65,7 @@ fn asks_for_cache(experiment: &Experiment) -> bool {
     experiment.through_cache || experiment.cache == CacheMode::Warm
 }
 
-/// What a run asks of the page cache: O_DIRECT where all its programs use it.
+/// State of the page cache that a run asks for: O_DIRECT where all its programs use it.
 pub(super) fn of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
     let mut programs = suite
         .programs()

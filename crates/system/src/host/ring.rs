@@ -71,8 +71,9 @@ struct Slot {
     submission: Submission,
     /// Its start; in open loop the intended one.
     start: Nanoseconds,
-    /// What the call took that submitted it, and when it returned.
+    /// Duration of the call that submitted it.
     submit: Nanoseconds,
+    /// Return of that call.
     submitted: Nanoseconds,
     under_way: bool,
     /// Whether the ring's own data is in its buffer, not the program's.

@@ -375,7 +375,7 @@ fn several_requests_under_way_have_a_course_and_a_distribution() {
     };
     assert_eq!((of("iops"), of("p99")), (15, 15));
     let latency = rows(&charts[3]);
-    for kind in ["random depth=1, read", "log_append depth=1, sync"] {
+    for kind in ["4 KiB random read, QD1, read", "log_append depth=1, sync"] {
         assert!(latency.iter().any(|row| row["series"] == kind), "{kind}");
     }
     let page = page(&[reported(today26("cccc", "/var/tmp", 1.0))]);

@@ -29,22 +29,25 @@ fn a_run_of_today() {
     today26 on /var/tmp, run 3fa85f6457
     host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
-    program             IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
-    ──────────────────────────────────────────────────────────────────────────────────────────────
-    sequential depth=8   300  ±2.5%   315  3.31 ms ±4.5%  17.3 ms >±50%  24.8 ms  26.7 ms  5.20 µs
-    random depth=1      2000  ±2.7%  8.19  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
-    random depth=32     6000  ±2.7%  24.6   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
-    random depth=16     6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
-      write_share=30
-      read              4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
-      write             1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
-      sync                58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
-    log_append depth=1   900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
-      write              900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
-      sync               900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
+    program                  IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
+    ───────────────────────────────────────────────────────────────────────────────────────────────────
+    1 MiB sequential read,    300  ±2.5%   315  3.31 ms ±3.1%  17.3 ms ±42%   24.8 ms  26.7 ms  5.20 µs
+      QD8
+    4 KiB random read, QD1   2000  ±2.7%  8.19  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
+    4 KiB random read, QD32  6000  ±2.7%  24.6   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
+    4 KiB random, 30 %       6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
+      writes, QD16
+      read                   4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
+      write                  1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
+      sync                     58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
+    log_append depth=1        900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
+      write                   900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
+      sync                    900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
+    p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
+      requests together
     requests by io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
     ");
@@ -63,34 +66,37 @@ fn a_model_stands_below_the_drive() {
     today26 on bare-nvme-tlc, run 8c01d77a20
     model, seed 1, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
-    program              IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
-    ───────────────────────────────────────────────────────────────────────────────────────────────
-    sequential depth=8
-      /var/tmp            300  ±2.5%   315  3.31 ms ±4.5%  17.3 ms >±50%  24.8 ms  26.7 ms  5.20 µs
-      bare-nvme-tlc       510          535  1.95 ms        10.9 ms        14.6 ms  15.4 ms  5.20 µs
-    random depth=1
-      /var/tmp           2000  ±2.7%  8.19  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
-      bare-nvme-tlc      3400         13.9  56.1 µs         336 µs         429 µs   524 µs  5.20 µs
-    random depth=32
-      /var/tmp           6000  ±2.7%  24.6   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
-      bare-nvme-tlc     10200         41.8   207 µs        1.24 ms        1.61 ms  2.17 ms  5.20 µs
-    random depth=16
-      write_share=30
-      /var/tmp           6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
-        read             4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
-        write            1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
-        sync               58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
-      bare-nvme-tlc     10200         41.8   206 µs        1.23 ms        1.58 ms  1.94 ms  5.20 µs
-        read             7140         29.2   206 µs        1.21 ms        1.59 ms  1.90 ms
-        write            3060         12.5   206 µs        1.25 ms        1.55 ms  1.94 ms
-        sync               96               1.86 ms        12.0 ms              -  15.2 ms
+    program                   IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    1 MiB sequential read,
+      QD8
+      /var/tmp                 300  ±2.5%   315  3.31 ms ±3.1%  17.3 ms ±42%   24.8 ms  26.7 ms  5.20 µs
+      bare-nvme-tlc            510          535  1.95 ms        10.9 ms        14.6 ms  15.4 ms  5.20 µs
+    4 KiB random read, QD1
+      /var/tmp                2000  ±2.7%  8.19  95.6 µs ±3.0%   577 µs ±4.1%   733 µs   857 µs  5.20 µs
+      bare-nvme-tlc           3400         13.9  56.1 µs         336 µs         429 µs   524 µs  5.20 µs
+    4 KiB random read, QD32
+      /var/tmp                6000  ±2.7%  24.6   352 µs ±3.0%  2.15 ms ±3.6%  2.72 ms  3.69 ms  5.20 µs
+      bare-nvme-tlc          10200         41.8   207 µs        1.24 ms        1.61 ms  2.17 ms  5.20 µs
+    4 KiB random, 30 %
+      writes, QD16
+      /var/tmp                6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
+        read                  4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
+        write                 1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
+        sync                    58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
+      bare-nvme-tlc          10200         41.8   206 µs        1.23 ms        1.58 ms  1.94 ms  5.20 µs
+        read                  7140         29.2   206 µs        1.21 ms        1.59 ms  1.90 ms
+        write                 3060         12.5   206 µs        1.25 ms        1.55 ms  1.94 ms
+        sync                    96               1.86 ms        12.0 ms              -  15.2 ms
     log_append depth=1
-      /var/tmp            900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
-        write             900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
-        sync              900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
+      /var/tmp                 900  ±2.7%  3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs  5.20 µs
+        write                  900         3.69  31.1 µs ±2.1%   184 µs ±6.0%   238 µs   261 µs
+        sync                   900                280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms  2.34 ms
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
+    p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
+      requests together
     requests by io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
     no interval: a modelled figure is exact for its requests; another --seed draws others
@@ -98,24 +104,24 @@ fn a_model_stands_below_the_drive() {
     assert_snapshot!(runs(&both, Format::Markdown, 0), @r"
     ## today26 on /var/tmp, run 3fa85f6457
 
-    host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, O\_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     ## today26 on bare-nvme-tlc, run 8c01d77a20
 
-    model, seed 1, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    model, seed 1, O\_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
     | program | IOPS | 95 % | MB/s | p50 | p99 | p99.9 | max | CPU/IO |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | sequential depth=8 |  |  |  |  |  |  |  |  |
-    | /var/tmp | 300 | ±2.5% | 315 | 3.31 ms ±4.5% | 17.3 ms \>±50% | 24.8 ms | 26.7 ms | 5.20 µs |
+    | 1 MiB sequential read,   QD8 |  |  |  |  |  |  |  |  |
+    | /var/tmp | 300 | ±2.5% | 315 | 3.31 ms ±3.1% | 17.3 ms ±42% | 24.8 ms | 26.7 ms | 5.20 µs |
     | bare-nvme-tlc | 510 |  | 535 | 1.95 ms | 10.9 ms | 14.6 ms | 15.4 ms | 5.20 µs |
-    | random depth=1 |  |  |  |  |  |  |  |  |
+    | 4 KiB random read, QD1 |  |  |  |  |  |  |  |  |
     | /var/tmp | 2000 | ±2.7% | 8.19 | 95.6 µs ±3.0% | 577 µs ±4.1% | 733 µs | 857 µs | 5.20 µs |
     | bare-nvme-tlc | 3400 |  | 13.9 | 56.1 µs | 336 µs | 429 µs | 524 µs | 5.20 µs |
-    | random depth=32 |  |  |  |  |  |  |  |  |
+    | 4 KiB random read, QD32 |  |  |  |  |  |  |  |  |
     | /var/tmp | 6000 | ±2.7% | 24.6 | 352 µs ±3.0% | 2.15 ms ±3.6% | 2.72 ms | 3.69 ms | 5.20 µs |
     | bare-nvme-tlc | 10200 |  | 41.8 | 207 µs | 1.24 ms | 1.61 ms | 2.17 ms | 5.20 µs |
-    | random depth=16   write\_share=30 |  |  |  |  |  |  |  |  |
+    | 4 KiB random, 30 %   writes, QD16 |  |  |  |  |  |  |  |  |
     | /var/tmp | 6000 | ±2.7% | 24.6 | 351 µs ±2.6% | 2.09 ms ±6.4% | 2.67 ms | 3.38 ms | 5.20 µs |
     | read | 4200 |  | 17.2 | 351 µs ±2.9% | 2.11 ms ±6.4% | 2.72 ms | 3.38 ms |  |
     | write | 1800 |  | 7.37 | 350 µs ±2.5% | 2.05 ms ±2.1% | 2.57 ms | 3.21 ms |  |
@@ -130,6 +136,7 @@ fn a_model_stands_below_the_drive() {
     | sync | 900 |  |  | 280 µs ±2.2% | 1.66 ms ±5.9% | 2.15 ms | 2.34 ms |  |
 
     - IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken; CPU/IO: processor time per request
+    - p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their requests together
     - requests by io\_uring
     - 95 %: interval by Student t on logarithms, wide because the repetitions are few
     - no interval: a modelled figure is exact for its requests; another --seed draws others
@@ -141,20 +148,22 @@ fn an_open_loop_says_how_late_it_was() {
     let one = open_loop("3fa85f6457", "/var/tmp", 1.0);
     assert_snapshot!(runs(&[one], Format::Table, 100), @r"
     random on /var/tmp, run 3fa85f6457
-    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
+    host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
-    program           IOPS   95 %  MB/s           p50           p99   p99.9      max   CPU/IO
-    ─────────────────────────────────────────────────────────────────────────────────────────
-    random depth=1    2000  ±2.7%  8.19  121 µs ±2.6%  698 µs ±8.0%  906 µs  1.03 ms  5.20 µs
-      rate_iops=2000
+    program                  IOPS   95 %  MB/s           p50           p99   p99.9      max   CPU/IO
+    ────────────────────────────────────────────────────────────────────────────────────────────────
+    4 KiB random read, QD1,  2000  ±2.7%  8.19  121 µs ±2.6%  698 µs ±6.2%  906 µs  1.03 ms  5.20 µs
+      2000/s
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
+    p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
+      requests together
     where requests arrive by the clock, a response counts from the moment that it was to be issued
     requests by io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
 
-    random depth=1 rate_iops=2000: requests were issued 300 ns late at p99, 48.0 µs at most; 6 had
+    4 KiB random read, QD1, 2000/s: requests were issued 300 ns late at p99, 48.0 µs at most; 6 had
       arrived and were not complete at the end, so that the storage may not keep up with the rate
     ");
 }
@@ -169,15 +178,19 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
     base: today26 on /var/tmp, run 3fa85f6457
     other: today26 on /mnt, run 8c01d77a20
 
-    program                   base       other  ratio     99 %  verdict                 base    other
-                        IOPS (CPU)  IOPS (CPU)                                           p99      p99
+    program                           base       other  ratio     99 %  verdict         base    other
+                                IOPS (CPU)  IOPS (CPU)                                   p99      p99
     ─────────────────────────────────────────────────────────────────────────────────────────────────
-    sequential depth=8    300 (0%)    480 (0%)  1.600  unknown  too few repetitions  17.3 ms  12.3 ms
-    random depth=1       2000 (1%)   3200 (2%)  1.600  unknown  too few repetitions   577 µs   359 µs
-    random depth=32      6000 (3%)   9600 (5%)  1.600  unknown  too few repetitions  2.15 ms  1.33 ms
-    random depth=16      6000 (3%)   9600 (5%)  1.600  unknown  too few repetitions  2.09 ms  1.32 ms
-    write_share=30
-    log_append depth=1    900 (0%)   1440 (1%)  1.600  unknown  too few repetitions   184 µs   117 µs
+    1 MiB sequential read, QD8    300 (0%)    480 (0%)  1.600  unknown  too few      17.3 ms  12.3 ms
+                                                                        repetitions
+    4 KiB random read, QD1       2000 (1%)   3200 (2%)  1.600  unknown  too few       577 µs   359 µs
+                                                                        repetitions
+    4 KiB random read, QD32      6000 (3%)   9600 (5%)  1.600  unknown  too few      2.15 ms  1.33 ms
+                                                                        repetitions
+    4 KiB random, 30 % writes,   6000 (3%)   9600 (5%)  1.600  unknown  too few      2.09 ms  1.32 ms
+    QD16                                                                repetitions
+    log_append depth=1            900 (0%)   1440 (1%)  1.600  unknown  too few       184 µs   117 µs
+                                                                        repetitions
 
     ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far
       quarters of the runs, and earlier runs, differ
@@ -195,10 +208,10 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
     base: random on /var/tmp, run 3fa85f6457
     other: random on /mnt, run 8c01d77a20
 
-    program                               base    other  ratio     99 %  verdict
-    ────────────────────────────────────────────────────────────────────────────────────────
-    random depth=1 rate_iops=2000, p50  121 µs   241 µs  2.000  unknown  too few repetitions
-      p99                               698 µs  1.40 ms  2.000  unknown  too few repetitions
+    program                                base    other  ratio     99 %  verdict
+    ─────────────────────────────────────────────────────────────────────────────────────────
+    4 KiB random read, QD1, 2000/s, p50  121 µs   241 µs  2.000  unknown  too few repetitions
+      p99                                698 µs  1.40 ms  2.000  unknown  too few repetitions
 
     ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far
       quarters of the runs, and earlier runs, differ
@@ -209,11 +222,11 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
     `diskperf ab` measures both in turn, so that what disturbs meets both, and tells differences of a
       few percent
     ");
-    assert_snapshot!(comparison(&compare(&two), Format::Csv, 0).replace("\r\n", "\n"), @r"
-    base,run,program,quantity,base_filesystem,filesystem,base_drives,drives,base_size_bytes,size_bytes,base_kept,kept,base_kb_per_s,kb_per_s,base_cpu_percent,cpu_percent,base_figure,figure,base_p99_us,p99_us,ratio,interval_low,interval_high,interval_confidence,interval_method,verdict,warnings
-    3fa85f6457,8c01d77a20,random depth=1 rate_iops=2000,response_p50_us,ext4/4096,ext4/4096,1,1,536870912,536870912,3,3,8000,8000,1.04,1.04,120.57500000000002,241.15099999999998,698.367,1396.735,2.000008293593199,,,,,too few repetitions,
-    3fa85f6457,8c01d77a20,random depth=1 rate_iops=2000,response_p99_us,ext4/4096,ext4/4096,1,1,536870912,536870912,3,3,8000,8000,1.04,1.04,698.367,1396.735,698.367,1396.735,2.0000014319118744,,,,,too few repetitions,
-    ");
+    assert_snapshot!(comparison(&compare(&two), Format::Csv, 0).replace("\r\n", "\n"), @r#"
+    base,run,program,title,quantity,base_filesystem,filesystem,base_drives,drives,base_size_bytes,size_bytes,base_kept,kept,base_kb_per_s,kb_per_s,base_cpu_percent,cpu_percent,base_figure,figure,base_p99_us,p99_us,ratio,interval_low,interval_high,interval_confidence,interval_method,verdict,warnings
+    3fa85f6457,8c01d77a20,random depth=1 rate_iops=2000,"4 KiB random read, QD1, 2000/s",response_p50_us,ext4/4096,ext4/4096,1,1,536870912,536870912,3,3,8000,8000,1.04,1.04,120.57500000000002,241.15099999999998,698.367,1396.735,2.000008293593199,,,,,too few repetitions,
+    3fa85f6457,8c01d77a20,random depth=1 rate_iops=2000,"4 KiB random read, QD1, 2000/s",response_p99_us,ext4/4096,ext4/4096,1,1,536870912,536870912,3,3,8000,8000,1.04,1.04,698.367,1396.735,698.367,1396.735,2.0000014319118744,,,,,too few repetitions,
+    "#);
 }
 
 #[test]
@@ -241,8 +254,8 @@ fn details_split_the_response_and_show_the_course() {
 
     program             IOPS   95 %  MB/s            p50            p99    p99.9      max   CPU/IO
     ──────────────────────────────────────────────────────────────────────────────────────────────
-    random depth=16     6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
-      write_share=30
+    4 KiB random, 30 %  6000  ±2.7%  24.6   351 µs ±2.6%  2.09 ms ±6.4%  2.67 ms  3.38 ms  5.20 µs
+      writes, QD16
       read              4200         17.2   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms  3.38 ms
       write             1800         7.37   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms  3.21 ms
       sync                58               3.27 ms ±7.0%  16.9 ms >±50%        -  22.6 ms
@@ -252,70 +265,82 @@ fn details_split_the_response_and_show_the_course() {
 
     IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start
       until its completion was taken; CPU/IO: processor time per request
+    p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
+      requests together
     requests by io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
 
     Response of a request; submit: of that, in the call that submitted
-    program, operation                             requests           50 %           99 %   99.9 %
-    ──────────────────────────────────────────────────────────────────────────────────────────────
-    random depth=16 write_share=30, read              37848   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms
-    random depth=16 write_share=30, read, submit      37848  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
-    random depth=16 write_share=30, write             16206   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms
-    random depth=16 write_share=30, write, submit     16206  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
-    random depth=16 write_share=30, sync                516  3.27 ms ±7.0%  16.9 ms >±50%        -
-    random depth=16 write_share=30, sync, submit        516  1.10 µs ±0.0%  1.10 µs ±0.0%        -
-    log_append depth=1, write                          8103  31.1 µs ±2.1%   184 µs ±6.0%   238 µs
-    log_append depth=1, write, submit                  8103  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
-    log_append depth=1, sync                           8103   280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms
-    log_append depth=1, sync, submit                   8103  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
+    program, operation                              requests           50 %           99 %   99.9 %
+    ───────────────────────────────────────────────────────────────────────────────────────────────
+    4 KiB random, 30 % writes, QD16, read              37848   351 µs ±2.9%  2.11 ms ±6.4%  2.72 ms
+    4 KiB random, 30 % writes, QD16, read, submit      37848  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
+    4 KiB random, 30 % writes, QD16, write             16206   350 µs ±2.5%  2.05 ms ±2.1%  2.57 ms
+    4 KiB random, 30 % writes, QD16, write, submit     16206  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
+    4 KiB random, 30 % writes, QD16, sync                516  3.27 ms ±7.0%  16.9 ms >±50%        -
+    4 KiB random, 30 % writes, QD16, sync, submit        516  1.10 µs ±0.0%  1.10 µs ±0.0%        -
+    log_append depth=1, write                           8103  31.1 µs ±2.1%   184 µs ±6.0%   238 µs
+    log_append depth=1, write, submit                   8103  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
+    log_append depth=1, sync                            8103   280 µs ±2.2%  1.66 ms ±5.9%  2.15 ms
+    log_append depth=1, sync, submit                    8103  1.10 µs ±0.0%  1.10 µs ±0.0%  1.10 µs
 
-    program, operation                             99.99 %  longest     mean
-    ────────────────────────────────────────────────────────────────────────
-    random depth=16 write_share=30, read           3.11 ms  3.38 ms   391 µs
-    random depth=16 write_share=30, read, submit   1.10 µs  1.10 µs  1.10 µs
-    random depth=16 write_share=30, write          2.87 ms  3.21 ms   386 µs
-    random depth=16 write_share=30, write, submit  1.10 µs  1.10 µs  1.10 µs
-    random depth=16 write_share=30, sync                 -  22.6 ms  3.53 ms
-    random depth=16 write_share=30, sync, submit         -  1.10 µs  1.10 µs
-    log_append depth=1, write                            -   261 µs  34.6 µs
-    log_append depth=1, write, submit                    -  1.10 µs  1.10 µs
-    log_append depth=1, sync                             -  2.34 ms   312 µs
-    log_append depth=1, sync, submit                     -  1.10 µs  1.10 µs
+    program, operation                              99.99 %  longest     mean
+    ─────────────────────────────────────────────────────────────────────────
+    4 KiB random, 30 % writes, QD16, read           3.11 ms  3.38 ms   391 µs
+    4 KiB random, 30 % writes, QD16, read, submit   1.10 µs  1.10 µs  1.10 µs
+    4 KiB random, 30 % writes, QD16, write          2.87 ms  3.21 ms   386 µs
+    4 KiB random, 30 % writes, QD16, write, submit  1.10 µs  1.10 µs  1.10 µs
+    4 KiB random, 30 % writes, QD16, sync                 -  22.6 ms  3.53 ms
+    4 KiB random, 30 % writes, QD16, sync, submit         -  1.10 µs  1.10 µs
+    log_append depth=1, write                             -   261 µs  34.6 µs
+    log_append depth=1, write, submit                     -  1.10 µs  1.10 µs
+    log_append depth=1, sync                              -  2.34 ms   312 µs
+    log_append depth=1, sync, submit                      -  1.10 µs  1.10 µs
 
-    random depth=16 write_share=30: depth 16, 2 workers
+    4 KiB random, 30 % writes, QD16: depth 16, 2 workers
     log_append depth=1: depth 1, 1 worker
 
     IOPS over time, the least to the most; `diskperf show --series` has them
-    ███ random depth=16 write_share=30
+    ███ 4 KiB random, 30 % writes, QD16
     ███ log_append depth=1
 
     Repetitions, the discarded ones in parentheses
-    program                           KB/s (CPU)  durable  IOPS      p99  elapsed
-                                                     KB/s
-    ─────────────────────────────────────────────────────────────────────────────
-    random depth=16 write_share=30 1  24000 (3%)    23944  6000  2.14 ms   3.00 s
-    random depth=16 write_share=30 2  24288 (3%)    24231  6072  2.04 ms   3.00 s
-    random depth=16 write_share=30 3  23784 (3%)    23729  5946  2.09 ms   3.00 s
-    log_append depth=1 1               3600 (0%)     3592   900   184 µs   3.00 s
-    log_append depth=1 2               3640 (0%)     3632   910   189 µs   3.00 s
-    log_append depth=1 3               3564 (0%)     3556   891   182 µs   3.00 s
+    program                            KB/s (CPU)  durable  IOPS      p99  elapsed
+                                                      KB/s
+    ──────────────────────────────────────────────────────────────────────────────
+    4 KiB random, 30 % writes, QD16 1  24000 (3%)    23944  6000  2.14 ms   3.00 s
+    4 KiB random, 30 % writes, QD16 2  24288 (3%)    24231  6072  2.04 ms   3.00 s
+    4 KiB random, 30 % writes, QD16 3  23784 (3%)    23729  5946  2.09 ms   3.00 s
+    log_append depth=1 1                3600 (0%)     3592   900   184 µs   3.00 s
+    log_append depth=1 2                3640 (0%)     3632   910   189 µs   3.00 s
+    log_append depth=1 3                3564 (0%)     3556   891   182 µs   3.00 s
 
-    program                               CPU     user   system  calls  waits  preempted  faults    from
-                                               (ticks)  (ticks)                                   device
-    ────────────────────────────────────────────────────────────────────────────────────────────────────
-    random depth=16 write_share=30 1  0.094 s  0.000 s  0.000 s  18174      0          0       0    100%
-    random depth=16 write_share=30 2  0.095 s  0.000 s  0.000 s  18390      0          0       0    100%
-    random depth=16 write_share=30 3  0.093 s  0.000 s  0.000 s  18006      0          0       0    100%
-    log_append depth=1 1              0.014 s  0.000 s  0.000 s   5400      0          0       0
-    log_append depth=1 2              0.014 s  0.000 s  0.000 s   5460      0          0       0
-    log_append depth=1 3              0.014 s  0.000 s  0.000 s   5346      0          0       0
+    program                                CPU     user   system  calls  waits  preempted  faults
+                                                (ticks)  (ticks)
+    ─────────────────────────────────────────────────────────────────────────────────────────────
+    4 KiB random, 30 % writes, QD16 1  0.094 s  0.000 s  0.000 s  18174      0          0       0
+    4 KiB random, 30 % writes, QD16 2  0.095 s  0.000 s  0.000 s  18390      0          0       0
+    4 KiB random, 30 % writes, QD16 3  0.093 s  0.000 s  0.000 s  18006      0          0       0
+    log_append depth=1 1               0.014 s  0.000 s  0.000 s   5400      0          0       0
+    log_append depth=1 2               0.014 s  0.000 s  0.000 s   5460      0          0       0
+    log_append depth=1 3               0.014 s  0.000 s  0.000 s   5346      0          0       0
 
-    ▆█▅ random depth=16 write_share=30
+    program                              from
+                                       device
+    ─────────────────────────────────────────
+    4 KiB random, 30 % writes, QD16 1    100%
+    4 KiB random, 30 % writes, QD16 2    100%
+    4 KiB random, 30 % writes, QD16 3    100%
+    log_append depth=1 1
+    log_append depth=1 2
+    log_append depth=1 3
+
+    ▆█▅ 4 KiB random, 30 % writes, QD16
     ▆█▅ log_append depth=1
     ");
     one.results.truncate(1);
     assert_snapshot!(series(&[one], Format::Table, 100), @r"
-    random depth=16 write_share=30: every 1.00 s of repetition 1
+    4 KiB random, 30 % writes, QD16: every 1.00 s of repetition 1
     at (s)  IOPS  MB/s      p99
     ─────────────────────────────────────────────────
          0  6000  24.6  2.21 ms  ████████████████████
@@ -396,10 +421,11 @@ fn the_csv_of_both_kinds_has_one_heading() {
     let lines: Vec<&str> = series.lines().collect();
     assert_eq!(
         lines[0],
-        "run,program,filesystem,repetition,at_s,iops,mb_per_s,p99_us"
+        "run,program,title,filesystem,repetition,at_s,iops,mb_per_s,p99_us"
     );
     assert_eq!(lines.len(), 1 + 5 * 3);
-    assert!(lines[5].starts_with("3fa85f6457,random depth=1,ext4/4096,0,1,2000,8.192,"));
+    let row = "3fa85f6457,random depth=1,\"4 KiB random read, QD1\",ext4/4096,0,1,2000,8.192,";
+    assert!(lines[5].starts_with(row), "{}", lines[5]);
 }
 
 #[test]

@@ -49,11 +49,12 @@ fn runs_of_one_suite_stand_side_by_side() {
     let both = [ffs83("3fa85f6457", "/var/tmp"), other];
     assert_snapshot!(runs(&both, Format::Table, 100), @r"
     ffs83 on /var/tmp, run 3fa85f6457
-    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1
+    discarded
 
     ffs83 on /mnt/a/rather/long/path/to/nvme, run 8c01d77a20
-    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after
-    1 discarded
+    host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions
+    after 1 discarded
 
                   /var/tmp                             /mnt/a/rather/long/path/to/nvme, 2 drives
     program       KB/s (CPU)  95 %  durable    from    KB/s (CPU)  95 %  durable    from    size
