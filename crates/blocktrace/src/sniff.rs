@@ -240,7 +240,7 @@ fn fits(form: Form, head: &[u8], lines: &[Line], options: &ReadOptions) -> bool 
     let fit = Fit::of(&mut parser, lines);
     // What the kernel and its tools print is theirs, whatever of it is of requests.
     let is_known = match form {
-        Form::Ftrace => fit.has_requests || fit.left_out > 0,
+        Form::Ftrace => fit.has_requests || fit.left_out > 0 || first.starts_with(b"# tracer: "),
         Form::Blkparse => fit.no_events < lines.len(),
         Form::Biosnoop => fit.taken > 0,
         _ => fit.has_requests && fit.left_out < lines.len(),

@@ -276,6 +276,18 @@ fn completions_alone_are_counted_and_are_no_requests() {
     assert_eq!(seen.notices.without_completion, 55);
 }
 
+/// tracefs' `trace` of events that are not enabled is a heading alone.
+#[test]
+fn a_heading_of_tracefs_is_a_trace_without_requests() {
+    let text = String::from_utf8(data("tracefs")).expect("text");
+    let heading = text.lines().filter(|line| line.starts_with('#'));
+    let heading: String = heading.map(|line| format!("{line}\n")).collect();
+    let seen = read(&[heading.into_bytes()]).expect("a trace");
+    seen.account("a heading");
+    assert_eq!((seen.form, seen.records.len()), (Form::Ftrace, 0));
+    assert_eq!(seen.notices.lines.asides, 12);
+}
+
 #[test]
 fn an_empty_file_of_an_idle_processor_is_passed_over() {
     let mut files = blktrace("issue-complete");
