@@ -44,11 +44,13 @@ pub enum Form {
     Csv,
     /// diskperf's own: issue and completion of each request, in blocks with checksums.
     Diskperf,
+    /// The table of `biosnoop`, of bcc and its libbpf tools.
+    Biosnoop,
 }
 
 impl Form {
     /// All forms.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::FioIolog2,
         Self::FioIolog3,
         Self::Blkparse,
@@ -68,6 +70,7 @@ impl Form {
         Self::MqSim,
         Self::Csv,
         Self::Diskperf,
+        Self::Biosnoop,
     ];
 
     /// The forms that can be written as well.
@@ -106,6 +109,7 @@ impl Form {
             Self::MqSim => "mqsim",
             Self::Csv => "csv",
             Self::Diskperf => "diskperf",
+            Self::Biosnoop => "biosnoop",
         }
     }
 
@@ -188,86 +192,4 @@ impl FromStr for TimeUnit {
             }
         })
     }
-}
-
-/// Which columns of comma-separated values are what, from 1: `time_us=1,op=3,offset=4,length=5`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
-    /// The time of issue, and its unit.
-    pub(crate) time: (usize, TimeUnit),
-    pub(crate) operation: usize,
-    /// The address, and how many bytes one of it has.
-    pub(crate) offset: (usize, u64),
-    /// The length, and how many bytes one of it has.
-    pub(crate) length: (usize, u64),
-    /// The response time, and its unit.
-    pub(crate) response: Option<(usize, TimeUnit)>,
-    pub(crate) device: Option<usize>,
-}
-
-impl FromStr for Columns {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (mut time, mut operation, mut offset, mut length) = (None, None, None, None);
-        let (mut response, mut device) = (None, None);
-        for part in text.split(',') {
-            let (name, number) = part.split_once('=').ok_or_else(|| usage(part))?;
-            let column: usize = number.trim().parse().map_err(|_| usage(part))?;
-            if column == 0 {
-                return Err(format!("`{part}`: columns count from 1"));
-            }
-            let unit = |prefix: &str| name.trim().strip_prefix(prefix).map(TimeUnit::from_str);
-            match name.trim() {
-                "op" => operation = Some(column),
-                "offset" => offset = Some((column, 1)),
-                "sector" => offset = Some((column, 512)),
-                "length" => length = Some((column, 1)),
-                "sectors" => length = Some((column, 512)),
-                "device" => device = Some(column),
-                _ => match (unit("time_"), unit("response_")) {
-                    (Some(unit), _) => time = Some((column, unit?)),
-                    (_, Some(unit)) => response = Some((column, unit?)),
-                    (None, None) => return Err(usage(part)),
-                },
-            }
-        }
-        let missing = |what: &str| format!("`{text}` names no {what}; {USAGE}");
-        Ok(Self {
-            time: time.ok_or_else(|| missing("time"))?,
-            operation: operation.ok_or_else(|| missing("op"))?,
-            offset: offset.ok_or_else(|| missing("offset or sector"))?,
-            length: length.ok_or_else(|| missing("length or sectors"))?,
-            response,
-            device,
-        })
-    }
-}
-
-impl Columns {
-    /// The columns that a heading names, as `time_us,op,offset,length`; others among them are
-    /// passed over. `None` of what is no such heading.
-    pub(crate) fn of_heading(line: &str) -> Option<Self> {
-        const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
-        const NAMES: [&str; 6] = ["op", "offset", "sector", "length", "sectors", "device"];
-        let is_timed = |name: &str, prefix| {
-            let unit: Option<&str> = name.strip_prefix(prefix);
-            unit.is_some_and(|unit| UNITS.contains(&unit))
-        };
-        let is_known = |name: &str| {
-            NAMES.contains(&name) || is_timed(name, "time_") || is_timed(name, "response_")
-        };
-        let named = line.split(',').map(str::trim).zip(1..);
-        let known: Vec<String> = named
-            .filter(|(name, _)| is_known(name))
-            .map(|(name, number)| format!("{name}={number}"))
-            .collect();
-        known.join(",").parse().ok()
-    }
-}
-
-const USAGE: &str = "columns are time_UNIT, op, offset or sector, length or sectors, and may be response_UNIT and device, with UNIT s, ms, us or ns, as time_us=1,op=3,offset=4,length=5";
-
-fn usage(part: &str) -> String {
-    format!("`{part}` names no column; {USAGE}")
 }

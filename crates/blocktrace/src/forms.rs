@@ -1,7 +1,9 @@
 //! From a line, or a piece of bytes, to what it says: one file a form.
 
+mod biosnoop;
 mod blkparse;
 mod blktrace;
+pub(crate) mod block_layer;
 mod csv;
 mod disksim;
 mod fio;
@@ -10,6 +12,7 @@ mod simple;
 mod srt;
 mod vscsi;
 
+pub(crate) use biosnoop::Biosnoop;
 pub(crate) use blkparse::Blkparse;
 pub(crate) use blktrace::Blktrace;
 pub(crate) use csv::Csv;
@@ -33,8 +36,14 @@ pub(crate) fn srt_magic() -> &'static [u8] {
 pub(crate) enum Said {
     /// A request, whose time counts from any beginning.
     Request(Record),
-    /// Something that was handed to [`Context::order`], or that is no request.
-    Other,
+    /// Beginning of a request, which was handed to [`Context::order`].
+    Begin,
+    /// More of a request that has begun: its merge, its issue, its completion.
+    More,
+    /// Nothing that could be a request: a heading, a comment, an empty line.
+    Aside,
+    /// Left out, and counted by the reason.
+    LeftOut,
 }
 
 /// What lines have in common.
@@ -63,7 +72,13 @@ impl Context {
     /// A line that is no request, and why.
     pub(crate) fn drop(&mut self, why: &'static str) -> Said {
         *self.dropped.entry(why).or_default() += 1;
-        Said::Other
+        Said::LeftOut
+    }
+
+    /// A completion of what was never issued.
+    pub(crate) fn without_issue(&mut self) -> Said {
+        self.order.without_issue += 1;
+        Said::LeftOut
     }
 }
 

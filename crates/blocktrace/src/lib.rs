@@ -22,6 +22,7 @@
 //!
 //! Nothing here knows of replay, or of models.
 
+mod columns;
 mod error;
 mod form;
 mod forms;
@@ -32,12 +33,14 @@ pub mod own;
 mod reader;
 mod record;
 mod sniff;
+mod source;
 pub mod summary;
 pub mod transform;
 mod writer;
 
+pub use columns::Columns;
 pub use error::ReadError;
-pub use form::{Columns, Form, TimeUnit};
-pub use reader::{Notices, ReadOptions, Reader};
+pub use form::{Form, TimeUnit};
+pub use reader::{Lines, Notices, ReadOptions, Reader};
 pub use record::{DeviceIndex, Operation, Record};
-pub use writer::Writer;
+pub use writer::{FIXED_BYTES_MAX, REQUEST_BYTES_MAX, Writer};

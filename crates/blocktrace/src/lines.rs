@@ -14,7 +14,11 @@ pub(crate) struct Input {
     /// Where the next line begins.
     byte: u64,
     number: u64,
+    is_empty: bool,
 }
+
+/// The mark that programs of Windows put before text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A line or a piece that was read.
 pub(crate) enum Got {
@@ -36,12 +40,25 @@ impl Input {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
             _ => Box::new(plain),
         };
-        Ok(Self {
+        let mut input = Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
             line: Vec::new(),
             byte: 0,
             number: 0,
-        })
+            is_empty: false,
+        };
+        let head = input.reader.fill_buf()?;
+        input.is_empty = head.is_empty();
+        if head.starts_with(BYTE_ORDER_MARK) {
+            input.reader.consume(BYTE_ORDER_MARK.len());
+            input.byte = BYTE_ORDER_MARK.len() as u64;
+        }
+        Ok(input)
+    }
+
+    /// Whether nothing was in it at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty
     }
 
     /// What comes next, as far as the buffer has it, without taking it.

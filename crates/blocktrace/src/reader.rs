@@ -1,19 +1,20 @@
 //! A trace, request by request.
 
+use crate::columns::Columns;
 use crate::error::ReadError;
-use crate::form::{Columns, Form, TimeUnit};
-use crate::forms::{Context, LONGEST_HEADER, Said, Srt};
-use crate::lines::{Got, Input, trimmed};
-use crate::own::{self, About, Own, Part};
+use crate::form::{Form, TimeUnit};
+use crate::forms::{Context, Said};
+use crate::lines::Input;
+use crate::own::{About, Part};
 use crate::record::Record;
-use crate::sniff::{Parser, sniff};
+use crate::source::{Read1, Source, Step, begin_alike, event_ns};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::Read;
 
 /// How a trace is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Its form; found by its beginning if absent.
     pub form: Option<Form>,
@@ -25,9 +26,26 @@ pub struct ReadOptions {
     pub partial: bool,
 }
 
+/// Lines of a trace, or records of a binary one, by what they are. Those that are left out
+/// have their reasons in [`Notices`]: `read` is the sum of all, of every trace but of
+/// diskperf's own form, which has no lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lines {
+    /// All of them.
+    pub read: u64,
+    /// Lines that begin a request: as many as there are requests.
+    pub requests: u64,
+    /// Lines that say more of a request, as its completion.
+    pub more: u64,
+    /// Headings, comments, empty lines: nothing that could be a request.
+    pub asides: u64,
+}
+
 /// What a reader of a trace should know of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notices {
+    /// Lines that were read.
+    pub lines: Lines,
     /// Lines that are no requests, by the reason.
     pub dropped: BTreeMap<&'static str, u64>,
     /// Requests whose time is before that of the one before them.
@@ -66,15 +84,6 @@ pub struct Reader {
     notices: Notices,
 }
 
-/// A file of a trace.
-struct Source {
-    name: String,
-    input: Input,
-    parser: Parser,
-    /// Of several files, the next event, and when it was.
-    next: Option<(u64, Vec<u8>)>,
-}
-
 impl Reader {
     /// Opens a trace that is called `name` in messages.
     ///
@@ -102,10 +111,22 @@ impl Reader {
         files: Vec<(String, Box<dyn Read + Send>)>,
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
-        let several = files.len() > 1;
+        let mut opened = Vec::new();
+        for (name, input) in files {
+            let input = Input::open(input).map_err(|source| ReadError::Input {
+                name: name.clone(),
+                source,
+            })?;
+            opened.push((name, input));
+        }
+        // A processor that did nothing leaves an empty file.
+        if opened.iter().any(|(_, input)| !input.is_empty()) {
+            opened.retain(|(_, input)| !input.is_empty());
+        }
+        let several = opened.len() > 1;
         let mut sources = Vec::new();
         let mut form = None;
-        for (name, input) in files {
+        for (name, input) in opened {
             let (found, source) = Source::open(name, input, options)?;
             if several && found != Form::Blktrace {
                 return Err(ReadError::Form {
@@ -119,6 +140,7 @@ impl Reader {
             sources.push(source);
         }
         let form = form.expect("a trace has a file");
+        begin_alike(&mut sources);
         let mut reader = Self {
             form,
             sources,
@@ -128,7 +150,7 @@ impl Reader {
             held: VecDeque::new(),
             first_held: 0,
             window_length: match form {
-                Form::Msr | Form::Systor17 => WINDOW,
+                Form::Msr | Form::Systor17 | Form::Biosnoop => WINDOW,
                 _ => 0,
             },
             is_over: false,
@@ -201,14 +223,34 @@ impl Reader {
                 _ => self.merged_step()?,
             };
             match said {
-                Step::Said(Said::Request(record)) => return Ok(Some(record)),
-                Step::Said(Said::Other) => {}
+                Step::Said(said) => {
+                    self.count(&said);
+                    if let Said::Request(record) = said {
+                        return Ok(Some(record));
+                    }
+                }
                 Step::Cut => {
                     self.notices.is_cut = true;
                     self.is_over = true;
                 }
                 Step::End => self.is_over = true,
             }
+        }
+    }
+
+    /// Counts a line by what it is.
+    #[inline]
+    fn count(&mut self, said: &Said) {
+        if self.form == Form::Diskperf {
+            return;
+        }
+        let lines = &mut self.notices.lines;
+        lines.read += 1;
+        match said {
+            Said::Request(_) | Said::Begin => lines.requests += 1,
+            Said::More => lines.more += 1,
+            Said::Aside => lines.asides += 1,
+            Said::LeftOut => {}
         }
     }
 
@@ -233,7 +275,7 @@ impl Reader {
         match source.read_event(self.partial)? {
             Read1::Whole => {
                 let event = source.input.last().to_vec();
-                let at = u64_of(&event, source);
+                let at = event_ns(&event, source);
                 source.next = Some((at, event));
             }
             Read1::Cut => self.notices.is_cut = true,
@@ -297,259 +339,5 @@ impl Iterator for Reader {
                 Some(Err(error))
             }
         }
-    }
-}
-
-enum Step {
-    Said(Said),
-    /// The trace is cut off here.
-    Cut,
-    End,
-}
-
-/// What was read of a binary form.
-enum Read1 {
-    Whole,
-    Cut,
-    End,
-}
-
-/// When an event of blktrace was.
-fn u64_of(event: &[u8], source: &Source) -> u64 {
-    match &source.parser {
-        Parser::Blktrace(of) => of.time(event),
-        _ => 0,
-    }
-}
-
-impl Source {
-    fn open(
-        name: String,
-        input: Box<dyn Read + Send>,
-        options: &ReadOptions,
-    ) -> Result<(Form, Self), ReadError> {
-        let failed = |source| ReadError::Input {
-            name: name.clone(),
-            source,
-        };
-        let mut input = Input::open(input).map_err(failed)?;
-        let head = input.head().map_err(failed)?;
-        let found = sniff(head, options);
-        let (form, parser) = found.map_err(|problem| ReadError::Form {
-            name: name.clone(),
-            problem,
-        })?;
-        let next = None;
-        Ok((
-            form,
-            Self {
-                name,
-                input,
-                parser,
-                next,
-            },
-        ))
-    }
-
-    fn failed(&self, source: std::io::Error) -> ReadError {
-        ReadError::Input {
-            name: self.name.clone(),
-            source,
-        }
-    }
-
-    fn refused(&self, problem: String) -> ReadError {
-        let (number, byte) = self.input.place();
-        ReadError::Record {
-            name: self.name.clone(),
-            what: match self.parser {
-                Parser::Own(_) => "block",
-                Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_) => "record",
-                _ => "line",
-            },
-            number,
-            byte,
-            problem,
-        }
-    }
-
-    /// The next line or record.
-    fn step(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
-        match self.parser {
-            Parser::Own(_) => self.own_block(context, partial),
-            Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_) => {
-                match self.read_event(partial)? {
-                    Read1::Whole => {}
-                    Read1::Cut => return Ok(Step::Cut),
-                    Read1::End => return Ok(Step::End),
-                }
-                let event = std::mem::take(self.input.last_mut());
-                let said = self.event(&event, context);
-                *self.input.last_mut() = event;
-                Ok(Step::Said(said?))
-            }
-            _ => self.line(context, partial),
-        }
-    }
-
-    /// The next block of diskperf's own form.
-    fn own_block(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
-        let Parser::Own(mut own) = std::mem::replace(&mut self.parser, Parser::Own(Own::default()))
-        else {
-            unreachable!("a block is of diskperf's own form");
-        };
-        let step = self.next_block(&mut own, context);
-        self.parser = Parser::Own(own);
-        match step? {
-            Ok(step) => Ok(step),
-            Err(_) if partial => Ok(Step::Cut),
-            Err(problem) => {
-                Err(self.refused(format!("{problem}; --partial reads the requests before it")))
-            }
-        }
-    }
-
-    /// The same; the inner error is of a trace that is cut off or damaged.
-    fn next_block(
-        &mut self,
-        own: &mut Own,
-        context: &mut Context,
-    ) -> Result<Result<Step, String>, ReadError> {
-        let failed = |name: &str, source| ReadError::Input {
-            name: name.to_owned(),
-            source,
-        };
-        if !own.has_begun() {
-            let read = self.input.read_piece(own::HEADER_BYTES, false);
-            read.map_err(|error| failed(&self.name, error))?;
-            self.input.begin_to_count();
-            own.begin();
-        }
-        let read = self.input.read_piece(own::BLOCK_HEADER_BYTES, false);
-        match read.map_err(|error| failed(&self.name, error))? {
-            Got::End if own.has_ended() => return Ok(Ok(Step::End)),
-            Got::End => {
-                return Ok(Err(
-                    "the trace has no end: who recorded it was stopped".to_owned()
-                ));
-            }
-            Got::Cut => return Ok(Err("the trace ends inside this block".to_owned())),
-            Got::Whole if own.has_ended() => {
-                return Ok(Err("something follows the last block".to_owned()));
-            }
-            Got::Whole => {}
-        }
-        let bytes = match own.payload_bytes(self.input.last()) {
-            Ok(bytes) => bytes,
-            Err(problem) => return Ok(Err(problem)),
-        };
-        let read = self.input.read_piece(bytes, true);
-        match read.map_err(|error| failed(&self.name, error))? {
-            Got::Whole => {}
-            Got::Cut | Got::End => return Ok(Err("the trace ends inside this block".to_owned())),
-        }
-        if !Own::is_whole(self.input.last()) {
-            return Ok(Err("the block is damaged: its checksum differs".to_owned()));
-        }
-        let told = own.block(self.input.last(), context);
-        told.map_err(|problem| self.refused(problem))?;
-        Ok(Ok(Step::Said(Said::Other)))
-    }
-
-    fn line(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
-        let got = self.input.read_line().map_err(|error| self.failed(error))?;
-        if matches!(got, Got::End) {
-            return Ok(Step::End);
-        }
-        let line = trimmed(self.input.last());
-        if line.is_empty() {
-            return Ok(Step::Said(Said::Other));
-        }
-        match self.parser.line(line, context) {
-            Ok(said) => Ok(Step::Said(said)),
-            Err(_) if partial && matches!(got, Got::Cut) => Ok(Step::Cut),
-            Err(problem) if matches!(got, Got::Cut) => Err(self.refused(format!(
-                "the trace ends inside this line: {problem}; --partial reads what is before it"
-            ))),
-            Err(problem) => Err(self.refused(problem)),
-        }
-    }
-
-    /// Reads the next record of a binary form.
-    fn read_event(&mut self, partial: bool) -> Result<Read1, ReadError> {
-        if matches!(self.parser, Parser::Srt(None)) {
-            self.read_header()?;
-        }
-        let (first, more): (usize, _) = match &self.parser {
-            Parser::Blktrace(of) => (of.event_bytes(), true),
-            Parser::Vscsi(of) => (of.record_bytes(), false),
-            _ => (4, true),
-        };
-        let got = self.input.read_piece(first, false);
-        match got.map_err(|error| self.failed(error))? {
-            Got::End => return Ok(Read1::End),
-            Got::Cut => return self.cut(partial),
-            Got::Whole => {}
-        }
-        if !more {
-            return Ok(Read1::Whole);
-        }
-        let behind = match &self.parser {
-            Parser::Blktrace(of) => of.data_bytes(self.input.last()),
-            Parser::Srt(Some(of)) => {
-                let bytes = of.record_bytes(self.input.last());
-                bytes.map(|bytes| bytes - first)
-            }
-            _ => Ok(0),
-        };
-        let behind = behind.map_err(|problem| self.refused(problem))?;
-        if behind > 0 {
-            let got = self.input.read_piece(behind, true);
-            match got.map_err(|error| self.failed(error))? {
-                Got::Whole => {}
-                Got::Cut | Got::End => return self.cut(partial),
-            }
-        }
-        Ok(Read1::Whole)
-    }
-
-    fn cut(&self, partial: bool) -> Result<Read1, ReadError> {
-        match partial {
-            true => Ok(Read1::Cut),
-            false => Err(self.refused(
-                "the trace ends inside this record; --partial reads what is before it".to_owned(),
-            )),
-        }
-    }
-
-    /// Reads the header of SRT: text up to a form feed.
-    fn read_header(&mut self) -> Result<(), ReadError> {
-        let header = self.input.head().map(|head| {
-            let end = head
-                .iter()
-                .take(LONGEST_HEADER)
-                .position(|byte| *byte == 0x0c);
-            end.map(|end| (end, String::from_utf8_lossy(&head[..end]).into_owned()))
-        });
-        let Some((end, header)) = header.map_err(|error| self.failed(error))? else {
-            return Err(self.refused(format!(
-                "no form feed ends its header within {LONGEST_HEADER} bytes"
-            )));
-        };
-        let read = self.input.read_piece(end + 1, false);
-        read.map_err(|error| self.failed(error))?;
-        self.parser = Parser::Srt(Some(Srt::of(&header)));
-        Ok(())
-    }
-
-    /// What a record of a binary form says.
-    fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, ReadError> {
-        let said = match &self.parser {
-            Parser::Blktrace(of) => of.event(event, context),
-            Parser::Vscsi(of) => of.record(event, context),
-            Parser::Srt(Some(of)) => of.record(event, context),
-            _ => Ok(Said::Other),
-        };
-        said.map_err(|problem| self.refused(problem))
     }
 }

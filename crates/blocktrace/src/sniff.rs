@@ -1,9 +1,10 @@
 //! Which form a trace is of, by what it begins with. What fits several is refused.
 
-use crate::form::{Columns, Form, TimeUnit};
+use crate::form::{Form, TimeUnit};
+use crate::forms::block_layer::{Begin, NO_EVENT};
 use crate::forms::{
-    Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Pause, Said, Simple, Srt, Vscsi,
-    VscsiCsv, srt_magic,
+    Biosnoop, Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Pause, Said, Simple,
+    Srt, Vscsi, VscsiCsv, srt_magic,
 };
 use crate::own::Own;
 use crate::reader::ReadOptions;
@@ -15,6 +16,7 @@ pub(crate) enum Parser {
     Fio(FioIolog),
     Blkparse(Blkparse),
     Ftrace(Ftrace),
+    Biosnoop(Biosnoop),
     VscsiCsv(VscsiCsv),
     DiskSim(DiskSim),
     Csv(Csv),
@@ -34,6 +36,7 @@ impl Parser {
             Self::Fio(of) => of.line(line, context),
             Self::Blkparse(of) => of.line(line, context),
             Self::Ftrace(of) => of.line(line, context),
+            Self::Biosnoop(of) => of.line(line, context),
             Self::VscsiCsv(of) => of.line(line, context),
             Self::DiskSim(of) => of.line(line, context),
             Self::Csv(of) => of.line(line, context),
@@ -59,7 +62,7 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
     if let Some(form) = options.form {
         return Ok((form, parser(form, head, options)?));
     }
-    if options.columns.is_some() || heading(head).is_some() {
+    if options.columns.is_some() || Csv::heading(first_line(head)).is_some() {
         return Ok((Form::Csv, parser(Form::Csv, head, options)?));
     }
     if let Some(found) = binary(head)? {
@@ -67,14 +70,10 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
     }
     let lines = lines(head);
     let fits = |form: &Form| fits(*form, head, &lines, options);
-    let found: Vec<Form> = Form::ALL
-        .into_iter()
-        .filter(|form| !form.is_binary() && form.is_told_by_its_beginning())
-        .filter(fits)
-        .collect();
+    let found: Vec<Form> = text_forms().filter(fits).collect();
     match found.as_slice() {
         [form] => Ok((*form, parser(*form, head, options)?)),
-        [] => Err(unknown(&lines)),
+        [] => Err(unknown(head, &lines, options)),
         several => {
             let names: Vec<&str> = several.iter().map(|form| form.name()).collect();
             Err(format!(
@@ -85,10 +84,12 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
     }
 }
 
-/// The columns that the first line names, of comma-separated values with a heading.
-fn heading(head: &[u8]) -> Option<Columns> {
-    let first = head.split(|byte| *byte == b'\n').next()?;
-    Columns::of_heading(std::str::from_utf8(first).ok()?)
+/// First line that is not empty, as far as it is there.
+fn first_line(head: &[u8]) -> &[u8] {
+    let mut lines = head
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii_end);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
 fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
@@ -112,26 +113,35 @@ fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
     }
 }
 
-/// Whole lines of the beginning.
-fn lines(head: &[u8]) -> Vec<&[u8]> {
+/// Line of the beginning, with its number from 1.
+#[derive(Clone, Copy)]
+struct Line<'h> {
+    number: usize,
+    text: &'h [u8],
+}
+
+/// Whole lines of the beginning that are not empty.
+fn lines(head: &[u8]) -> Vec<Line<'_>> {
     let mut all: Vec<&[u8]> = head.split(|byte| *byte == b'\n').collect();
     // The last may go on.
     if all.len() > 1 {
         all.pop();
     }
     all.truncate(LINES);
-    all.into_iter()
-        .map(<[u8]>::trim_ascii_end)
-        .filter(|line| !line.is_empty())
-        .collect()
+    let numbered = all.into_iter().zip(1..).map(|(text, number)| Line {
+        number,
+        text: text.trim_ascii_end(),
+    });
+    numbered.filter(|line| !line.text.is_empty()).collect()
 }
 
-fn unknown(lines: &[&[u8]]) -> String {
+/// Says why no form fits: one does but for a line, or none at all.
+fn unknown(head: &[u8], lines: &[Line], options: &ReadOptions) -> String {
     const LONGEST: usize = 60;
-    let first = lines.first().copied().unwrap_or_default();
+    let first = lines.first().map(|line| line.text).unwrap_or_default();
     let shown = String::from_utf8_lossy(&first[..first.len().min(LONGEST)]);
     let whole = lines.iter().all(|line| {
-        let (words, count) = crate::forms::words::<5>(line);
+        let (words, count) = crate::forms::words::<5>(line.text);
         count == 5
             && words
                 .iter()
@@ -140,15 +150,82 @@ fn unknown(lines: &[&[u8]]) -> String {
     if whole && !lines.is_empty() {
         return "five whole numbers a line are of DiskSim or of MQSim, in what unit of time the trace does not say: give --form mqsim --time-unit ns (or us, ps), or --form disksim".to_owned();
     }
-    format!(
-        "no form begins with `{}`; give --form NAME, or --columns time_us=1,op=3,offset=4,length=5 of comma-separated values",
-        shown.escape_debug()
-    )
+    if first.is_empty() {
+        return "its first lines are empty: give --form NAME if a trace follows".to_owned();
+    }
+    nearly(head, lines, options).unwrap_or_else(|| {
+        format!(
+            "no form begins with `{}`; give --form NAME, or --columns time_us=1,op=3,offset=4,length=5 of comma-separated values",
+            shown.escape_debug()
+        )
+    })
+}
+
+/// Names the form that most lines are of, and what is wrong with the first that is not;
+/// `None` where there is no such form.
+fn nearly(head: &[u8], lines: &[Line], options: &ReadOptions) -> Option<String> {
+    let tried = text_forms().filter_map(|form| {
+        let mut parser = parser(form, head, options).ok()?;
+        let fit = Fit::of(&mut parser, lines);
+        let takes_most = 2 * fit.taken >= lines.len() && fit.has_requests;
+        let is_heading = |line: &Line| line.text.starts_with(b"TIME(");
+        let is_table = form == Form::Biosnoop && lines.iter().any(is_heading);
+        (takes_most || is_table).then_some((form, fit))
+    });
+    let (form, fit) = tried.max_by_key(|(_, fit)| fit.taken)?;
+    let (line, problem) = fit.refused?;
+    Some(format!(
+        "it is of the form {form} but for line {line}: {problem}; mend or cut out that line, or give --form NAME if it is another form"
+    ))
+}
+
+/// Forms of text that a beginning can tell.
+fn text_forms() -> impl Iterator<Item = Form> {
+    let all = Form::ALL.into_iter();
+    all.filter(|form| !form.is_binary() && form.is_told_by_its_beginning())
+}
+
+/// Fit of lines to a form.
+#[derive(Default)]
+struct Fit {
+    /// Lines that are.
+    taken: usize,
+    /// Lines that are left out.
+    left_out: usize,
+    /// Those of them that are no event of the kernel.
+    no_events: usize,
+    /// Whether a request, or a completion, is among them.
+    has_requests: bool,
+    /// Number of the first line that is not, and what is wrong with it.
+    refused: Option<(usize, String)>,
+}
+
+impl Fit {
+    fn of(parser: &mut Parser, lines: &[Line]) -> Self {
+        let mut context = Context::default();
+        let mut fit = Self::default();
+        for line in lines {
+            match parser.line(line.text, &mut context) {
+                Ok(said) => {
+                    fit.taken += 1;
+                    fit.has_requests |= matches!(said, Said::Request(_) | Said::Begin);
+                }
+                Err(problem) => {
+                    fit.refused.get_or_insert((line.number, problem));
+                }
+            }
+        }
+        fit.left_out = context.dropped.values().sum::<u64>() as usize;
+        let no_events = context.dropped.get(NO_EVENT).copied();
+        fit.no_events = no_events.unwrap_or(0) as usize;
+        fit.has_requests |= context.order.without_issue > 0;
+        fit
+    }
 }
 
 /// Whether all lines of the beginning are of a form, and a request is among them.
-fn fits(form: Form, head: &[u8], lines: &[&[u8]], options: &ReadOptions) -> bool {
-    let first = lines.first().copied().unwrap_or_default();
+fn fits(form: Form, head: &[u8], lines: &[Line], options: &ReadOptions) -> bool {
+    let first = lines.first().map(|line| line.text).unwrap_or_default();
     let begins = match form {
         Form::FioIolog2 => return first.starts_with(b"fio version 2"),
         Form::FioIolog3 => return first.starts_with(b"fio version 3"),
@@ -160,19 +237,15 @@ fn fits(form: Form, head: &[u8], lines: &[&[u8]], options: &ReadOptions) -> bool
     let Ok(mut parser) = parser(form, head, options) else {
         return false;
     };
-    let mut context = Context::default();
-    let mut requests = 0;
-    for line in lines {
-        match parser.line(line, &mut context) {
-            Ok(Said::Request(_)) => requests += 1,
-            Ok(Said::Other) => {}
-            Err(_) => return false,
-        }
-    }
-    let dropped: u64 = context.dropped.values().sum();
-    let matched = context.order.next(true).is_some() || context.order.without_issue > 0;
-    let mostly = (dropped as usize) < lines.len();
-    begins && mostly && (requests > 0 || matched)
+    let fit = Fit::of(&mut parser, lines);
+    // What the kernel and its tools print is theirs, whatever of it is of requests.
+    let is_known = match form {
+        Form::Ftrace => fit.has_requests || fit.left_out > 0 || first.starts_with(b"# tracer: "),
+        Form::Blkparse => fit.no_events < lines.len(),
+        Form::Biosnoop => fit.taken > 0,
+        _ => fit.has_requests && fit.left_out < lines.len(),
+    };
+    begins && is_known && fit.refused.is_none()
 }
 
 /// The parser of a form.
@@ -184,14 +257,18 @@ pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<P
     let unit = options.time_unit;
     Ok(match form {
         Form::Msr | Form::Spc | Form::Systor17 | Form::Alibaba | Form::Tencent => {
-            Parser::Simple(Simple(form))
+            Parser::Simple(Simple::new(form))
         }
         Form::FioIolog2 => Parser::Fio(FioIolog::new(false)),
         Form::FioIolog3 => Parser::Fio(FioIolog::new(true)),
         Form::Blkparse => Parser::Blkparse(Blkparse {
-            from_queue: has_queue_events(head),
+            begin: match has_queue_events(head) {
+                true => Begin::Queue,
+                false => Begin::Issue,
+            },
         }),
         Form::Ftrace => Parser::Ftrace(Ftrace),
+        Form::Biosnoop => Parser::Biosnoop(Biosnoop::default()),
         Form::VscsiCsv => Parser::VscsiCsv(VscsiCsv),
         Form::DiskSim => Parser::DiskSim(DiskSim::Open(unit.unwrap_or(TimeUnit::Milliseconds))),
         Form::MqSim => Parser::DiskSim(DiskSim::Open(unit.ok_or(
@@ -199,9 +276,14 @@ pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<P
         )?)),
         Form::Validate => Parser::DiskSim(DiskSim::validate(Pause::After)),
         Form::ValidateBefore => Parser::DiskSim(DiskSim::validate(Pause::Before)),
-        Form::Csv => Parser::Csv(Csv::new(options.columns.or_else(|| heading(head)).ok_or(
-            "comma-separated values have columns that somebody must name: give --columns time_us=1,op=3,offset=4,length=5",
-        )?)),
+        Form::Csv => {
+            let first = first_line(head);
+            let columns = options.columns.clone().or_else(|| Csv::heading(first));
+            let columns = columns.ok_or(
+                "comma-separated values have columns that somebody must name: give --columns time_us=1,op=3,offset=4,length=5",
+            )?;
+            Parser::Csv(Csv::new(&columns, first)?)
+        }
         Form::Diskperf => match Own::of(head) {
             Some(of) => Parser::Own(of?),
             None => return Err("it does not begin as diskperf's own form does".to_owned()),

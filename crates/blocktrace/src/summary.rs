@@ -6,12 +6,14 @@ mod histogram;
 mod locality;
 mod reuse;
 mod stack;
+mod stamps;
 
 pub use arrivals::{ArrivalSummary, Dispersion};
 pub use depth::{DepthSummary, Interval, Series};
 pub use histogram::Quantiles;
 pub use locality::LocalitySummary;
 pub use reuse::{MissRatio, ReuseSummary};
+pub use stamps::Resolution;
 
 use crate::record::{Operation, Record};
 use arrivals::Arrivals;
@@ -20,6 +22,7 @@ use histogram::Counts;
 use locality::Locality;
 use reuse::Reuse;
 use serde::Serialize;
+use stamps::Stamps;
 use std::collections::BTreeMap;
 
 /// Bytes of a block, in footprints and distances.
@@ -39,6 +42,7 @@ pub struct Summarizer {
     operations: BTreeMap<Operation, Moved>,
     devices: BTreeMap<u32, Moved>,
     last_ns: u64,
+    stamps: Stamps,
     sizes: BTreeMap<u64, u64>,
     size_counts: Counts,
     aligned: [u64; 2],
@@ -66,6 +70,7 @@ impl Summarizer {
             operations: BTreeMap::new(),
             devices: BTreeMap::new(),
             last_ns: 0,
+            stamps: Stamps::default(),
             sizes: BTreeMap::new(),
             size_counts: Counts::default(),
             aligned: [0; 2],
@@ -92,6 +97,7 @@ impl Summarizer {
             self.devices.entry(record.device.0).or_default().add(bytes);
         }
         self.last_ns = self.last_ns.max(record.issued_ns);
+        self.stamps.add(record.issued_ns);
         self.failed += u64::from(record.errno != 0);
         self.arrivals.add(record.issued_ns);
         self.depth.add(record);
@@ -143,7 +149,9 @@ impl Summarizer {
             requests.requests += of.requests;
             requests.bytes += of.bytes;
         }
-        let (depth, series) = self.depth.finish(self.last_ns);
+        let resolution = self.stamps.finish();
+        let coarse_ns = resolution.map_or(0, |of| of.ns);
+        let (depth, series) = self.depth.finish(self.last_ns, coarse_ns);
         let named = |(number, moved): (&u32, &Moved)| DeviceSummary {
             device: devices
                 .get(*number as usize)
@@ -162,6 +170,7 @@ impl Summarizer {
         Summary {
             all: requests,
             span_ns: self.last_ns,
+            resolution,
             operations: self
                 .operations
                 .iter()
@@ -185,7 +194,7 @@ impl Summarizer {
             aligned_512_share: share(self.aligned[0]),
             aligned_4096_share: share(self.aligned[1]),
             highest_bytes: self.highest_bytes,
-            arrivals: self.arrivals.finish(),
+            arrivals: self.arrivals.finish(coarse_ns),
             depth,
             think_ns: self.thinks.quantiles(),
             locality: self.locality.finish(),
@@ -209,6 +218,7 @@ fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
         });
         reaches.next().map_or(most, |(bytes, _)| *bytes) as f64
     };
+    let told = |share: f64| histogram::tells(share, requests as f64).then(|| quantile(share));
     let sum: f64 = sizes
         .iter()
         .map(|(b, count)| *b as f64 * *count as f64)
@@ -216,9 +226,9 @@ fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
     Some(Quantiles {
         mean: sum / requests as f64,
         p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
+        p90: told(0.9),
+        p99: told(0.99),
+        p999: told(0.999),
         most: most as f64,
     })
 }
@@ -263,6 +273,8 @@ pub struct Summary {
     pub all: Moved,
     /// From the first issue to the last.
     pub span_ns: u64,
+    /// Coarseness of the times, where requests share theirs with others for it.
+    pub resolution: Option<Resolution>,
     /// By what was asked.
     pub operations: Vec<OperationSummary>,
     /// Requests that ended with an error.

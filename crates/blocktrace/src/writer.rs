@@ -2,12 +2,47 @@
 
 use crate::form::Form;
 use crate::own;
-use crate::record::{Operation, Record};
+use crate::record::{DeviceIndex, Operation, Record};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
+
+/// Bytes that a request may take in any form, beside the name of its device: the issue and
+/// the completion in diskperf's own, or a line of numbers.
+pub const REQUEST_BYTES_MAX: u64 = 64;
+/// Bytes that a trace may have beside its requests: headings, and the headers of blocks.
+pub const FIXED_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a name that a form may repeat in the line of each request.
+const REPEATED_NAME_BYTES_MAX: u64 = 255;
+
+/// Output of which no more is written than requests account for.
+struct Bounded<W> {
+    inner: W,
+    written_bytes: u64,
+    allowed_bytes: u64,
+}
+
+impl<W: Write> Write for Bounded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let after = self.written_bytes.saturating_add(bytes.len() as u64);
+        if after > self.allowed_bytes {
+            return Err(io::Error::other(format!(
+                "the requests so far account for at most {} bytes ({REQUEST_BYTES_MAX} each, and their devices' names), and this form wants more: choose another, as diskperf",
+                self.allowed_bytes
+            )));
+        }
+        let written = self.inner.write(bytes)?;
+        self.written_bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
 
 /// A trace while it is written.
 pub struct Writer<W: Write> {
-    output: BufWriter<W>,
+    output: BufWriter<Bounded<W>>,
     form: Form,
     /// Names of devices, by their number.
     devices: Vec<String>,
@@ -17,6 +52,8 @@ pub struct Writer<W: Write> {
     has_header: bool,
     /// The block of diskperf's own form that is filled.
     own: own::Encoder,
+    /// The numbers of devices in diskperf's own form.
+    own_devices: BTreeMap<DeviceIndex, DeviceIndex>,
 }
 
 /// The address of a trace of CloudPhysics and the like that begins at time zero: MSR's clock.
@@ -26,13 +63,18 @@ impl<W: Write> Writer<W> {
     /// Begins a trace; `None` of a form that cannot be written.
     pub fn create(output: W, form: Form) -> Option<Self> {
         Form::WRITTEN.contains(&form).then(|| Self {
-            output: BufWriter::new(output),
+            output: BufWriter::new(Bounded {
+                inner: output,
+                written_bytes: 0,
+                allowed_bytes: FIXED_BYTES_MAX,
+            }),
             form,
             devices: Vec::new(),
             left_out: 0,
             last_completed_ns: 0,
             has_header: false,
             own: own::Encoder::default(),
+            own_devices: BTreeMap::new(),
         })
     }
 
@@ -41,9 +83,9 @@ impl<W: Write> Writer<W> {
         self.left_out
     }
 
-    /// Gives a device its name, as the trace that is converted calls it.
+    /// Gives devices their names, as the trace that is converted calls them. Those that have
+    /// one keep it.
     pub fn name_devices(&mut self, names: &[String]) {
-        self.devices.clear();
         let plain = |name: &String| -> String {
             let legal = |one: char| {
                 if one.is_ascii_graphic() && one != ',' {
@@ -54,7 +96,22 @@ impl<W: Write> Writer<W> {
             };
             name.chars().map(legal).collect()
         };
-        self.devices.extend(names.iter().map(plain));
+        let new = names.iter().skip(self.devices.len());
+        self.devices.extend(new.map(plain));
+    }
+
+    /// Has the output hold one request more.
+    fn allow(&mut self, record: &Record) {
+        let name = self.devices.get(record.device.0 as usize);
+        let name_bytes = name.map_or(10, |name| name.len() as u64);
+        let named_bytes = match self.form {
+            // Named once, and then a number.
+            Form::Diskperf if self.own_devices.contains_key(&record.device) => 0,
+            Form::Diskperf => 8 + name_bytes,
+            _ => name_bytes.min(REPEATED_NAME_BYTES_MAX),
+        };
+        let output = &mut self.output.get_mut().allowed_bytes;
+        *output = output.saturating_add(REQUEST_BYTES_MAX + named_bytes);
     }
 
     fn device(&self, of: &Record) -> String {
@@ -68,6 +125,7 @@ impl<W: Write> Writer<W> {
     ///
     /// The output fails.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.allow(record);
         if !self.has_header {
             self.header(record)?;
         }
@@ -169,12 +227,16 @@ impl<W: Write> Writer<W> {
 
     /// All that a record says; its completion stands behind it.
     fn own(&mut self, record: &Record) -> io::Result<()> {
-        while self.own.devices() <= record.device.0 {
-            let number = self.own.devices();
-            let name = self.devices.get(number as usize).cloned();
-            self.own.device(&name.unwrap_or_else(|| number.to_string()));
-        }
-        let number = self.own.issue(record);
+        let device = match self.own_devices.get(&record.device) {
+            Some(device) => *device,
+            // Only devices that have requests are named.
+            None => {
+                let device = self.own.device(&self.device(record));
+                self.own_devices.insert(record.device, device);
+                device
+            }
+        };
+        let number = self.own.issue(&Record { device, ..*record });
         if let Some(at_ns) = record.completed_ns {
             self.own.complete(number, at_ns, record.errno);
         }
@@ -194,9 +256,10 @@ impl<W: Write> Writer<W> {
             Operation::Discard if is_fio => {
                 self.fio(record, &format!("{device} trim {offset} {length}"))
             }
-            Operation::Flush | Operation::Discard if self.form == Form::Csv => {
+            _ if self.form == Form::Csv => {
                 let letter = match record.operation {
                     Operation::Flush => "F",
+                    Operation::WriteZeroes => "Z",
                     _ => "D",
                 };
                 let response = record
@@ -255,7 +318,8 @@ impl<W: Write> Writer<W> {
             }
             self.output.write_all(self.own.close(own::IS_LAST))?;
         }
-        self.output.into_inner().map_err(|error| error.into_error())
+        let output = self.output.into_inner();
+        Ok(output.map_err(|error| error.into_error())?.inner)
     }
 }
 

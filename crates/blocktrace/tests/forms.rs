@@ -5,7 +5,7 @@ use diskperf_blocktrace::{
     Columns, Form, Operation, ReadError, ReadOptions, Reader, Record, Writer,
 };
 use proptest::prelude::*;
-use std::io::Write;
+use std::io::{Read as _, Write};
 
 fn read_with(
     bytes: &[u8],
@@ -18,9 +18,20 @@ fn read_with(
     Ok((form, records?, reader))
 }
 
+/// A trace of which each line is a request, says more of one, is an aside, or is left out
+/// for a reason.
 fn read(text: &str) -> (Form, Vec<Record>) {
-    let (form, records, _) = read_with(text.as_bytes(), &ReadOptions::default())
+    let (form, records, reader) = read_with(text.as_bytes(), &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}: {text}"));
+    let (lines, notices) = (reader.notices().lines, reader.notices());
+    let left_out = notices.dropped.values().sum::<u64>() + notices.without_issue;
+    let all = lines.requests + lines.more + lines.asides + left_out;
+    assert_eq!(
+        (lines.read, lines.read),
+        (all, text.lines().count() as u64),
+        "{text}"
+    );
+    assert_eq!(lines.requests, records.len() as u64, "{text}");
     (form, records)
 }
 
@@ -174,6 +185,134 @@ fn what_is_ambiguous_is_refused_with_what_says_it() {
     let version_9 = [9u8, 0x74, 0x61, 0x65];
     let error = read_with(&version_9, &ReadOptions::default()).err();
     assert!(error.is_some_and(|error| error.to_string().contains("version 9")));
+}
+
+/// Headings that people put before a form, and the mark that Windows puts before text.
+#[test]
+fn headings_and_a_byte_order_mark_are_passed_over() {
+    let bodies = [
+        (
+            "msr",
+            "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+            "128166400000000000,web,0,Write,8192,4096,1500",
+        ),
+        (
+            "spc",
+            "ASU,LBA,Size,Opcode,Timestamp",
+            "0,20941264,8192,W,0.551706",
+        ),
+        (
+            "alibaba",
+            "device_id,opcode,offset,length,timestamp",
+            "12,W,126976,4096,1577808000000411",
+        ),
+        (
+            "tencent",
+            "Timestamp,Offset,Size,IOType,VolumeID",
+            "1538323200,4096,8,1,1283",
+        ),
+        (
+            "systor17",
+            "Timestamp,Response,IOType,LUN,Offset,Size",
+            "1455592080.012345000,0.000500000,R,3,4096,8192",
+        ),
+        ("vscsi-csv", "version,time,op,size,lbn", "2,1000,28,4096,8"),
+        ("csv", "time_ns,op,offset,length", "1000,R,0,4096"),
+    ];
+    for (form, heading, line) in bodies {
+        for text in [
+            format!("{heading}\n{line}\n"),
+            format!("\u{feff}{heading}\r\n{line}\r\n"),
+            format!("\u{feff}\n{heading}\n{line}\n"),
+        ] {
+            let (found, records) = read(&text);
+            assert_eq!((found.name(), records.len()), (form, 1), "{text:?}");
+        }
+        if form != "csv" {
+            let (found, records) = read(&format!("\u{feff}{line}\n"));
+            assert_eq!((found.name(), records.len()), (form, 1), "{line}");
+        }
+    }
+}
+
+/// By number or by name, between commas, semicolons, tabs or blanks, with quotes or without.
+#[test]
+fn a_table_is_read_by_its_columns_whatever_stands_between_them() {
+    let by_number = "time_us=1,op=3,offset=4,length=5";
+    let by_name = "time_us=When,op=type,offset=Byte offset,length=Size";
+    let heading = ["when", "\"Who\"", "Type", "Byte offset", "Size"];
+    let row = ["1000", "sda", "WS", "8192", "512"];
+    for separator in [",", ", ", ";", "\t", " \t"] {
+        let text = format!("{}\n{}\n", heading.join(separator), row.join(separator));
+        for columns in [by_number, by_name] {
+            let options = ReadOptions {
+                columns: Some(columns.parse().expect("columns")),
+                ..ReadOptions::default()
+            };
+            let (_, records, reader) = read_with(text.as_bytes(), &options).expect(&text);
+            let found: Vec<Said> = records.iter().map(said).collect();
+            assert_eq!(found, [(0, W, 8192, 512, None)], "{text:?}");
+            assert_eq!(reader.notices().lines.asides, 1);
+        }
+    }
+    let blanks = "time_us=1 op=2\toffset=3 length=4";
+    let options = ReadOptions {
+        columns: Some(blanks.parse().expect("columns")),
+        ..ReadOptions::default()
+    };
+    let text = b"t op where how\n  10   R    0  512\n 20 zeroes 512 512\n";
+    let (_, records, _) = read_with(text, &options).expect("a trace");
+    let found: Vec<Operation> = records.iter().map(|record| record.operation).collect();
+    assert_eq!(found, [R, Operation::WriteZeroes]);
+    let absent = "time_us=when,op=type,offset=address,length=size";
+    let options = ReadOptions {
+        columns: Some(absent.parse().expect("columns")),
+        ..ReadOptions::default()
+    };
+    let error = read_with(b"when,type,offset,size\n1,R,0,512\n", &options).err();
+    let error = error.map(|error| error.to_string()).unwrap_or_default();
+    let says = "no column `address`; it has when, type, offset, size";
+    assert!(error.contains(says), "{error}");
+}
+
+#[test]
+fn where_one_form_fits_but_for_a_line_the_message_names_both() {
+    let spc = "0,1,512,W,0.5\n0,2,512,R,0.6\n0,3,512,Q,0.7\n0,4,512,R,0.8\n";
+    let msr = "128166400000000000,web,0,Write,8192,4096,1500\n128166400000000001,web,0,Read,0\n128166400000000002,web,0,Read,0,512,1\n";
+    let perf = " fio 1 [000] 1.5: block:block_rq_issue: 7,0 R 4096 () 0 + 8 [fio]\nsegfault\n fio 1 [000] 1.6: block:block_rq_complete: 7,0 R () 0 + 8 [0]\n";
+    for (text, form, line, problem) in [
+        (spc, "spc", "line 3", "`Q` is not a read or a write"),
+        (msr, "msr", "line 2", "5 fields"),
+        (perf, "ftrace", "line 2", "`segfault` is not an event"),
+    ] {
+        let error = read_with(text.as_bytes(), &ReadOptions::default()).err();
+        let error = error.map(|error| error.to_string()).unwrap_or_default();
+        for says in [
+            format!("the form {form} but for {line}: "),
+            problem.to_owned(),
+        ] {
+            assert!(error.contains(&says), "{error}");
+        }
+    }
+}
+
+#[test]
+fn empty_lines_are_counted_and_limited() {
+    let text = "0,1,512,W,0.5\n\n\n0,2,512,R,0.6\n";
+    let (_, records, reader) =
+        read_with(text.as_bytes(), &ReadOptions::default()).expect("a trace");
+    assert_eq!((records.len(), reader.notices().lines.asides), (2, 2));
+    for (begin, form) in [("0,1,512,W,0.5\n", None), ("", Some(Form::Spc))] {
+        let newlines = std::io::repeat(b'\n').take(1 << 22);
+        let input = begin.as_bytes().chain(newlines);
+        let options = ReadOptions {
+            form,
+            ..ReadOptions::default()
+        };
+        let mut reader = Reader::open("newlines", Box::new(input), &options).expect("a form");
+        let error = reader.find_map(Result::err).expect("no end of it");
+        assert!(error.to_string().contains("are empty"), "{error}");
+    }
 }
 
 #[test]

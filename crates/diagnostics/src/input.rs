@@ -22,7 +22,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// What a path leads to, if it may never end, or never begin.
+/// Describes what a path leads to, if it may never end, or never begin.
 fn unfit(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
     if is_of_shell && (kind.is_fifo() || kind.is_file()) {

@@ -102,12 +102,7 @@ impl Files {
 }
 
 fn read(path: &Path, most_bytes: u64) -> Result<String, String> {
-    // A pipe or a device may never end, or never begin.
-    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let file = diskperf_diagnostics::input::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     let mut file = file.take(most_bytes.saturating_add(1));
     file.read_to_end(&mut bytes)

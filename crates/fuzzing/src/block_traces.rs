@@ -14,6 +14,10 @@ pub(super) const BLOCK_TRACE: Target = Target {
             "\u{1}fio version 3 iolog\n0 d add\n1500 d read 61440 4096\n",
             "\u{2}  8,16   0   1   0.000000000  4242  Q   R 2048 + 8 [prog]\n  8,16   0   3   0.000100000     0  C   R 2048 + 8 [0]\n",
             "\u{4} p-1 [001] ..... 1945.251028: block_rq_issue: 7,1 WS 8192 () 0 + 16 be,0,4 [p]\n",
+            "\u{4}cpus=2\n p-1 [001] 5.1: block_rq_issue:       7,1 WZS 8192 () 0 + 16 [p]\n p-1 [001] 5.2: block_rq_complete:       7,1 WZS () 0 + 16 [0]\n",
+            "\u{4}p 1 [001] 5.1: block:block_rq_issue: 7,1 FF 0 () 0 + 0 0x0,0,0 [p]\n p 1 [001] 5.2: block:block_rq_complete: 7,1 WS () 0 + 0 [0]\n",
+            "\u{2}  8,16   0   1   0.000000000  42  Q   W 100 + 8 [p]\n  8,16   0   2   0.000001000  42  M   W 108 + 8 [p]\n  8,16   0   3   0.000002000  42  C   W 100 + 16 [0]\n",
+            "\u{13}TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)\n0.1 a b 1 sda WS 8 4096 0.02 0.72\n",
             "\u{5}128166400000000000,web,0,Write,8192,4096,1500\n",
             "\u{6}0,20941264,8192,W,0.551706\n",
             "\u{7}Timestamp,Response,IOType,LUN,Offset,Size\n1455592080.012345000,0.0005,R,3,4096,8192\n",
@@ -22,10 +26,10 @@ pub(super) const BLOCK_TRACE: Target = Target {
             "\u{b}2,1000,28,4096,8\n",
             "\u{c}12.345 0 70336 16 1\n",
             "\u{d}R Miss 70336 16 12500.0 8000.0\n",
-            "\u{e}$$TR_IOREC-1.3 x\ndisks = {\n 0 -> { sectorsize = 256 }\n}\n\u{c}",
-            "\u{10}1000,0.5,read,8,16,sda\n",
-            "\u{11}\u{1}\0\u{1}\0\0\0\0\0x\u{4}\0\0\0\0\0\0\0\u{7}\0\0\0\0\0\0\0",
-            "\u{11}\u{1}\0\u{1}\0\0\0\0\0x\u{2}\u{1}\0\0\0\0\0\0\u{7}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{2}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{3}\0\u{5}\0\0\0\0\0\0\0\0\0\0\0\0\0\u{9}\0\0\0\0\0\0\0",
+            "\u{f}$$TR_IOREC-1.3 x\ndisks = {\n 0 -> { sectorsize = 256 }\n}\n\u{c}",
+            "\u{11}1000,0.5,read,8,16,sda\n",
+            "\u{12}\u{1}\0\u{1}\0\0\0\0\0x\u{4}\0\0\0\0\0\0\0\u{7}\0\0\0\0\0\0\0",
+            "\u{12}\u{1}\0\u{1}\0\0\0\0\0x\u{2}\u{1}\0\0\0\0\0\0\u{7}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{2}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{3}\0\u{5}\0\0\0\0\0\0\0\0\0\0\0\0\0\u{9}\0\0\0\0\0\0\0",
         ])
     },
     words: &[
@@ -37,6 +41,9 @@ pub(super) const BLOCK_TRACE: Target = Target {
         "Read",
         "Write",
         "FWS",
+        "WZS",
+        "block:block_rq_issue: ",
+        "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n",
         "[65531]",
         " + ",
         ",",
@@ -74,7 +81,8 @@ fn block_trace() -> Body {
         let columns = "time_us=1,response_ms=2,op=3,sector=4,sectors=5,device=6";
         let options = ReadOptions {
             form: Form::ALL.get(number).copied(),
-            columns: (number == 16).then(|| columns.parse().expect("columns")),
+            columns: (Form::ALL.get(number) == Some(&Form::Csv))
+                .then(|| columns.parse().expect("columns")),
             time_unit: (*choice & 0x40 != 0).then_some(TimeUnit::Nanoseconds),
             partial: *choice & 0x80 != 0,
         };
@@ -96,5 +104,12 @@ fn block_trace() -> Body {
         }
         let summary = summarizer.finish(reader.devices());
         assert_eq!(summary.span_ns, last_ns);
+        let notices = reader.notices();
+        let (lines, dropped) = (notices.lines, notices.dropped.values().sum::<u64>());
+        let left_out = dropped + notices.without_issue;
+        if reader.form() != Form::Diskperf {
+            let all = lines.requests + lines.more + lines.asides + left_out;
+            assert_eq!(lines.read, all);
+        }
     })
 }

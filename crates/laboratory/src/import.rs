@@ -249,11 +249,9 @@ fn described(drive: &Drive, file: &str) -> String {
 /// The requests of a trace, and what the first half of them shows.
 fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration), String> {
     let refused = |error: String| format!("--calibrate {}: {error}", path.display());
-    // A pipe or a device may never end, or never begin.
-    if path.metadata().is_ok_and(|status| !status.is_file()) {
-        return Err(refused("it is not a regular file".to_owned()));
-    }
-    let content = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let file = diskperf_diagnostics::input::open(path);
+    let content = file.and_then(std::io::read_to_string);
+    let content = content.map_err(|error| refused(error.to_string()))?;
     let name = path.display().to_string();
     let requests = trace::parse(&name, &content).map_err(|errors| errors.to_string())?;
     let found = calibrate(drive, &requests, Options::default());

@@ -8,7 +8,7 @@ use diskperf_fio::job::Engine;
 use diskperf_fio::{Errors, Files, Job, JobFile, Keyword, Surroundings};
 use diskperf_system::host::environment;
 use diskperf_timeline::{Experiment, JobText, Workload};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A job file with all that it includes has no more.
@@ -60,9 +60,12 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
 
 fn read(name: &str) -> Result<String, LaboratoryError> {
     let said = |error: std::io::Error| {
-        LaboratoryError::Request(format!("job file {name}: {error}; name one that exists"))
+        LaboratoryError::Request(match error.kind() {
+            ErrorKind::InvalidInput => format!("job file {name}: {error}"),
+            _ => format!("job file {name}: {error}; name one that exists"),
+        })
     };
-    let file = std::fs::File::open(name).map_err(said)?;
+    let file = diskperf_diagnostics::input::open(Path::new(name)).map_err(said)?;
     let mut bytes = Vec::new();
     let read = file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(said)?;

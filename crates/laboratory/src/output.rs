@@ -69,6 +69,14 @@ impl Output {
         }
     }
 
+    /// Bytes that it may take of what is free where it goes; `None` where nobody says.
+    pub(crate) fn available_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Standard => None,
+            Self::File(file) => file.available_bytes(),
+        }
+    }
+
     /// Makes a file that is written as things happen, under its name from the start; one
     /// that is there is replaced if `force`.
     ///

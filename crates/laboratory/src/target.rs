@@ -346,7 +346,7 @@ impl Target {
         let alignment_bytes = alignment_bytes.filter(|bytes| *bytes > 0)?;
         (!call_bytes.is_multiple_of(alignment_bytes)).then(|| {
             format!(
-                "O_DIRECT on {name} needs calls in multiples of {alignment_bytes} bytes, and the calls have {call_bytes}"
+                "O_DIRECT on {name} needs offsets and lengths in multiples of {alignment_bytes} bytes, and these are in multiples of {call_bytes}"
             )
         })
     }

@@ -1,16 +1,19 @@
 //! Block traces: what is in one, and one in another form.
 
+mod conversion;
 pub(crate) mod course;
 pub(crate) mod facts;
+mod files;
+
+pub use conversion::{Converted, convert};
+pub use files::files;
 
 use crate::error::LaboratoryError;
-use crate::output::Output;
 use diskperf_analysis::trace::Trace;
-use diskperf_blocktrace::transform::{Scale, Transform};
+use diskperf_blocktrace::transform::Transform;
 pub use diskperf_blocktrace::{Columns, Form, ReadOptions, TimeUnit};
-use diskperf_blocktrace::{DeviceIndex, Reader, Record, Writer, summary::Summarizer};
-use std::fs::File;
-use std::io::{Read, Write};
+use diskperf_blocktrace::{DeviceIndex, Reader, Record, summary::Summarizer};
+use files::{Named, STANDARD_INPUT, open};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,26 +43,6 @@ pub struct Far {
     pub read_bytes: Arc<AtomicU64>,
 }
 
-/// A file whose bytes are counted, and whose reading can be ended.
-struct Counted {
-    file: Box<dyn Read + Send>,
-    far: Far,
-    stop: Arc<AtomicBool>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(std::io::Error::other("ended by the user"));
-        }
-        let bytes = self.file.read(buffer)?;
-        self.far
-            .read_bytes
-            .fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(bytes)
-    }
-}
-
 /// Bytes of all files together; nothing of what has no size.
 pub fn size_bytes(files: &[PathBuf]) -> u64 {
     let sizes = files.iter().filter_map(|file| file.metadata().ok());
@@ -71,14 +54,23 @@ struct Opened {
     reader: Reader,
     transform: Transform,
     device: Option<String>,
+    /// Devices that were compared with it.
+    looked_at: usize,
     part: Option<usize>,
 }
+
+/// The number of no device.
+const NO_DEVICE: DeviceIndex = DeviceIndex(u32::MAX);
 
 impl Opened {
     fn new(asked: &Asked, far: &Far, stop: &Arc<AtomicBool>) -> Result<Self, LaboratoryError> {
         let files = asked.files.iter().map(|path| open(path, far, stop));
         let files: Result<Vec<_>, LaboratoryError> = files.collect();
-        Self::of(asked, files?)
+        // The form is told by the first bytes, which may be waited for.
+        Self::of(asked, files?).map_err(|error| match stop.load(Ordering::Relaxed) {
+            true => LaboratoryError::Interrupted,
+            false => error,
+        })
     }
 
     fn of(asked: &Asked, files: Vec<Named>) -> Result<Self, LaboratoryError> {
@@ -92,6 +84,7 @@ impl Opened {
                 scale: None,
             },
             device: asked.device.clone(),
+            looked_at: 0,
             part: asked.part,
         })
     }
@@ -112,13 +105,14 @@ impl Opened {
             {
                 continue;
             }
-            if let Some(name) = &self.device {
-                let number = self.reader.devices().iter().position(|known| known == name);
-                self.transform.device = Some(DeviceIndex(number.map_or(u32::MAX, |of| of as u32)));
-            }
+            self.find_device();
             let kept = self.transform.apply(record);
             if let Some(record) = kept.map_err(LaboratoryError::Request)? {
                 tell(&record, self.reader.devices())?;
+            }
+            // Much may come of one piece of the input.
+            if stop.load(Ordering::Relaxed) {
+                return Err(LaboratoryError::Interrupted);
             }
         }
         if let Some(part) = self.part {
@@ -134,6 +128,65 @@ impl Opened {
 }
 
 impl Opened {
+    /// Makes sure that there is a request in a trace that was read: one without any is most
+    /// often of another form, or was recorded without what begins a request.
+    fn require_requests(&self) -> Result<(), String> {
+        let notices = self.reader.notices();
+        let lines = notices.lines;
+        let form = self.reader.form();
+        if self.reader.begins_ns().is_some() || form == Form::Diskperf {
+            return Ok(());
+        }
+        let dropped = notices.dropped.iter();
+        let mut held: Vec<String> = dropped
+            .map(|(why, count)| format!("{count} {why}"))
+            .collect();
+        if notices.without_issue > 0 {
+            held.push(format!(
+                "{} completions without an issue",
+                notices.without_issue
+            ));
+        }
+        if lines.asides > 0 {
+            let asides = lines.asides;
+            held.push(format!("{asides} headings, comments or empty lines"));
+        }
+        let remedy = match form {
+            Form::Blktrace | Form::Blkparse if notices.without_issue > 0 => {
+                "; record what begins a request too: blktrace -a issue -a complete"
+            }
+            Form::Ftrace => "; record block:block_rq_issue and block:block_rq_complete",
+            _ => "; give --form NAME if it is another form",
+        };
+        Err(format!(
+            "there is no request in it: of the form {form}, it holds {}{remedy}",
+            held.join(", ")
+        ))
+    }
+
+    /// The same, as the failure of whoever wanted to know what is in it.
+    fn check_requests(&self, asked: &Asked) -> Result<(), LaboratoryError> {
+        self.require_requests().map_err(|why| {
+            let files: Vec<String> = asked.files.iter().map(|file| name(file)).collect();
+            LaboratoryError::Work(format!("{}: {why}", files.join(", ")))
+        })
+    }
+
+    /// Looks for the device that is asked for among those that were seen since the last look.
+    fn find_device(&mut self) {
+        let Some(name) = &self.device else { return };
+        let known = self.reader.devices();
+        if self.transform.device.is_none() || self.looked_at < known.len() {
+            let new = known[self.looked_at..].iter().position(|one| one == name);
+            if let Some(number) = new {
+                let number = self.looked_at + number;
+                self.transform.device = Some(DeviceIndex(number as u32));
+            }
+            self.looked_at = known.len();
+        }
+        self.transform.device.get_or_insert(NO_DEVICE);
+    }
+
     /// Of a trace that was read.
     fn check_part(&self, part: usize) -> Result<(), LaboratoryError> {
         let parts = self.reader.parts().len();
@@ -160,41 +213,6 @@ fn no_device(name: &str, reader: &Reader) -> LaboratoryError {
     ))
 }
 
-/// How `-` is called.
-const STANDARD_INPUT: &str = "standard input";
-
-type Named = (String, Box<dyn Read + Send>);
-
-fn open(path: &Path, far: &Far, stop: &Arc<AtomicBool>) -> Result<Named, LaboratoryError> {
-    let refused = |reason: String| LaboratoryError::File {
-        reason,
-        path: path.to_owned(),
-    };
-    let name = path.display().to_string();
-    let file: Box<dyn Read + Send> = match name.as_str() {
-        "-" => Box::new(std::io::stdin()),
-        _ => {
-            // A pipe of the shell's is meant; one that lies about may never begin.
-            let is_of_shell = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
-            let status = path
-                .metadata()
-                .map_err(|error| refused(error.to_string()))?;
-            if !status.is_file() && !is_of_shell {
-                return Err(refused(
-                    "is not a regular file, and a trace is expected here".to_owned(),
-                ));
-            }
-            Box::new(File::open(path).map_err(|error| refused(error.to_string()))?)
-        }
-    };
-    let name = match name.as_str() {
-        "-" => STANDARD_INPUT.to_owned(),
-        _ => name,
-    };
-    let (far, stop) = (far.clone(), Arc::clone(stop));
-    Ok((name, Box::new(Counted { file, far, stop })))
-}
-
 /// What a trace holds.
 ///
 /// # Errors
@@ -211,16 +229,10 @@ pub fn summarize(
         summarizer.add(record);
         Ok(())
     })?;
+    opened.check_requests(asked)?;
     let reader = &opened.reader;
     Ok(Trace {
-        files: asked
-            .files
-            .iter()
-            .map(|file| match file.as_os_str() == "-" {
-                true => STANDARD_INPUT.to_owned(),
-                false => file.display().to_string(),
-            })
-            .collect(),
+        files: asked.files.iter().map(|file| name(file)).collect(),
         form: reader.form().name(),
         part: part(asked),
         about: reader.about().to_vec(),
@@ -228,6 +240,14 @@ pub fn summarize(
         notices: reader.notices(),
         summary: summarizer.finish(reader.devices()),
     })
+}
+
+/// Returns the name of a file in messages.
+fn name(file: &Path) -> String {
+    match file.as_os_str() == "-" {
+        true => STANDARD_INPUT.to_owned(),
+        false => file.display().to_string(),
+    }
 }
 
 /// The part that is looked at, in words.
@@ -240,83 +260,4 @@ fn part(asked: &Asked) -> Option<String> {
     let part = asked.part.map(|part| format!("part {part}"));
     let parts: Vec<String> = part.into_iter().chain(window).chain(device).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// What became of a trace that was written in another form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Converted {
-    /// Requests that were written.
-    pub written: u64,
-    /// Requests that the form cannot carry.
-    pub left_out: u64,
-}
-
-/// Writes a trace in another form.
-///
-/// # Errors
-///
-/// As [`summarize`]; a form that cannot be written; an output that cannot be.
-pub fn convert(
-    asked: &Asked,
-    (form, output): (Form, Output),
-    far: &Far,
-    stop: &Arc<AtomicBool>,
-) -> Result<Converted, LaboratoryError> {
-    let scale = asked
-        .scale_to_bytes
-        .map(|to_bytes| scale(asked, to_bytes, stop))
-        .transpose()?;
-    if !Form::WRITTEN.contains(&form) {
-        let names = Form::WRITTEN.map(Form::name).join(", ");
-        return Err(LaboratoryError::Request(format!(
-            "--convert {form}: this form is read and not written; {names} are written"
-        )));
-    }
-    let mut opened = Opened::new(asked, far, stop)?;
-    opened.transform.scale = scale;
-    output.write_with(|output| write(&mut opened, (form, output), stop))
-}
-
-fn write(
-    opened: &mut Opened,
-    (form, output): (Form, &mut dyn Write),
-    stop: &AtomicBool,
-) -> Result<Converted, LaboratoryError> {
-    let failed = |error: std::io::Error| LaboratoryError::Work(format!("cannot write: {error}"));
-    let mut writer = Writer::create(output, form).expect("a form that is written");
-    let mut written = 0;
-    let mut named = 0;
-    opened.each(stop, |record, devices| {
-        if devices.len() > named {
-            writer.name_devices(devices);
-            named = devices.len();
-        }
-        written += 1;
-        writer.write(record).map_err(failed)
-    })?;
-    let left_out = writer.left_out();
-    writer.finish().map_err(failed)?;
-    Ok(Converted {
-        written: written - left_out,
-        left_out,
-    })
-}
-
-/// From the space of addresses that the part has, which another pass finds.
-fn scale(asked: &Asked, to_bytes: u64, stop: &Arc<AtomicBool>) -> Result<Scale, LaboratoryError> {
-    if asked.files.iter().any(|file| file.as_os_str() == "-") {
-        return Err(LaboratoryError::Request(
-            "--scale-addresses reads a trace twice, and standard input can be read once: give a file".to_owned(),
-        ));
-    }
-    let found = summarize(asked, &Far::default(), stop)?;
-    Ok(Scale {
-        from_bytes: found.summary.highest_bytes.max(1),
-        to_bytes,
-        // What is aligned to pages stays so: a drive writes parts of pages at other costs.
-        align_bytes: match found.summary.aligned_4096_share >= 1.0 {
-            true => 4096,
-            false => 512,
-        },
-    })
 }

@@ -16,7 +16,7 @@ use diskperf_laboratory::flash::{self, Asked as AskedOfFlash};
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::recording::device::{Asked as AskedOfDisk, Ready};
 use diskperf_laboratory::reproduce::real_drives;
-use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, summarize};
+use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, files, summarize};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) fn trace(py: Python<'_>, asked: AskedTrace) -> PyResult<Finding> {
     let refused = |error: String| request_error(py, error);
     let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
     let asked = AskedOfTrace {
-        files: asked.files,
+        files: files(&asked.files).map_err(|error| exception(py, &error))?,
         options: ReadOptions {
             form: asked
                 .form

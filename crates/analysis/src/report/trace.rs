@@ -5,9 +5,11 @@ use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::statistics::shape::strip;
 use crate::trace::Trace;
-use diskperf_blocktrace::Form;
 use diskperf_blocktrace::own::Part;
-use diskperf_blocktrace::summary::{ArrivalSummary, OperationSummary, Quantiles, Summary};
+use diskperf_blocktrace::summary::{
+    ArrivalSummary, OperationSummary, Quantiles, Resolution, Summary,
+};
+use diskperf_blocktrace::{Form, Notices};
 use diskperf_timeline::printable_line;
 use diskperf_timeline::units::format_size;
 
@@ -27,17 +29,23 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     if !about.is_empty() {
         all.push(Block::List(vec![about]));
     }
+    if of.all.requests == 0 && trace.notices.lines.requests > 0 {
+        all.push(Block::List(vec![format!(
+            "the whole trace has {}",
+            requests(trace.notices.lines.requests)
+        )]));
+    }
     if of.all.requests == 0 {
         return all;
     }
     all.extend([
         Block::List(vec![format!(
-            "{} in {}{}: {:.0} requests/s, {:.2} MB/s",
+            "{} in {}{}: {} requests/s, {} MB/s",
             format_size(of.all.bytes),
             span(of.span_ns as f64),
             devices(of),
-            rate(of.all.requests, of.span_ns),
-            rate(of.all.bytes, of.span_ns) / 1e6
+            rate(of.all.requests as f64, 0, of),
+            rate(of.all.bytes as f64 / 1e6, 2, of)
         )]),
         Block::Grid(operations(&of.operations)),
         Block::List(ranges(of)),
@@ -80,8 +88,22 @@ fn devices(of: &Summary) -> String {
     }
 }
 
-fn rate(count: u64, ns: u64) -> f64 {
-    count as f64 * 1e9 / ns.max(1) as f64
+/// How much a second, with so many decimals: over the time that the stamps cover, whose last
+/// lasts as long as they are coarse. Over no time there is no rate.
+fn rate(amount: f64, decimals: usize, of: &Summary) -> String {
+    let coarse_ns = of.resolution.map_or(0, |of| of.ns);
+    match of.span_ns {
+        0 => "-".to_owned(),
+        span_ns => {
+            let covered_ns = span_ns.saturating_add(coarse_ns);
+            format!("{:.decimals$}", amount * 1e9 / covered_ns as f64)
+        }
+    }
+}
+
+/// A quantile in its unit; a dash of too few values to tell it.
+fn told(quantile: Option<f64>, unit: fn(f64) -> String) -> String {
+    quantile.map_or("-".to_owned(), unit)
 }
 
 /// A span in the unit that people use for it.
@@ -103,10 +125,10 @@ fn operations(all: &[OperationSummary]) -> Grid {
     let sum: u64 = all.iter().map(|of| of.moved.requests).sum();
     let bytes: u64 = all.iter().map(|of| of.moved.bytes).sum();
     let column = |of: &dyn Fn(&OperationSummary) -> String| all.iter().map(of).collect();
-    let response = |of: &OperationSummary, pick: fn(&Quantiles) -> f64| {
+    let response = |of: &OperationSummary, pick: fn(&Quantiles) -> Option<f64>| {
         of.response_ns
             .as_ref()
-            .map_or(String::new(), |ns| span(pick(ns)))
+            .map_or(String::new(), |ns| told(pick(ns), span))
     };
     Grid {
         key: Column::words("operation", column(&|of| of.operation.to_owned())),
@@ -129,11 +151,11 @@ fn operations(all: &[OperationSummary]) -> Grid {
             Group::of(
                 "response",
                 vec![
-                    Column::figures("mean", column(&|of| response(of, |ns| ns.mean))),
-                    Column::figures("p50", column(&|of| response(of, |ns| ns.p50))),
+                    Column::figures("mean", column(&|of| response(of, |ns| Some(ns.mean)))),
+                    Column::figures("p50", column(&|of| response(of, |ns| Some(ns.p50)))),
                     Column::figures("p99", column(&|of| response(of, |ns| ns.p99))),
                     Column::figures("p99.9", column(&|of| response(of, |ns| ns.p999))),
-                    Column::figures("max", column(&|of| response(of, |ns| ns.most))),
+                    Column::figures("max", column(&|of| response(of, |ns| Some(ns.most)))),
                 ],
             ),
         ],
@@ -152,7 +174,7 @@ fn ranges(of: &Summary) -> Vec<String> {
         lines.push(format!(
             "sizes: mean {}, p99 {}; commonest {}",
             format_size(sizes.mean as u64),
-            format_size(sizes.p99 as u64),
+            told(sizes.p99, |bytes| format_size(bytes as u64)),
             common.join(", ")
         ));
         lines.push(format!(
@@ -178,7 +200,10 @@ fn ranges(of: &Summary) -> Vec<String> {
 
 fn times(of: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(of.arrivals.as_ref().map(gaps));
+    match &of.resolution {
+        Some(resolution) => lines.push(coarse(resolution)),
+        None => lines.extend(of.arrivals.as_ref().map(gaps)),
+    }
     lines.extend(of.arrivals.as_ref().and_then(dispersion));
     lines.extend(of.depth.as_ref().map(|depth| {
         format!(
@@ -191,10 +216,19 @@ fn times(of: &Summary) -> Vec<String> {
             "pauses between requests: mean {}, p50 {}, p99 {}",
             span(think.mean),
             span(think.p50),
-            span(think.p99)
+            told(think.p99, span)
         )
     }));
     lines
+}
+
+/// Times that do not tell gaps.
+fn coarse(of: &Resolution) -> String {
+    format!(
+        "times are in steps of {}: {} of the requests have that of the one before, so nothing that is shorter is told",
+        span(of.ns as f64),
+        percent(of.shared_share)
+    )
 }
 
 fn gaps(of: &ArrivalSummary) -> String {
@@ -202,7 +236,7 @@ fn gaps(of: &ArrivalSummary) -> String {
         "gaps: mean {}, p50 {}, p99 {}; coefficient of variation {:.2} (a clock 0, Poisson 1)",
         span(of.gaps_ns.mean),
         span(of.gaps_ns.p50),
-        span(of.gaps_ns.p99),
+        told(of.gaps_ns.p99, span),
         of.coefficient_of_variation
     );
     if let (Some(peak), Some(idle)) = (of.peak_over_mean, of.idle_seconds_share) {
@@ -382,16 +416,39 @@ fn parts(parts: &[Part]) -> Grid {
     }
 }
 
+fn counted_lines(count: u64) -> String {
+    match count {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
+}
+
+/// What the lines of a trace are, where not each is a request.
+fn counted(of: &Notices) -> Option<String> {
+    let lines = &of.lines;
+    let is_plain = of.dropped.is_empty() && lines.more == 0 && of.without_issue == 0;
+    (!is_plain && lines.read > 0).then(|| {
+        format!(
+            "{} read: {} begin a request, {} say more of one, {} are headings, comments or empty",
+            counted_lines(lines.read),
+            lines.requests,
+            lines.more,
+            lines.asides
+        )
+    })
+}
+
 fn notices(trace: &Trace) -> Vec<String> {
     let of = &trace.notices;
-    let mut lines: Vec<String> = of
+    let mut lines: Vec<String> = counted(of).into_iter().collect();
+    let dropped = of
         .dropped
         .iter()
         .map(|(why, count)| match trace.form == Form::Diskperf.name() {
             true => format!("{count} {why}"),
-            false => format!("left out: {count} lines, {why}"),
-        })
-        .collect();
+            false => format!("left out: {} of {why}", counted_lines(*count)),
+        });
+    lines.extend(dropped);
     if of.out_of_order > 0 {
         lines.push(format!(
             "{} come before the one that precedes them, by {} at the most",

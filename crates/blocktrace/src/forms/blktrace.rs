@@ -1,5 +1,6 @@
 //! The binary files of `blktrace`, versions 7 and 8.
 
+use super::block_layer::{Asked, Begin, Event, OTHER_STEP, Step};
 use super::{Context, SECTOR_BYTES, Said};
 use crate::record::{Operation, Record};
 
@@ -8,15 +9,29 @@ const MAGIC: u32 = 0x6561_7400;
 const LONGEST_DATA: usize = 1 << 16;
 
 const QUEUE: u32 = 1;
-const ISSUE: u32 = 7;
-const COMPLETE: u32 = 8;
+
+/// Bits of what an event is of, above its action.
+mod bit {
+    pub(super) const READ: u32 = 0;
+    pub(super) const WRITE: u32 = 1;
+    pub(super) const FLUSH: u32 = 2;
+    pub(super) const SYNC: u32 = 3;
+    pub(super) const NOTIFY: u32 = 10;
+    pub(super) const DISCARD: u32 = 13;
+    pub(super) const FUA: u32 = 15;
+    /// The first of those of zones, which version 8 alone has.
+    pub(super) const ZONE_APPEND: u32 = 16;
+    pub(super) const ZONE_CLOSE: u32 = 21;
+    /// Of version 8 alone; a write of version 7.
+    pub(super) const WRITE_ZEROES: u32 = 22;
+}
 
 /// A file while it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blktrace {
     is_big: bool,
     version: u8,
-    pub(crate) from_queue: bool,
+    pub(crate) begin: Begin,
 }
 
 impl Blktrace {
@@ -35,13 +50,48 @@ impl Blktrace {
         };
         let version = magic as u8;
         Some(match version {
-            7 | 8 => Ok(Self {
-                is_big,
-                version,
-                from_queue: true,
-            }),
+            7 | 8 => {
+                let mut of = Self {
+                    is_big,
+                    version,
+                    begin: Begin::Issue,
+                };
+                if of.has_queue_events(head) {
+                    of.begin = Begin::Queue;
+                }
+                Ok(of)
+            }
             _ => Err(format!("version {version} of blktrace; 7 and 8 are known")),
         })
+    }
+
+    /// Whether the beginning of a file has events of requests that are queued.
+    fn has_queue_events(&self, mut head: &[u8]) -> bool {
+        while head.len() >= self.event_bytes() {
+            let Ok(behind) = self.data_bytes(head) else {
+                return false;
+            };
+            let (action, bits) = self.action(head);
+            if action == QUEUE && bits & (1 << bit::NOTIFY) == 0 {
+                return true;
+            }
+            head = head.get(self.event_bytes() + behind..).unwrap_or_default();
+        }
+        false
+    }
+
+    /// Action of an event, and the bits of what it is of.
+    fn action(&self, event: &[u8]) -> (u32, u32) {
+        match self.version {
+            7 => {
+                let action = self.u32(event, 28);
+                (action & 0xffff, action >> 16)
+            }
+            _ => {
+                let action = self.u64(event, 32);
+                ((action & 0xffff) as u32, (action >> 16) as u32)
+            }
+        }
     }
 
     /// Bytes of an event, without what is behind it.
@@ -104,58 +154,57 @@ impl Blktrace {
     /// What an event says.
     pub(crate) fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, String> {
         let at_ns = self.u64(event, 8);
-        let (action, flags, device, error) = match self.version {
-            7 => {
-                let action = self.u32(event, 28);
-                (
-                    action & 0xffff,
-                    action >> 16,
-                    self.u32(event, 36),
-                    self.u16(event, 44),
-                )
-            }
-            _ => {
-                let action = self.u64(event, 32);
-                let (low, high) = ((action & 0xffff) as u32, (action >> 16) as u32);
-                (low, high, self.u32(event, 40), self.u16(event, 48))
-            }
+        let (action, bits) = self.action(event);
+        let (device, error) = match self.version {
+            7 => (self.u32(event, 36), self.u16(event, 44)),
+            _ => (self.u32(event, 40), self.u16(event, 48)),
         };
-        let begins = if self.from_queue { QUEUE } else { ISSUE };
-        let has = |bit: u32| flags & (1 << bit) != 0;
-        if has(10) || (action != begins && action != COMPLETE) {
-            return Ok(Said::Other);
+        let has = |bit: u32| bits & (1 << bit) != 0;
+        if has(bit::NOTIFY) {
+            return Ok(Said::Aside);
         }
-        let length_bytes = u64::from(self.u32(event, 24));
+        let step = match action {
+            QUEUE => Step::Queue,
+            2 | 3 => Step::Merge,
+            6 => Step::Requeue,
+            7 => Step::Issue,
+            8 => Step::Complete,
+            _ => return Ok(context.drop(OTHER_STEP)),
+        };
+        let is_of_zones = (bit::ZONE_APPEND..=bit::ZONE_CLOSE).any(has);
         let operation = match () {
-            () if has(13) => Operation::Discard,
-            () if length_bytes == 0 && has(2) => Operation::Flush,
-            () if has(1) => Operation::Write,
-            () if has(0) => Operation::Read,
-            () => return Ok(context.drop("no request: an event of no operation")),
+            () if is_of_zones => None,
+            () if has(bit::WRITE_ZEROES) => Some(Operation::WriteZeroes),
+            () if has(bit::DISCARD) => Some(Operation::Discard),
+            () if has(bit::FLUSH) && !has(bit::WRITE) => Some(Operation::Flush),
+            () if has(bit::WRITE) => Some(Operation::Write),
+            () if has(bit::READ) => Some(Operation::Read),
+            () => None,
         };
         let sector = self.u64(event, 16);
+        let length_bytes = u64::from(self.u32(event, 24));
         let offset = sector.checked_mul(SECTOR_BYTES);
-        let offset_bytes = match operation {
-            Operation::Flush => 0,
+        let offset_bytes = match length_bytes {
+            0 => offset.unwrap_or(0),
             _ => offset.ok_or_else(|| format!("sector {sector}, which no device has"))?,
         };
         let name = format!("{},{}", device >> 20, device & 0xf_ffff);
-        let record = Record {
-            operation,
-            fua: has(15),
-            sync: has(3),
-            device: context.device(name.as_bytes()),
-            offset_bytes,
-            length_bytes,
-            ..Record::at(at_ns)
+        let event = Event {
+            step,
+            asked: Asked {
+                operation,
+                fua: has(bit::FUA),
+                sync: has(bit::SYNC),
+                flushes_first: has(bit::FLUSH),
+            },
+            record: Record {
+                device: context.device(name.as_bytes()),
+                offset_bytes,
+                length_bytes,
+                ..Record::at(at_ns)
+            },
+            errno: error.wrapping_neg().min(error),
         };
-        match action == COMPLETE {
-            true => {
-                let errno = error.wrapping_neg().min(error);
-                context.order.complete(&record, at_ns, errno);
-            }
-            false => context.order.issue(record),
-        }
-        Ok(Said::Other)
+        Ok(event.tell(self.begin, context))
     }
 }

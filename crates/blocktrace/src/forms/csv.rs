@@ -1,78 +1,161 @@
-//! Comma-separated values with columns that somebody named.
+//! Tables with columns that somebody named, between commas, semicolons, tabs or blanks.
 
+use super::block_layer::Asked;
 use super::{Context, Said, bytes, time, wrong};
-use crate::form::Columns;
+use crate::columns::Columns;
 use crate::record::{Operation, Record};
 
+/// Columns that a line may have.
+const MOST: usize = 64;
+
+/// Character that stands between columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    Byte(u8),
+    /// One blank or several.
+    Blanks,
+}
+
+impl Separator {
+    /// By the first line: of several the one that is least often a part of a value.
+    fn of(line: &[u8]) -> Self {
+        let found = [b',', b'\t', b';']
+            .into_iter()
+            .find(|byte| line.contains(byte));
+        found.map_or(Self::Blanks, Self::Byte)
+    }
+
+    /// The columns of a line, as many as have room, and how many there are.
+    #[inline]
+    fn columns<'l>(self, line: &'l [u8], found: &mut [&'l [u8]; MOST]) -> usize {
+        let mut count = 0;
+        let mut take = |field: &'l [u8]| {
+            if count < MOST {
+                found[count] = plain(field);
+            }
+            count += 1;
+        };
+        match self {
+            Self::Byte(byte) => line.split(|one| *one == byte).for_each(&mut take),
+            Self::Blanks => line
+                .split(u8::is_ascii_whitespace)
+                .filter(|word| !word.is_empty())
+                .for_each(&mut take),
+        }
+        count
+    }
+}
+
+/// A value without blanks around it, and without quotes.
+#[inline]
+fn plain(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    match field {
+        [b'"', inner @ .., b'"'] => inner,
+        field => field,
+    }
+}
+
 /// Named columns.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Csv {
-    columns: Columns,
+    /// By their numbers from 0.
+    columns: Columns<usize>,
+    separator: Separator,
     last: usize,
     began: bool,
+    /// Whether the first line is a heading, for the columns have its names.
+    has_heading: bool,
 }
 
 impl Csv {
-    pub(crate) fn new(columns: Columns) -> Self {
-        let of = [
-            Some(columns.time.0),
+    /// A table whose first line this is.
+    ///
+    /// # Errors
+    ///
+    /// A column that the first line does not name.
+    pub(crate) fn new(columns: &Columns, first: &[u8]) -> Result<Self, String> {
+        let separator = Separator::of(first);
+        let has_heading = columns.have_names();
+        let columns = columns.numbers(&names(first))?;
+        let all = [
+            Some(columns.time.column),
             Some(columns.operation),
-            Some(columns.offset.0),
-            Some(columns.length.0),
-            columns.response.map(|(column, _)| column),
+            Some(columns.offset.column),
+            Some(columns.length.column),
+            columns.response.as_ref().map(|response| response.column),
             columns.device,
         ];
-        Self {
+        Ok(Self {
+            last: all.into_iter().flatten().max().unwrap_or(0),
             columns,
-            last: of.into_iter().flatten().max().unwrap_or(1),
+            separator,
             began: false,
-        }
+            has_heading,
+        })
+    }
+
+    /// Columns that the first line names as `--columns` would.
+    pub(crate) fn heading(first: &[u8]) -> Option<Columns> {
+        Columns::of_heading(&names(first))
     }
 
     /// What a line says; the first may be a heading.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        const MOST: usize = 64;
-        let mut found = [&line[..0]; MOST];
-        let mut count = 0;
-        for field in line.split(|byte| *byte == b',') {
-            if count < MOST {
-                found[count] = field.trim_ascii();
-            }
-            count += 1;
+        let is_first = !std::mem::replace(&mut self.began, true);
+        if line.starts_with(b"#") || (is_first && self.has_heading) {
+            return Ok(Said::Aside);
         }
-        if count < self.last || self.last > MOST {
+        let mut found = [&line[..0]; MOST];
+        let count = self.separator.columns(line, &mut found);
+        if count <= self.last || self.last >= MOST {
             return Err(format!(
                 "{count} columns, and column {} is wanted",
-                self.last
+                self.last + 1
             ));
         }
-        let of = |column: usize| found[column - 1];
-        let is_first = !std::mem::replace(&mut self.began, true);
-        let (column, unit) = self.columns.time;
-        let issued = time("a time", of(column), unit.digits_of_ns());
-        if is_first && issued.is_err() && !of(column).iter().any(u8::is_ascii_digit) {
-            return Ok(Said::Other);
+        let columns = &self.columns;
+        let at = found[columns.time.column];
+        let issued = time("a time", at, columns.time.unit.digits_of_ns());
+        if is_first && issued.is_err() && !at.iter().any(u8::is_ascii_digit) {
+            return Ok(Said::Aside);
         }
         let issued_ns = issued?;
-        let response_ns = match self.columns.response {
-            Some((column, unit)) => Some(time("a response time", of(column), unit.digits_of_ns())?),
+        let response_ns = match &columns.response {
+            // Not every request of a table need have an answer.
+            Some(response) if found[response.column].is_empty() => None,
+            Some(response) => Some(time(
+                "a response time",
+                found[response.column],
+                response.unit.digits_of_ns(),
+            )?),
             None => None,
         };
-        let (offset, length) = (self.columns.offset, self.columns.length);
-        let device = self.columns.device.map_or(&b"0"[..], of);
+        let device = columns.device.map_or(&b"0"[..], |column| found[column]);
+        let (offset, length) = (&columns.offset, &columns.length);
         Ok(Said::Request(Record {
             completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
-            operation: operation(of(self.columns.operation))?,
+            operation: operation(found[columns.operation])?,
             device: context.device(device),
-            offset_bytes: bytes("an address", of(offset.0), offset.1)?,
-            length_bytes: bytes("a length", of(length.0), length.1)?,
+            offset_bytes: bytes("an address", found[offset.column], offset.unit)?,
+            length_bytes: bytes("a length", found[length.column], length.unit)?,
             ..Record::at(issued_ns)
         }))
     }
 }
 
-/// As people write it.
+/// The columns of a heading, as text.
+fn names(first: &[u8]) -> Vec<&str> {
+    let mut found = [&first[..0]; MOST];
+    let count = Separator::of(first).columns(first, &mut found);
+    let named = found[..count.min(MOST)].iter();
+    named
+        .map(|name| std::str::from_utf8(name).unwrap_or_default())
+        .collect()
+}
+
+/// As people write it, and as RWBS has it.
 #[inline]
 fn operation(word: &[u8]) -> Result<Operation, String> {
     Ok(match word {
@@ -83,7 +166,11 @@ fn operation(word: &[u8]) -> Result<Operation, String> {
             b"write" | b"wr" => Operation::Write,
             b"f" | b"flush" | b"sync" | b"fsync" => Operation::Flush,
             b"d" | b"discard" | b"trim" | b"unmap" => Operation::Discard,
-            _ => return Err(wrong("read, write, flush or discard", word)),
+            b"z" | b"zeroes" | b"write_zeroes" | b"writezeroes" => Operation::WriteZeroes,
+            _ => Asked::of_letters(word)
+                .ok()
+                .and_then(|asked| asked.operation)
+                .ok_or_else(|| wrong("read, write, flush, discard or write_zeroes", word))?,
         },
     })
 }

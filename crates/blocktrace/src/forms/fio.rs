@@ -31,7 +31,7 @@ impl FioIolog {
                 );
             }
             self.began = true;
-            return Ok(Said::Other);
+            return Ok(Said::Aside);
         }
         let (found, count) = words::<5>(line);
         let (at_ns, [file, what, offset, length]) = match self.has_times {
@@ -43,13 +43,13 @@ impl FioIolog {
         };
         let wanted = usize::from(self.has_times);
         let operation = match (what, count - wanted.min(count)) {
-            (b"add" | b"open" | b"close", 2) => return Ok(Said::Other),
+            (b"add" | b"open" | b"close", 2) => return Ok(Said::Aside),
             (b"wait", 3 | 4) if !self.has_times => {
                 // Documented as us since the last one; fio sleeps until so many ms from its
                 // start.
                 let until_ns = super::bytes("a time in ms", offset, 1_000_000)?;
                 self.waited_ns = self.waited_ns.max(until_ns);
-                return Ok(Said::Other);
+                return Ok(Said::Aside);
             }
             (b"read", 4) => Operation::Read,
             (b"write", 4) => Operation::Write,

@@ -1,7 +1,9 @@
-//! The kernel's block events as text: `block_rq_issue` and `block_rq_complete`.
+//! The kernel's block events as text: `block_rq_issue`, `block_rq_complete` and their like, of
+//! tracefs, of `trace-cmd report` and of `perf script`.
 
-use super::{Context, SECTOR_BYTES, Said, blkparse, bytes, time, words, wrong};
-use crate::record::{Operation, Record};
+use super::block_layer::{Asked, Begin, Event, Step};
+use super::{Context, SECTOR_BYTES, Said, bytes, time, words, wrong};
+use crate::record::Record;
 
 /// Lines of tracefs, `trace-cmd report` or `perf script`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,65 +12,83 @@ pub(crate) struct Ftrace;
 /// The sector of a flush, which has none.
 const NO_SECTOR: &[u8] = b"18446744073709551615";
 
+/// Events that are read, and the step of a request that each is.
+const EVENTS: [(&[u8], Step); 4] = [
+    (b"block_rq_issue: ", Step::Issue),
+    (b"block_rq_complete: ", Step::Complete),
+    (b"block_rq_requeue: ", Step::Requeue),
+    (b"block_rq_merge: ", Step::Merge),
+];
+
 impl Ftrace {
     /// What a line says.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        if line.starts_with(b"#") {
-            return Ok(Said::Other);
+        if is_aside(line) {
+            return Ok(Said::Aside);
         }
-        let issues = find(line, b"block_rq_issue: ");
-        let completes = find(line, b"block_rq_complete: ");
-        let (at, is_end) = match (issues, completes) {
-            (Some(at), _) => (at, false),
-            (None, Some(at)) => (at, true),
-            (None, None) if line.contains(&b':') => return Ok(context.drop("another event")),
-            (None, None) => return Err(wrong("an event", line)),
+        if find(line, b" EVENTS]").is_some() && find(line, b"[LOST ").is_some() {
+            return Ok(context.drop("notes of events that the tracer lost"));
+        }
+        let found = EVENTS.iter().find_map(|(name, step)| {
+            let at = find(line, name)?;
+            Some((&line[..at], &line[at + name.len()..], *step))
+        });
+        let Some((before, event, step)) = found else {
+            return match is_event(line) {
+                true => Ok(context.drop("other events")),
+                false => Err(wrong("an event of the kernel", line)),
+            };
         };
-        let at_ns = moment(&line[..at])?;
+        let at_ns = moment(before)?;
         // `7,1 WS 8192 () 0 + 16 be,0,4 [prog]`, or without the bytes: `7,1 WS () 0 + 16 [0]`.
-        let name = if is_end {
-            &b"block_rq_complete: "[..]
-        } else {
-            &b"block_rq_issue: "[..]
-        };
-        let (found, count) = words::<12>(&line[at + name.len()..]);
-        let found = &found[..count.min(12)];
+        let (found, count) = words::<24>(event);
+        let found = &found[..count.min(24)];
         let plus = found.iter().position(|word| *word == b"+");
         let (Some(plus), [device, rwbs, ..]) = (plus.filter(|at| *at >= 2), found) else {
             return Err("the event has no `SECTOR + SECTORS`".to_owned());
-        };
-        let Some((operation, fua, sync)) = blkparse::operation(rwbs)? else {
-            return Ok(context.drop("no request: an event of no operation"));
         };
         let (sector, sectors) = (found[plus - 1], found.get(plus + 1).copied().unwrap_or(b""));
         let offset_bytes = match sector {
             NO_SECTOR => 0,
             sector => bytes("a sector", sector, SECTOR_BYTES)?,
         };
-        let length_bytes = bytes("a number of sectors", sectors, SECTOR_BYTES)?;
-        let operation = match (operation, length_bytes) {
-            (Operation::Write, 0) if rwbs.starts_with(b"F") => Operation::Flush,
-            (operation, _) => operation,
-        };
-        let record = Record {
-            operation,
-            fua,
-            sync,
-            device: context.device(device),
-            offset_bytes: if operation == Operation::Flush {
-                0
-            } else {
-                offset_bytes
+        let event = Event {
+            step,
+            asked: Asked::of_letters(rwbs)?,
+            record: Record {
+                device: context.device(device),
+                offset_bytes,
+                length_bytes: bytes("a number of sectors", sectors, SECTOR_BYTES)?,
+                ..Record::at(at_ns)
             },
-            length_bytes,
-            ..Record::at(at_ns)
+            errno: errno(found),
         };
-        match is_end {
-            true => context.order.complete(&record, at_ns, errno(found)),
-            false => context.order.issue(record),
-        }
-        Ok(Said::Other)
+        Ok(event.tell(Begin::Issue, context))
     }
+}
+
+/// Whether a line is of the tool and not of the kernel: a comment, the first lines of
+/// `trace-cmd report`, or a stack of `perf script -g`.
+fn is_aside(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let is_indented = text.len() < line.len();
+    let first = text.split(u8::is_ascii_whitespace).next();
+    let first = first.unwrap_or_default();
+    let is_address = first.len() >= 8 && first.iter().all(u8::is_ascii_hexdigit);
+    text.starts_with(b"#")
+        || text.starts_with(b"cpus=")
+        || text.starts_with(b"version =")
+        || (text.starts_with(b"CPU ") && text.ends_with(b" is empty"))
+        || (is_indented && is_address)
+}
+
+/// Whether a line has a time and the name of an event, each with its colon.
+fn is_event(line: &[u8]) -> bool {
+    let times = |word: &[u8]| {
+        let number = word.strip_suffix(b":");
+        number.is_some_and(|number| time("a time", number, 9).is_ok())
+    };
+    line.split(u8::is_ascii_whitespace).any(times)
 }
 
 fn errno(words: &[&[u8]]) -> u16 {
@@ -84,9 +104,11 @@ fn find(line: &[u8], what: &[u8]) -> Option<usize> {
     line.windows(what.len()).position(|window| window == what)
 }
 
-/// The seconds before the event: the last word, but for its colon.
+/// The seconds before the event: the last word, but for its colon. `perf script` has the
+/// name of the events' group behind it.
 fn moment(before: &[u8]) -> Result<u64, String> {
-    let trimmed = before.trim_ascii_end();
+    let trimmed = before.strip_suffix(b"block:").unwrap_or(before);
+    let trimmed = trimmed.trim_ascii_end();
     let trimmed = trimmed.strip_suffix(b":").unwrap_or(trimmed);
     let word = trimmed
         .rsplit(u8::is_ascii_whitespace)

@@ -7,7 +7,11 @@ use crate::record::{Operation, Record};
 
 /// One of these forms.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Simple(pub(crate) Form);
+pub(crate) struct Simple {
+    form: Form,
+    /// Whether a request was read: a heading stands before all of them.
+    has_begun: bool,
+}
 
 /// Windows' ticks of 100 ns.
 const TICK_NS: u64 = 100;
@@ -15,17 +19,33 @@ const TICK_NS: u64 = 100;
 const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
 
 impl Simple {
+    /// One of these forms, at its beginning.
+    pub(crate) fn new(form: Form) -> Self {
+        let has_begun = false;
+        Self { form, has_begun }
+    }
+
     /// What a line says.
     #[inline]
-    pub(crate) fn line(self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        match self.0 {
+    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+        if !self.has_begun && is_heading(line) {
+            return Ok(Said::Aside);
+        }
+        let said = match self.form {
             Form::Msr => msr(line, context),
             Form::Spc => spc(line, context),
             Form::Systor17 => systor17(line, context),
             Form::Alibaba => alibaba(line, context),
             _ => tencent(line, context),
-        }
+        }?;
+        self.has_begun = true;
+        Ok(said)
     }
+}
+
+/// Whether a line names columns: it has several, and no number in any.
+fn is_heading(line: &[u8]) -> bool {
+    line.contains(&b',') && !line.iter().any(u8::is_ascii_digit)
 }
 
 fn operation(word: &[u8]) -> Result<Operation, String> {
@@ -73,9 +93,6 @@ fn spc(line: &[u8], context: &mut Context) -> Result<Said, String> {
 /// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, seconds, what, LUN, bytes, bytes.
 fn systor17(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [seconds, response, what, lun, offset, length] = fields(line)?;
-    if seconds == b"Timestamp" {
-        return Ok(Said::Other);
-    }
     if what.is_empty() {
         return Ok(context.drop("without an answer, and so without what it was"));
     }
@@ -97,9 +114,6 @@ fn systor17(line: &[u8], context: &mut Context) -> Result<Said, String> {
 /// `12,W,126976,4096,1577808000000411`: device, what, bytes, bytes, microseconds.
 fn alibaba(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [device, what, offset, length, us] = fields(line)?;
-    if device == b"device_id" {
-        return Ok(Said::Other);
-    }
     Ok(Said::Request(Record {
         device: context.device(device),
         operation: operation(what)?,

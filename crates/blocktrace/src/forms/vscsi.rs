@@ -96,7 +96,7 @@ impl VscsiCsv {
     pub(crate) fn line(self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let [version, us, command, length, block] = fields(line)?;
         if version == b"version" {
-            return Ok(Said::Other);
+            return Ok(Said::Aside);
         }
         if !matches!(version, b"1" | b"2") {
             return Err(wrong("version 1 or 2", version));

@@ -44,11 +44,6 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// How many devices have a name.
-    pub(crate) fn devices(&self) -> u32 {
-        self.devices
-    }
-
     /// The next device has this name.
     pub(crate) fn device(&mut self, name: &str) -> DeviceIndex {
         let number = self.devices;

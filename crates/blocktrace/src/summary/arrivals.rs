@@ -95,7 +95,8 @@ impl Arrivals {
         self.last_ns = Some(at_ns.max(self.last_ns.unwrap_or(0)));
     }
 
-    pub(super) fn finish(&self) -> Option<ArrivalSummary> {
+    /// The summary, with windows of `finest_ns` at least.
+    pub(super) fn finish(&self, finest_ns: u64) -> Option<ArrivalSummary> {
         let gaps_ns = self.gaps.quantiles()?;
         let deviation = (self.squares / self.count).sqrt();
         let second = self.windows.iter().find(|window| window.ns == 1000 * MS)?;
@@ -106,16 +107,19 @@ impl Arrivals {
             })
         };
         let seconds = second.over;
+        let windows = self.windows.iter();
+        let windows = windows.filter(|window| window.ns >= finest_ns);
+        let tells_seconds = seconds >= 2.0 && second.ns >= finest_ns;
         Some(ArrivalSummary {
             gaps_ns: Quantiles {
                 mean: self.mean,
                 ..gaps_ns
             },
             coefficient_of_variation: deviation / self.mean.max(f64::MIN_POSITIVE),
-            dispersion: self.windows.iter().filter_map(per_window).collect(),
-            peak_over_mean: (seconds >= 2.0)
+            dispersion: windows.filter_map(per_window).collect(),
+            peak_over_mean: tells_seconds
                 .then(|| second.most as f64 / (second.sum / seconds).max(f64::MIN_POSITIVE)),
-            idle_seconds_share: (seconds >= 2.0).then(|| second.empty as f64 / seconds),
+            idle_seconds_share: tells_seconds.then(|| second.empty as f64 / seconds),
         })
     }
 }

@@ -84,19 +84,28 @@ impl Depth {
     /// The interval of a moment: all are made twice as long until it is among them.
     fn interval(&mut self, at: u64) -> &mut Interval {
         while at / self.interval_ns >= INTERVALS as u64 {
-            for number in 0..INTERVALS / 2 {
-                let (one, other) = (self.series[2 * number], self.series[2 * number + 1]);
-                self.series[number] = one.with(&other);
-            }
-            self.series[INTERVALS / 2..].fill(Interval::default());
-            self.interval_ns *= 2;
+            self.widen();
         }
         &mut self.series[(at / self.interval_ns) as usize]
     }
 
-    pub(super) fn finish(mut self, last_ns: u64) -> (Option<DepthSummary>, Series) {
+    /// Makes all intervals twice as long.
+    fn widen(&mut self) {
+        for number in 0..INTERVALS / 2 {
+            let (one, other) = (self.series[2 * number], self.series[2 * number + 1]);
+            self.series[number] = one.with(&other);
+        }
+        self.series[INTERVALS / 2..].fill(Interval::default());
+        self.interval_ns = self.interval_ns.saturating_mul(2);
+    }
+
+    /// Depth and series, with intervals of `finest_ns` at least.
+    pub(super) fn finish(mut self, last_ns: u64, finest_ns: u64) -> (Option<DepthSummary>, Series) {
         let end = self.last_end_ns.max(last_ns);
         self.pass(end);
+        while self.interval_ns < finest_ns {
+            self.widen();
+        }
         let depth = (self.completed > 0).then(|| DepthSummary {
             mean: self.area / end.max(1) as f64,
             most: self.most,
@@ -190,7 +199,7 @@ mod tests {
                 ..Record::at(0)
             });
         }
-        let (summary, series) = depth.finish(0);
+        let (summary, series) = depth.finish(0, 0);
         assert_eq!(summary.map(|of| (of.mean, of.most)), Some((2.0, 2)));
         assert!(series.intervals.len() <= INTERVALS);
         let all = series.intervals.iter().all(|of| of.depth <= 2.0);

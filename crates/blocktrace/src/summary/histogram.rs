@@ -95,13 +95,18 @@ impl Counts {
         self.bins.iter().enumerate().map(of).sum()
     }
 
+    /// The quantile, where there are values enough to tell it.
+    fn told_quantile(&self, share: f64) -> Option<f64> {
+        tells(share, self.total).then(|| self.quantile(share))
+    }
+
     pub(super) fn quantiles(&self) -> Option<Quantiles> {
         (self.total > 0.0).then(|| Quantiles {
             mean: self.mean(),
             p50: self.quantile(0.5),
-            p90: self.quantile(0.9),
-            p99: self.quantile(0.99),
-            p999: self.quantile(0.999),
+            p90: self.told_quantile(0.9),
+            p99: self.told_quantile(0.99),
+            p999: self.told_quantile(0.999),
             most: self.most as f64,
         })
     }
@@ -129,6 +134,12 @@ impl Counts {
     }
 }
 
+/// Whether so many values tell a quantile: at least one of them lies above it.
+pub(super) fn tells(share: f64, count: f64) -> bool {
+    const ROUNDING: f64 = 1e-6;
+    count * (1.0 - share) + ROUNDING >= 1.0
+}
+
 /// Of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
@@ -136,12 +147,12 @@ pub struct Quantiles {
     pub mean: f64,
     /// Half of all are not above it.
     pub p50: f64,
-    /// Nine of ten are not above it.
-    pub p90: f64,
-    /// 99 of a hundred are not above it.
-    pub p99: f64,
-    /// 999 of a thousand are not above it.
-    pub p999: f64,
+    /// Nine of ten are not above it; `None` of fewer than ten.
+    pub p90: Option<f64>,
+    /// 99 of a hundred are not above it; `None` of fewer than a hundred.
+    pub p99: Option<f64>,
+    /// 999 of a thousand are not above it; `None` of fewer than a thousand.
+    pub p999: Option<f64>,
     /// The largest.
     pub most: f64,
 }

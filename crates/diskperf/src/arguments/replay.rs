@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct ReplayArguments {
-    /// A trace, plain or compressed with gzip or zstd; of blktrace, the files of all processors
+    /// A trace, plain or compressed with gzip or zstd; of blktrace, the files of all processors, or
+    /// the directory that holds them
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// A directory, in which a file stands for the trace's device, a file, a block device, or a
@@ -40,8 +41,8 @@ pub(crate) struct ReplayArguments {
     /// The trace's form [default: told by what it begins with]
     #[arg(long, value_name = "FORM")]
     form: Option<Form>,
-    /// What the columns of comma-separated values are: time_us=1,op=3,offset=4,length=5; also sector,
-    /// sectors, response_UNIT, device
+    /// What the columns of a table are, by number or by name: time_us=1,op=3,offset=4,length=Size;
+    /// also sector, sectors, response_UNIT, device
     #[arg(long, value_name = "NAME=N,...", value_parser = columns)]
     columns: Option<String>,
     /// The unit of its times, of a form that says none: s, ms, us, ns or ps

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub(crate) struct TraceArguments {
     /// A trace, plain or compressed with gzip or zstd; `-` is standard input; of blktrace, the
-    /// files of all processors
+    /// files of all processors, or the directory that holds them
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Its form [default: told by what it begins with]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<Form>,
-    /// What the columns of comma-separated values are: time_us=1,op=3,offset=4,length=5; also sector,
-    /// sectors, response_UNIT, device
+    /// What the columns of a table are, by number or by name: time_us=1,op=3,offset=4,length=Size;
+    /// also sector, sectors, response_UNIT, device
     #[arg(long, value_name = "NAME=N,...")]
     pub(crate) columns: Option<Columns>,
     /// The unit of its times, of a form that says none: s, ms, us, ns or ps

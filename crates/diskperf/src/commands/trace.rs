@@ -7,16 +7,18 @@ use crate::progress::BytesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::Output;
 use diskperf_laboratory::analysis::report;
-use diskperf_laboratory::traces::{Asked, Far, Form, ReadOptions, convert, size_bytes, summarize};
+use diskperf_laboratory::traces::{
+    Asked, Far, Form, ReadOptions, convert, files, size_bytes, summarize,
+};
 use std::path::Path;
 
 /// What a block trace holds, or the same trace in another form.
 pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     let asked = Asked {
-        files: arguments.files.clone(),
+        files: files(&arguments.files)?,
         options: ReadOptions {
             form: arguments.form,
-            columns: arguments.columns,
+            columns: arguments.columns.clone(),
             time_unit: arguments.time_unit,
             partial: arguments.partial,
         },
@@ -34,7 +36,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     };
     let stop = stop_on_signals()?;
     let far = Far::default();
-    let progress = progress(arguments, &far);
+    let progress = progress(arguments, &asked, &far);
     let found = summarize(&asked, &far, &stop);
     drop(progress);
     let found = found?;
@@ -50,7 +52,7 @@ fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path))
     let output = Output::open(path)?;
     let stop = stop_on_signals()?;
     let far = Far::default();
-    let progress = progress(arguments, &far);
+    let progress = progress(arguments, asked, &far);
     let done = convert(asked, (form, output), &far, &stop);
     drop(progress);
     let done = done?;
@@ -64,7 +66,7 @@ fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path))
     Ok(DONE)
 }
 
-fn progress(arguments: &TraceArguments, far: &Far) -> BytesProgress {
-    let all = size_bytes(&arguments.files);
+fn progress(arguments: &TraceArguments, asked: &Asked, far: &Far) -> BytesProgress {
+    let all = size_bytes(&asked.files);
     BytesProgress::new(arguments.quiet, all, far.read_bytes.clone())
 }

@@ -18,4 +18,5 @@ mod runs;
 mod support;
 mod today;
 mod trace;
+mod trace_files;
 mod tune;

@@ -171,7 +171,10 @@ fn what_cannot_be_replayed_is_refused_with_the_remedy() {
         ("torn.csv --on bare-fixed", "torn.csv, line 11"),
         ("none.csv --on bare-fixed", "none.csv"),
         ("- --on bare-fixed", "standard input can be read once"),
-        (". --on bare-fixed", "is not a regular file"),
+        (
+            ". --on bare-fixed",
+            "is a directory, and holds no files of blktrace",
+        ),
         ("absent.csv --on bare-fixed", "absent.csv"),
         ("web.csv --on bare-fixed --speed 0", "--speed 0"),
         (
@@ -279,8 +282,10 @@ fn requests_are_made_whole_sectors_where_that_is_asked_for() {
     let small = "R Miss 1 2 900.0 0.0\nR Miss 7 2 900.0 0.0\nW Miss 16 8 900.0 0.0\n";
     std::fs::write(user.file("small.txt"), small).expect("a trace");
     let line = "replay small.txt --on bare-sata-7200 --depth 1 --quiet --format json";
-    user.run(&words(line))
-        .expect(2, &["whole sectors of 4096", "--round-to-sectors=4096"]);
+    user.run(&words(line)).expect(
+        2,
+        &["between sectors of 4096 bytes", "--round-to-sectors=4096"],
+    );
     let run = |option: &str| user.run(&words(&format!("{line} {option}")));
     for option in ["--round-to-sectors=4096", "--round-to-sectors"] {
         let run = run(option).expect(0, &[]).json()["runs"][0].clone();

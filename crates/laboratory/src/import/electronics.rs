@@ -84,7 +84,10 @@ fn policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'stati
             None,
             Some("it goes by priorities, which requests here have not"),
         ),
-        _ => ("fcfs", None, None),
+        24..=26 => ("sptf", None, Some("it weighs the rotation or the seek")),
+        28 => ("fcfs", None, Some("it takes requests in batches")),
+        0 | 1 => ("fcfs", None, None),
+        _ => ("fcfs", None, Some("no policy of DiskSim has this number")),
     }
 }
 

@@ -24,7 +24,8 @@ use std::sync::{Arc, Mutex};
 /// A trace that cannot be read, that holds no request, that is of several devices, or that
 /// is another one than the replay was planned with.
 pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryError> {
-    let files = replay.files.iter().map(|path| whole(path));
+    let files = super::files(&replay.files)?;
+    let files = files.iter().map(|path| whole(path));
     let files = files.collect::<Result<Vec<_>, _>>()?;
     let reading = TraceReplay {
         files,
@@ -78,10 +79,8 @@ fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
     let found = path
         .canonicalize()
         .map_err(|error| refused(error.to_string()))?;
-    let status = found
-        .metadata()
-        .map_err(|error| refused(error.to_string()))?;
-    match status.is_file() {
+    diskperf_diagnostics::input::open(&found).map_err(|error| refused(error.to_string()))?;
+    match found.is_file() {
         true => Ok(found),
         false => Err(refused(
             "is not a regular file, and a replay reads its trace several times".to_owned(),
@@ -215,6 +214,11 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
         Ok(())
     })?;
     let names = opened.reader.devices().to_vec();
+    opened.require_requests().map_err(|why| {
+        let files = asked.files.iter().map(|path| path.display().to_string());
+        let files = files.collect::<Vec<_>>().join(", ");
+        LaboratoryError::Request(format!("{files}: {why}"))
+    })?;
     found.check(&asked, &names)?;
     let (form, notices) = (opened.reader.form(), opened.reader.notices());
     let files = files.into_iter().map(Hashed::finish);
@@ -317,6 +321,16 @@ impl Found {
                 (None, None) => "there is no request in it".to_owned(),
                 _ => "there is no request in this part of it".to_owned(),
             });
+        }
+        let of = |operation| self.kinds[place(operation)].bytes;
+        let has_bytes = [Operation::Read, Operation::Write, Operation::Discard]
+            .into_iter()
+            .any(|operation| of(operation) > 0);
+        if !has_bytes {
+            return refused(
+                "none of its requests moves a byte (they are of no bytes, or flushes), so there is nothing to replay"
+                    .to_owned(),
+            );
         }
         if self.devices.len() > 1 {
             let named = self.devices.iter().map(|device| &*names[device.0 as usize]);

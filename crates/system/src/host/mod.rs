@@ -8,6 +8,7 @@ pub mod device;
 pub mod environment;
 pub mod fresh;
 pub mod hook;
+pub mod input;
 pub mod interference;
 pub mod limits;
 mod listing;

@@ -141,6 +141,14 @@ impl OutputFile {
         begun.map_err(failed)
     }
 
+    /// Bytes that the file may take of what is free where it is to be; `None` of
+    /// `/dev/null`, and where the file system does not say.
+    pub fn available_bytes(&self) -> Option<u64> {
+        let place = self.place.as_ref()?;
+        let space = rustix::fs::fstatvfs(place.directory()).ok()?;
+        Some(space.f_bavail.saturating_mul(space.f_frsize))
+    }
+
     /// Whether a file is there already.
     pub fn is_there(&self) -> bool {
         let place = self.place.as_ref();

@@ -3,8 +3,8 @@
 use crate::error::LaboratoryError;
 use diskperf_battery::Script;
 use diskperf_blocktrace::{ReadOptions, Reader};
+use diskperf_diagnostics::input;
 use diskperf_fio::{Errors, Job};
-use std::fs::File;
 use std::path::Path;
 
 /// The log of a section, if it repeats one.
@@ -27,13 +27,7 @@ pub(super) fn read(job: &Job) -> Result<Option<Script>, LaboratoryError> {
 }
 
 fn open(path: &str) -> Result<Reader, String> {
-    let status = Path::new(path)
-        .metadata()
-        .map_err(|error| error.to_string())?;
-    if !status.is_file() {
-        return Err("it is no regular file".to_owned());
-    }
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = input::open(Path::new(path)).map_err(|error| error.to_string())?;
     let options = ReadOptions::default();
     Reader::open(path, Box::new(file), &options).map_err(|error| error.to_string())
 }

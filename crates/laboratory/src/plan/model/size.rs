@@ -132,8 +132,17 @@ impl ModelPlan {
                 continue;
             };
             if !unit.is_multiple_of(sector_bytes) {
+                let what = match &self.experiment.workload {
+                    // Addresses count as well as lengths.
+                    Workload::Replay(_) => format!(
+                        "its requests begin or end between sectors of {sector_bytes} bytes (all of them are at multiples of {unit} alone), and whole sectors"
+                    ),
+                    _ => format!(
+                        "its calls of {unit} bytes are not whole sectors of {sector_bytes}, which"
+                    ),
+                };
                 return Err(LaboratoryError::Request(format!(
-                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; {}",
+                    "{}: {what} are all that a drive by itself moves; {}",
                     title(job),
                     self.other_sectors(sector_bytes)
                 )));

@@ -1,0 +1,210 @@
+//! Columns of a table that somebody named: which of them says what.
+
+use crate::form::TimeUnit;
+use std::str::FromStr;
+
+/// Place of a column in a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Counted from 1.
+    Number(usize),
+    /// As the heading calls it.
+    Name(String),
+}
+
+/// Column of a quantity that has a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Measured<C, U> {
+    pub(crate) column: C,
+    pub(crate) unit: U,
+}
+
+/// Bytes of one unit of an address or a length.
+type UnitBytes = u64;
+
+/// Columns of a table that a request is made of, by their number from 1 or by the name that the heading
+/// has for them: `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns<C = NamedColumn> {
+    /// The time of issue.
+    pub(crate) time: Measured<C, TimeUnit>,
+    pub(crate) operation: C,
+    pub(crate) offset: Measured<C, UnitBytes>,
+    pub(crate) length: Measured<C, UnitBytes>,
+    pub(crate) response: Option<Measured<C, TimeUnit>>,
+    pub(crate) device: Option<C>,
+}
+
+/// Column as a user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedColumn(pub(crate) Column);
+
+impl<C> Columns<C> {
+    /// The same columns, each found in another way.
+    ///
+    /// # Errors
+    ///
+    /// The first that is not found.
+    fn found<D>(
+        &self,
+        mut find: impl FnMut(&C) -> Result<D, String>,
+    ) -> Result<Columns<D>, String> {
+        Ok(Columns {
+            time: self.time.found(&mut find)?,
+            operation: find(&self.operation)?,
+            offset: self.offset.found(&mut find)?,
+            length: self.length.found(&mut find)?,
+            response: match &self.response {
+                Some(response) => Some(response.found(&mut find)?),
+                None => None,
+            },
+            device: self.device.as_ref().map(find).transpose()?,
+        })
+    }
+}
+
+impl<C, U: Copy> Measured<C, U> {
+    fn found<D>(
+        &self,
+        find: &mut impl FnMut(&C) -> Result<D, String>,
+    ) -> Result<Measured<D, U>, String> {
+        Ok(Measured {
+            column: find(&self.column)?,
+            unit: self.unit,
+        })
+    }
+}
+
+impl Columns {
+    /// Whether the heading says where a column is.
+    pub(crate) fn have_names(&self) -> bool {
+        let mut have = false;
+        let found = self.found(|NamedColumn(column)| {
+            have |= matches!(column, Column::Name(_));
+            Ok(())
+        });
+        have && found.is_ok()
+    }
+
+    /// The numbers of the columns, from 0, by the names of a heading.
+    ///
+    /// # Errors
+    ///
+    /// A name that the heading has not.
+    pub(crate) fn numbers(&self, heading: &[&str]) -> Result<Columns<usize>, String> {
+        self.found(|NamedColumn(column)| match column {
+            Column::Number(number) => Ok(number - 1),
+            Column::Name(name) => heading
+                .iter()
+                .position(|one| one.eq_ignore_ascii_case(name))
+                .ok_or_else(|| {
+                    format!(
+                        "the first line has no column `{}`; it has {}",
+                        name.escape_debug(),
+                        shown(heading)
+                    )
+                }),
+        })
+    }
+
+    /// The columns that a heading names, as `time_us,op,offset,length`; others among them are
+    /// passed over. `None` of what is no such heading.
+    pub(crate) fn of_heading(heading: &[&str]) -> Option<Self> {
+        const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
+        const NAMES: [&str; 6] = ["op", "offset", "sector", "length", "sectors", "device"];
+        let is_timed = |name: &str, prefix| {
+            let unit: Option<&str> = name.strip_prefix(prefix);
+            unit.is_some_and(|unit| UNITS.contains(&unit))
+        };
+        let is_known = |name: &str| {
+            NAMES.contains(&name) || is_timed(name, "time_") || is_timed(name, "response_")
+        };
+        let named = heading.iter().zip(1..);
+        let known: Vec<String> = named
+            .filter(|(name, _)| is_known(name))
+            .map(|(name, number)| format!("{name}={number}"))
+            .collect();
+        known.join(",").parse().ok()
+    }
+}
+
+/// The names of a heading, as many as a message has room for.
+fn shown(heading: &[&str]) -> String {
+    const LISTED: usize = 20;
+    let listed = &heading[..heading.len().min(LISTED)];
+    let more = if heading.len() > LISTED { ", ..." } else { "" };
+    let names: Vec<String> = listed
+        .iter()
+        .map(|name| name.escape_debug().to_string())
+        .collect();
+    format!("{}{more}", names.join(", "))
+}
+
+impl FromStr for Columns {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut time, mut operation, mut offset, mut length) = (None, None, None, None);
+        let (mut response, mut device) = (None, None);
+        for part in parts(text) {
+            let (name, place) = part.split_once('=').ok_or_else(|| usage(part))?;
+            let column = column(part, place.trim())?;
+            let unit = |prefix: &str| name.trim().strip_prefix(prefix).map(TimeUnit::from_str);
+            let bytes = |column, unit| Some(Measured { column, unit });
+            match name.trim() {
+                "op" => operation = Some(column),
+                "offset" => offset = bytes(column, 1),
+                "sector" => offset = bytes(column, 512),
+                "length" => length = bytes(column, 1),
+                "sectors" => length = bytes(column, 512),
+                "device" => device = Some(column),
+                _ => match (unit("time_"), unit("response_")) {
+                    (Some(unit), _) => {
+                        let unit = unit?;
+                        time = Some(Measured { column, unit });
+                    }
+                    (_, Some(unit)) => {
+                        let unit = unit?;
+                        response = Some(Measured { column, unit });
+                    }
+                    (None, None) => return Err(usage(part)),
+                },
+            }
+        }
+        let missing = |what: &str| format!("`{text}` names no {what}; {USAGE}");
+        Ok(Self {
+            time: time.ok_or_else(|| missing("time"))?,
+            operation: operation.ok_or_else(|| missing("op"))?,
+            offset: offset.ok_or_else(|| missing("offset or sector"))?,
+            length: length.ok_or_else(|| missing("length or sectors"))?,
+            response,
+            device,
+        })
+    }
+}
+
+/// Parts of the text between commas; between blanks where it has no comma.
+fn parts(text: &str) -> Vec<&str> {
+    match text.contains(',') {
+        true => text.split(',').collect(),
+        false => text.split_whitespace().collect(),
+    }
+}
+
+fn column(part: &str, place: &str) -> Result<NamedColumn, String> {
+    let is_number = place.bytes().all(|byte| byte.is_ascii_digit());
+    Ok(NamedColumn(match place {
+        "" => return Err(usage(part)),
+        place if is_number => match place.parse().map_err(|_| usage(part))? {
+            0 => return Err(format!("`{part}`: columns count from 1")),
+            number => Column::Number(number),
+        },
+        name => Column::Name(name.to_owned()),
+    }))
+}
+
+const USAGE: &str = "columns are time_UNIT, op, offset or sector, length or sectors, and may be response_UNIT and device, with UNIT s, ms, us or ns, each with the number of its column or its name in the first line, as time_us=1,op=3,offset=4,length=5 or time_us=Timestamp,op=Type,offset=Offset,length=Size";
+
+fn usage(part: &str) -> String {
+    format!("`{part}` names no column; {USAGE}")
+}

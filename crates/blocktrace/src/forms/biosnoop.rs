@@ -1,0 +1,125 @@
+//! The table of `biosnoop`, of bcc and of its libbpf tools: a line for each completion.
+
+use super::block_layer::Asked;
+use super::{Context, SECTOR_BYTES, Said, bytes, number, time, wrong};
+use crate::record::{Operation, Record};
+
+/// A table while it is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Biosnoop {
+    columns: Option<Columns>,
+}
+
+/// Columns counted from the right, as the name of a process may have blanks in it.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    disk: usize,
+    operation: usize,
+    sector: usize,
+    bytes: usize,
+    queued: Option<usize>,
+    latency: usize,
+    /// Columns of the heading, one word each.
+    count: usize,
+}
+
+/// The moment zero of a table, late enough for what began before the tracer did.
+const ZERO_NS: u64 = 3600 * 1_000_000_000;
+
+const MOST_WORDS: usize = 32;
+
+impl Columns {
+    /// Finds the columns in the heading.
+    ///
+    /// # Errors
+    ///
+    /// A table without what a request needs.
+    fn of_heading(names: &[&[u8]]) -> Result<Self, String> {
+        let at = |name: &[u8]| {
+            let from_left = names.iter().position(|one| *one == name);
+            from_left.map(|at| names.len() - 1 - at)
+        };
+        let wanted = |name: &'static str| {
+            at(name.as_bytes()).ok_or_else(|| {
+                format!(
+                    "the table has no column {name}, so it does not say what was asked of the disk: bpftrace's biosnoop prints none; record with biosnoop of bcc, or with `diskperf record`"
+                )
+            })
+        };
+        Ok(Self {
+            sector: wanted("SECTOR")?,
+            bytes: wanted("BYTES")?,
+            operation: wanted("T")?,
+            disk: wanted("DISK")?,
+            latency: wanted("LAT(ms)")?,
+            queued: at(b"QUE(ms)"),
+            count: names.len(),
+        })
+    }
+}
+
+impl Biosnoop {
+    /// Reads a line: the heading, or a request.
+    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+        let all = line.split(u8::is_ascii_whitespace);
+        let mut found = [&line[..0]; MOST_WORDS];
+        let mut count = 0;
+        for word in all.filter(|word| !word.is_empty()) {
+            let place = found.get_mut(count).ok_or("more words than a line has")?;
+            *place = word;
+            count += 1;
+        }
+        let found = &found[..count];
+        if let [b"TIME(s)" | b"TIME(ms)", ..] = found {
+            self.columns = Some(Columns::of_heading(found)?);
+            return match found[0] {
+                b"TIME(s)" => Ok(Said::Aside),
+                _ => Err("its times are in ms: record with biosnoop of bcc".to_owned()),
+            };
+        }
+        if [&b"Tracing "[..], b"Attaching ", b"Possibly lost "]
+            .iter()
+            .any(|said| line.starts_with(said))
+        {
+            return Ok(Said::Aside);
+        }
+        let columns = self
+            .columns
+            .ok_or("no heading `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` stands before it")?;
+        if count < columns.count {
+            let wanted = columns.count;
+            return Err(format!("{count} columns, and the heading has {wanted}"));
+        }
+        let of = |from_right: usize| found[count - 1 - from_right];
+        let ms = |what, column| time(what, of(column), 6);
+        let completed_ns = time("a time in seconds", found[0], 9)?;
+        let took_ns = ms("a latency in ms", columns.latency)?;
+        let queued_ns = columns
+            .queued
+            .map_or(Ok(0), |column| ms("a time in the queue in ms", column))?;
+        let asked = Asked::of_letters(of(columns.operation))?;
+        let length_bytes = number("a number of bytes", of(columns.bytes))?;
+        let operation = match asked.operation {
+            Some(Operation::Write) if length_bytes == 0 => Operation::Flush,
+            Some(operation) if length_bytes > 0 || operation == Operation::Flush => operation,
+            _ => return Ok(context.drop(super::block_layer::NO_DATA)),
+        };
+        let offset_bytes = match operation {
+            Operation::Flush => 0,
+            _ => bytes("a sector", of(columns.sector), SECTOR_BYTES)?,
+        };
+        let completed_ns = completed_ns.checked_add(ZERO_NS);
+        let issued_ns = completed_ns.and_then(|at| at.checked_sub(took_ns)?.checked_sub(queued_ns));
+        let issued_ns = issued_ns.ok_or_else(|| wrong("a latency that fits", line))?;
+        Ok(Said::Request(Record {
+            completed_ns,
+            operation,
+            fua: asked.fua,
+            sync: asked.sync,
+            device: context.device(of(columns.disk)),
+            offset_bytes,
+            length_bytes,
+            ..Record::at(issued_ns)
+        }))
+    }
+}

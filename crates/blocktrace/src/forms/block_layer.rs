@@ -1,0 +1,216 @@
+//! Events of the kernel's block layer, which blktrace, blkparse and the tracepoints print each
+//! in its way: which of them begin a request, say more of one, or are none.
+
+use super::{Context, Said, wrong};
+use crate::record::{Operation, Record};
+
+/// Steps of a request through the block layer that traces are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Q: somebody asked for it.
+    Queue,
+    /// M, F: it became a part of another request.
+    Merge,
+    /// R: the device did not take it, and gets it again.
+    Requeue,
+    /// D: the device has it.
+    Issue,
+    /// C: the device is done with it, or with a part of it.
+    Complete,
+}
+
+/// Request as RWBS letters or the bits of blktrace describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// `None` of a request that moves no data of the device: pass-through and zone management.
+    pub(crate) operation: Option<Operation>,
+    /// Durable when it completes.
+    pub(crate) fua: bool,
+    /// Somebody waits for it.
+    pub(crate) sync: bool,
+    /// A flush of the device comes first.
+    pub(crate) flushes_first: bool,
+}
+
+impl Asked {
+    /// Reads RWBS as `WS`, `FF`, `RAM`, of any kernel: `WZ`, `ZR` and the like are of 6.19 and
+    /// later; before, zeroes that are written and zone management are both `N`.
+    pub(crate) fn of_letters(rwbs: &[u8]) -> Result<Self, String> {
+        let refused = || wrong("what a request asks, as R, WS or FF", rwbs);
+        let flushes_first = rwbs.first() == Some(&b'F');
+        let body = rwbs.strip_prefix(b"F").unwrap_or(rwbs);
+        let (operation, flags) = match body {
+            [b'W', b'Z', flags @ ..] => (Some(Operation::WriteZeroes), flags),
+            [b'R', flags @ ..] => (Some(Operation::Read), flags),
+            [b'W', flags @ ..] => (Some(Operation::Write), flags),
+            // A secure erase is `DE`.
+            [b'D', b'E', flags @ ..] | [b'D', flags @ ..] => (Some(Operation::Discard), flags),
+            [b'N', flags @ ..] if flushes_first => (Some(Operation::Flush), flags),
+            [b'N', flags @ ..] => (Some(Operation::WriteZeroes), flags),
+            [b'Z', b'R', b'A', flags @ ..]
+            | [b'Z', b'R' | b'O' | b'C' | b'F' | b'A', flags @ ..] => (None, flags),
+            [b'F', flags @ ..] | flags if flushes_first => (Some(Operation::Flush), flags),
+            _ => return Err(refused()),
+        };
+        if !flags.iter().all(|flag| b"FASMBU".contains(flag)) {
+            return Err(refused());
+        }
+        Ok(Self {
+            operation,
+            fua: flags.contains(&b'F') && operation != Some(Operation::Flush),
+            sync: flags.contains(&b'S'),
+            flushes_first,
+        })
+    }
+}
+
+/// Event of a request.
+pub(crate) struct Event {
+    pub(crate) step: Step,
+    pub(crate) asked: Asked,
+    /// Time, device, sectors; the rest is filled in from `asked`.
+    pub(crate) record: Record,
+    pub(crate) errno: u16,
+}
+
+/// Step from which the requests of a trace count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// When they are queued (Q), as whoever asked sees them.
+    #[default]
+    Queue,
+    /// When the device gets them (D), of a trace that has no Q.
+    Issue,
+}
+
+pub(crate) const NO_EVENT: &str = "no event: the summary of blkparse";
+pub(crate) const NO_DATA: &str =
+    "requests that move no data of the device: pass-through and zone management";
+pub(crate) const FLUSH_OF_SEQUENCE: &str =
+    "flushes that the kernel put before or behind a write, which nobody queued";
+pub(crate) const END_OF_SEQUENCE: &str =
+    "ends of flush sequences, whose parts have completions of their own";
+pub(crate) const OTHER_STEP: &str = "other steps of the block layer: plugs, splits, remaps";
+pub(crate) const LATE_QUEUE: &str =
+    "queued (Q), in a trace that begins without Q and is counted from D";
+
+impl Event {
+    /// Hands the event to those that belong to the same request.
+    pub(crate) fn tell(mut self, begin: Begin, context: &mut Context) -> Said {
+        let is_empty = self.record.length_bytes == 0;
+        let operation = match self.asked.operation {
+            Some(Operation::Flush) => Operation::Flush,
+            // `FW` of nothing is a flush.
+            Some(Operation::Write) if is_empty && self.asked.flushes_first => Operation::Flush,
+            Some(Operation::Write) if is_empty && self.step == Step::Complete => {
+                return self.end_sequence(begin, context);
+            }
+            Some(operation) if !is_empty => operation,
+            _ => return context.drop(NO_DATA),
+        };
+        self.record.operation = operation;
+        self.record.fua = self.asked.fua;
+        self.record.sync = self.asked.sync;
+        if operation == Operation::Flush {
+            (self.record.offset_bytes, self.record.length_bytes) = (0, 0);
+        }
+        match self.step {
+            Step::Queue if begin == Begin::Issue => context.drop(LATE_QUEUE),
+            Step::Queue => self.begin(context),
+            Step::Merge => Said::More,
+            Step::Requeue => {
+                context.order.requeue(&self.record);
+                Said::More
+            }
+            Step::Issue if context.order.is_again(&self.record) => Said::More,
+            Step::Issue if begin == Begin::Issue => self.begin(context),
+            Step::Issue if context.order.covers(&self.record) => Said::More,
+            Step::Issue if operation == Operation::Flush => context.drop(FLUSH_OF_SEQUENCE),
+            // Its Q is from before the trace began.
+            Step::Issue => self.begin(context),
+            Step::Complete => self.complete(begin, context),
+        }
+    }
+
+    fn begin(self, context: &mut Context) -> Said {
+        context.order.issue(self.record);
+        Said::Begin
+    }
+
+    fn complete(self, begin: Begin, context: &mut Context) -> Said {
+        let is_device_flush =
+            self.asked.operation == Some(Operation::Flush) && begin == Begin::Queue;
+        let at_ns = self.record.issued_ns;
+        if is_device_flush {
+            return match context.order.device_flushed(&self.record, at_ns) {
+                true => Said::More,
+                false => context.drop(FLUSH_OF_SEQUENCE),
+            };
+        }
+        match context.order.complete(&self.record, at_ns, self.errno) {
+            true => Said::More,
+            false => context.without_issue(),
+        }
+    }
+
+    /// A write of nothing completes: of a flush that was queued, its true end.
+    fn end_sequence(self, begin: Begin, context: &mut Context) -> Said {
+        let flush = Record {
+            operation: Operation::Flush,
+            offset_bytes: 0,
+            length_bytes: 0,
+            ..self.record
+        };
+        // That of a durable write has the sector of the write.
+        let is_found = begin == Begin::Queue
+            && self.record.offset_bytes == 0
+            && context
+                .order
+                .complete(&flush, self.record.issued_ns, self.errno);
+        match is_found {
+            true => Said::More,
+            false => context.drop(END_OF_SEQUENCE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Operation::{Discard, Flush, Read, Write, WriteZeroes};
+
+    /// Letters of kernels from 2.6 to 6.19.
+    #[test]
+    fn letters_say_what_is_asked_on_every_kernel() {
+        for (letters, operation, fua, sync) in [
+            ("R", Some(Read), false, false),
+            ("RAM", Some(Read), false, false),
+            ("RSM", Some(Read), false, true),
+            ("WS", Some(Write), false, true),
+            ("WFS", Some(Write), true, true),
+            ("FWFSM", Some(Write), true, true),
+            ("FWS", Some(Write), false, true),
+            ("FF", Some(Flush), false, false),
+            ("FN", Some(Flush), false, false),
+            ("F", Some(Flush), false, false),
+            ("FS", Some(Flush), false, true),
+            ("D", Some(Discard), false, false),
+            ("DS", Some(Discard), false, true),
+            ("DE", Some(Discard), false, false),
+            ("NS", Some(WriteZeroes), false, true),
+            ("WZS", Some(WriteZeroes), false, true),
+            ("WZFS", Some(WriteZeroes), true, true),
+            ("ZR", None, false, false),
+            ("ZRAS", None, false, true),
+            ("ZFS", None, false, true),
+            ("ZAS", None, false, true),
+        ] {
+            let asked = Asked::of_letters(letters.as_bytes()).expect(letters);
+            let found = (asked.operation, asked.fua, asked.sync);
+            assert_eq!(found, (operation, fua, sync), "{letters}");
+        }
+        for letters in ["", "X", "S", "RX", "ZX", "8192"] {
+            assert!(Asked::of_letters(letters.as_bytes()).is_err(), "{letters}");
+        }
+    }
+}

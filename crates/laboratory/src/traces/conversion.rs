@@ -1,0 +1,172 @@
+//! A trace in another form, whose size the trace bounds.
+
+use super::{Asked, Far, Opened, summarize};
+use crate::error::LaboratoryError;
+use crate::output::Output;
+use diskperf_blocktrace::transform::Scale;
+use diskperf_blocktrace::{FIXED_BYTES_MAX, Form, REQUEST_BYTES_MAX, Writer};
+use diskperf_timeline::units::format_size;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Outcome of writing a trace in another form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// Requests that were written.
+    pub written: u64,
+    /// Requests that the form cannot carry.
+    pub left_out: u64,
+}
+
+/// Writes a trace in another form.
+///
+/// # Errors
+///
+/// As [`summarize`]; a form that cannot be written; an output that cannot be, or for which
+/// there is no room. Nothing is left of an output that fails.
+pub fn convert(
+    asked: &Asked,
+    (form, output): (Form, Output),
+    far: &Far,
+    stop: &Arc<AtomicBool>,
+) -> Result<Converted, LaboratoryError> {
+    let scale = asked
+        .scale_to_bytes
+        .map(|to_bytes| scale(asked, to_bytes, stop))
+        .transpose()?;
+    if !Form::WRITTEN.contains(&form) {
+        let names = Form::WRITTEN.map(Form::name).join(", ");
+        return Err(LaboratoryError::Request(format!(
+            "--convert {form}: this form is read and not written; {names} are written"
+        )));
+    }
+    let conversion = Conversion {
+        asked,
+        form,
+        scale,
+        far,
+        stop,
+    };
+    conversion.check_room(&output)?;
+    output.write_with(|output| conversion.write(output))
+}
+
+struct Conversion<'a> {
+    asked: &'a Asked,
+    form: Form,
+    scale: Option<Scale>,
+    far: &'a Far,
+    stop: &'a Arc<AtomicBool>,
+}
+
+impl Conversion<'_> {
+    fn write(&self, output: &mut dyn Write) -> Result<Converted, LaboratoryError> {
+        let failed = |error: io::Error| {
+            LaboratoryError::Work(format!("cannot write {}: {error}", self.form))
+        };
+        let mut opened = Opened::new(self.asked, self.far, self.stop)?;
+        opened.transform.scale = self.scale;
+        let mut writer = Writer::create(output, self.form).expect("a form that is written");
+        let mut written = 0;
+        let mut named = 0;
+        opened.each(self.stop, |record, devices| {
+            if devices.len() > named {
+                writer.name_devices(devices);
+                named = devices.len();
+            }
+            written += 1;
+            writer.write(record).map_err(failed)
+        })?;
+        opened.check_requests(self.asked)?;
+        let left_out = writer.left_out();
+        writer.finish().map_err(failed)?;
+        Ok(Converted {
+            written: written - left_out,
+            left_out,
+        })
+    }
+
+    /// Makes sure that the file system has room for what the trace comes to. Where it has
+    /// room for whatever that could be, nothing is read for it.
+    fn check_room(&self, output: &Output) -> Result<(), LaboratoryError> {
+        let Some(available_bytes) = output.available_bytes() else {
+            return Ok(());
+        };
+        let files = &self.asked.files;
+        let can_be_read_twice = files.iter().all(|path| path.is_file());
+        if !can_be_read_twice || most_bytes(files).is_some_and(|most| most <= available_bytes) {
+            return Ok(());
+        }
+        let mut counted = Count(0);
+        self.write(&mut counted)?;
+        self.far.read_bytes.store(0, Ordering::Relaxed);
+        match counted.0 <= available_bytes {
+            true => Ok(()),
+            false => Err(LaboratoryError::Work(format!(
+                "the trace comes to {} as {}, and {} are free where it would be written: free some space, name another place, or take a part (--window, --device)",
+                format_size(counted.0),
+                self.form,
+                format_size(available_bytes)
+            ))),
+        }
+    }
+}
+
+/// The most bytes that files can come to in another form; `None` of compressed ones.
+fn most_bytes(files: &[std::path::PathBuf]) -> Option<u64> {
+    /// The shortest line of any form that is a request.
+    const SHORTEST_LINE_BYTES: u64 = 8;
+    let mut most = FIXED_BYTES_MAX;
+    for path in files {
+        let bytes = path.metadata().ok()?.len();
+        if is_compressed(path)? {
+            return None;
+        }
+        let requests = bytes / SHORTEST_LINE_BYTES;
+        most = most.saturating_add(requests.saturating_mul(REQUEST_BYTES_MAX));
+        most = most.saturating_add(bytes);
+    }
+    Some(most)
+}
+
+fn is_compressed(path: &Path) -> Option<bool> {
+    let mut begin = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(4).read_to_end(&mut begin).ok()?;
+    Some(begin.starts_with(&[0x1f, 0x8b]) || begin == [0x28, 0xb5, 0x2f, 0xfd])
+}
+
+/// Output of which only the bytes are counted.
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// From the space of addresses that the part has, which another pass finds.
+fn scale(asked: &Asked, to_bytes: u64, stop: &Arc<AtomicBool>) -> Result<Scale, LaboratoryError> {
+    if asked.files.iter().any(|file| file.as_os_str() == "-") {
+        return Err(LaboratoryError::Request(
+            "--scale-addresses reads a trace twice, and standard input can be read once: give a file".to_owned(),
+        ));
+    }
+    let found = summarize(asked, &Far::default(), stop)?;
+    Ok(Scale {
+        from_bytes: found.summary.highest_bytes.max(1),
+        to_bytes,
+        // What is aligned to pages stays so: a drive writes parts of pages at other costs.
+        align_bytes: match found.summary.aligned_4096_share >= 1.0 {
+            true => 4096,
+            false => 512,
+        },
+    })
+}

@@ -1,0 +1,167 @@
+//! The files of a trace: which they are, and their bytes as they are read.
+
+use super::Far;
+use crate::error::LaboratoryError;
+use diskperf_diagnostics::input;
+use diskperf_system::host::input::is_readable;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Name of standard input in messages.
+pub(super) const STANDARD_INPUT: &str = "standard input";
+
+/// Middle of the names that blktrace gives the files of processors: `sda.blktrace.0`.
+const BLKTRACE: &str = ".blktrace.";
+
+/// The files of a trace by the names that a user gave: of a folder, and of a name as
+/// `blkparse -i` takes it, those that blktrace wrote, one of each processor.
+///
+/// # Errors
+///
+/// A folder without such files, or with those of several traces.
+pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
+    let mut all = Vec::new();
+    for path in named {
+        let is_there = path.as_os_str() == "-" || path.exists();
+        match path {
+            path if path.is_dir() => all.extend(of_folder(path)?),
+            path if is_there => all.push(path.clone()),
+            path => match of_name(path) {
+                found if found.is_empty() => all.push(path.clone()),
+                found => all.extend(found),
+            },
+        }
+    }
+    Ok(all)
+}
+
+/// Files of a folder that blktrace wrote, by the name of their trace and the processor.
+fn by_trace(folder: &Path) -> std::io::Result<BTreeMap<String, BTreeMap<u32, PathBuf>>> {
+    let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let parts = name.and_then(|name| name.rsplit_once(BLKTRACE));
+        let Some((name, Ok(processor))) = parts.map(|(name, of)| (name, of.parse())) else {
+            continue;
+        };
+        let files = traces.entry(name.to_owned()).or_default();
+        files.insert(processor, path);
+    }
+    Ok(traces)
+}
+
+fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, LaboratoryError> {
+    let refused = |reason: String| LaboratoryError::File {
+        reason,
+        path: folder.to_owned(),
+    };
+    let traces = by_trace(folder).map_err(|error| refused(error.to_string()))?;
+    let names: Vec<&str> = traces.keys().map(String::as_str).collect();
+    match names.as_slice() {
+        [] => Err(refused(
+            "is a directory, and holds no files of blktrace (NAME.blktrace.0); name a file"
+                .to_owned(),
+        )),
+        [_] => Ok(traces
+            .into_values()
+            .flat_map(BTreeMap::into_values)
+            .collect()),
+        [first, ..] => Err(refused(format!(
+            "holds several traces of blktrace: {}; name one, as {}",
+            names.join(", "),
+            folder.join(first).display()
+        ))),
+    }
+}
+
+/// `blkparse -i NAME` reads NAME.blktrace.0 and so on.
+fn of_name(path: &Path) -> Vec<PathBuf> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().and_then(|name| name.to_str());
+    let traces = by_trace(folder).ok();
+    let found = traces
+        .zip(name)
+        .and_then(|(mut traces, name)| traces.remove(name));
+    found.map_or(Vec::new(), |files| files.into_values().collect())
+}
+
+/// A name for messages, and the bytes.
+pub(super) type Named = (String, Box<dyn Read + Send>);
+
+/// Opens a file, or standard input, whose bytes are counted and whose reading can be ended.
+pub(super) fn open(
+    path: &Path,
+    far: &Far,
+    stop: &Arc<AtomicBool>,
+) -> Result<Named, LaboratoryError> {
+    let refused = |error: std::io::Error| LaboratoryError::File {
+        reason: error.to_string(),
+        path: path.to_owned(),
+    };
+    let is_standard_input = path.as_os_str() == "-";
+    let (name, file) = match is_standard_input {
+        true => {
+            let input = std::io::stdin().as_fd().try_clone_to_owned();
+            (
+                STANDARD_INPUT.to_owned(),
+                File::from(input.map_err(refused)?),
+            )
+        }
+        false => (
+            path.display().to_string(),
+            input::open(path).map_err(refused)?,
+        ),
+    };
+    let counted = Counted {
+        may_wait: !file.metadata().map_err(refused)?.is_file(),
+        file,
+        far: far.clone(),
+        stop: Arc::clone(stop),
+    };
+    Ok((name, Box::new(counted)))
+}
+
+/// A file whose bytes are counted, and whose reading can be ended.
+struct Counted {
+    file: File,
+    /// Whether bytes come only when somebody sends them.
+    may_wait: bool,
+    far: Far,
+    stop: Arc<AtomicBool>,
+}
+
+/// Time after which a signal that came while nothing did is heard.
+const HEARD_WITHIN: Duration = Duration::from_millis(100);
+
+impl Counted {
+    fn check_stop(&self) -> std::io::Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(std::io::Error::other("ended by the user")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.check_stop()?;
+        while self.may_wait && !is_readable(&self.file, HEARD_WITHIN)? {
+            self.check_stop()?;
+        }
+        let bytes = self.file.read(buffer)?;
+        self.far
+            .read_bytes
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
