@@ -448,7 +448,6 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ("file_append=1 rw=write ioengine=mmap", "file_append"),
         ("rw=write verify=crc32c", "verify"),
         ("steadystate=iops:5% ss_dur=1", "steadystate"),
-        ("filesize=4k-64k", "filesize"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),
         ("ioengine=io_uring iodepth=10000", "iodepth"),
