@@ -3,7 +3,7 @@
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
-use diskperf_system::{Call, Completion, Error, Operation, Submission, System};
+use diskperf_system::{Call, Completion, Errno, Error, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
