@@ -106,7 +106,7 @@ impl Course<'_> {
         };
         for (request, response) in self.slots.ready().skip(ready) {
             self.watch.completed(request, response, || path(request))?;
-            let is_io = request.bytes > 0;
+            let is_io = !is_sync(request.operation);
             if let Some(search) = self.search.as_mut().filter(|_| is_io)
                 && self.search_step == SearchStep::None
             {
