@@ -151,6 +151,16 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     ("ioengine=exec", "fio has it, diskperf has not", Taken),
     (
+        "ioengine=e4defrag\ndonorname=f",
+        "fio has this engine, diskperf has not",
+        Taken,
+    ),
+    (
+        "ioengine=rbd\nclientname=admin",
+        "clientname is an option of the engine rbd",
+        Taken,
+    ),
+    (
         "load=2",
         "fio too does nothing for it: it is of fio's profile act",
         Ios(16),
