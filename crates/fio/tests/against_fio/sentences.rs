@@ -143,7 +143,6 @@ const CASES: &[(&str, &str, Shows)] = &[
         "fio drops the job",
         Refusal("threshold must be specified"),
     ),
-    ("ioengine=splice:x", "not known here", Taken),
     (
         "ioengine=null:x",
         "fio leaves it out and says nothing",
@@ -189,6 +188,17 @@ const CASES: &[(&str, &str, Shows)] = &[
         "threads=3",
         "fio too does nothing for it: it is of fio's profile tiobench, and the number of jobs is numjobs",
         Ios(16),
+    ),
+    (
+        "rw=write\nsync_file_range=wait_before:2,write:8",
+        "fio leaves this step out, and says nothing",
+        Taken,
+    ),
+    ("replay_align=3", "fio masks bits with it", Taken),
+    (
+        "replay_skip=1",
+        "fio obeys it for traces of blktrace alone, and not for an iolog",
+        Taken,
     ),
     (
         "verifysort=1",
