@@ -194,7 +194,7 @@ const CASES: &[(&str, &str, Shows)] = &[
         "fio leaves this step out, and says nothing",
         Taken,
     ),
-    ("replay_align=3", "fio masks bits with it", Taken),
+    ("replay_align=3", "fio drops the job", Refusal("power-of-2")),
     (
         "replay_skip=1",
         "fio obeys it for traces of blktrace alone, and not for an iolog",
