@@ -320,6 +320,7 @@ def asked(
         "until_steady": "" if steady is True else steady or None,
         "like": None if like is None else like._native,
         "destroy_data_on": [os.fspath(device) for device in options["destroy_data_on"]],
+        "fio_args": list(options["fio_args"]),
     }
 
 
@@ -363,6 +364,7 @@ def run(
     until_steady: str | bool = False,
     seed: int = SEED,
     size: int | str | None = None,
+    fio_args: Sequence[str] = (),
     cache: str | None = None,
     time_calls: bool = True,
     label: str | None = None,
@@ -399,7 +401,10 @@ def run(
             (rounds, excursion, slope), or another one.
         seed: of every random choice. The same seed gives the same bytes on a model.
         size: bytes that each program moves, as a number, ``"8M"`` or ``"8MB"``; without it
-            8 MiB on a model, and about half a second's worth on real storage.
+            8 MiB on a model, and about half a second's worth on real storage. Of a fio job
+            file: of each job that says no size.
+        fio_args: words of fio's command line for a job file, ``["--runtime=10"]``: as in
+            fio, defaults for what the file does not say.
         cache: ``"cold"``, ``"warm"``, or ``"direct"`` (past the page cache, O_DIRECT); by
             default cold, and O_DIRECT where the file system has it for programs that keep
             requests in flight.

@@ -49,3 +49,14 @@ def test_a_run_as_fio_prints_it(tmp_path):
     other = diskperf.run("write_8192", on=VAX, size="64K")
     with pytest.raises(diskperf.RequestError, match=r"run \w+ has none; to_json"):
         other.to_fio_json()
+
+
+def test_what_people_add_on_fios_command_line(tmp_path):
+    jobs = JOBS.replace("size=256k\n", "")
+    with pytest.raises(diskperf.RequestError, match="how large is a file that is not there"):
+        diskperf.run(jobs, on=tmp_path, store=False)
+    assert counts(diskperf.run(jobs, on=tmp_path, size="128K", store=False)) == {"reads": [32, 0], "log": [0, 32]}
+    words = ["--size=64k", "--bs=8k", "--section=log"]
+    assert counts(diskperf.run(jobs, on=tmp_path, fio_args=words, store=False)) == {"reads": [0, 0], "log": [0, 16]}
+    with pytest.raises(diskperf.RequestError, match="--fio-arg --size=1m: it is for fio job files"):
+        diskperf.run("write_8192", on=tmp_path, fio_args=["--size=1m"], store=False)

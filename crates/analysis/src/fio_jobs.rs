@@ -16,5 +16,5 @@ pub fn parse(kept: &JobText) -> Result<JobFile, Errors> {
         memory_mib: kept.memory_mib,
         processors: kept.processors,
     };
-    JobFile::parse(&kept.name, &kept.text, &surroundings)
+    JobFile::parse_with(&kept.name, &kept.text, &kept.arguments, &surroundings)
 }

@@ -424,6 +424,10 @@ impl Pattern for FioJob {
         all.fold(0, u64::saturating_add)
     }
 
+    fn shared_files(&self) -> Option<BTreeMap<&str, u64>> {
+        Some(self.all_files())
+    }
+
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
         match lays_out(&self.job) {
             true => self.file_bytes(size_bytes),

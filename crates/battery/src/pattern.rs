@@ -8,6 +8,7 @@ use diskperf_fio::Job;
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::Pin;
 
@@ -76,6 +77,12 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
         size_bytes
+    }
+
+    /// The bytes of each of its files by name, where programs that name the same file share
+    /// it.
+    fn shared_files(&self) -> Option<BTreeMap<&str, u64>> {
+        None
     }
 
     /// How many of these bytes are made before the timed part, at most.

@@ -402,6 +402,12 @@ impl Program {
         self.pattern.file_bytes(size_bytes)
     }
 
+    /// The bytes of each of its files by name, where programs that name the same file share
+    /// it; nothing where its files are its own.
+    pub fn shared_files(&self) -> Option<BTreeMap<&str, u64>> {
+        self.pattern.shared_files()
+    }
+
     /// Bytes of the files that are made before the timed part, at most. They stay for
     /// all repetitions.
     pub fn prepared_bytes(&self, size_bytes: u64) -> u64 {

@@ -110,7 +110,7 @@ pub(crate) struct RunArguments {
     pub(crate) asked: ExperimentArguments,
     /// Take the programs, their sizes, settings, cache mode and seed from a stored run, and its
     /// targets without --on; --set adds to its settings
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "suite", "drives", "catalogue", "together", "other", "cache", "direct", "drop_caches", "fresh", "no_budget", "no_latency", "seed"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "suite", "fio_arguments", "drives", "catalogue", "together", "other", "cache", "direct", "drop_caches", "fresh", "no_budget", "no_latency", "seed"])]
     pub(crate) like: Option<String>,
     /// Repetitions of each program [default: those of the suite]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
@@ -192,10 +192,18 @@ pub(crate) struct ExperimentArguments {
     /// A directory on another file system, for copies from one to the other
     #[arg(long, value_name = "DIR")]
     pub(crate) other: Option<PathBuf>,
-    /// Bytes that each program moves, as 8M (8MiB) or 8MB (8000000); auto is about half a second's
-    /// worth, and 8M on a modelled system
+    /// Bytes that each program moves, as 8M (8MiB) or 8MB (8000000), and each job of a fio job file
+    /// that says no size; auto is about half a second's worth, and 8M on a modelled system
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
+    /// An option of fio's command line for a job file, as --fio-arg=--runtime=10: as in fio, a
+    /// default for what the file does not say; --section=NAME runs this job alone
+    #[arg(
+        long = "fio-arg",
+        value_name = "--KEY=VALUE",
+        allow_hyphen_values = true
+    )]
+    pub(crate) fio_arguments: Vec<String>,
     /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
@@ -239,6 +247,7 @@ impl ExperimentArguments {
     pub(crate) fn experiment(&self) -> Experiment {
         Experiment {
             workload: Workload::of(self.what.clone().or_else(|| self.suite.clone())),
+            fio_arguments: self.fio_arguments.clone(),
             targets: self.all_targets(),
             together: self.together,
             other: self.other.clone(),

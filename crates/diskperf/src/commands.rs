@@ -161,8 +161,10 @@ fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryE
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
         LaboratoryError::Request(format!("standard input: {error}; a fio job file is text"))
     })?;
+    let text = job_file::of_text("-", &text, &experiment.fio_arguments)?;
     Ok(Experiment {
-        workload: Workload::JobFile(job_file::of_text("-", &text)?),
+        workload: Workload::JobFile(text),
+        fio_arguments: Vec::new(),
         ..experiment
     })
 }

@@ -45,7 +45,7 @@ fn waited_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
     let found = above.iter().rposition(|other| other.name == *name);
     found.map(Some).ok_or_else(|| {
         Problem::error(format!("no job above is called `{name}`"))
-            .at(job.place_of("wait_for"), "this would wait for ever")
+            .at(job.place_of("wait_for"), "fio runs no job of the file")
             .help("name a job that stands above this one")
     })
 }
@@ -118,7 +118,7 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             bytes_per_s.get(direction).is_some() && iops.get(direction).is_some()
         };
         if job.pattern.access.directions().iter().any(both) {
-            let label = "fio takes one of them, and does not say which";
+            let label = "fio drops the job";
             refuse(key, title, label, "keep one of them");
         }
     }

@@ -317,6 +317,11 @@ fn obey(key: &Key, job: &mut Job, written: &Written<'_>) -> Result<(), Problem> 
 fn unknown(line: &Line) -> Problem {
     let place: &Place = &line.key_place;
     let title = format!("fio has no option `{}`", excerpt(&line.key));
+    if let Some(engine) = options::other_engine(&line.key) {
+        let title = format!("{} is an option of the engine {engine}", line.key);
+        let problem = Problem::error(title).at(place, "fio has this engine, diskperf has not");
+        return problem.help("remove it, and give an engine of files or devices");
+    }
     let blank = line.key.is_empty();
     match options::similar(&line.key) {
         _ if blank => Problem::error("a value without a key").at(place, "fio drops the job"),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::job::{Access, Amount, Distribution, Job, PerDirection, Verification, ZoneMode};
+use crate::job::{
+    Access, Amount, Direction, Distribution, Job, PerDirection, Verification, ZoneMode,
+};
 use crate::offsets::{Region, Sequential, Strided};
 use diskperf_diagnostics::Problem;
 
@@ -266,13 +268,16 @@ impl Ios {
 }
 
 /// How many I/Os a clone does on these files, unless time ends it before; nothing where
-/// that cannot be told: a `time_based` job, blocks of several sizes, random zones, or more
-/// than 2^26 blocks with gaps between them.
+/// that cannot be told: a `time_based` job, blocks of several sizes, random zones, a
+/// `percentage_random` below 100, or more than 2^26 blocks with gaps between them.
 pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let block = job.blocks.sizes(job.pattern.access.first()).only()?;
     let mut directions = job.pattern.access.directions().iter();
     let same = directions.all(|&direction| job.blocks.sizes(direction).only() == Some(block));
-    if job.times.time_based || !same || block == 0 {
+    let is_drawn = |&direction: &Direction| *job.random.percent.get(direction) == 100;
+    let mut directions = job.pattern.access.directions().iter();
+    let may_go_on = job.pattern.access.is_random() && !directions.all(is_drawn);
+    if job.times.time_based || !same || block == 0 || may_go_on {
         return None;
     }
     total(job, files, block).map(|total| shared_out(job, total))

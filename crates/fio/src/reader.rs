@@ -187,7 +187,9 @@ impl<'s> Reader<'s> {
         let rest = &said["include".len()..];
         let name = rest.trim();
         let refused = if name.is_empty() || !rest.starts_with([' ', '\t']) {
-            let reading = format!("fio reads this as the file `{}`", excerpt(name));
+            // fio skips the word and one letter, whatever it is.
+            let file = rest.get(1..).unwrap_or("").trim();
+            let reading = format!("fio reads this as the file `{}`", excerpt(file));
             let problem = Problem::error("a line that begins with `include` includes a file");
             Some(problem.at(place, reading).help("write `include FILE`"))
         } else if !self.in_section() {

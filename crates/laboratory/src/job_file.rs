@@ -7,7 +7,7 @@ use diskperf_battery::{Medium, Program, Suite};
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Errors, Files, Job, JobFile, Keyword, Surroundings};
 use diskperf_system::host::environment;
-use diskperf_timeline::{Experiment, JobText, Workload};
+use diskperf_timeline::{Experiment, JobText, SizeChoice, Workload};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -40,22 +40,47 @@ fn has_name(name: &str) -> bool {
 /// The experiment with the job file that its workload names, and with the place that this
 /// names where the experiment names none; nothing of another workload.
 pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
+    let words = &experiment.fio_arguments;
     let text = match &experiment.workload {
         Workload::JobFile(text) => text.clone(),
-        Workload::Named(name) if is_text(name) => of_text("job", name)?,
-        Workload::Named(name) if is_named(name) => of_text(name, &read(name)?)?,
+        Workload::Named(name) if is_text(name) => of_text("job", name, words)?,
+        Workload::Named(name) if is_named(name) => of_text(name, &read(name)?, words)?,
         Workload::Usual | Workload::Named(_) | Workload::Steps { .. } | Workload::Replay(_) => {
-            return Ok(None);
+            return match words.first() {
+                None => Ok(None),
+                Some(word) => Err(LaboratoryError::Request(format!(
+                    "--fio-arg {word}: it is for fio job files; name one, as in `diskperf run job.fio`"
+                ))),
+            };
         }
     };
+    let (text, size) = sized(text, experiment.size)?;
     Ok(Some(Experiment {
         targets: match experiment.targets.is_empty() {
             true => vec![place(&text)?],
             false => experiment.targets.clone(),
         },
         workload: Workload::JobFile(text),
+        fio_arguments: Vec::new(),
+        size,
         ..experiment.clone()
     }))
+}
+
+/// A job file with the size that was given for the jobs that say none; the size is left
+/// where every job says its own.
+fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), LaboratoryError> {
+    let SizeChoice::Bytes(bytes) = size else {
+        return Ok((text, size));
+    };
+    match parse(&text)?.jobs.iter().all(|job| job.says("size")) {
+        true => Ok((text, size)),
+        false => {
+            let mut sized = text;
+            sized.arguments.push(format!("--size={bytes}"));
+            Ok((sized, SizeChoice::Auto))
+        }
+    }
 }
 
 fn read(name: &str) -> Result<String, LaboratoryError> {
@@ -80,12 +105,13 @@ fn read(name: &str) -> Result<String, LaboratoryError> {
     })
 }
 
-/// A job file by its name and text, with what it takes from its surroundings.
+/// A job file by its name and text, with words of fio's command line beside it and with
+/// what it takes from its surroundings.
 ///
 /// # Errors
 ///
 /// Everything that is wrong with it, with line and column.
-pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
+pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, LaboratoryError> {
     let machine = environment::capture(&[], "");
     let surroundings = Surroundings {
         files: Files::Disk {
@@ -98,7 +124,8 @@ pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
         processors: u64::from(machine.cpus),
         ..Surroundings::default()
     };
-    let file = JobFile::parse(name, text, &surroundings).map_err(LaboratoryError::request)?;
+    let file = JobFile::parse_with(name, text, words, &surroundings);
+    let file = file.map_err(LaboratoryError::request)?;
     // What it does not ask for is not kept: the run is the same on any machine.
     let asked = |keyword| match file.keywords.contains(&keyword) {
         true => surroundings.number(keyword),
@@ -107,6 +134,7 @@ pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
     Ok(JobText {
         name: name.to_owned(),
         text: text.to_owned(),
+        arguments: words.to_vec(),
         page_bytes: asked(Keyword::PageSize),
         memory_mib: asked(Keyword::Memory),
         processors: asked(Keyword::Processors),
@@ -121,7 +149,7 @@ pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
 pub fn included_by(name: &str) -> Vec<PathBuf> {
     let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
     let text = is_file.then(|| read(name).ok()).flatten();
-    let job_file = text.and_then(|text| of_text(name, &text).ok());
+    let job_file = text.and_then(|text| of_text(name, &text, &[]).ok());
     let includes = job_file.into_iter().flat_map(|text| text.includes);
     includes.map(|(path, _)| PathBuf::from(path)).collect()
 }
@@ -176,12 +204,13 @@ fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
             _ => PathBuf::from("."),
         };
         if !place.exists() {
-            let problem = job.refuse(
-                key,
-                &format!("there is no directory {}", place.display()),
-                "fio would make it",
-                "make it, or name a target with --on",
-            );
+            let title = format!("there is no directory {}", place.display());
+            let label = match named && job.files.directories.is_empty() {
+                true => "fio would make it",
+                false => "fio drops the job",
+            };
+            let help = "make it, or name a target with --on";
+            let problem = job.refuse(key, &title, label, help);
             return Err(LaboratoryError::request(Errors::from(problem)));
         }
         if !places.contains(&place) {

@@ -15,7 +15,7 @@ use crate::job_file::read_named;
 use crate::label;
 use crate::model::load_catalogue;
 use crate::target::NULL;
-use diskperf_battery::{Job, Program, Step, Suite};
+use diskperf_battery::{Job, Medium, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Titled, Workload};
 use std::collections::BTreeMap;
@@ -215,6 +215,40 @@ fn leave_out(
         .into_iter()
         .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join("; ")));
     Ok((kept, left_out.collect()))
+}
+
+/// Bytes of all files that jobs keep on a target at once, where `own` gives the name and the
+/// bytes of a program's own: those that name the same file share it.
+fn files_bytes<'a>(
+    jobs: impl Iterator<Item = &'a Job>,
+    medium: Medium,
+    own: impl Fn(&'a Job) -> (&'static str, u64),
+) -> u64 {
+    let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for job in jobs {
+        let of_job = match job.program.shared_files() {
+            Some(shared) if medium == Medium::Directory => {
+                let shared = shared.into_iter();
+                let named = shared.map(|(name, bytes)| ((job.program.name(), name), bytes));
+                named.collect()
+            }
+            // All names are of the one device or file.
+            Some(shared) => {
+                let longest_bytes = shared.into_values().max().unwrap_or(0);
+                vec![((job.program.name(), ""), longest_bytes)]
+            }
+            None => {
+                let (name, bytes) = own(job);
+                vec![((name, job.files(medium).1), bytes)]
+            }
+        };
+        for (name, wanted_bytes) in of_job {
+            let bytes = files.entry(name).or_default();
+            *bytes = wanted_bytes.max(*bytes);
+        }
+    }
+    let files = files.into_values();
+    files.fold(0, u64::saturating_add)
 }
 
 /// What runs at the same time, by the titles of its jobs.

@@ -23,6 +23,8 @@ pub(crate) const MOST_REPETITIONS: u32 = 100_000;
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     what: Option<String>,
+    #[pyo3(default)]
+    fio_args: Vec<String>,
     targets: Vec<PathBuf>,
     settings: Vec<String>,
     drives: Option<u32>,
@@ -141,6 +143,7 @@ impl Options {
                 Some(replay) => replay.workload(py)?,
                 None => Workload::of(self.what),
             },
+            fio_arguments: self.fio_args,
             targets: self.targets,
             drives: counted(py, "drives", self.drives, MOST_DRIVES)?,
             catalogue: self.catalogue,

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 pub struct Experiment {
     /// The programs.
     pub workload: Workload,
+    /// Words of fio's command line for a job file that is still to be read: `--size=1g`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fio_arguments: Vec<String>,
     /// Directories, files, block devices, and modelled systems: names of the
     /// catalogue and files that end in `.toml`.
     pub targets: Vec<PathBuf>,
@@ -67,6 +70,7 @@ impl Default for Experiment {
     fn default() -> Self {
         Self {
             workload: Workload::Usual,
+            fio_arguments: Vec::new(),
             targets: Vec::new(),
             together: false,
             other: None,
@@ -154,6 +158,10 @@ pub struct JobText {
     pub name: String,
     /// What it says.
     pub text: String,
+    /// Words of fio's command line beside it, as `--size=1g`: defaults for what it does not
+    /// say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// The files that it includes, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub includes: BTreeMap<String, String>,

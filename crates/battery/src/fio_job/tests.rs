@@ -455,3 +455,198 @@ fn kolmogorov_smirnov(mut ours: Vec<u64>, mut theirs: Vec<u64>) -> Result<(), St
         )),
     }
 }
+
+/// All I/Os of a job on a file that is there, of so many bytes.
+fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
+    let text = format!("[job]\nfilename=f\n{}\n", options.replace(' ', "\n"));
+    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
+    let job = &parsed.jobs[0];
+    let files = plan::files(job, 0, &[("f".to_owned(), bytes)].into());
+    let files = files.unwrap_or_else(|problem| panic!("{options}: {problem}"));
+    let planned = plan::ios(job, &files).map(|ios| ios.total());
+    let mut stream = Stream::new(job, &files, SEED);
+    let mut ios = [0; 3];
+    loop {
+        let direction = stream.draw_direction();
+        match stream.next(direction) {
+            Next::Io(io) => {
+                let end = io.offset_bytes + u64::from(io.bytes);
+                assert!(end <= bytes, "{options}: {io:?}");
+                ios[io.direction as usize] += 1;
+            }
+            Next::EndOfPass => {}
+            Next::Nothing => break,
+        }
+    }
+    let total = ios.iter().sum::<u64>();
+    assert!(
+        planned.is_none_or(|planned| planned == total),
+        "{options}: {planned:?}, {ios:?}"
+    );
+    ios
+}
+
+/// Of a device that is shorter than `size`: what fio 3.33 did on a loop device of 8 MiB.
+#[test]
+fn nothing_is_done_beyond_the_end_of_a_device() {
+    for (options, ios) in [
+        ("rw=read", [128, 0, 0]),
+        ("rw=read offset=4m", [64, 0, 0]),
+        ("rw=read io_size=32m", [512, 0, 0]),
+        ("rw=write", [0, 128, 0]),
+        ("rw=write loops=2", [0, 256, 0]),
+        ("rw=read bs=3m", [2, 0, 0]),
+        ("rw=read filesize=16m", [128, 0, 0]),
+        ("rw=read filesize=12m-16m", [128, 0, 0]),
+        ("rw=randread", [128, 0, 0]),
+        ("rw=randread norandommap", [256, 0, 0]),
+        ("rw=randread io_size=32m", [512, 0, 0]),
+        ("rw=randread random_distribution=zipf:1.2", [256, 0, 0]),
+        ("rw=randread:4", [256, 0, 0]),
+        ("rw=read:64k", [256, 0, 0]),
+        ("rw=read:-64k", [256, 0, 0]),
+        (
+            "rw=read zonemode=strided zonesize=64k zoneskip=64k",
+            [256, 0, 0],
+        ),
+        ("rw=trimwrite", [0, 128, 128]),
+        ("rw=trim", [0, 0, 128]),
+        ("rw=randtrim", [0, 0, 128]),
+        ("rw=read size=200%", [128, 0, 0]),
+        ("rw=read size=50%", [64, 0, 0]),
+    ] {
+        let options = match options.contains(" size=") {
+            true => format!("bs=64k {options}"),
+            false => format!("size=16m bs=64k {options}"),
+        };
+        let options = match options.matches("bs=").count() {
+            2 => options.replace("bs=64k ", ""),
+            _ => options,
+        };
+        assert_eq!(on_existing(&options, 8 << 20), ios, "{options}");
+    }
+}
+
+/// Of a file that is longer than `size`, beside fio itself.
+#[test]
+fn zones_go_round_at_the_end_of_the_file() {
+    if !is_fio_installed() {
+        return;
+    }
+    const BYTES: u64 = 16 << 20;
+    const ZONES: &str = "zonemode=strided zonesize=256k zoneskip=768k";
+    let folder = tempfile::tempdir().expect("a folder");
+    for options in [
+        format!("rw=read size=4m {ZONES}"),
+        format!("rw=read size=4m offset=2m {ZONES}"),
+        format!("rw=randread size=4m {ZONES}"),
+        format!("rw=write size=4m io_size=8m {ZONES}"),
+        format!("rw=read size=4m loops=2 {ZONES}"),
+        format!("rw=read size=15m offset=3m {ZONES}"),
+        format!("rw=read:4k size=4m {ZONES}"),
+        format!("rw=read bs=64k size=5m {ZONES}"),
+        "rw=randread norandommap size=16m random_distribution=zoned_abs:30/4m:70/4m".to_owned(),
+        "rw=read offset=50% size=4m".to_owned(),
+        "rw=read offset=0%".to_owned(),
+        "rw=read size=0%".to_owned(),
+    ] {
+        let file = std::fs::File::create(folder.path().join("f")).expect("a file");
+        file.set_len(BYTES).expect("a length");
+        let output = Command::new("fio")
+            .args(["--name=job", "--filename=f", "--output-format=json"])
+            .args(options.split(' ').map(|option| format!("--{option}")))
+            .current_dir(folder.path())
+            .output()
+            .expect("fio");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let report = &text[text
+            .find('{')
+            .unwrap_or_else(|| panic!("{options}: {text}"))..];
+        let total = |way: &str| {
+            let of_way = report.split(&format!("\"{way}\" : {{")).nth(1).expect(way);
+            let count = of_way.split("\"total_ios\" : ").nth(1).expect("a count");
+            let digits: String = count.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u64>().expect("a number")
+        };
+        let theirs = ["read", "write", "trim"].map(total);
+        assert_eq!(on_existing(&options, BYTES), theirs, "{options}");
+    }
+}
+
+/// What is refused, and the same with what the message advises.
+const ADVISED: &[(&str, &str)] = &[
+    (
+        "ioengine=libaio direct=1 iodepth=5000",
+        "ioengine=libaio direct=1 iodepth=4096",
+    ),
+    (
+        "ioengine=libaio direct=1 bs=1g iodepth=8 size=1g",
+        "ioengine=libaio direct=1 bs=1g iodepth=4 size=1g",
+    ),
+    ("bs=2147483648 size=4g", "bs=1g size=4g"),
+    ("rw=read create_on_open=1", "rw=read"),
+    ("allow_file_create=0", ""),
+    ("rw=read unlink_each_loop=1", "rw=read"),
+    (
+        "rw=randread random_distribution=zipf:1.2:0.5",
+        "rw=randread random_distribution=zipf:1.2",
+    ),
+    ("thinktime=9 rate_ignore_thinktime=1", "thinktime=9"),
+    ("rw=trimwrite rate=1m", "rw=trimwrite"),
+    ("rw=trimwrite rate_iops=9", "rw=trimwrite"),
+    ("flow=8", "rate=1m"),
+    ("ss=iops:1% ss_dur=1", "ss=iops:1% ss_dur=2"),
+    ("ioengine=mmap", "ioengine=psync"),
+    ("ioengine=mmap", "ioengine=io_uring"),
+    ("rw=write verify=crc32c", "rw=write"),
+    ("rw=write sync_file_range=write:8", "rw=write fdatasync=8"),
+    (
+        "thinktime=9 thinktime_iotime=1",
+        "thinktime=9 thinktime_blocks=8",
+    ),
+    ("latency_target=9", "iodepth=9"),
+    ("ss=iops:1% ss_dur=5 group_reporting", "ss=iops:1% ss_dur=5"),
+    ("continue_on_error=io", ""),
+    ("exitall", "runtime=1"),
+];
+
+#[test]
+fn what_a_refusal_advises_is_taken() {
+    let checked = |options: &str| {
+        let size = if options.contains(" size=") {
+            ""
+        } else {
+            "size=1m\n"
+        };
+        let text = format!("[job]\n{size}{}\n", options.replace(' ', "\n"));
+        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let file = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
+        super::support::check(&file.jobs[0])
+    };
+    let mut refusals = String::new();
+    for (refused, advised) in ADVISED {
+        if let Err(errors) = checked(refused) {
+            refusals += &errors.render(false);
+            let taken = checked(advised);
+            assert!(taken.is_ok(), "{refused}, as advised {advised}: {taken:?}");
+        }
+    }
+    // Every refusal has its case.
+    let source = include_str!("support.rs");
+    let helps = source.split(".refuse(").skip(1).filter_map(|call| {
+        let arguments = call.split(')').next()?;
+        arguments.split('"').nth(1)
+    });
+    for key in helps {
+        let is_there = ADVISED
+            .iter()
+            .any(|(refused, _)| refused.contains(key.trim_end_matches("_duration")))
+            || key == "steadystate"
+            || key == "steadystate_duration";
+        assert!(
+            is_there,
+            "no case of the refusal of {key}; there are {refusals}"
+        );
+    }
+}

@@ -45,7 +45,7 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
     }
 }
 
-/// What a modelled drive has not: bytes behind its end, and discards.
+/// What a modelled drive has not: bytes to begin at behind its end, and discards.
 #[test]
 fn a_modelled_drive_refuses_at_the_line_of_the_job() {
     let user = User::new();
@@ -53,22 +53,14 @@ fn a_modelled_drive_refuses_at_the_line_of_the_job() {
         (
             "rw=randread\noffset=8t\nsize=1g",
             &[
-                "job.fio:4:6",
-                "the drive ends before the job does",
-                "lower `size` or `offset`",
+                "job.fio:3:8",
+                "nothing of the file is left",
+                "lower the offset",
             ][..],
         ),
         (
             "rw=randread\noffset=7t\noffset_increment=1t\nnumjobs=2\nsize=100g",
-            &["job.fio:6:6", "this ends at byte"],
-        ),
-        (
-            "rw=randread\nfilesize=9t",
-            &["job.fio:3:10", "lower `filesize`"],
-        ),
-        (
-            "rw=randread\noffset=9t",
-            &["job.fio:3:8", "nothing of the file is left"],
+            &["job.fio:3:8", "this begins at byte 8796093022208 of"],
         ),
         (
             "rw=randtrim\nsize=1m",
@@ -84,6 +76,12 @@ fn a_modelled_drive_refuses_at_the_line_of_the_job() {
         let run = "run job.fio --on bare-sata-7200";
         user.run(&words(run)).expect(2, says);
     }
+    for options in ["offset=1t\nsize=9t", "filesize=9t"] {
+        let job = format!("[x]\nrw=randread\n{options}\nnumber_ios=8\nfilename=/dev/drive0\n");
+        fs::write(user.file("job.fio"), job).unwrap();
+        let done = user.run(&words("run job.fio --on bare-sata-7200 --dry-run"));
+        done.expect(0, &[]).shows(&["the device ends at byte"]);
+    }
     assert!(user.stored().is_empty());
 }
 
@@ -94,7 +92,19 @@ fn what_a_job_file_says_itself_is_not_said_beside_it() {
     for (line, says) in [
         (
             "run job.fio --on ./target --size 2M",
-            "--size: the jobs of a file say",
+            "--size: each job of the file says how much it moves",
+        ),
+        (
+            "run job.fio --on ./target --fio-arg=--bogus=2",
+            "--fio-arg:1:3",
+        ),
+        (
+            "run job.fio --on ./target --fio-arg --section=y",
+            "there are: x",
+        ),
+        (
+            "run write_8192 --on ./target --fio-arg=--size=1m",
+            "--fio-arg --size=1m: it is for fio job files",
         ),
         (
             "run job.fio --on vax780-sc780-eagle --set program.depth=2",

@@ -70,6 +70,36 @@ fn settings_that_make_room_are_those_of_the_program() {
     assert_eq!(entries(&user.target()), [""; 0]);
 }
 
+/// A file that several sections name is there once.
+#[test]
+fn space_is_needed_once_for_a_file_that_sections_share() {
+    if !can_run(
+        "space_is_needed_once_for_a_file_that_sections_share",
+        MOUNTS,
+    ) {
+        return;
+    }
+    let user = User::new();
+    let _mounted = mount_tmpfs(&user.target(), "size=64m");
+    for (names, fits) in [
+        (["one", "one", "one"], true),
+        (["one", "one", "two"], false),
+        (["one:two", "two:one", "one:two"], true),
+    ] {
+        let [first, second, third] = names;
+        let text = format!(
+            "[global]\nsize=30m\nfallocate=none\n[a]\nrw=write\nfilename={first}\n\
+             [b]\nstonewall\nrw=read\nfilename={second}\n[c]\nfilename={third}\n"
+        );
+        std::fs::write(user.file("job.fio"), text).unwrap();
+        let planned = user.run(&words("run job.fio --on ./target --dry-run"));
+        match fits {
+            true => drop(planned.expect(0, &[])),
+            false => drop(planned.expect(2, &["not enough space", "60 MiB needed"])),
+        }
+    }
+}
+
 #[test]
 fn too_little_space_before_the_run() {
     if !can_run("too_little_space_before_the_run", MOUNTS) {

@@ -144,6 +144,47 @@ fn what_is_below_the_jobs_is_searched_and_two_files_are_told_apart() {
     assert_eq!(compared["comparison"]["pairs"][0]["quantity"], "iops");
 }
 
+/// What people add on fio's command line: defaults for what the file does not say.
+#[test]
+fn a_file_without_a_size_takes_one_from_the_command_line() {
+    let user = User::new();
+    let job = "[global]\nrw=randread\n[a]\n[b]\nstonewall\nsize=64k\nrw=write\n";
+    fs::write(user.file("job.fio"), job).unwrap();
+    for (line, expected) in [
+        (
+            "run job.fio --on ./target --size 1M",
+            &[("a", [256, 0]), ("b", [0, 16])][..],
+        ),
+        (
+            "run job.fio --on ./target --fio-arg=--size=32k --fio-arg=--bs=1k --fio-arg=--rw=trim",
+            &[("a", [32, 0]), ("b", [0, 64])],
+        ),
+        (
+            "run job.fio --on ./target --fio-arg --size=8k --fio-arg --section=a",
+            &[("a", [2, 0])],
+        ),
+        (
+            "run job.fio --fio-arg=--directory=target --fio-arg=--section=b --label kept",
+            &[("b", [0, 16])],
+        ),
+        ("run --like kept", &[("b", [0, 16])]),
+        (
+            "run job.fio --on vax780-sc780-eagle --size 16K",
+            &[("a", [4, 0]), ("b", [0, 16])],
+        ),
+    ] {
+        let line = format!("{line} --format json");
+        let run = user.run(&words(&line)).expect(0, &[]).json();
+        assert_eq!(rows(&run), expected, "{line}");
+    }
+    // The size is of the run, and so of one that is like it.
+    let first = user.run(&words("run job.fio --on ./target --size 8K --label first"));
+    first.expect(0, &[]);
+    let again = user.run(&words("run --like first --format json"));
+    let expected = [("a", [2, 0]), ("b", [0, 16])];
+    assert_eq!(rows(&again.expect(0, &[]).json()), expected);
+}
+
 /// What the job names is obeyed by the rules of all runs.
 #[test]
 fn a_file_of_the_users_is_read_and_never_written() {
@@ -157,6 +198,11 @@ fn a_file_of_the_users_is_read_and_never_written() {
         .expect(0, &[])
         .json();
     assert_eq!(rows(&run), [("x", [16, 0])]);
+    // fio would make it longer, which nobody does with a file of the user's.
+    fs::write(user.file("job.fio"), job("read") + "size=4m\noffset=512k\n").unwrap();
+    let run = user.run(&words("run job.fio --format json"));
+    let run = run.expect(0, &["the file stays 1048576 bytes long"]).json();
+    assert_eq!(rows(&run), [("x", [8, 0])]);
     fs::write(user.file("job.fio"), job("write")).unwrap();
     let refused = user.run(&words("run job.fio"));
     refused.expect(2, &["mine is a file of yours: give a directory"]);

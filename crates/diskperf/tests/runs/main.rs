@@ -4,6 +4,7 @@
 mod ab;
 mod cache;
 mod contract;
+mod corpus;
 mod explain;
 mod fresh;
 mod interference;

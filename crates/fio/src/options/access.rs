@@ -283,28 +283,32 @@ fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem>
         Some(parameter) => parameter.float(..),
         None => Ok(default),
     };
-    let out_of = |limits: &str| match &parameter {
-        Some(parameter) => parameter.wrong(format!("{name} is {limits}"), "fio drops the job"),
+    let out_of = |limits: &str, label: &str| match &parameter {
+        Some(parameter) => parameter.wrong(format!("{name} is {limits}"), label),
         None => unreachable!("defaults are in range"),
     };
     match name {
         "zipf" => {
             let theta = number(1.1)?;
             let fits = theta > 0.0 && theta != 1.0;
+            let label = match theta == 1.0 {
+                true => "fio drops the job",
+                false => "fio takes it, and no block is more popular then",
+            };
             fits.then_some(Distribution::Zipf { theta, center })
-                .ok_or_else(|| out_of("above 0, and not 1"))
+                .ok_or_else(|| out_of("above 0, and not 1", label))
         }
         "pareto" => {
             let h = number(0.2)?;
             let fits = h > 0.0 && h < 1.0;
             fits.then_some(Distribution::Pareto { h, center })
-                .ok_or_else(|| out_of("between 0 and 1"))
+                .ok_or_else(|| out_of("between 0 and 1", "fio drops the job"))
         }
         _ => {
             let deviation = number(0.0)?;
-            let fits = (0.0..=100.0).contains(&deviation);
+            let fits = (0.0..100.0).contains(&deviation);
             fits.then_some(Distribution::Normal { deviation, center })
-                .ok_or_else(|| out_of("from 0 to 100 percent"))
+                .ok_or_else(|| out_of("from 0 to below 100 percent", "fio drops the job"))
         }
     }
 }
@@ -320,7 +324,10 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     for part in parts {
         let (access, extent) = part.split_once(&['/']);
         let Some(extent) = extent else {
-            let problem = part.wrong("a zone is ACCESS/RANGE", "fio drops the job");
+            let problem = part.wrong(
+                "a zone is ACCESS/RANGE",
+                "fio shares out the rest of the file",
+            );
             return Err(problem);
         };
         let extent = match absolute {

@@ -294,7 +294,7 @@ fn steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Pro
     let (word, limit) = value.split_once(&[':']);
     let (criterion, slope) = word.choice(&choices)?;
     let Some(limit) = limit else {
-        let problem = value.wrong("how far from steady?", "fio takes 0");
+        let problem = value.wrong("how far from steady?", "fio drops the job");
         return Err(problem.help(format!("write `{}:LIMIT` or `{0}:LIMIT%`", word.text())));
     };
     let limit = match (limit.text().strip_suffix('%'), criterion) {

@@ -160,6 +160,58 @@ const OTHERS: [&str; 27] = [
     "xnvme",
 ];
 
+/// Options of those engines, which fio knows under them alone.
+const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
+    (
+        "cpuio",
+        &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
+    ),
+    ("e4defrag", &["donorname", "inplace"]),
+    (
+        "exec",
+        &["program", "arguments", "grace_time", "std_redirect"],
+    ),
+    ("filestat", &["stat_type"]),
+    ("gfapi", &["volume", "brick"]),
+    ("io_uring_cmd", &["cmd_type"]),
+    ("libhdfs", &["namenode", "hdfsdirectory", "chunk_size"]),
+    ("libiscsi", &["initiator"]),
+    ("mtd", &["skip_bad"]),
+    ("nbd", &["uri"]),
+    (
+        "net",
+        &[
+            "hostname",
+            "port",
+            "protocol",
+            "proto",
+            "nodelay",
+            "listen",
+            "pingpong",
+            "interface",
+            "ttl",
+            "window_size",
+            "mss",
+        ],
+    ),
+    ("nfs", &["nfs_url"]),
+    ("rados", &["conf", "touch_objects"]),
+    (
+        "rbd",
+        &["clustername", "rbdname", "pool", "clientname", "busy_poll"],
+    ),
+    ("rdma", &["bindname", "verb"]),
+    ("sg", &["readfua", "writefua", "sg_write_mode", "stream_id"]),
+];
+
+/// An engine that is not supported here and has an option of this name.
+pub(super) fn other_with_option(name: &str) -> Option<&'static str> {
+    let with_option = OPTIONS_OF_OTHERS
+        .iter()
+        .find(|(_, names)| names.contains(&name));
+    with_option.map(|(engine, _)| *engine)
+}
+
 /// fio's older names of engines.
 const OLDER: [(&str, Engine); 2] = [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
 

@@ -37,7 +37,7 @@ pub(super) const KEYS: &[Key] = &[
         let value = w.value()?.single()?;
         let align_bytes = value.number(..)?;
         if align_bytes > 0 && !align_bytes.is_power_of_two() {
-            let problem = value.wrong("replay_align is a power of two", "fio masks bits with it");
+            let problem = value.wrong("replay_align is a power of two", "fio drops the job");
             return Err(problem.help("write 512, 4k or the like"));
         }
         job.iolog.align_bytes = align_bytes.max(1);

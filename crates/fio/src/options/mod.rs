@@ -114,6 +114,11 @@ pub(crate) fn find(name: &str, engine: Engine) -> Option<&'static Key> {
     Some(named.find(fits).unwrap_or(first))
 }
 
+/// An engine that is not supported here and has an option of this name.
+pub(crate) fn other_engine(name: &str) -> Option<&'static str> {
+    engine::other_with_option(name)
+}
+
 /// The name that was probably meant: the most similar one, as fio names it too.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
     // What is longer than any name is no name that was mistyped.

@@ -45,7 +45,7 @@ pub(super) const KEYS: &[Key] = &[
         let parts = w.value()?.split(&[':']);
         if parts.len() > MOST_PERCENTILES {
             let title = format!("there are at most {MOST_PERCENTILES} percentiles");
-            return Err(parts[MOST_PERCENTILES].wrong(title, "fio drops the job"));
+            return Err(parts[MOST_PERCENTILES].wrong(title, "fio leaves the rest out"));
         }
         let read = parts.iter().map(|part| part.float(0.0..=100.0));
         let mut percentiles = read.collect::<Result<Vec<f64>, _>>()?;

@@ -45,3 +45,61 @@ fn what_runs_commands_or_changes_the_system_is_never_obeyed() {
         assert!(matches!(key.treatment, Treatment::Refused { .. }), "{name}");
     }
 }
+
+/// The texts between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// What a refusal names to be used is taken: no advice leads to another refusal.
+#[test]
+fn advice_names_what_is_taken() {
+    let mut advised = 0;
+    for key in all() {
+        let Treatment::Refused { instead, .. } = key.treatment else {
+            continue;
+        };
+        assert!(
+            !instead.is_empty(),
+            "{} is refused without advice",
+            key.name
+        );
+        for words in quoted(instead).filter(|words| !words.starts_with("diskperf ")) {
+            let name = words.split('=').next().unwrap_or(words);
+            let engine = key.engines.first().copied().unwrap_or_default();
+            let named = find(name, engine).unwrap_or_else(|| panic!("{}: {instead}", key.name));
+            let is_taken = matches!(named.treatment, Treatment::Honoured(_));
+            assert!(is_taken, "{}: {instead}: {name} is not taken", key.name);
+            if words
+                .split('=')
+                .nth(1)
+                .is_some_and(|value| !value.is_empty())
+            {
+                let text = format!("[x]\nsize=1m\n{words}\n");
+                let parsed = crate::JobFile::parse("x.fio", &text, &Default::default());
+                assert!(parsed.is_ok(), "{}: {words}: {parsed:?}", key.name);
+            }
+            advised += 1;
+        }
+    }
+    assert!(advised > 0, "nothing is advised at all");
+}
+
+#[test]
+fn every_engine_of_the_list_is_taken() {
+    for refused in ["ioengine=nope", "ioengine=rbd"] {
+        let text = format!("[x]\nsize=1m\n{refused}\n");
+        let parsed = crate::JobFile::parse("x.fio", &text, &Default::default());
+        let words = parsed.expect_err(refused).render(false);
+        let list = words.rsplit("help: ").next().unwrap_or_default();
+        let list = list.trim_start_matches("it is one of ");
+        let list = list.trim_start_matches("these are: ");
+        let names: Vec<&str> = list.trim().split(", ").collect();
+        assert!(names.len() > 5, "{words}");
+        for name in names {
+            let text = format!("[x]\nsize=1m\nioengine={name}\n");
+            let parsed = crate::JobFile::parse("x.fio", &text, &Default::default());
+            assert!(parsed.is_ok(), "{name} of {words}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod options;
 mod readings;
 mod results;
 mod runs;
+mod sentences;
 
 use diskperf_fio::{Errors, JobFile, Surroundings};
 use installed::is_fio_installed;

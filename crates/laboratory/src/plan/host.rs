@@ -3,7 +3,7 @@
 
 use super::job_file::Ground;
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, area, direct, job_file, leave_out, replay};
+use super::{NO_BLOCK_NULL, area, direct, files_bytes, job_file, leave_out, replay};
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
@@ -12,7 +12,6 @@ use diskperf_battery::{Job, Medium, Suite};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
-use std::collections::BTreeMap;
 
 /// One run on real storage.
 #[derive(Clone, Debug)]
@@ -377,16 +376,12 @@ impl HostPlan {
     /// What all files of the suite take on each target: programs that name the
     /// same file share it, the others' lie beside it until the end.
     pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
-        let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         let medium = self.targets[0].medium;
-        for job in self.suite.jobs() {
-            let bytes = files.entry(job.files(medium)).or_default();
+        files_bytes(self.suite.jobs(), medium, |job| {
             let size_bytes = job.size_bytes.unwrap_or(size_bytes);
-            *bytes = job.program.file_bytes(size_bytes).max(*bytes);
-        }
-        files
-            .values()
-            .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+            let program = &job.program;
+            (program.file_name(), program.file_bytes(size_bytes))
+        })
     }
 
     /// The least that a job moves when its size is found by a pilot: 8 MB in

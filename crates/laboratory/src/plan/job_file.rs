@@ -11,7 +11,8 @@ use crate::rig::ONCE;
 use crate::target::Target;
 use diskperf_battery::{Job, MadeBy, Medium, Program, Step, Suite};
 use diskperf_fio::job::{Allocation, SyncFlag};
-use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem, plan};
+use diskperf_fio::plan::{self, PlannedFile};
+use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, SizeChoice};
@@ -20,8 +21,10 @@ use std::collections::BTreeMap;
 
 /// What jobs are to run on.
 pub(super) struct Ground {
-    /// How long the target is, where it ends somewhere.
+    /// Length of the target, where it ends somewhere.
     room_bytes: Option<u64>,
+    /// Whether the target is a file of the user's, which stays as long as it is.
+    is_file: bool,
     /// Whether O_DIRECT is there for them, where that is not for them to say.
     direct: Option<bool>,
     /// Whether the kernel has ftruncate.
@@ -39,6 +42,7 @@ impl Ground {
             .filter(|target| target.medium != Medium::Directory);
         Self {
             room_bytes: there.map(Target::room_bytes).min(),
+            is_file: targets.iter().any(|target| target.medium == Medium::File),
             direct: None,
             has_ftruncate: true,
         }
@@ -51,6 +55,7 @@ impl Ground {
         let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
         Self {
             room_bytes: rooms.min().filter(|_| by_itself),
+            is_file: false,
             direct: Some(by_itself),
             has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
         }
@@ -60,13 +65,14 @@ impl Ground {
     pub(super) fn some_model() -> Self {
         Self {
             room_bytes: Some(ANY_ROOM_BYTES),
+            is_file: false,
             direct: None,
             has_ftruncate: true,
         }
     }
 
     /// That a modelled computer can do what a job asks for.
-    fn check(&self, job: &fio::Job, existing: &BTreeMap<String, u64>) -> Result<(), Errors> {
+    fn check(&self, job: &fio::Job) -> Result<(), Errors> {
         if self.direct.is_none() {
             return Ok(());
         }
@@ -78,17 +84,6 @@ impl Ground {
         }
         if let Some(problem) = missing::call(job, self.has_ftruncate) {
             return Err(problem.into());
-        }
-        let room_bytes = self.room_bytes.filter(|_| job.iolog.read.is_none());
-        let Some(room_bytes) = room_bytes else {
-            return Ok(());
-        };
-        for file in plan::files_of_clones(job, existing)?.into_iter().flatten() {
-            let region = file.region;
-            let end = region.offset_bytes.saturating_add(region.length_bytes);
-            if end.max(region.file_bytes) > room_bytes {
-                return Err(beyond(job, end, room_bytes).into());
-            }
         }
         Ok(())
     }
@@ -126,6 +121,28 @@ impl Ground {
         (fitted, notes.into_iter().map(str::to_owned).collect())
     }
 
+    /// A note where a job reaches beyond the end of what is there.
+    fn shortened(&self, job: &fio::Job, existing: &BTreeMap<String, u64>) -> Option<String> {
+        let room_bytes = self.room_bytes?;
+        let mut files = (0..job.order.clones)
+            .filter_map(|clone| plan::files(job, clone, existing).ok())
+            .flatten();
+        let reaches_beyond =
+            |file: &PlannedFile| file.region.used_bytes() < file.region.length_bytes;
+        let region = files.find(reaches_beyond)?.region;
+        Some(match (self.is_file, job.pattern.access.is_random()) {
+            (true, _) => {
+                format!("the file stays {room_bytes} bytes long, where fio would make it longer")
+            }
+            (false, true) if region.offset_bytes > 0 => format!(
+                "the device ends at byte {room_bytes}, and what is drawn too: fio 3.33 gives up at the first I/O beyond it"
+            ),
+            (false, _) => format!(
+                "the device ends at byte {room_bytes}: as with fio, nothing is done beyond it"
+            ),
+        })
+    }
+
     /// The files that are there, by the names of a job.
     fn existing(&self, job: &fio::Job) -> BTreeMap<String, u64> {
         let Some(bytes) = self.room_bytes else {
@@ -134,20 +151,6 @@ impl Ground {
         let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
         paths.map(|path| (path, bytes)).collect()
     }
-}
-
-/// That a job reaches beyond the end of a drive, at the option that is the first to blame.
-fn beyond(job: &fio::Job, end: u64, room_bytes: u64) -> Problem {
-    let keys = ["size", "filesize", "offset_increment", "offset"];
-    let said: Vec<&str> = keys.into_iter().filter(|key| job.says(key)).collect();
-    let first = said.first().copied().unwrap_or("size");
-    let said: Vec<String> = said.iter().map(|key| format!("`{key}`")).collect();
-    Problem::error("the drive ends before the job does")
-        .at(
-            job.place_of(first),
-            format!("this ends at byte {end} of {room_bytes}"),
-        )
-        .help(format!("lower {}", said.join(" or ")))
 }
 
 /// The jobs of a file as steps, and what a reader must know.
@@ -187,7 +190,7 @@ fn job(
     (existing, made): (&BTreeMap<String, u64>, &BTreeMap<String, MadeBy>),
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
     let section = &file.jobs[number];
-    let checked = ground.check(section, existing);
+    let checked = ground.check(section);
     checked.map_err(LaboratoryError::request)?;
     let (fitted, changed) = ground.fitted(section);
     let program = match iolog::read(section)? {
@@ -195,7 +198,9 @@ fn job(
         None => Program::of_fio_job(&fitted, existing, made),
     };
     let program = program.map_err(LaboratoryError::request)?;
-    let notes = program.notes().into_iter().chain(changed).collect();
+    let shortened = ground.shortened(section, existing);
+    let notes = program.notes().into_iter().chain(changed);
+    let notes = notes.chain(shortened).collect();
     // What globals say below it is not of this section.
     let globals = file
         .global_options
@@ -331,7 +336,7 @@ fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
 pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if experiment.size != SizeChoice::Auto {
         return Err(LaboratoryError::request(
-            "--size: the jobs of a file say how much they move; change `size` there",
+            "--size: each job of the file says how much it moves; change `size` there",
         ));
     }
     let mut settings = experiment.settings.iter();
@@ -417,13 +422,14 @@ mod tests {
     fn anywhere() -> Ground {
         Ground {
             room_bytes: None,
+            is_file: false,
             direct: None,
             has_ftruncate: true,
         }
     }
 
     fn steps(text: &str) -> Vec<Vec<String>> {
-        let text = of_text("x.fio", text).unwrap();
+        let text = of_text("x.fio", text, &[]).unwrap();
         let (suite, _) = suite(&text, &anywhere(), &Experiment::default()).unwrap();
         let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
         suite.steps.iter().map(names).collect()
@@ -456,7 +462,7 @@ mod tests {
             ("create_on_open=1", ":3:16"),
         ] {
             let text = format!("[x]\nsize=1m\n{option}\n");
-            let text = of_text("x.fio", &text).unwrap();
+            let text = of_text("x.fio", &text, &[]).unwrap();
             let refused = suite(&text, &anywhere(), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
@@ -479,7 +485,7 @@ mod tests {
             ),
         ] {
             let text = format!("[x]\nsize=4g\n{options}\n");
-            let text = of_text("x.fio", &text).unwrap();
+            let text = of_text("x.fio", &text, &[]).unwrap();
             let refused = suite(&text, &anywhere(), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(
@@ -491,7 +497,7 @@ mod tests {
         let sections: String = (0..3)
             .map(|n| format!("[x{n}]\nnrfiles=400000\n"))
             .collect();
-        let text = of_text("x.fio", &format!("[global]\nsize=4g\n{sections}")).unwrap();
+        let text = of_text("x.fio", &format!("[global]\nsize=4g\n{sections}"), &[]).unwrap();
         let refused = suite(&text, &anywhere(), &Experiment::default());
         let words = refused.map(|_| ()).unwrap_err().to_string();
         assert!(words.contains("1200000 files"), "{words}");
@@ -500,7 +506,7 @@ mod tests {
     #[test]
     fn a_result_keeps_what_the_sections_above_it_say() {
         let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
-        let text = of_text("x.fio", text).unwrap();
+        let text = of_text("x.fio", text, &[]).unwrap();
         let (suite, _) = suite(&text, &anywhere(), &Experiment::default()).unwrap();
         let said: Vec<_> = suite.jobs().map(Job::values).collect();
         let pairs = |values: &BTreeMap<String, String>| {
@@ -513,10 +519,11 @@ mod tests {
 
     #[test]
     fn a_model_has_the_way_to_the_drive_that_it_has() {
-        let text = of_text("x.fio", "[x]\nsize=1m\ndirect=1\n").unwrap();
+        let text = of_text("x.fio", "[x]\nsize=1m\ndirect=1\n", &[]).unwrap();
         for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {
             let ground = Ground {
                 room_bytes: None,
+                is_file: false,
                 direct: Some(medium != Medium::Directory),
                 has_ftruncate: true,
             };

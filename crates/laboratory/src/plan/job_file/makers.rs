@@ -118,10 +118,11 @@ mod tests {
         for (number, options) in sections.iter().enumerate() {
             text += &format!("[job{number}]\n{}\n", options.replace(' ', "\n"));
         }
-        let file = parse(&of_text("x.fio", &text).unwrap()).unwrap();
+        let file = parse(&of_text("x.fio", &text, &[]).unwrap()).unwrap();
         let places = super::super::places(&file);
         let ground = Ground {
             room_bytes: None,
+            is_file: false,
             direct: Some(false),
             has_ftruncate: true,
         };

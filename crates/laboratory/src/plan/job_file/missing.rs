@@ -54,11 +54,12 @@ mod tests {
             ("sync_file_range=write:8 rw=write", true, "sync_file_range"),
         ] {
             let text = format!("[x]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-            let text = of_text("x.fio", &text).unwrap();
+            let text = of_text("x.fio", &text, &[]).unwrap();
             let ground = |direct| Ground {
                 room_bytes: None,
                 direct,
                 has_ftruncate,
+                is_file: false,
             };
             let plan = |direct| suite(&text, &ground(direct), &Experiment::default()).map(drop);
             let words = plan(Some(false)).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! How much the programs move on a modelled computer, and whether it fits.
 
-use super::super::{area, title};
+use super::super::{area, files_bytes, title};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -8,7 +8,6 @@ use diskperf_battery::{Job, Medium};
 use diskperf_blocktrace::transform::Round;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
-use std::collections::BTreeMap;
 
 /// What every program moves, unless the user says otherwise: 1983's size. In
 /// virtual time it costs nothing to wait for.
@@ -176,16 +175,10 @@ impl ModelPlan {
         for job in self.suite.jobs() {
             job.program.check(self.size(job))?;
         }
-        let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         let medium = self.computers[0].medium();
-        for job in self.suite.jobs() {
-            let (name, file_bytes) = job.program.files_without_images(self.size(job));
-            let bytes = files.entry((name, job.files(medium).1)).or_default();
-            *bytes = file_bytes.max(*bytes);
-        }
-        let needed = files
-            .values()
-            .fold(0, |sum, bytes| bytes.saturating_add(sum));
+        let needed = files_bytes(self.suite.jobs(), medium, |job| {
+            job.program.files_without_images(self.size(job))
+        });
         for computer in &self.computers {
             for drive in 0..self.drives + usize::from(self.other) {
                 let room = computer.room_bytes(drive);
