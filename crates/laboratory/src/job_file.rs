@@ -248,7 +248,7 @@ mod tests {
         ] {
             let text = format!("[global]\nsize=1m\n[j]\nbs=512\n{option}\n");
             let text =
-                of_text("job.fio", &text).unwrap_or_else(|error| panic!("{option}: {error}"));
+                of_text("job.fio", &text, &[]).unwrap_or_else(|error| panic!("{option}: {error}"));
             let found = [text.page_bytes, text.memory_mib, text.processors];
             assert_eq!(found, kept, "{option}");
             // What is kept is enough to read it again.
