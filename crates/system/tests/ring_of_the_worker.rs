@@ -54,7 +54,7 @@ fn what_is_read_is_in_the_file_and_what_is_written_comes_to_be_there() {
     for engine in ENGINES {
         let folder = tempfile::tempdir().unwrap();
         let (mut system, file) = opened(folder.path(), engine);
-        let mut read = |system: &mut System, block: u64| {
+        let read = |system: &mut System, block: u64| {
             let moved = done(system, request(Operation::Read, file, 1, block)).unwrap();
             let buffer = system.ring_buffer(1).unwrap();
             (moved, buffer[0])
