@@ -10,6 +10,7 @@ mod iolog;
 mod map;
 mod pace;
 mod places;
+mod read_back;
 mod script;
 mod service;
 mod sizes;
@@ -26,7 +27,7 @@ use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use course::Course;
-use diskperf_fio::job::{Allocation, Engine, ExitScope, Sizes, SubmitMode, SyncFlag};
+use diskperf_fio::job::{Allocation, Engine, ExitScope, Sizes, SubmitMode, SyncFlag, Verification};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
 use diskperf_system::{
@@ -108,9 +109,8 @@ fn depth(job: &Job) -> u32 {
 fn lays_out(job: &Job) -> bool {
     let engine = job.engine.engine;
     let is_written_over = job.files.overwrite || engine == Engine::Mmap;
-    !job.files.appends
-        && engine != Engine::Filecreate
-        && (job.pattern.access.does(Direction::Read) || is_written_over)
+    let is_read = job.pattern.access.does(Direction::Read) || verifies_only(job);
+    !job.files.appends && engine != Engine::Filecreate && (is_read || is_written_over)
 }
 
 /// Whether the cache of its files stays as it is.
@@ -126,8 +126,17 @@ fn bypasses_cache(job: &Job) -> bool {
 
 fn writes(job: &Job) -> bool {
     let access = job.pattern.access;
+    if verifies_only(job) {
+        return false;
+    }
     let changes = access.does(Direction::Write) || access.does(Direction::Trim);
     changes || (calls::is_of_calls(job.engine.engine) && job.engine.engine != Engine::Filestat)
+}
+
+/// Whether it compares what is there with what it would write, and writes nothing.
+fn verifies_only(job: &Job) -> bool {
+    let writes = job.pattern.access.does(Direction::Write);
+    writes && job.verify.only && job.verify.kind != Verification::None
 }
 
 impl FioJob {
@@ -170,6 +179,15 @@ impl FioJob {
             *bytes = (*bytes).max(file.region.file_bytes);
         }
         all
+    }
+
+    /// Whether no other clone or section writes to the blocks of a clone.
+    fn writes_alone(&self) -> bool {
+        let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
+        let parts = self.files.iter().flatten();
+        let parts = parts.map(|file| (&file.path, file.region.offset_bytes));
+        let apart: BTreeSet<_> = parts.clone().collect();
+        !self.made.values().any(beside) && apart.len() == parts.count()
     }
 
     /// Bytes that a clone moves, where no time ends it before.
@@ -226,6 +244,7 @@ impl FioJob {
             },
             engine: choice,
             poll: engine.polled,
+            has_contents: self.job.verify.kind != Verification::None,
             interval: INTERVAL,
         }
     }
@@ -237,6 +256,9 @@ impl FioJob {
         (system, worker): (&mut System, &Worker),
         (path, bytes): (&str, u64),
     ) -> Result<(), ProgramError> {
+        if verifies_only(&self.job) && worker.medium == Medium::Directory {
+            return self.expect_there(system, (path, bytes)).await;
+        }
         if lays_out(&self.job) {
             let length = system.stat(path).await;
             ensure_file(system, worker, path, bytes).await?;
@@ -277,6 +299,28 @@ impl FioJob {
         Ok(system.close(file).await?)
     }
 
+    /// Looks for a file whose blocks are to be verified.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or is too short.
+    async fn expect_there(
+        &self,
+        system: &mut System,
+        (path, bytes): (&str, u64),
+    ) -> Result<(), ProgramError> {
+        let name = &self.job.name;
+        let found = match system.stat(path).await {
+            Ok(length) if length >= bytes => return Ok(()),
+            Ok(length) => format!("has {length} bytes, and not {bytes}"),
+            Err(error) if error.errno() == Some(Errno::NoEntry) => "is not there".to_owned(),
+            Err(error) => return Err(error.into()),
+        };
+        Err(ProgramError::Missed(format!(
+            "[{name}]: nothing to verify: {path} {found}; name a file or a device that was written"
+        )))
+    }
+
     /// Opens a clone's files, and a ring for them.
     async fn open(
         &self,
@@ -287,7 +331,9 @@ impl FioJob {
             return Ok(self.not_open(system, worker));
         }
         let access = self.job.pattern.access;
-        let how = match (access.does(Direction::Read), writes(&self.job)) {
+        let verifies = self.job.verify.kind != Verification::None;
+        let reads = verifies || access.does(Direction::Read);
+        let how = match (reads, writes(&self.job)) {
             // What is mapped to be written can be read.
             (false, true) if engine != Engine::Mmap => Open::WRITE,
             (_, true) => Open::READ_WRITE,

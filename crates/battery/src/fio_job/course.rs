@@ -13,10 +13,11 @@ use crate::blocks::{pause, remove_file};
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::random::Draws;
+use crate::verify::Verifier;
 use crate::worker::Worker;
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{File, Operation, Submission, System};
+use diskperf_system::{File, Operation, Spans, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
@@ -27,12 +28,12 @@ const DELAY_STREAM: u128 = 15;
 
 /// A clone at work.
 pub(super) struct Course<'a> {
-    system: &'a mut System,
-    worker: &'a Worker,
-    program: &'a FioJob,
-    job: &'a Job,
-    files: Vec<(File, String)>,
-    stream: Stream<'a>,
+    pub(super) system: &'a mut System,
+    pub(super) worker: &'a Worker,
+    pub(super) program: &'a FioJob,
+    pub(super) job: &'a Job,
+    pub(super) files: Vec<(File, String)>,
+    pub(super) stream: Stream<'a>,
     rates: Rates,
     times: Times,
     watch: Watch,
@@ -42,7 +43,12 @@ pub(super) struct Course<'a> {
     iolog: Option<Iolog>,
     /// The data of its writes, where a share of it is there already.
     duplicates: Option<Duplicates>,
-    slots: Slots,
+    pub(super) slots: Slots,
+    /// Where blocks are verified.
+    pub(super) verifier: Option<Verifier>,
+    /// Time of writes and of what reads them back, and the start of the one that is on.
+    pub(super) spans: Spans,
+    pub(super) span_start: Nanoseconds,
     /// Syncs that are not complete.
     syncs_under_way: u32,
     /// Whether it is over before its amount is done and its time has passed.
@@ -108,6 +114,9 @@ impl<'a> Course<'a> {
             iolog,
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
             slots: program.slots(worker),
+            verifier: super::read_back::verifier(program, worker),
+            spans: Spans::default(),
+            span_start: start,
             syncs_under_way: 0,
             is_steady: false,
             may_be_ended,
@@ -118,6 +127,10 @@ impl<'a> Course<'a> {
     }
 
     pub(super) async fn run(&mut self) -> Result<(), ProgramError> {
+        if super::verifies_only(self.job) {
+            self.verify_only().await?;
+            return self.end().await;
+        }
         loop {
             let now = self.system.now();
             let halt = self.fill(now).await?;
@@ -133,11 +146,13 @@ impl<'a> Course<'a> {
                 Halt::Drain => {
                     self.drain().await?;
                     self.sync_at_end().await?;
+                    self.verify_pass().await?;
                     self.begin_pass().await?;
                 }
                 Halt::Over => {
                     self.drain().await?;
                     self.sync_at_end().await?;
+                    self.verify_pass().await?;
                     return self.end().await;
                 }
             }
@@ -189,7 +204,8 @@ impl<'a> Course<'a> {
             if is_before_its_write {
                 self.drain().await?;
             }
-            if self.pause().await? || is_before_its_write {
+            let read_back = self.verify_backlog().await?;
+            if self.pause().await? || read_back || is_before_its_write {
                 return Ok(Halt::Waited);
             }
         }
@@ -239,12 +255,7 @@ impl<'a> Course<'a> {
             log.issued(self.system.now(), file, &request)?;
         }
         let slot = self.slots.put(request);
-        if let (Operation::Write, Some(duplicates)) = (operation, &mut self.duplicates)
-            && let Some(buffer) = self.system.ring_buffer(slot)
-        {
-            let bytes = buffer.len().min(bytes as usize);
-            duplicates.fill(&mut buffer[..bytes]);
-        }
+        self.prepare_data(Submission { slot, ..request }, file);
         self.syncs_under_way += u32::from(is_sync(operation));
         self.unsubmitted += 1;
         if self.unsubmitted >= self.job.engine.batch {
@@ -253,7 +264,22 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    async fn submit(&mut self) -> Result<(), ProgramError> {
+    /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
+    /// later, or whose share is there already.
+    fn prepare_data(&mut self, request: Submission, file: usize) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.prepare(self.system, request, file);
+            return;
+        }
+        if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
+            && let Some(buffer) = self.system.ring_buffer(request.slot)
+        {
+            let bytes = buffer.len().min(request.bytes as usize);
+            duplicates.fill(&mut buffer[..bytes]);
+        }
+    }
+
+    pub(super) async fn submit(&mut self) -> Result<(), ProgramError> {
         self.unsubmitted = 0;
         self.slots.submit(self.system).await
     }
@@ -279,7 +305,7 @@ impl<'a> Course<'a> {
 
     /// Waits for all that is under way, one after the other: fio takes the last ones together,
     /// so that each of them seems to last until the slowest is complete.
-    async fn drain(&mut self) -> Result<(), ProgramError> {
+    pub(super) async fn drain(&mut self) -> Result<(), ProgramError> {
         self.submit().await?;
         while self.slots.under_way() > 0 {
             self.reap((1, usize::MAX), None).await?;
@@ -290,7 +316,7 @@ impl<'a> Course<'a> {
     /// Waits until so many completed, at most until a moment, the end of the ramp or the
     /// next look at the clone; takes so many of them at most, and writes the rests of short
     /// writes.
-    async fn reap(
+    pub(super) async fn reap(
         &mut self,
         (at_least, at_most): (usize, usize),
         until: Option<Nanoseconds>,
@@ -318,7 +344,14 @@ impl<'a> Course<'a> {
                 break;
             };
             self.syncs_under_way -= u32::from(is_sync(request.operation));
+            if let Some(verifier) = &mut self.verifier {
+                let path = |file: usize| files[file].1.clone();
+                verifier.complete(self.system, request.slot, path)?;
+            }
             pause(self.system, self.think).await?;
+        }
+        if let Some(verifier) = &mut self.verifier {
+            verifier.move_rests(self.system, self.slots.waiting());
         }
         self.slots.submit(self.system).await?;
         self.look(now)
@@ -329,6 +362,7 @@ impl<'a> Course<'a> {
         self.is_steady |= self.watch.look(now)?;
         if self.times.ramp.is_some_and(|end| now >= end) {
             self.times.ramp = None;
+            self.span_start = now;
             self.stream.forget_amounts();
             self.system.restart_measuring()?;
         }
@@ -347,6 +381,12 @@ impl<'a> Course<'a> {
         self.is_steady
             || self.worker.company.must_end()
             || self.times.end.is_some_and(|end| now >= end)
+    }
+
+    /// Whether its time has passed, or another job has ended it.
+    pub(super) fn is_past_its_end(&self) -> bool {
+        let is_late = |end| self.system.now() >= end;
+        self.worker.company.must_end() || self.times.end.is_some_and(is_late)
     }
 
     /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
@@ -406,6 +446,11 @@ impl<'a> Course<'a> {
 
     /// What comes between two passes: files that are made anew, and whose cache is dropped.
     async fn begin_pass(&mut self) -> Result<(), ProgramError> {
+        if let Some(verifier) = &mut self.verifier
+            && self.job.random.repeatable
+        {
+            verifier.restart_seeds();
+        }
         if self.job.files.unlink_each_loop {
             for (file, path) in std::mem::take(&mut self.files) {
                 self.system.close(file).await?;
@@ -430,6 +475,7 @@ impl<'a> Course<'a> {
 
     /// What comes when the last pass is done.
     async fn end(&mut self) -> Result<(), ProgramError> {
+        self.tell_verified()?;
         if self.job.files.unlink {
             for (_, path) in &self.files {
                 remove_file(self.system, self.worker.medium, path).await?;

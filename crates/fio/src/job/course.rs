@@ -285,8 +285,6 @@ pub struct Verify {
     pub only: bool,
     /// `verify_fatal`: the first difference ends the job.
     pub fatal: bool,
-    /// `verify_dump`: blocks that differ are kept in files, as read and as expected.
-    pub dump: bool,
     /// `verify_interval`: a header for each so many bytes; 0 is one for each block.
     pub interval_bytes: u32,
     /// `verify_offset`: where the header is.
@@ -309,7 +307,6 @@ impl Default for Verify {
             read_back: true,
             only: false,
             fatal: false,
-            dump: false,
             interval_bytes: 0,
             offset_bytes: 0,
             pattern: None,

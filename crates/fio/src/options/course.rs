@@ -222,14 +222,18 @@ pub(super) const KEYS: &[Key] = &[
         job.errors = error_policy(&w.value()?)?;
         Ok(())
     }),
-    honoured("verify_dump", |job, w| {
-        job.verify.dump = w.value()?.boolean()?;
-        Ok(())
-    }),
     honoured("verify_pattern", |job, w| {
         job.verify.pattern = Some(verify_pattern(&w.value()?)?);
         Ok(())
     }),
+    harmless(
+        "verify_dump",
+        "a difference is named with its place and its first byte",
+    ),
+    harmless(
+        "trim_verify_zero",
+        "fio compares what trim_percentage trims alone",
+    ),
     harmless("verify_async", "each worker compares what it reads"),
     harmless("verify_async_cpus", "each worker compares what it reads"),
     harmless(

@@ -60,6 +60,22 @@ pub struct Expectation {
 }
 
 impl BlockLayout {
+    /// The layout of blocks with a header and a checksum in front of each.
+    pub fn of_checksum(checksum: Checksum) -> Self {
+        Self {
+            kind: Verification::Checksum(checksum),
+            interval_bytes: 0,
+            header_at: 0,
+            pattern: None,
+            compressible_percent: 0,
+        }
+    }
+
+    /// The kind of verification.
+    pub fn kind(&self) -> Verification {
+        self.kind
+    }
+
     /// The layout of a job's blocks; nothing where it verifies none.
     pub fn of_job(job: &Job) -> Option<Self> {
         let verify = &job.verify;
@@ -290,13 +306,6 @@ impl BlockLayout {
     pub fn header(&self, block: &[u8]) -> Option<DecodedHeader> {
         let bytes = block.get(self.header_at..)?.first_chunk();
         bytes.map(Header::decode).filter(|_| self.has_headers())
-    }
-
-    /// The block as it would be, with the seed that its own header names: for `verify_dump`.
-    pub fn expected(&self, received: &[u8], write: BlockWrite) -> Vec<u8> {
-        let mut block = received.to_vec();
-        self.fill(&mut block, write);
-        block
     }
 }
 

@@ -1,9 +1,9 @@
 //! What both worlds record of a worker's requests while they are under way, and the
 //! measure that it leaves.
 
-use super::{Commit, NameCall, Operation};
+use super::{Commit, NameCall, Operation, Spans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
-use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds};
+use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, Verified};
 
 /// Records what a worker's requests take.
 pub(crate) struct LoadRecorder {
@@ -21,6 +21,7 @@ pub(crate) struct LoadRecorder {
     deepest: u64,
     unfinished: u64,
     end_note: Option<String>,
+    verified: Option<Verified>,
     series: Series,
 }
 
@@ -78,6 +79,7 @@ impl LoadRecorder {
             response: recorder(),
             submit: recorder(),
             completion: recorder(),
+            span: Nanoseconds::ZERO,
         };
         Self {
             engine,
@@ -93,6 +95,7 @@ impl LoadRecorder {
             deepest: 0,
             unfinished: 0,
             end_note: None,
+            verified: None,
             series,
         }
     }
@@ -110,6 +113,7 @@ impl LoadRecorder {
         self.deepest = 0;
         self.unfinished = 0;
         self.end_note = None;
+        self.verified = None;
         self.series.restart();
     }
 
@@ -150,6 +154,20 @@ impl LoadRecorder {
     pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
         self.held_up += held_up;
         self.deepest = self.deepest.max(deepest);
+    }
+
+    /// Writes and reads were made one kind after the other.
+    pub(crate) fn count_spans(&mut self, spans: Spans) {
+        self.read.span = spans.read;
+        self.write.span = spans.write;
+    }
+
+    /// Blocks were read back and compared.
+    pub(crate) fn count_verified(&mut self, verified: Verified) {
+        match &mut self.verified {
+            Some(all) => all.merge(&verified),
+            None => self.verified = Some(verified),
+        }
     }
 
     /// What is to be said of the end.
@@ -231,6 +249,7 @@ impl LoadRecorder {
             interval: self.series.interval,
             engine_note: None,
             end_note: self.end_note.take(),
+            verified: self.verified.take(),
         };
         self.restart();
         measure
@@ -263,6 +282,8 @@ struct OperationRecorder {
     response: LatencyRecorder,
     submit: LatencyRecorder,
     completion: LatencyRecorder,
+    /// Time of this kind alone; 0 where all kinds are made all the time.
+    span: Nanoseconds,
 }
 
 impl OperationRecorder {
@@ -271,6 +292,7 @@ impl OperationRecorder {
         self.response.clear();
         self.submit.clear();
         self.completion.clear();
+        self.span = Nanoseconds::ZERO;
     }
 
     fn measure(&self) -> OperationMeasure {
@@ -279,7 +301,7 @@ impl OperationRecorder {
             response: self.response.histogram(),
             submit: self.submit.histogram(),
             completion: self.completion.histogram(),
-            span: Nanoseconds::ZERO,
+            span: self.span,
         }
     }
 }
