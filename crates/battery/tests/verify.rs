@@ -465,6 +465,10 @@ fn the_first_difference_is_the_last_where_it_is_fatal() {
     for at in [5000, 20_000, 30_000] {
         assert!(all.contains(&format!("byte {at}: expected")), "{all}");
     }
+    let tolerant = format!("{options} verify_only continue_on_error=verify");
+    let counted = on_host(folder.path(), &tolerant).expect("they are counted");
+    let counted = counted.verified.expect("it verifies");
+    assert_eq!((counted.blocks, counted.mismatches), (16, 3));
     let first = on_host(
         folder.path(),
         &format!("{options} verify_only verify_fatal=1"),

@@ -20,3 +20,4 @@ mod support;
 mod targets;
 mod today;
 mod tune;
+mod verify;
