@@ -34,6 +34,7 @@ use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
 };
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+use read_back::verifies_only;
 pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -133,12 +134,6 @@ fn writes(job: &Job) -> bool {
     changes || (calls::is_of_calls(job.engine.engine) && job.engine.engine != Engine::Filestat)
 }
 
-/// Whether it compares what is there with what it would write, and writes nothing.
-fn verifies_only(job: &Job) -> bool {
-    let writes = job.pattern.access.does(Direction::Write);
-    writes && job.verify.only && job.verify.kind != Verification::None
-}
-
 impl FioJob {
     /// The program of a job that repeats a log, on these files of its clones.
     fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
@@ -179,15 +174,6 @@ impl FioJob {
             *bytes = (*bytes).max(file.region.file_bytes);
         }
         all
-    }
-
-    /// Whether no other clone or section writes to the blocks of a clone.
-    fn writes_alone(&self) -> bool {
-        let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
-        let parts = self.files.iter().flatten();
-        let parts = parts.map(|file| (&file.path, file.region.offset_bytes));
-        let apart: BTreeSet<_> = parts.clone().collect();
-        !self.made.values().any(beside) && apart.len() == parts.count()
     }
 
     /// Bytes that a clone moves, where no time ends it before.
@@ -297,28 +283,6 @@ impl FioJob {
             },
         }
         Ok(system.close(file).await?)
-    }
-
-    /// Looks for a file whose blocks are to be verified.
-    ///
-    /// # Errors
-    ///
-    /// If it is not there, or is too short.
-    async fn expect_there(
-        &self,
-        system: &mut System,
-        (path, bytes): (&str, u64),
-    ) -> Result<(), ProgramError> {
-        let name = &self.job.name;
-        let found = match system.stat(path).await {
-            Ok(length) if length >= bytes => return Ok(()),
-            Ok(length) => format!("has {length} bytes, and not {bytes}"),
-            Err(error) if error.errno() == Some(Errno::NoEntry) => "is not there".to_owned(),
-            Err(error) => return Err(error.into()),
-        };
-        Err(ProgramError::Missed(format!(
-            "[{name}]: nothing to verify: {path} {found}; name a file or a device that was written"
-        )))
     }
 
     /// Opens a clone's files, and a ring for them.

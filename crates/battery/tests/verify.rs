@@ -438,6 +438,9 @@ fn blocks_that_are_written_again_are_the_latest() {
         "rw=randwrite norandommap io_size=1m size=64k ioengine=io_uring iodepth=16",
         "rw=randwrite norandommap io_size=1m size=64k bsrange=4k-16k ioengine=io_uring iodepth=8",
         "rw=write loops=3 size=64k direct=1",
+        "rw=randwrite size=256k ioengine=mmap",
+        "rw=randwrite size=256k ioengine=splice",
+        "rw=randwrite size=256k ioengine=libaio direct=1 iodepth=4",
         "rw=randrw norandommap io_size=1m size=64k verify_backlog=4",
     ] {
         let options = format!("{options} verify=crc32c");

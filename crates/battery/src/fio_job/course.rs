@@ -35,14 +35,14 @@ pub(super) struct Course<'a> {
     pub(super) files: Vec<(File, String)>,
     pub(super) stream: Stream<'a>,
     rates: Rates,
-    times: Times,
+    pub(super) times: Times,
     watch: Watch,
     /// The log that it repeats in place of its stream.
     script: Option<Cursor>,
     /// The log that it writes.
     iolog: Option<Iolog>,
     /// The data of its writes, where a share of it is there already.
-    duplicates: Option<Duplicates>,
+    pub(super) duplicates: Option<Duplicates>,
     pub(super) slots: Slots,
     /// Where blocks are verified.
     pub(super) verifier: Option<Verifier>,
@@ -127,7 +127,7 @@ impl<'a> Course<'a> {
     }
 
     pub(super) async fn run(&mut self) -> Result<(), ProgramError> {
-        if super::verifies_only(self.job) {
+        if super::read_back::verifies_only(self.job) {
             self.verify_only().await?;
             return self.end().await;
         }
@@ -264,21 +264,6 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
-    /// later, or whose share is there already.
-    fn prepare_data(&mut self, request: Submission, file: usize) {
-        if let Some(verifier) = &mut self.verifier {
-            verifier.prepare(self.system, request, file);
-            return;
-        }
-        if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
-            && let Some(buffer) = self.system.ring_buffer(request.slot)
-        {
-            let bytes = buffer.len().min(request.bytes as usize);
-            duplicates.fill(&mut buffer[..bytes]);
-        }
-    }
-
     pub(super) async fn submit(&mut self) -> Result<(), ProgramError> {
         self.unsubmitted = 0;
         self.slots.submit(self.system).await
@@ -381,12 +366,6 @@ impl<'a> Course<'a> {
         self.is_steady
             || self.worker.company.must_end()
             || self.times.end.is_some_and(|end| now >= end)
-    }
-
-    /// Whether its time has passed, or another job has ended it.
-    pub(super) fn is_past_its_end(&self) -> bool {
-        let is_late = |end| self.system.now() >= end;
-        self.worker.company.must_end() || self.times.end.is_some_and(is_late)
     }
 
     /// Passes time until a moment, at most until the end of the job: sleeping, or in use of

@@ -60,6 +60,18 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
                 refuse("verify", "verify", label, "use psync or io_uring")
             },
         ),
+        when(
+            job.iolog.read.is_some() && job.verify.kind != Verification::None,
+            || {
+                let label = "the blocks that a log reads may never have been written";
+                refuse(
+                    "verify",
+                    "verify with read_iolog",
+                    label,
+                    "remove one of them",
+                )
+            },
+        ),
         when(engine.is_of_names() && job.files.unlink_each_loop, || {
             let label = "the calls of a pass are all that becomes of the files";
             refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")

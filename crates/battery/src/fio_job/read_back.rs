@@ -1,13 +1,16 @@
 //! Blocks that were written are read back.
 
-use super::FioJob;
 use super::course::Course;
 use super::stream::Next;
+use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
 use crate::verify::{Plan, Verifier};
 use crate::worker::Worker;
-use diskperf_fio::Direction;
+use diskperf_fio::job::Verification;
 use diskperf_fio::verify::BlockLayout;
+use diskperf_fio::{Direction, Job};
+use diskperf_system::{Errno, Operation, Submission, System};
+use std::collections::BTreeSet;
 
 /// Writes that are recorded before somebody who wants the run to end is heard.
 const WRITES_BETWEEN_LOOKS: u64 = 1 << 16;
@@ -27,7 +30,67 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     Some(Verifier::new(plan, super::depth(job).into()))
 }
 
+/// Whether it compares what is there with what it would write, and writes nothing.
+pub(super) fn verifies_only(job: &Job) -> bool {
+    let writes = job.pattern.access.does(Direction::Write);
+    writes && job.verify.only && job.verify.kind != Verification::None
+}
+
+impl FioJob {
+    /// Whether no other clone or section writes to the blocks of a clone.
+    fn writes_alone(&self) -> bool {
+        let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
+        let parts = self.files.iter().flatten();
+        let parts = parts.map(|file| (&file.path, file.region.offset_bytes));
+        let apart: BTreeSet<_> = parts.clone().collect();
+        !self.made.values().any(beside) && apart.len() == parts.count()
+    }
+
+    /// Looks for a file whose blocks are to be verified.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or is too short.
+    pub(super) async fn expect_there(
+        &self,
+        system: &mut System,
+        (path, bytes): (&str, u64),
+    ) -> Result<(), ProgramError> {
+        let name = &self.job.name;
+        let found = match system.stat(path).await {
+            Ok(length) if length >= bytes => return Ok(()),
+            Ok(length) => format!("has {length} bytes, and not {bytes}"),
+            Err(error) if error.errno() == Some(Errno::NoEntry) => "is not there".to_owned(),
+            Err(error) => return Err(error.into()),
+        };
+        Err(ProgramError::Missed(format!(
+            "[{name}]: nothing to verify: {path} {found}; name a file or a device that was written"
+        )))
+    }
+}
+
 impl Course<'_> {
+    /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
+    /// later, or whose share is there already.
+    pub(super) fn prepare_data(&mut self, request: Submission, file: usize) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.prepare(self.system, request, file);
+            return;
+        }
+        if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
+            && let Some(buffer) = self.system.ring_buffer(request.slot)
+        {
+            let bytes = buffer.len().min(request.bytes as usize);
+            duplicates.fill(&mut buffer[..bytes]);
+        }
+    }
+
+    /// Whether its time has passed, or another job has ended it.
+    fn is_past_its_end(&self) -> bool {
+        let is_late = |end| self.system.now() >= end;
+        self.worker.company.must_end() || self.times.end.is_some_and(is_late)
+    }
+
     /// Reads all blocks back that were written and not read since, from storage: after a
     /// sync, and past the page cache or with it dropped. The end of the job's time is its
     /// end, too.
