@@ -140,9 +140,11 @@ impl Verifier {
                 Purpose::Write(number)
             }
             Operation::Read if self.plan.checks_reads => Purpose::Check,
-            Operation::Read | Operation::Fsync | Operation::Fdatasync | Operation::Discard => {
-                return;
-            }
+            Operation::Read
+            | Operation::Fsync
+            | Operation::Fdatasync
+            | Operation::SyncRange(_)
+            | Operation::Discard => return,
         };
         self.blocks[request.slot as usize] = Some(Block {
             place,
