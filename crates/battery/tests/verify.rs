@@ -44,6 +44,7 @@ fn worker(medium: Medium) -> Worker {
         size_bytes: 1 << 20,
         direct: medium == Medium::Device,
         seed: 1983,
+        company: Default::default(),
         think: Nanoseconds::ZERO,
     }
 }
