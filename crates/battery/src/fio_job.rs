@@ -11,6 +11,7 @@ mod map;
 mod pace;
 mod pauses;
 mod places;
+mod read_back;
 mod script;
 mod search;
 mod service;
@@ -28,13 +29,14 @@ use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use course::Course;
-use diskperf_fio::job::{Allocation, Engine, ExitScope, Sizes, SubmitMode, SyncFlag};
+use diskperf_fio::job::{Allocation, Engine, ExitScope, Sizes, SubmitMode, SyncFlag, Verification};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
 use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
 };
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+use read_back::verifies_only;
 pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -115,9 +117,8 @@ fn is_of_steady_group(job: &Job) -> bool {
 fn lays_out(job: &Job) -> bool {
     let engine = job.engine.engine;
     let is_written_over = job.files.overwrite || engine == Engine::Mmap;
-    !job.files.appends
-        && engine != Engine::Filecreate
-        && (job.pattern.access.does(Direction::Read) || is_written_over)
+    let is_read = job.pattern.access.does(Direction::Read) || verifies_only(job);
+    !job.files.appends && engine != Engine::Filecreate && (is_read || is_written_over)
 }
 
 /// Whether the cache of its files stays as it is.
@@ -133,6 +134,9 @@ fn bypasses_cache(job: &Job) -> bool {
 
 fn writes(job: &Job) -> bool {
     let access = job.pattern.access;
+    if verifies_only(job) {
+        return false;
+    }
     let changes = access.does(Direction::Write) || access.does(Direction::Trim);
     changes || (calls::is_of_calls(job.engine.engine) && job.engine.engine != Engine::Filestat)
 }
@@ -233,6 +237,7 @@ impl FioJob {
             },
             engine: choice,
             poll: engine.polled,
+            has_contents: self.job.verify.kind != Verification::None,
             interval: INTERVAL,
         }
     }
@@ -244,6 +249,9 @@ impl FioJob {
         (system, worker): (&mut System, &Worker),
         (path, bytes): (&str, u64),
     ) -> Result<(), ProgramError> {
+        if verifies_only(&self.job) && worker.medium == Medium::Directory {
+            return self.expect_there(system, (path, bytes)).await;
+        }
         if lays_out(&self.job) {
             let length = system.stat(path).await;
             ensure_file(system, worker, path, bytes).await?;
@@ -294,7 +302,9 @@ impl FioJob {
             return Ok(self.not_open(system, worker));
         }
         let access = self.job.pattern.access;
-        let how = match (access.does(Direction::Read), writes(&self.job)) {
+        let verifies = self.job.verify.kind != Verification::None;
+        let reads = verifies || access.does(Direction::Read);
+        let how = match (reads, writes(&self.job)) {
             // What is mapped to be written can be read.
             (false, true) if engine != Engine::Mmap => Open::WRITE,
             (_, true) => Open::READ_WRITE,

@@ -21,6 +21,7 @@ mod programs;
 mod random;
 pub mod replay;
 pub mod suite;
+mod verify;
 pub mod worker;
 mod workload;
 

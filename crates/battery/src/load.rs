@@ -80,6 +80,9 @@ impl SyncCall {
     }
 }
 
+/// Name of the parameter that has what was written read back.
+const VERIFY: &str = "verify";
+
 /// Meaning of `rate_iops` of programs whose commits arrive.
 pub(crate) const COMMIT_RATE: &str = "commits that arrive a second, of each worker, whether or not the one before is durable; 0: a new one when one is";
 
@@ -107,6 +110,8 @@ pub(crate) struct Load {
     pub(crate) poll: YesNo,
     pub(crate) compressible_share: f64,
     pub(crate) interval_ms: u64,
+    /// Whether what was written is read back and compared.
+    pub(crate) verify: YesNo,
 }
 
 impl Default for Load {
@@ -125,6 +130,7 @@ impl Default for Load {
             poll: YesNo::No,
             compressible_share: 0.0,
             interval_ms: 1000,
+            verify: YesNo::No,
         }
     }
 }
@@ -149,6 +155,13 @@ pub fn open_loop_slots(call_bytes: u64) -> u64 {
 impl Load {
     /// Its parameters.
     pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        let mut fields = self.fields_with_verify();
+        fields.retain(|field| field.name != VERIFY);
+        fields
+    }
+
+    /// The parameters of a program that can verify what it writes.
+    pub(crate) fn fields_with_verify(&mut self) -> Vec<Field<'_>> {
         vec![
             field(
                 "depth",
@@ -214,6 +227,11 @@ impl Load {
                 "interval_ms",
                 "the interval of the course over time",
                 Value::Count(&mut self.interval_ms, 10, DAY_MS),
+            ),
+            field(
+                VERIFY,
+                "read all that was written back at the end, and compare it",
+                Value::Choice(&mut self.verify),
             ),
         ]
     }
@@ -364,6 +382,7 @@ impl Load {
                 Engine::Threads => EngineChoice::Threads,
             },
             poll: self.poll == YesNo::Yes,
+            has_contents: self.verify == YesNo::Yes,
             interval: Nanoseconds::from_millis(self.interval_ms),
         };
         Ok(system.open_ring(options, files).await?)

@@ -86,6 +86,9 @@ pub enum ProgramError {
     /// It fell short of what it is held to: a rate, or a latency.
     #[error("{0}")]
     Missed(String),
+    /// Blocks that were read back are not what was written.
+    #[error("{0}")]
+    Corrupt(String),
     /// The system does not let a worker have a thread.
     #[error("a worker's thread could not be started: {0}")]
     NoThread(String),

@@ -122,6 +122,7 @@ impl Replay {
             compressible_percent: 0,
             engine: EngineChoice::Best,
             poll: false,
+            has_contents: false,
             interval: INTERVAL,
         }
     }

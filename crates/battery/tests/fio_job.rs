@@ -446,7 +446,7 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ("ioengine=falloc read_iolog=log", "read_iolog"),
         ("write_iolog=log directory=a\tb", "write_iolog"),
         ("file_append=1 rw=write ioengine=mmap", "file_append"),
-        ("rw=write verify=crc32c", "verify"),
+        ("ioengine=falloc rw=write verify=crc32c", "verify"),
         ("steadystate=iops:5% ss_dur=1", "steadystate"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),

@@ -293,6 +293,7 @@ async fn recorded(
         compressible_percent: 0,
         engine: EngineChoice::Best,
         poll: false,
+        has_contents: false,
         interval: Nanoseconds(1_000_000_000),
     };
     system.open_ring(options, &[file]).await.expect("a ring");

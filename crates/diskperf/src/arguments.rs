@@ -163,6 +163,9 @@ impl RunArguments {
     }
 }
 
+/// Setting that `--verify` stands for.
+const VERIFY: &str = "program.verify";
+
 /// What is run, where and how: an experiment.
 #[derive(Args)]
 pub(crate) struct ExperimentArguments {
@@ -208,6 +211,10 @@ pub(crate) struct ExperimentArguments {
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
+    /// Read all that programs wrote back at the end of each repetition, and compare it: that of
+    /// random, sequential and suites of them (a fio job file says it itself, by verify=)
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// State of the page cache before each repetition [default: cold; programs that keep requests
     /// in flight go past it where the file system has O_DIRECT]
     #[arg(long, value_enum)]
@@ -253,7 +260,7 @@ impl ExperimentArguments {
             other: self.other.clone(),
             drives: self.drives,
             catalogue: self.catalogue.clone(),
-            settings: self.settings.clone(),
+            settings: self.all_settings(),
             repetitions: None,
             until_steady: None,
             size: self.size,
@@ -269,6 +276,12 @@ impl ExperimentArguments {
             label: self.label.clone(),
             ..Experiment::default()
         }
+    }
+
+    /// The settings, with those that options of their own stand for.
+    fn all_settings(&self) -> Vec<Setting> {
+        let verify = self.verify.then(|| Setting::new(VERIFY, "yes"));
+        self.settings.iter().cloned().chain(verify).collect()
     }
 
     /// The targets; without any, what the other options are about.

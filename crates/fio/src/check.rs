@@ -1,13 +1,13 @@
 //! What one option says about another, and jobs about each other.
 
-use crate::job::{
-    DedupeMode, Direction, Distribution, Engine, Generator, Job, Verification, ZoneMode,
-};
+mod verify;
+
+use crate::job::{DedupeMode, Direction, Distribution, Engine, Generator, Job, ZoneMode};
 use diskperf_diagnostics::{Place, Problem};
 
 /// Puts jobs in groups, and looks at each.
 pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
-    let mut group = 0;
+    let (mut group, mut clones_before) = (0, 0);
     let exit_all = jobs.iter().any(|job| job.order.exit_all);
     for at in 0..jobs.len() {
         let opens = jobs[at].order.stonewall || jobs[at].order.new_group;
@@ -20,6 +20,8 @@ pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut V
             Err(problem) => errors.push(problem),
         }
         settle(&mut jobs[at], warnings);
+        verify::settle(&mut jobs[at], clones_before, warnings);
+        clones_before += jobs[at].order.clones;
         contradictions(&jobs[at], errors);
         surprises(&jobs[at], warnings);
     }
@@ -122,16 +124,7 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             refuse(key, title, label, "keep one of them");
         }
     }
-    let writes = job.pattern.access.does(Direction::Write);
-    if job.verify.kind != Verification::None && job.times.time_based && writes {
-        let label = "blocks are written again before they are read back";
-        refuse(
-            "verify",
-            "verify with time_based writes",
-            label,
-            "remove `time_based`",
-        );
-    }
+    verify::contradictions(job, &mut refuse);
     let data = &job.data;
     let is_of_working_set = data.duplicates == DedupeMode::WorkingSet;
     if is_of_working_set && data.duplicate_percent + data.working_set_percent > 100 {

@@ -21,6 +21,7 @@
 //!   sequential ones are, as fio would do them.
 //! - [`results`]: fio's JSON and JSON+ from plain counts and latencies, for the plots and
 //!   the scripts that read them.
+//! - [`verify`]: the headers, checksums and patterns of blocks that are verified.
 //!
 //! Nothing here does I/O but reading included files, and nothing knows diskperf's
 //! programs. The meaning is that of fio 3.33, checked against the program itself; where
@@ -40,6 +41,7 @@ pub mod results;
 mod substitute;
 mod surroundings;
 mod value;
+pub mod verify;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use job::{Direction, Ignored, Job, PerDirection};

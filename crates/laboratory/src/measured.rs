@@ -6,8 +6,9 @@ use diskperf_battery::{
 };
 use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
 use diskperf_timeline::block::TimedPart;
+use diskperf_timeline::units::format_size;
 use diskperf_timeline::{
-    CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, WorkerMeasure,
+    CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, Verified, WorkerMeasure,
 };
 use std::borrow::Cow;
 
@@ -359,6 +360,7 @@ pub(crate) fn end_notes(result: &ProgramResult) -> Vec<String> {
     let mut notes: Vec<String> = notes.filter_map(|load| load.end_note.clone()).collect();
     notes.dedup();
     notes.extend(last.and_then(errors_note));
+    notes.extend(verified_note(result));
     notes
 }
 
@@ -370,6 +372,29 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
     Some(format!(
         "{count} requests failed and were passed over, the first with: {first}; they are in no other count"
     ))
+}
+
+/// What was read back and compared, in all repetitions.
+fn verified_note(result: &ProgramResult) -> Option<String> {
+    let loads = result.repetitions.iter().flat_map(Repetition::loads);
+    let verified = Verified::sum(loads.filter_map(|load| load.verified.as_ref()))?;
+    let Verified {
+        kind,
+        blocks,
+        bytes,
+        mismatches,
+    } = verified;
+    Some(match (blocks, mismatches) {
+        (0, _) => format!("verified nothing ({kind}): no block was read back"),
+        (_, 0) => format!(
+            "verified: {blocks} blocks ({}) read back, all as they were written ({kind})",
+            format_size(bytes)
+        ),
+        (_, mismatches) => format!(
+            "verified: {blocks} blocks ({}) read back, {mismatches} not as they were written ({kind})",
+            format_size(bytes)
+        ),
+    })
 }
 
 /// Below this share of the rate that was asked for, arrivals were not kept up with.

@@ -11,6 +11,7 @@ use crate::kernel::rendezvous::Rendezvous;
 use crate::kernel::ring::{RingCompletion, RingRequest, RingSize};
 use crate::written::Written;
 use diskperf_sim::Time;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A process, with the system calls that it may make.
@@ -158,6 +159,13 @@ impl Session {
         completions: &mut Vec<RingCompletion>,
     ) -> Result<()> {
         on_each_kernel!(self, session => session.reap(at_least, until, completions).await)
+    }
+
+    /// The contents of a slot's buffer, of a ring that is open: what a request of the slot
+    /// writes, or has read. Where they are empty, nobody asks for them: what is read goes
+    /// nowhere, and what is written is always the same.
+    pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
+        on_each_kernel!(self, session => session.ring_contents(slot))
     }
 
     /// Requests that are not complete.

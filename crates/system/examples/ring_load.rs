@@ -140,6 +140,7 @@ mod on_linux {
             compressible_percent: 0,
             engine: wanted.engine,
             poll: false,
+            has_contents: false,
             interval: Nanoseconds::from_millis(1000),
         };
         system.open_ring(options, &[file]).await?;

@@ -65,7 +65,7 @@ pub use layout::{
 pub use options::{Open, Whence};
 pub use ring::{
     Commit, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions,
-    Submission,
+    Spans, Submission,
 };
 
 pub use diskperf_machine::{Work, Written};
@@ -284,6 +284,12 @@ impl System {
     /// `origin` is the moment that the worker's start is given from.
     pub fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
         at_once_on_each_world!(self, world => world.start_measuring(origin))
+    }
+
+    /// Ends the timed part while the program goes on: what it does from now on is not measured.
+    /// [`System::finish_measuring`] returns the measure as it is then.
+    pub async fn end_timed_part(&mut self) -> Result<()> {
+        on_each_world!(self, world => world.end_timed_part())
     }
 
     /// Ends the timed part, then syncs every file that was written since it

@@ -8,7 +8,7 @@ pub(crate) mod record;
 
 use crate::error::Errno;
 use crate::{File, Result, System};
-use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::{Nanoseconds, Verified};
 
 /// What a ring is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub struct RingOptions {
     pub engine: EngineChoice,
     /// Whether completions are polled for (IOPOLL): direct I/O on a device that can alone.
     pub poll: bool,
+    /// Whether the program fills and looks at the buffers. Those of real storage always hold
+    /// what is read and written; those of a model only then.
+    pub has_contents: bool,
     /// The length of an interval of the time series.
     pub interval: Nanoseconds,
 }
@@ -115,6 +118,15 @@ pub struct Commit {
     pub lag: Option<Nanoseconds>,
 }
 
+/// Time that each kind of request took in which a program makes one kind after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spans {
+    /// Of reads.
+    pub read: Nanoseconds,
+    /// Of writes.
+    pub write: Nanoseconds,
+}
+
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -159,7 +171,8 @@ impl System {
     }
 
     /// The buffer of a slot that is not under way: what a read left there, or what a write
-    /// is to take. A model has no data: there it is `None`.
+    /// is to take. A model's ring has data only where it was opened with
+    /// [`RingOptions::has_contents`]: else it is `None` there.
     ///
     /// A slot whose buffer was never asked for is written with the ring's own data, of
     /// which no two writes have 4 KiB in common: storage that finds copies finds none.
@@ -231,6 +244,17 @@ impl System {
     /// Counts a request that failed with an error which the program passes over.
     pub fn count_error(&mut self, errno: Errno) {
         at_once_on_each_world!(self, world => world.count_error(errno))
+    }
+
+    /// Says that the program made its writes and its reads one kind after the other, and how
+    /// long each took.
+    pub fn count_spans(&mut self, spans: Spans) {
+        at_once_on_each_world!(self, world => world.count_spans(spans))
+    }
+
+    /// Adds blocks that were read back and compared to the measure.
+    pub fn count_verified(&mut self, verified: Verified) {
+        at_once_on_each_world!(self, world => world.count_verified(verified))
     }
 
     /// Tells how a program that issues requests at given moments used the slots of its ring:

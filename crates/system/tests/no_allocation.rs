@@ -151,6 +151,7 @@ fn requests_under_way_allocate_nothing() {
                 compressible_percent: 0,
                 engine: EngineChoice::Best,
                 poll: false,
+                has_contents: false,
                 interval: Nanoseconds::from_millis(1),
             };
             system.open_ring(options, &[file]).await.unwrap();

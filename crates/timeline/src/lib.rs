@@ -24,6 +24,7 @@ pub mod stage;
 pub mod title;
 pub mod trace;
 pub mod units;
+pub mod verified;
 pub mod window;
 
 pub use block::BlockTrace;
@@ -54,4 +55,5 @@ pub use stage::{Deadline, DieBusy, Stage};
 pub use title::Titled;
 pub use trace::Trace;
 pub use units::Nanoseconds;
+pub use verified::Verified;
 pub use window::Window;

@@ -5,6 +5,7 @@ pub(crate) mod compact;
 
 use crate::histogram::Histogram;
 use crate::units::Nanoseconds;
+use crate::verified::Verified;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -101,6 +102,10 @@ pub struct LoadMeasure {
     /// a job that was to end when it was steady came to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_note: Option<String>,
+    /// Blocks that were read back and compared with what was written, of a program that
+    /// verifies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
 }
 
 /// What requests of one operation took.

@@ -6,6 +6,7 @@ use crate::interference::Interference;
 use crate::ledger::Ledger;
 use crate::load::LoadMeasure;
 use crate::units::{KIB, Nanoseconds};
+use crate::verified::Verified;
 use serde::{Deserialize, Serialize};
 
 /// What one worker measured of itself in one repetition.
@@ -70,6 +71,15 @@ pub struct WorkerMeasure {
 }
 
 impl WorkerMeasure {
+    /// Adds blocks that were read back and compared.
+    pub fn count_verified(&mut self, verified: Verified) {
+        let load = self.load.get_or_insert_default();
+        match &mut load.verified {
+            Some(all) => all.merge(&verified),
+            None => load.verified = Some(verified),
+        }
+    }
+
     /// When the last timed call returned, since the repetition's start.
     fn ended(&self) -> Nanoseconds {
         self.started + self.elapsed

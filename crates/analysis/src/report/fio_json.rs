@@ -200,6 +200,11 @@ fn direction(
         true => (count as f64 / seconds).round() as u64,
         false => 0,
     };
+    // A job that verifies reads back when it has written.
+    let runtime_ms = match of.span.0 {
+        0 => runtime_ms,
+        span_ns => span_ns.div_ceil(1_000_000),
+    };
     DirectionResult {
         bytes: of.bytes,
         ios: of.count(),

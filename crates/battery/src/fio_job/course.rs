@@ -17,10 +17,11 @@ use crate::blocks::remove_file;
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::random::Draws;
+use crate::verify::Verifier;
 use crate::worker::Worker;
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{File, Operation, Submission, System};
+use diskperf_system::{File, Operation, Spans, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use waits::sleep_until;
 
@@ -29,22 +30,27 @@ const DELAY_STREAM: u128 = 15;
 
 /// A clone at work.
 pub(super) struct Course<'a> {
-    system: &'a mut System,
-    worker: &'a Worker,
-    program: &'a FioJob,
-    job: &'a Job,
-    files: Vec<(File, String)>,
-    stream: Stream<'a>,
+    pub(super) system: &'a mut System,
+    pub(super) worker: &'a Worker,
+    pub(super) program: &'a FioJob,
+    pub(super) job: &'a Job,
+    pub(super) files: Vec<(File, String)>,
+    pub(super) stream: Stream<'a>,
     rates: Rates,
-    times: Times,
+    pub(super) times: Times,
     watch: Watch,
     /// The log that it repeats in place of its stream.
     script: Option<Cursor>,
     /// The log that it writes.
     iolog: Option<Iolog>,
     /// The data of its writes, where a share of it is there already.
-    duplicates: Option<Duplicates>,
-    slots: Slots,
+    pub(super) duplicates: Option<Duplicates>,
+    pub(super) slots: Slots,
+    /// Where blocks are verified.
+    pub(super) verifier: Option<Verifier>,
+    /// Time of writes and of what reads them back, and the start of the one that is on.
+    pub(super) spans: Spans,
+    pub(super) span_start: Nanoseconds,
     /// Syncs that are not complete.
     syncs_under_way: u32,
     /// Whether it is over before its amount is done and its time has passed: it is steady,
@@ -113,6 +119,9 @@ impl<'a> Course<'a> {
             iolog,
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
             slots: program.slots(worker),
+            verifier: super::read_back::verifier(program, worker),
+            spans: Spans::default(),
+            span_start: start,
             syncs_under_way: 0,
             is_steady: false,
             may_be_ended,
@@ -125,6 +134,10 @@ impl<'a> Course<'a> {
     }
 
     pub(super) async fn run(&mut self) -> Result<(), ProgramError> {
+        if super::read_back::verifies_only(self.job) {
+            self.verify_only().await?;
+            return self.end().await;
+        }
         loop {
             let now = self.system.now();
             let halt = self.fill(now).await?;
@@ -140,11 +153,13 @@ impl<'a> Course<'a> {
                 Halt::Drain => {
                     self.drain().await?;
                     self.sync_at_end().await?;
+                    self.verify_pass().await?;
                     self.begin_pass().await?;
                 }
                 Halt::Over => {
                     self.drain().await?;
                     self.sync_at_end().await?;
+                    self.verify_pass().await?;
                     return self.end().await;
                 }
             }
@@ -207,7 +222,8 @@ impl<'a> Course<'a> {
             if is_before_its_write {
                 self.drain().await?;
             }
-            if self.pause(io.direction).await? || is_before_its_write {
+            let read_back = self.verify_backlog().await?;
+            if self.pause(io.direction).await? || read_back || is_before_its_write {
                 return Ok(Halt::Waited);
             }
         }
@@ -279,12 +295,7 @@ impl<'a> Course<'a> {
             log.issued(self.system.now(), file, &request)?;
         }
         let slot = self.slots.put(request);
-        if let (Operation::Write, Some(duplicates)) = (operation, &mut self.duplicates)
-            && let Some(buffer) = self.system.ring_buffer(slot)
-        {
-            let bytes = buffer.len().min(bytes as usize);
-            duplicates.fill(&mut buffer[..bytes]);
-        }
+        self.prepare_data(Submission { slot, ..request }, file);
         self.syncs_under_way += u32::from(is_sync(operation));
         self.unsubmitted += 1;
         if self.unsubmitted >= self.job.engine.batch {
@@ -293,7 +304,7 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    async fn submit(&mut self) -> Result<(), ProgramError> {
+    pub(super) async fn submit(&mut self) -> Result<(), ProgramError> {
         self.unsubmitted = 0;
         self.slots.submit(self.system).await
     }
@@ -313,6 +324,11 @@ impl<'a> Course<'a> {
 
     /// What comes between two passes: files that are made anew, and whose cache is dropped.
     async fn begin_pass(&mut self) -> Result<(), ProgramError> {
+        if let Some(verifier) = &mut self.verifier
+            && self.job.random.repeatable
+        {
+            verifier.restart_seeds();
+        }
         if self.job.files.unlink_each_loop {
             for (file, path) in std::mem::take(&mut self.files) {
                 self.system.close(file).await?;
@@ -337,6 +353,7 @@ impl<'a> Course<'a> {
 
     /// What comes when the last pass is done.
     async fn end(&mut self) -> Result<(), ProgramError> {
+        self.tell_verified()?;
         if self.job.files.unlink {
             for (_, path) in &self.files {
                 remove_file(self.system, self.worker.medium, path).await?;

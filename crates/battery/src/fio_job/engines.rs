@@ -2,7 +2,7 @@
 
 use super::calls::is_of_calls;
 use super::support::when;
-use diskperf_fio::job::Engine;
+use diskperf_fio::job::{Engine, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Errors, Job, Problem};
 
@@ -53,6 +53,25 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
             let label = "a log has reads and writes, which this engine does not make";
             refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
         }),
+        when(
+            is_of_calls(engine) && job.verify.kind != Verification::None,
+            || {
+                let label = "this engine moves no data that could be compared";
+                refuse("verify", "verify", label, "use psync or io_uring")
+            },
+        ),
+        when(
+            job.iolog.read.is_some() && job.verify.kind != Verification::None,
+            || {
+                let label = "the blocks that a log reads may never have been written";
+                refuse(
+                    "verify",
+                    "verify with read_iolog",
+                    label,
+                    "remove one of them",
+                )
+            },
+        ),
         when(engine.is_of_names() && job.files.unlink_each_loop, || {
             let label = "the calls of a pass are all that becomes of the files";
             refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")

@@ -2,7 +2,7 @@
 //! the other have in common.
 
 use super::driver::Driver;
-use super::{AREA, Durability, Load, Request, field};
+use super::{AREA, Durability, Load, Request, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
@@ -10,6 +10,9 @@ use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use std::fmt::Debug;
+
+/// Smallest block that has room for what it is verified by.
+const VERIFIED_BYTES_MIN: u64 = 512;
 
 /// An area of a file, and what is asked of it.
 #[derive(Clone, Debug)]
@@ -25,6 +28,9 @@ pub(crate) struct Area {
 pub(crate) trait Places: Clone + Debug + Send + Sync + 'static {
     /// What `write_share` and `start_bytes` are for these.
     const MEANINGS: [&'static str; 2];
+
+    /// Whether each worker has a part of the area to itself.
+    const PARTS: bool;
 
     /// Its own parameters.
     fn fields(&mut self) -> Vec<Field<'_>>;
@@ -72,6 +78,25 @@ impl Area {
     }
 }
 
+impl<P: Places> AreaProgram<P> {
+    /// Why what it writes cannot be verified, if it is to be and cannot.
+    fn unfit_to_verify(&self) -> Option<String> {
+        let smallest_bytes = self.area.block_bytes.sizes().min().unwrap_or(0);
+        let reason = match self.area.load.verify {
+            YesNo::No => return None,
+            YesNo::Yes if !self.area.writes() => return None,
+            YesNo::Yes if smallest_bytes < VERIFIED_BYTES_MIN => {
+                "each block that is verified takes 512 bytes or more; give a larger block_bytes"
+            }
+            YesNo::Yes if self.area.load.workers > 1 && !P::PARTS => {
+                "workers that write over each other's blocks cannot verify them; give program.workers=1, or run `sequential`, whose workers have parts of their own"
+            }
+            YesNo::Yes => return None,
+        };
+        Some(reason.to_owned())
+    }
+}
+
 impl<P: Places + Default> AreaProgram<P> {
     /// One that reads blocks of so many bytes.
     pub(crate) fn of(block_bytes: u64) -> Self {
@@ -107,7 +132,7 @@ impl<P: Places> Pattern for AreaProgram<P> {
             Value::Bytes(&mut area.start_bytes, 0, 1 << 60),
         ));
         fields.extend(area.durability.fields());
-        fields.extend(area.load.fields());
+        fields.extend(area.load.fields_with_verify());
         fields
     }
 
@@ -123,7 +148,8 @@ impl<P: Places> Pattern for AreaProgram<P> {
 
     fn unfit(&self) -> Option<String> {
         let unfit = self.places.unfit(&self.area);
-        unfit.or_else(|| self.area.load.unfit(self.area.block_bytes.largest()))
+        let unfit = unfit.or_else(|| self.area.load.unfit(self.area.block_bytes.largest()));
+        unfit.or_else(|| self.unfit_to_verify())
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {

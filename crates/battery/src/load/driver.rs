@@ -2,10 +2,12 @@
 
 use super::pace::Pace;
 use super::slots::Slots;
-use super::{AREA, Durability, Load, Request};
+use super::{AREA, Durability, Load, Request, YesNo};
 use crate::blocks::pause;
 use crate::program::ProgramError;
+use crate::verify::{Plan, Verifier};
 use crate::worker::Worker;
+use diskperf_fio::verify::{BlockLayout, Checksum};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
@@ -20,6 +22,8 @@ pub(crate) struct Driver<'a> {
     slots: Slots,
     /// Writes that completed since the last sync was issued.
     unsynced: u64,
+    /// Where what is written is verified.
+    verifier: Option<Verifier>,
 }
 
 impl<'a> Driver<'a> {
@@ -31,6 +35,7 @@ impl<'a> Driver<'a> {
         slots: Slots,
     ) -> Self {
         let pace = Pace::new(load, worker, system.now());
+        let verifier = (load.verify == YesNo::Yes).then(|| verifier((system, worker), load));
         Self {
             system,
             worker,
@@ -39,6 +44,7 @@ impl<'a> Driver<'a> {
             pace,
             slots,
             unsynced: 0,
+            verifier,
         }
     }
 
@@ -55,7 +61,7 @@ impl<'a> Driver<'a> {
             let next = self.pace.next_moment(now);
             if under_way == 0 && next.is_none() {
                 self.count_unissued(&mut generate);
-                return Ok(());
+                return self.verify().await;
             }
             // A full ring can wait for nothing but a completion.
             let until = next.filter(|_| !self.slots.are_full() || self.pace.has_ramp());
@@ -75,8 +81,42 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
+            if let Some(verifier) = &mut self.verifier {
+                verifier.move_rests(self.system, self.slots.waiting());
+            }
             self.pace.end_ramp(now, self.system)?;
         }
+    }
+
+    /// Reads back what was written, where that is wanted, from storage: past the page cache,
+    /// or with it dropped. That is no part of what is measured.
+    async fn verify(&mut self) -> Result<(), ProgramError> {
+        let Some(verifier) = &mut self.verifier else {
+            return Ok(());
+        };
+        self.system.end_timed_part().await?;
+        if !self.worker.direct {
+            self.system.drop_cached(&self.worker.file(AREA)).await?;
+        }
+        let path = || self.worker.file(AREA);
+        loop {
+            while !self.slots.are_full()
+                && let Some(unread) = verifier.next_unread()
+            {
+                let slot = self.slots.put(unread.request(self.file));
+                verifier.expect(slot, unread);
+            }
+            if self.slots.under_way() == 0 {
+                break;
+            }
+            self.slots.submit(self.system).await?;
+            self.slots.reap(self.system, 1, None).await?;
+            while let Some(done) = self.slots.take(|_| path())? {
+                verifier.complete(self.system, done.slot, |_| path())?;
+            }
+        }
+        self.system.count_verified(verifier.outcome()?);
+        Ok(())
     }
 
     /// Counts what had arrived and is given up.
@@ -118,7 +158,10 @@ impl<'a> Driver<'a> {
             } else {
                 break;
             };
-            self.slots.put(submission);
+            let slot = self.slots.put(submission);
+            if let Some(verifier) = &mut self.verifier {
+                verifier.prepare(self.system, Submission { slot, ..submission }, 0);
+            }
         }
     }
 
@@ -128,9 +171,26 @@ impl<'a> Driver<'a> {
         let done = self.slots.take(|_| self.worker.file(AREA))?;
         if let Some(done) = &done {
             self.unsynced += u64::from(done.operation == Operation::Write);
+            if let Some(verifier) = &mut self.verifier {
+                verifier.complete(self.system, done.slot, |_| self.worker.file(AREA))?;
+            }
         }
         Ok(done.is_some())
     }
+}
+
+/// The verification of a worker, whose seeds no other repetition has.
+fn verifier((system, worker): (&System, &Worker), load: &Load) -> Verifier {
+    let plan = Plan {
+        layout: BlockLayout::of_checksum(Checksum::Crc32c),
+        is_fatal: false,
+        tolerates: false,
+        checks_reads: false,
+        is_alone: true,
+        thread: worker.index + 1,
+        randseed: worker.seed ^ system.now().0,
+    };
+    Verifier::new(plan, load.depth)
 }
 
 fn operation(write: bool) -> Operation {

@@ -129,6 +129,11 @@ impl Slots {
         Ok(())
     }
 
+    /// What has a slot and is not submitted.
+    pub(crate) fn waiting(&self) -> &[Submission] {
+        &self.batch
+    }
+
     /// What completed and was not taken, with its response.
     pub(crate) fn ready(&self) -> impl ExactSizeIterator<Item = (&Submission, Nanoseconds)> {
         self.done[self.taken..].iter().map(|completion| {

@@ -37,6 +37,7 @@ impl Default for Random {
 impl Places for Random {
     const MEANINGS: [&'static str; 2] =
         ["share of the requests that write", "where the area begins"];
+    const PARTS: bool = false;
 
     fn fields(&mut self) -> Vec<Field<'_>> {
         vec![

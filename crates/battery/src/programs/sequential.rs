@@ -33,6 +33,7 @@ impl Places for Sequential {
         "share of the requests that write; reads and writes walk apart",
         "where the area begins; each worker has a part of it",
     ];
+    const PARTS: bool = true;
 
     fn fields(&mut self) -> Vec<Field<'_>> {
         vec![field(

@@ -21,3 +21,4 @@ mod support;
 mod targets;
 mod today;
 mod tune;
+mod verify;

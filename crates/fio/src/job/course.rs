@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::PerDirection;
+use crate::verify::{BytePattern, Checksum};
 
 /// How long a job runs. All in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -247,16 +248,34 @@ pub enum Verification {
     /// Nothing is read back.
     #[default]
     None,
-    /// A header with a checksum of this name.
-    Checksum(&'static str),
-    /// A header alone.
+    /// A header with a checksum of the data behind it.
+    Checksum(Checksum),
+    /// A header alone (`meta`).
     Header,
+    /// A header in front of a pattern (`verify_pattern` without `verify`).
+    HeaderAndPattern,
+    /// A pattern alone.
+    Pattern,
     /// Read back, not compared.
     Null,
 }
 
+impl Verification {
+    /// fio's name of it; that of a header in front of a pattern is of newer versions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verification::None => "0",
+            Verification::Checksum(checksum) => checksum.name(),
+            Verification::Header => "meta",
+            Verification::HeaderAndPattern => "pattern_hdr",
+            Verification::Pattern => "pattern",
+            Verification::Null => "null",
+        }
+    }
+}
+
 /// Whether data are read back and compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// `verify`.
     pub kind: Verification,
@@ -270,10 +289,15 @@ pub struct Verify {
     pub interval_bytes: u32,
     /// `verify_offset`: where the header is.
     pub offset_bytes: u32,
+    /// `verify_pattern`: what the data is.
+    pub pattern: Option<BytePattern>,
     /// `verify_backlog`: blocks are read back after each so many; 0 is at the end.
     pub backlog: u64,
     /// `verify_backlog_batch`: so many at once.
     pub backlog_batch: Option<u32>,
+    /// Clones of the jobs before this one in its file, where it verifies: its seeds follow
+    /// from their number.
+    pub clones_before: u32,
 }
 
 impl Default for Verify {
@@ -285,8 +309,10 @@ impl Default for Verify {
             fatal: false,
             interval_bytes: 0,
             offset_bytes: 0,
+            pattern: None,
             backlog: 0,
             backlog_batch: None,
+            clones_before: 0,
         }
     }
 }

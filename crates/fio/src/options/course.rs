@@ -4,7 +4,9 @@ use super::{Key, each, harmless, honoured, refused};
 use crate::job::{
     Criterion, ErrorPolicy, ExitScope, RateProcess, SteadyLimit, ThinkOn, Verification,
 };
+use crate::reader::excerpt;
 use crate::value::{Bare, Value};
+use crate::verify::{BytePattern, Checksum};
 use diskperf_diagnostics::Problem;
 
 /// As many as fio has room for.
@@ -185,7 +187,7 @@ pub(super) const KEYS: &[Key] = &[
     })
     .or(&["ss_interval"]),
     honoured("verify", |job, w| {
-        job.verify.kind = verification(&w.value()?)?;
+        job.verify.kind = w.value()?.choice(&VERIFICATIONS)?;
         Ok(())
     }),
     honoured("do_verify", |job, w| {
@@ -226,22 +228,36 @@ pub(super) const KEYS: &[Key] = &[
     honoured("ignore_error", |job, w| {
         ignored_errors(&w.value()?, &mut job.errors)
     }),
-    harmless("verify_dump", "a difference is reported with its place"),
-    harmless("verify_async", "the worker compares by itself"),
+    honoured("verify_pattern", |job, w| {
+        job.verify.pattern = Some(verify_pattern(&w.value()?)?);
+        Ok(())
+    }),
+    harmless(
+        "verify_dump",
+        "a difference is named with its place and its first byte",
+    ),
+    harmless(
+        "trim_verify_zero",
+        "fio compares what trim_percentage trims alone",
+    ),
+    harmless("verify_async", "each worker compares what it reads"),
+    harmless("verify_async_cpus", "each worker compares what it reads"),
+    harmless(
+        "verifysort",
+        "blocks are read back in their order in the file",
+    ),
+    harmless(
+        "verifysort_nr",
+        "blocks are read back in their order in the file",
+    ),
+    harmless(
+        "experimental_verify",
+        "blocks are read back from the record of writes",
+    ),
     harmless("verify_state_save", "nothing is kept of an interrupted run"),
     refused(
         "verify_state_load",
         "there is no state of an interrupted run",
-        "remove it",
-    ),
-    refused(
-        "verify_pattern",
-        "blocks with a pattern are not compared",
-        "use `verify=crc32c`",
-    ),
-    refused(
-        "experimental_verify",
-        "verification without a record of writes",
         "remove it",
     ),
 ];
@@ -308,36 +324,39 @@ fn steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Pro
     Ok((criterion, slope, limit))
 }
 
-const VERIFICATIONS: [(&str, Verification); 19] = [
-    ("0", Verification::None),
-    ("md5", Verification::Checksum("md5")),
-    ("crc64", Verification::Checksum("crc64")),
-    ("crc32", Verification::Checksum("crc32")),
-    ("crc32c", Verification::Checksum("crc32c")),
-    ("crc32c-intel", Verification::Checksum("crc32c")),
-    ("crc16", Verification::Checksum("crc16")),
-    ("crc7", Verification::Checksum("crc7")),
-    ("sha1", Verification::Checksum("sha1")),
-    ("sha256", Verification::Checksum("sha256")),
-    ("sha512", Verification::Checksum("sha512")),
-    ("sha3-224", Verification::Checksum("sha3-224")),
-    ("sha3-256", Verification::Checksum("sha3-256")),
-    ("sha3-384", Verification::Checksum("sha3-384")),
-    ("sha3-512", Verification::Checksum("sha3-512")),
-    ("xxhash", Verification::Checksum("xxhash")),
-    ("meta", Verification::Header),
-    ("null", Verification::Null),
-    ("pattern", Verification::Checksum("pattern")),
-];
+const VERIFICATIONS: [(&str, Verification); 19] = {
+    use Checksum::*;
+    use Verification::Checksum as With;
+    [
+        ("0", Verification::None),
+        ("md5", With(Md5)),
+        ("crc64", With(Crc64)),
+        ("crc32", With(Crc32)),
+        ("crc32c", With(Crc32c)),
+        ("crc32c-intel", With(Crc32c)),
+        ("crc16", With(Crc16)),
+        ("crc7", With(Crc7)),
+        ("sha1", With(Sha1)),
+        ("sha256", With(Sha256)),
+        ("sha512", With(Sha512)),
+        ("sha3-224", With(Sha3Of224)),
+        ("sha3-256", With(Sha3Of256)),
+        ("sha3-384", With(Sha3Of384)),
+        ("sha3-512", With(Sha3Of512)),
+        ("xxhash", With(Xxhash)),
+        ("meta", Verification::Header),
+        ("null", Verification::Null),
+        ("pattern", Verification::Pattern),
+    ]
+};
 
-fn verification(value: &Value<'_>) -> Result<Verification, Problem> {
-    match value.choice(&VERIFICATIONS)? {
-        Verification::Checksum("pattern") => {
-            let problem = value.wrong("blocks with a pattern are not compared", "not supported");
-            Err(problem.help("use `verify=crc32c`"))
-        }
-        kind => Ok(kind),
-    }
+fn verify_pattern(value: &Value<'_>) -> Result<BytePattern, Problem> {
+    BytePattern::parse(value.text()).map_err(|error| {
+        let title = format!("verify_pattern has no bytes in `{}`", excerpt(value.text()));
+        value
+            .wrong(title, error.to_string())
+            .help("write for instance `verify_pattern=0xdeadbeef` or `verify_pattern=\"text\"%o`")
+    })
 }
 
 /// Names of errors that fio knows, by their numbers from 1 on.

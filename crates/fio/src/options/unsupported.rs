@@ -33,11 +33,6 @@ pub(super) const KEYS: &[Key] = &[
         "use `rw=trimwrite`",
     ),
     refused(
-        "trim_verify_zero",
-        "trimmed blocks are not compared",
-        "remove it",
-    ),
-    refused(
         "trim_backlog",
         "trims between writes are not supported",
         "use `rw=trimwrite`",

@@ -5,6 +5,7 @@ use diskperf_fio::job::{
     RateProcess, Sequencer, SteadyLimit, SubmitMode, SyncFlag, ThinkOn, Unified, Verification,
     ZoneMode,
 };
+use diskperf_fio::verify::Checksum;
 use diskperf_fio::{Job, JobFile, PerDirection};
 
 use crate::{Fio, ours};
@@ -461,7 +462,7 @@ const CASES: &[Case] = &[
         |job| one(job.steady.ramp_us),
     ),
     ("", "verify=crc32c", "verify", |job| {
-        Given::Is(job.verify.kind == Verification::Checksum("crc32c"))
+        Given::Is(job.verify.kind == Verification::Checksum(Checksum::Crc32c))
     }),
     ("", "do_verify=0", "do_verify", |job| {
         one(job.verify.read_back)

@@ -10,7 +10,8 @@
 //! who waits enters the kernel, and wakes. What several daemons of one file keep each other
 //! from (the lock of an inode, the one server of Minix), they keep each other from here.
 //!
-//! Data that is read goes nowhere, and what is written is always the same bytes.
+//! Data that is read goes nowhere, and what is written is always the same bytes, but for a
+//! slot whose contents the process lends for its request.
 
 pub(crate) mod unix;
 
@@ -74,8 +75,10 @@ pub struct RingSize {
 pub(crate) struct Requests {
     process: Rc<Process>,
     slots: Vec<Slot>,
-    /// What is written.
+    /// Bytes that are written of slots without contents.
     data: Rc<[u8]>,
+    /// Contents of each slot's buffer, while the process lends them; else empty.
+    contents: Vec<RefCell<Vec<u8>>>,
     under_way: Cell<usize>,
     done: RefCell<VecDeque<RingCompletion>>,
     /// How many completions the process sleeps for; 0 if it does not.
@@ -107,6 +110,7 @@ impl Requests {
             process: Rc::clone(process),
             slots: (0..size.depth).map(slot).collect(),
             data: vec![WRITTEN; size.buffer_bytes as usize].into(),
+            contents: (0..size.depth).map(|_| RefCell::default()).collect(),
             under_way: Cell::new(0),
             done: RefCell::default(),
             wanted: Cell::new(0),
@@ -125,9 +129,22 @@ impl Requests {
         &self.slot(slot).daemon
     }
 
-    /// What a request writes.
+    /// Bytes that a request writes whose slot has no contents.
     pub(crate) fn data(&self, request: RingRequest) -> Written<'_> {
         Written::kept(&self.data).part(0..request.bytes as usize)
+    }
+
+    /// Contents of a slot's buffer; empty where the process lends none.
+    pub(crate) fn contents(&self, slot: u32) -> &RefCell<Vec<u8>> {
+        &self.contents[slot as usize]
+    }
+
+    /// Puts what a request read into the contents of its slot, if it has any.
+    pub(crate) fn keep_read(&self, slot: u32, read: &[u8]) {
+        let mut contents = self.contents(slot).borrow_mut();
+        if let Some(front) = contents.get_mut(..read.len()) {
+            front.copy_from_slice(read);
+        }
     }
 
     /// Takes what is complete.

@@ -88,6 +88,8 @@ pub struct Host {
     pub(super) started: Instant,
     /// CPU time of helpers that have ended in the timed part.
     pub(super) ended_helpers: HelperTime,
+    /// The measure of a timed part that ended before the program.
+    pub(super) ended: Option<Box<WorkerMeasure>>,
 }
 
 pub(super) struct OpenFile {
@@ -129,6 +131,7 @@ impl Host {
             ring: None,
             ring_record: None,
             load: None,
+            ended: None,
             engine_note: None,
             ports,
             control,
@@ -449,7 +452,15 @@ impl Host {
         Ok(())
     }
 
+    pub(crate) fn end_timed_part(&mut self) -> Result<()> {
+        self.ended = Some(Box::new(self.finish_measuring()?));
+        Ok(())
+    }
+
     pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
+        if let Some(measure) = self.ended.take() {
+            return Ok(*measure);
+        }
         let usage = self.usage()?;
         let ended = monotonic();
         let helpers = self.helpers_since_start();

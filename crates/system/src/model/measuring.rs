@@ -21,6 +21,8 @@ pub(super) struct Measuring {
     latencies: Option<Box<Latencies>>,
     /// What the requests of the worker's ring took, if it has one.
     pub(super) load: Option<LoadRecorder>,
+    /// The measure of a timed part that ended before the program.
+    pub(super) ended: Option<Box<WorkerMeasure>>,
     /// The moment that the worker's start is given from.
     origin: Nanoseconds,
     started: Time,
@@ -51,6 +53,7 @@ impl Measuring {
             written_bytes: 0,
             latencies: time_calls.then(Box::default),
             load: None,
+            ended: None,
             origin: Nanoseconds::ZERO,
             started: Time::ZERO,
         }
@@ -166,7 +169,16 @@ impl Model {
         Ok(())
     }
 
+    pub(crate) async fn end_timed_part(&mut self) -> Result<()> {
+        let measure = self.finish_measuring().await?;
+        self.measuring.ended = Some(Box::new(measure));
+        Ok(())
+    }
+
     pub(crate) async fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
+        if let Some(measure) = self.measuring.ended.take() {
+            return Ok(*measure);
+        }
         self.check()?;
         let account = self.session.account();
         let ended = self.session.now();

@@ -3,16 +3,19 @@
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
 use crate::{
-    Call, Commit, Completion, Error, File, NameCall, Operation, Result, RingOptions, Submission,
+    Call, Commit, Completion, Error, File, NameCall, Operation, Result, RingOptions, Spans,
+    Submission,
 };
-use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Time};
-use diskperf_timeline::Nanoseconds;
+use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Session, Time};
 use diskperf_timeline::load::Engine;
+use diskperf_timeline::{Nanoseconds, Verified};
 
 /// What a worker knows of its requests under way.
 pub(super) struct Ring {
     /// The request of each slot that has one.
     slots: Vec<Option<Issued>>,
+    /// Contents of each slot's buffer while it is idle; none of a ring without contents.
+    buffers: Vec<Vec<u8>>,
     /// Room for what is handed to the kernel, and for what comes back.
     requests: Vec<RingRequest>,
     completions: Vec<RingCompletion>,
@@ -52,6 +55,10 @@ impl Model {
         opened.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
         self.ring = Some(Ring {
             slots: vec![None; options.depth as usize],
+            buffers: match options.has_contents {
+                true => vec![vec![0; options.buffer_bytes as usize]; options.depth as usize],
+                false => Vec::new(),
+            },
             requests: Vec::with_capacity(options.depth as usize),
             completions: Vec::with_capacity(options.depth as usize),
         });
@@ -63,7 +70,7 @@ impl Model {
         Ok(())
     }
 
-    /// A model has no data.
+    /// The buffer of a ring with contents; nothing of another.
     pub(crate) fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
         let slots = self.ring.as_ref().map(|ring| &ring.slots[..]);
         let of = slots.and_then(|slots| slots.get(slot as usize));
@@ -71,7 +78,8 @@ impl Model {
             matches!(of, Some(None)),
             "slot {slot} is under way, or there is none"
         );
-        None
+        let buffer = self.ring.as_mut()?.buffers.get_mut(slot as usize)?;
+        Some(&mut buffer[..])
     }
 
     pub(crate) async fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
@@ -87,6 +95,9 @@ impl Model {
         });
         ring.requests.clear();
         ring.requests.extend(requests);
+        for submission in submissions {
+            lend(&self.session, &mut ring.buffers, submission.slot);
+        }
         let submitted = self.session.submit(&ring.requests).await;
         submitted.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
         let submit = nanoseconds(self.session.now()).since(started);
@@ -137,6 +148,7 @@ impl Model {
         let now = nanoseconds(self.session.now());
         self.measuring.advance(now);
         for RingCompletion { slot, result } in ring.completions.drain(..) {
+            lend(&self.session, &mut ring.buffers, slot);
             let issued = ring.slots[slot as usize].take();
             let issued = issued.expect("what completes was submitted");
             let response = now.since(issued.counts_from());
@@ -194,6 +206,20 @@ impl Model {
     pub(crate) fn say_of_end(&mut self, text: String) {
         if let Some(load) = &mut self.measuring.load {
             load.say_of_end(text);
+        }
+    }
+
+    pub(crate) fn count_spans(&mut self, spans: Spans) {
+        if let Some(load) = &mut self.measuring.load {
+            load.count_spans(spans);
+        }
+    }
+
+    pub(crate) fn count_verified(&mut self, verified: Verified) {
+        match (&mut self.measuring.ended, &mut self.measuring.load) {
+            (Some(ended), _) => ended.count_verified(verified),
+            (None, Some(load)) => load.count_verified(verified),
+            (None, None) => {}
         }
     }
 
@@ -260,6 +286,16 @@ impl Model {
             self.ring = None;
         }
         Ok(())
+    }
+}
+
+/// Hands the contents of a slot's buffer to the kernel, or takes them back: each of the two
+/// has what the other has not.
+fn lend(session: &Session, buffers: &mut [Vec<u8>], slot: u32) {
+    if let Some(own) = buffers.get_mut(slot as usize)
+        && let Some(contents) = session.ring_contents(slot)
+    {
+        std::mem::swap(own, &mut contents.borrow_mut());
     }
 }
 

@@ -1,9 +1,9 @@
 //! What both worlds record of a worker's requests while they are under way, and the
 //! measure that it leaves.
 
-use super::{Commit, NameCall, Operation};
+use super::{Commit, NameCall, Operation, Spans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
-use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds};
+use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, Verified};
 
 /// Records what a worker's requests take.
 pub(crate) struct LoadRecorder {
@@ -23,6 +23,7 @@ pub(crate) struct LoadRecorder {
     errors: u64,
     first_error: u64,
     end_note: Option<String>,
+    verified: Option<Verified>,
     series: Series,
 }
 
@@ -80,6 +81,7 @@ impl LoadRecorder {
             response: recorder(),
             submit: recorder(),
             completion: recorder(),
+            span: Nanoseconds::ZERO,
         };
         Self {
             engine,
@@ -97,6 +99,7 @@ impl LoadRecorder {
             errors: 0,
             first_error: 0,
             end_note: None,
+            verified: None,
             series,
         }
     }
@@ -116,6 +119,7 @@ impl LoadRecorder {
         self.errors = 0;
         self.first_error = 0;
         self.end_note = None;
+        self.verified = None;
         self.series.restart();
     }
 
@@ -164,6 +168,20 @@ impl LoadRecorder {
             self.first_error = errno.unsigned_abs().into();
         }
         self.errors += 1;
+    }
+
+    /// Writes and reads were made one kind after the other.
+    pub(crate) fn count_spans(&mut self, spans: Spans) {
+        self.read.span = spans.read;
+        self.write.span = spans.write;
+    }
+
+    /// Blocks were read back and compared.
+    pub(crate) fn count_verified(&mut self, verified: Verified) {
+        match &mut self.verified {
+            Some(all) => all.merge(&verified),
+            None => self.verified = Some(verified),
+        }
     }
 
     /// What is to be said of the end.
@@ -247,6 +265,7 @@ impl LoadRecorder {
             interval: self.series.interval,
             engine_note: None,
             end_note: self.end_note.take(),
+            verified: self.verified.take(),
         };
         self.restart();
         measure
@@ -279,6 +298,8 @@ struct OperationRecorder {
     response: LatencyRecorder,
     submit: LatencyRecorder,
     completion: LatencyRecorder,
+    /// Time of this kind alone; 0 where all kinds are made all the time.
+    span: Nanoseconds,
 }
 
 impl OperationRecorder {
@@ -287,6 +308,7 @@ impl OperationRecorder {
         self.response.clear();
         self.submit.clear();
         self.completion.clear();
+        self.span = Nanoseconds::ZERO;
     }
 
     fn measure(&self) -> OperationMeasure {
@@ -295,7 +317,7 @@ impl OperationRecorder {
             response: self.response.histogram(),
             submit: self.submit.histogram(),
             completion: self.completion.histogram(),
-            span: Nanoseconds::ZERO,
+            span: self.span,
         }
     }
 }

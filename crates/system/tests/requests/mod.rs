@@ -17,6 +17,7 @@ pub(crate) fn options(depth: u32, engine: EngineChoice) -> RingOptions {
         compressible_percent: 0,
         engine,
         poll: false,
+        has_contents: false,
         interval: Nanoseconds::from_millis(1000),
     }
 }

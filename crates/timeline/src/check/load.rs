@@ -25,6 +25,11 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
     sums.add("held_up", load.held_up)?;
     sums.add("deepest", load.deepest)?;
     sums.add("interval", load.interval.0)?;
+    if let Some(verified) = &load.verified {
+        sums.add("verified_blocks", verified.blocks)?;
+        sums.add("verified_bytes", verified.bytes)?;
+        sums.add("mismatches", verified.mismatches)?;
+    }
     let points = load.series.len() as u64;
     at_most(
         "series",

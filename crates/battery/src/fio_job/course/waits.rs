@@ -73,7 +73,7 @@ impl Course<'_> {
 
     /// Waits for all that is under way, one after the other: fio takes the last ones together,
     /// so that each of them seems to last until the slowest is complete.
-    pub(super) async fn drain(&mut self) -> Result<(), ProgramError> {
+    pub(in super::super) async fn drain(&mut self) -> Result<(), ProgramError> {
         self.submit().await?;
         while self.slots.under_way() > 0 {
             self.reap((1, usize::MAX), None).await?;
@@ -84,7 +84,7 @@ impl Course<'_> {
     /// Waits until so many completed, at most until a moment, the end of the ramp or the
     /// next look at the clone; takes so many of them at most, and writes the rests of short
     /// writes.
-    pub(super) async fn reap(
+    pub(in super::super) async fn reap(
         &mut self,
         (at_least, at_most): (usize, usize),
         until: Option<Nanoseconds>,
@@ -118,10 +118,12 @@ impl Course<'_> {
         }
         for _ in 0..at_most {
             let (errors, system) = (&self.job.errors, &mut *self.system);
+            let mut has_failed = false;
             let passes_over = |request: &Submission, errno: Errno| {
                 let is_passed_over =
                     errors.passes_over(error_kind(request.operation), errno.number());
                 if is_passed_over {
+                    has_failed = true;
                     system.count_error(errno);
                 }
                 is_passed_over
@@ -130,7 +132,17 @@ impl Course<'_> {
                 break;
             };
             self.syncs_under_way -= u32::from(is_sync(request.operation));
+            if let Some(verifier) = &mut self.verifier {
+                let path = |file: usize| files[file].1.clone();
+                match has_failed {
+                    true => verifier.fail(request.slot),
+                    false => verifier.complete(self.system, request.slot, path)?,
+                }
+            }
             pause(self.system, self.think).await?;
+        }
+        if let Some(verifier) = &mut self.verifier {
+            verifier.move_rests(self.system, self.slots.waiting());
         }
         self.slots.submit(self.system).await?;
         self.look(now)
@@ -152,6 +164,7 @@ impl Course<'_> {
         }
         if self.times.ramp.is_some_and(|end| now >= end) {
             self.times.ramp = None;
+            self.span_start = now;
             self.stream.forget_amounts();
             self.system.restart_measuring()?;
         }

@@ -13,6 +13,7 @@ use super::server::Call;
 use super::session::MinixSession;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The ring of a program.
@@ -82,6 +83,11 @@ impl MinixSession {
         Ok(())
     }
 
+    pub(crate) fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
+        let ring = self.ring.as_ref()?;
+        Some(ring.requests.contents(slot))
+    }
+
     pub(crate) fn under_way(&self) -> usize {
         let ring = self.ring.as_ref();
         ring.map_or(0, |ring| ring.requests.under_way())
@@ -144,7 +150,11 @@ impl Minix {
             RingOperation::Write => {
                 let mut own = memory.borrow_mut();
                 own.clear();
-                own.extend_from_slice(&ring.requests.data(request));
+                let contents = ring.requests.contents(request.slot).borrow();
+                match contents.get(..request.bytes as usize) {
+                    Some(contents) => own.extend_from_slice(contents),
+                    None => own.extend_from_slice(&ring.requests.data(request)),
+                }
                 let memory = Rc::clone(memory);
                 Call::Write { file, at, memory }
             }
@@ -153,7 +163,14 @@ impl Minix {
         };
         self.billed.replace(Some(Rc::clone(&ring.program.process)));
         match self.call(me, errand, call).await {
-            Reply::Done(result) => result.map(|count| count as usize),
+            Reply::Done(result) => {
+                let count = result? as usize;
+                if request.operation == RingOperation::Read {
+                    ring.requests
+                        .keep_read(request.slot, &memory.borrow()[..count]);
+                }
+                Ok(count)
+            }
             Reply::Pipe(_) => panic!("a pipe has no offsets"),
         }
     }

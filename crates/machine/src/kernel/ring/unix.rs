@@ -8,8 +8,10 @@ use super::super::files::Session;
 use super::super::process::{Context, Process};
 use super::super::raw::{HeaderId, Raw};
 use super::{Requests, RingCompletion, RingOperation, RingRequest, RingSize};
+use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The ring of a process.
@@ -126,6 +128,13 @@ impl Session {
         self.leave(reaped).await
     }
 
+    /// The contents of a slot's buffer, of a ring that is open: lent with a request, and taken
+    /// back when it is complete.
+    pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
+        let ring = self.ring.as_ref()?;
+        Some(ring.requests.contents(slot))
+    }
+
     /// Requests that are not complete.
     pub fn under_way(&self) -> usize {
         let ring = self.ring.as_ref();
@@ -194,12 +203,20 @@ impl Unix {
             RingOperation::Read => {
                 let offset = self.place(&what, request.offset)?;
                 buffer.resize(request.bytes as usize, 0);
-                self.read_file(me, &what, (offset, buffer)).await
+                let read = self.read_file(me, &what, (offset, buffer)).await?;
+                ring.requests.keep_read(request.slot, &buffer[..read]);
+                Ok(read)
             }
             RingOperation::Write => {
                 let offset = self.place(&what, request.offset)?;
-                let data = ring.requests.data(request);
-                self.write_file(me, &what, (offset, data)).await.1
+                let contents = ring.requests.contents(request.slot).take();
+                let data = match contents.get(..request.bytes as usize) {
+                    Some(contents) => Written::from(contents),
+                    None => ring.requests.data(request),
+                };
+                let written = self.write_file(me, &what, (offset, data)).await.1;
+                ring.requests.contents(request.slot).replace(contents);
+                written
             }
             RingOperation::Fsync => self.sync_file(me, &what).await.map(|()| 0),
             RingOperation::Discard => Err(Errno::Invalid),

@@ -180,6 +180,7 @@ mod tests {
             compressible_percent,
             engine: EngineChoice::Best,
             poll: false,
+            has_contents: false,
             interval: Nanoseconds::ZERO,
         }
     }

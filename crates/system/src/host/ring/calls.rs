@@ -7,10 +7,10 @@ use super::files::RingFiles;
 use super::{EngineNote, GIVE_UP_AFTER, Ring, RingRecord, Taken, changes};
 use crate::ring::record::{Done, LoadRecorder};
 use crate::{
-    Call, Commit, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions,
+    Call, Commit, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions, Spans,
     Submission,
 };
-use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
+use diskperf_timeline::{LoadMeasure, Nanoseconds, Verified, WorkerMeasure};
 
 /// Several requests under way.
 impl Host {
@@ -159,6 +159,20 @@ impl Host {
     pub(crate) fn say_of_end(&mut self, text: String) {
         if let Some(load) = &mut self.load {
             load.say_of_end(text);
+        }
+    }
+
+    pub(crate) fn count_spans(&mut self, spans: Spans) {
+        if let Some(load) = &mut self.load {
+            load.count_spans(spans);
+        }
+    }
+
+    pub(crate) fn count_verified(&mut self, verified: Verified) {
+        match (&mut self.ended, &mut self.load) {
+            (Some(ended), _) => ended.count_verified(verified),
+            (None, Some(load)) => load.count_verified(verified),
+            (None, None) => {}
         }
     }
 

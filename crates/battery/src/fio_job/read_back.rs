@@ -1,0 +1,214 @@
+//! Blocks that were written are read back.
+
+use super::course::Course;
+use super::stream::Next;
+use super::{FioJob, MadeBy};
+use crate::program::ProgramError;
+use crate::verify::{Plan, Verifier};
+use crate::worker::Worker;
+use diskperf_fio::job::Verification;
+use diskperf_fio::verify::BlockLayout;
+use diskperf_fio::{Direction, Job};
+use diskperf_system::{Errno, Operation, Submission, System};
+use std::collections::BTreeSet;
+
+/// Writes that are recorded before somebody who wants the run to end is heard.
+const WRITES_BETWEEN_LOOKS: u64 = 1 << 16;
+
+/// The verification of a clone; nothing where its job verifies nothing.
+pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
+    let job = &*program.job;
+    let plan = Plan {
+        layout: BlockLayout::of_job(job)?,
+        is_fatal: job.verify.fatal,
+        tolerates: job.errors.verify,
+        checks_reads: !job.pattern.access.does(Direction::Write),
+        is_alone: program.writes_alone(),
+        thread: job.verify.clones_before + worker.index + 1,
+        randseed: job.random.seed,
+    };
+    Some(Verifier::new(plan, super::depth(job).into()))
+}
+
+/// Whether it compares what is there with what it would write, and writes nothing.
+pub(super) fn verifies_only(job: &Job) -> bool {
+    let writes = job.pattern.access.does(Direction::Write);
+    writes && job.verify.only && job.verify.kind != Verification::None
+}
+
+impl FioJob {
+    /// Whether no other clone or section writes to the blocks of a clone.
+    fn writes_alone(&self) -> bool {
+        let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
+        let parts = self.files.iter().flatten();
+        let parts = parts.map(|file| (&file.path, file.region.offset_bytes));
+        let apart: BTreeSet<_> = parts.clone().collect();
+        !self.made.values().any(beside) && apart.len() == parts.count()
+    }
+
+    /// Looks for a file whose blocks are to be verified.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or is too short.
+    pub(super) async fn expect_there(
+        &self,
+        system: &mut System,
+        (path, bytes): (&str, u64),
+    ) -> Result<(), ProgramError> {
+        let name = &self.job.name;
+        let found = match system.stat(path).await {
+            Ok(length) if length >= bytes => return Ok(()),
+            Ok(length) => format!("has {length} bytes, and not {bytes}"),
+            Err(error) if error.errno() == Some(Errno::NoEntry) => "is not there".to_owned(),
+            Err(error) => return Err(error.into()),
+        };
+        Err(ProgramError::Missed(format!(
+            "[{name}]: nothing to verify: {path} {found}; name a file or a device that was written"
+        )))
+    }
+}
+
+impl Course<'_> {
+    /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
+    /// later, or whose share is there already.
+    pub(super) fn prepare_data(&mut self, request: Submission, file: usize) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.prepare(self.system, request, file);
+            return;
+        }
+        if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
+            && let Some(buffer) = self.system.ring_buffer(request.slot)
+        {
+            let bytes = buffer.len().min(request.bytes as usize);
+            duplicates.fill(&mut buffer[..bytes]);
+        }
+    }
+
+    /// Whether its time has passed, or another job has ended it.
+    fn is_past_its_end(&self) -> bool {
+        let is_late = |end| self.system.now() >= end;
+        self.worker.company.must_end() || self.times.end.is_some_and(is_late)
+    }
+
+    /// Reads all blocks back that were written and not read since, from storage: after a
+    /// sync, and past the page cache or with it dropped. The end of the job's time is its
+    /// end, too.
+    pub(super) async fn verify_pass(&mut self) -> Result<(), ProgramError> {
+        let Some(verifier) = &self.verifier else {
+            return Ok(());
+        };
+        let count = verifier.unread_count();
+        if !self.job.verify.read_back || count == 0 || self.is_past_its_end() {
+            return Ok(());
+        }
+        self.spans.write = self.spans.write + self.system.now().since(self.span_start);
+        for (file, path) in &self.files {
+            if !self.job.verify.only {
+                self.system.fsync(*file).await?;
+            }
+            if !self.worker.direct {
+                self.system.drop_clean(path).await?;
+            }
+        }
+        let start = self.system.now();
+        self.read_back(count).await?;
+        self.span_start = self.system.now();
+        self.spans.read = self.spans.read + self.span_start.since(start);
+        Ok(())
+    }
+
+    /// Reads a batch back where as many blocks were written as `verify_backlog` says. Returns
+    /// whether it did.
+    pub(super) async fn verify_backlog(&mut self) -> Result<bool, ProgramError> {
+        let verify = &self.job.verify;
+        let unread = self.verifier.as_ref().map_or(0, Verifier::unread_count);
+        if verify.backlog == 0 || !verify.read_back || unread < verify.backlog {
+            return Ok(false);
+        }
+        let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
+        self.drain().await?;
+        self.read_back(batch.max(1)).await?;
+        Ok(true)
+    }
+
+    async fn read_back(&mut self, count: u64) -> Result<(), ProgramError> {
+        let mut left = count;
+        loop {
+            while left > 0 && !self.slots.are_full() && !self.is_past_its_end() {
+                let verifier = self.verifier.as_mut().expect("it reads back");
+                let Some(unread) = verifier.next_unread() else {
+                    break;
+                };
+                left -= 1;
+                let file = self.files[unread.file()].0;
+                let slot = self.slots.put(unread.request(file));
+                verifier.expect(slot, unread);
+            }
+            self.submit().await?;
+            if self.slots.under_way() == 0 {
+                return Ok(());
+            }
+            self.reap((1, usize::MAX), None).await?;
+        }
+    }
+
+    /// Does what `verify_only` asks for: finds out what the job would write, pass after pass,
+    /// and compares that with what is there.
+    pub(super) async fn verify_only(&mut self) -> Result<(), ProgramError> {
+        self.record_what_another_run_wrote().await?;
+        let verifier = self.verifier.as_mut().expect("it verifies");
+        verifier.expect_other_run();
+        self.verify_pass().await
+    }
+
+    async fn record_what_another_run_wrote(&mut self) -> Result<(), ProgramError> {
+        let files = self.program.of(self.worker).iter();
+        let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
+        let (mut bytes, mut writes) = (0_u64, 0_u64);
+        // By time there is no last pass.
+        while !(self.job.times.time_based && bytes >= lengths_bytes) {
+            let direction = self.stream.draw_direction();
+            let next = self.stream.next(direction);
+            let verifier = self.verifier.as_mut().expect("it verifies");
+            match next {
+                Next::Io(io) if io.direction == Direction::Write => {
+                    verifier.record_other_write(io.file, (io.offset_bytes, io.bytes));
+                    writes += 1;
+                }
+                Next::Io(_) => {}
+                Next::EndOfPass => verifier.restart_seeds(),
+                Next::Nothing => break,
+            }
+            if let Next::Io(io) = next {
+                bytes += u64::from(io.bytes);
+            }
+            if writes.is_multiple_of(WRITES_BETWEEN_LOOKS) {
+                // Whoever wants the run to end is heard by each call.
+                self.system.sleep_until(self.system.now()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was verified goes into the measure.
+    ///
+    /// # Errors
+    ///
+    /// Blocks that differ.
+    pub(super) fn tell_verified(&mut self) -> Result<(), ProgramError> {
+        let Some(verifier) = &mut self.verifier else {
+            return Ok(());
+        };
+        let verified = verifier.outcome()?;
+        let verify = &self.job.verify;
+        let only_writes = self.job.pattern.access.directions() == [Direction::Write];
+        if only_writes && !verify.only && verify.backlog == 0 && self.spans.read.0 > 0 {
+            self.system.count_spans(self.spans);
+        }
+        if verify.read_back || self.job.pattern.access.first() == Direction::Read {
+            self.system.count_verified(verified);
+        }
+        Ok(())
+    }
+}

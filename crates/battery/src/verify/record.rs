@@ -1,0 +1,166 @@
+//! Record of the blocks that a clone wrote and has not read back.
+
+use std::collections::BTreeMap;
+
+/// Place of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BlockPlace {
+    /// Index among the clone's files.
+    pub(super) file: usize,
+    pub(super) offset_bytes: u64,
+}
+
+/// Latest write of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockRecord {
+    pub(super) bytes: u32,
+    pub(super) seed: u64,
+    /// Writes that the clone issued before it.
+    pub(super) number: u64,
+    pub(super) state: WriteState,
+}
+
+/// State of the latest write of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteState {
+    /// In flight, and alone.
+    InFlight,
+    /// Issued while an earlier write of the same block was in flight: either of them may
+    /// come last.
+    Raced,
+    /// Complete.
+    Complete,
+}
+
+/// Blocks in their order in the files. Of writes that overlap the latest counts, as in fio.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlockRecords {
+    blocks: BTreeMap<BlockPlace, BlockRecord>,
+}
+
+impl BlockRecords {
+    /// Adds a write that is issued now, in place of those that it overlaps.
+    pub(super) fn add(&mut self, place: BlockPlace, (bytes, seed): (u32, u64), number: u64) {
+        let end_bytes = place.offset_bytes + u64::from(bytes);
+        let mut state = WriteState::InFlight;
+        let mut is_torn = false;
+        while let Some((other_place, other)) = self.last_before(place.file, end_bytes) {
+            let other_end_bytes = other_place.offset_bytes + u64::from(other.bytes);
+            if other_end_bytes <= place.offset_bytes {
+                break;
+            }
+            self.blocks.remove(&other_place);
+            if other.state != WriteState::Complete {
+                state = WriteState::Raced;
+                is_torn |= (other_place, other.bytes) != (place, bytes);
+            }
+        }
+        let record = BlockRecord {
+            bytes,
+            seed,
+            number,
+            state,
+        };
+        // Of two writes in flight that overlap in part, no block of either may be left.
+        if !is_torn {
+            self.blocks.insert(place, record);
+        }
+    }
+
+    fn last_before(&self, file: usize, end_bytes: u64) -> Option<(BlockPlace, BlockRecord)> {
+        let place = |offset_bytes| BlockPlace { file, offset_bytes };
+        let mut before = self.blocks.range(place(0)..place(end_bytes));
+        before.next_back().map(|(place, record)| (*place, *record))
+    }
+
+    /// Notes that a write is complete.
+    pub(super) fn complete(&mut self, place: BlockPlace, number: u64) {
+        if let Some(record) = self.blocks.get_mut(&place)
+            && (record.number, record.state) == (number, WriteState::InFlight)
+        {
+            record.state = WriteState::Complete;
+        }
+    }
+
+    /// Removes a block whose latest write failed.
+    pub(super) fn forget(&mut self, place: BlockPlace, number: u64) {
+        let latest = self.blocks.get(&place).map(|record| record.number);
+        if latest == Some(number) {
+            self.blocks.remove(&place);
+        }
+    }
+
+    /// Takes the first block.
+    pub(super) fn take(&mut self) -> Option<(BlockPlace, BlockRecord)> {
+        self.blocks.pop_first()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    pub(super) fn seeds(&self) -> impl Iterator<Item = u64> {
+        self.blocks.values().map(|record| record.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(offset_bytes: u64) -> BlockPlace {
+        BlockPlace {
+            file: 0,
+            offset_bytes,
+        }
+    }
+
+    fn left(records: &mut BlockRecords) -> Vec<(u64, u64, WriteState)> {
+        let taken = std::iter::from_fn(|| records.take());
+        let of_block = |(place, record): (BlockPlace, BlockRecord)| {
+            (place.offset_bytes, record.number, record.state)
+        };
+        taken.map(of_block).collect()
+    }
+
+    #[test]
+    fn the_latest_of_overlapping_writes_counts() {
+        let mut records = BlockRecords::default();
+        for (number, (offset, bytes)) in [(0, 8), (8, 8), (16, 8), (4, 8), (16, 8)]
+            .iter()
+            .enumerate()
+        {
+            records.add(place(*offset), (*bytes, 1), number as u64);
+            records.complete(place(*offset), number as u64);
+        }
+        let complete = WriteState::Complete;
+        assert_eq!(left(&mut records), [(4, 3, complete), (16, 4, complete)]);
+    }
+
+    #[test]
+    fn writes_of_a_block_that_is_in_flight_are_raced_until_it_is_written_alone() {
+        let mut records = BlockRecords::default();
+        records.add(place(0), (8, 1), 0);
+        records.add(place(0), (8, 1), 1);
+        records.complete(place(0), 0);
+        records.complete(place(0), 1);
+        assert_eq!(left(&mut records), [(0, 1, WriteState::Raced)]);
+        records.add(place(0), (8, 1), 2);
+        // Half of one may lie over half of the other.
+        records.add(place(4), (8, 1), 3);
+        assert_eq!(left(&mut records), []);
+    }
+
+    #[test]
+    fn files_are_apart() {
+        let mut records = BlockRecords::default();
+        for file in [1, 0] {
+            let place = BlockPlace {
+                file,
+                offset_bytes: 0,
+            };
+            records.add(place, (8, 1), file as u64);
+        }
+        assert_eq!(records.count(), 2);
+    }
+}

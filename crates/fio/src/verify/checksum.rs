@@ -1,0 +1,240 @@
+//! Checksums of blocks as fio 3.33 computes and stores them. Three of them are not what their
+//! names say; see [`Checksum::stored`].
+
+use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, CRC_64_REDIS, Crc, Table};
+use md5::Md5;
+use sha1::Sha1;
+use sha2::block_api::compress256;
+use sha3::digest::Digest;
+use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
+use twox_hash::XxHash32;
+
+/// Checksum that a header carries: fio's `verify=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// `md5`.
+    Md5,
+    /// `crc64`.
+    Crc64,
+    /// `crc32`.
+    Crc32,
+    /// `crc32c`, and `crc32c-intel`, which fio stores under the same number.
+    Crc32c,
+    /// `crc16`.
+    Crc16,
+    /// `crc7`.
+    Crc7,
+    /// `sha256`.
+    Sha256,
+    /// `sha512`.
+    Sha512,
+    /// `xxhash`: of 32 bits.
+    Xxhash,
+    /// `sha3-224`.
+    Sha3Of224,
+    /// `sha3-256`.
+    Sha3Of256,
+    /// `sha3-384`.
+    Sha3Of384,
+    /// `sha3-512`.
+    Sha3Of512,
+    /// `sha1`.
+    Sha1,
+}
+
+/// CRC-32 with the bits of a byte in the order of Ethernet's polynomial, most significant
+/// first, from 0.
+const CRC_32: Algorithm<u32> = Algorithm {
+    width: 32,
+    poly: 0x04c1_1db7,
+    init: 0,
+    refin: false,
+    refout: false,
+    xorout: 0,
+    check: 0x89a1_897f,
+    residue: 0,
+};
+
+/// CRCs by tables for 16 bytes at a time.
+const CRC_32_TABLE: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32);
+const CRC_64_TABLE: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
+const CRC_16_TABLE: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
+const CRC_7_TABLE: Crc<u8, Table<16>> = Crc::<u8, Table<16>>::new(&CRC_7_MMC);
+
+/// Seed of fio's xxhash.
+const XXHASH_SEED: u32 = 1;
+
+/// Bytes of a block of SHA-256, and of SHA-512.
+const SHA256_BLOCK_BYTES: usize = 64;
+const SHA512_BLOCK_BYTES: usize = 128;
+
+/// State that SHA-256 begins with (FIPS 180-4, 5.3.3).
+const SHA256_START: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+
+impl Checksum {
+    /// All of them.
+    pub const ALL: [Checksum; 14] = [
+        Checksum::Md5,
+        Checksum::Crc64,
+        Checksum::Crc32,
+        Checksum::Crc32c,
+        Checksum::Crc16,
+        Checksum::Crc7,
+        Checksum::Sha256,
+        Checksum::Sha512,
+        Checksum::Xxhash,
+        Checksum::Sha3Of224,
+        Checksum::Sha3Of256,
+        Checksum::Sha3Of384,
+        Checksum::Sha3Of512,
+        Checksum::Sha1,
+    ];
+
+    /// fio's name of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Checksum::Md5 => "md5",
+            Checksum::Crc64 => "crc64",
+            Checksum::Crc32 => "crc32",
+            Checksum::Crc32c => "crc32c",
+            Checksum::Crc16 => "crc16",
+            Checksum::Crc7 => "crc7",
+            Checksum::Sha256 => "sha256",
+            Checksum::Sha512 => "sha512",
+            Checksum::Xxhash => "xxhash",
+            Checksum::Sha3Of224 => "sha3-224",
+            Checksum::Sha3Of256 => "sha3-256",
+            Checksum::Sha3Of384 => "sha3-384",
+            Checksum::Sha3Of512 => "sha3-512",
+            Checksum::Sha1 => "sha1",
+        }
+    }
+
+    /// Bytes that it takes behind the header.
+    pub const fn stored_bytes(self) -> usize {
+        match self {
+            Checksum::Crc7 => 1,
+            Checksum::Crc16 => 2,
+            Checksum::Crc32 | Checksum::Crc32c | Checksum::Xxhash => 4,
+            Checksum::Crc64 => 8,
+            Checksum::Md5 => 16,
+            Checksum::Sha1 => 20,
+            Checksum::Sha3Of224 => 28,
+            Checksum::Sha3Of256 => 32,
+            Checksum::Sha3Of384 => 48,
+            Checksum::Sha256 | Checksum::Sha3Of512 => 64,
+            Checksum::Sha512 => 128,
+        }
+    }
+
+    /// Whether a change of any byte changes it. fio's `sha512` holds the first 128 bytes of
+    /// the data, with the rest of its last 128 over them, and no hash of what is between.
+    pub const fn covers_all(self) -> bool {
+        !matches!(self, Checksum::Sha512)
+    }
+
+    /// The bytes that fio stores for these data: of `sha256` its working buffer, with a byte
+    /// of each word of the state in front, and the length in the wrong order of bytes; of
+    /// `sha512` its working buffer alone; of `sha1` the words in the host's order.
+    pub fn stored(self, data: &[u8]) -> Vec<u8> {
+        match self {
+            Checksum::Md5 => Md5::digest(data).to_vec(),
+            Checksum::Crc64 => CRC_64_TABLE.checksum(data).to_le_bytes().to_vec(),
+            Checksum::Crc32 => CRC_32_TABLE.checksum(data).to_le_bytes().to_vec(),
+            Checksum::Crc32c => crc32c(data).to_le_bytes().to_vec(),
+            Checksum::Crc16 => CRC_16_TABLE.checksum(data).to_le_bytes().to_vec(),
+            Checksum::Crc7 => vec![CRC_7_TABLE.checksum(data)],
+            Checksum::Sha256 => sha256_buffer(data).to_vec(),
+            Checksum::Sha512 => sha512_buffer(data).to_vec(),
+            Checksum::Xxhash => {
+                let hash = XxHash32::oneshot(XXHASH_SEED, data);
+                hash.to_le_bytes().to_vec()
+            }
+            Checksum::Sha3Of224 => Sha3_224::digest(data).to_vec(),
+            Checksum::Sha3Of256 => Sha3_256::digest(data).to_vec(),
+            Checksum::Sha3Of384 => Sha3_384::digest(data).to_vec(),
+            Checksum::Sha3Of512 => Sha3_512::digest(data).to_vec(),
+            Checksum::Sha1 => {
+                let digest = Sha1::digest(data);
+                let words = digest.chunks_exact(4);
+                words.flat_map(|word| word.iter().rev().copied()).collect()
+            }
+        }
+    }
+}
+
+/// fio's CRC-32C: without the last inversion.
+pub(super) fn crc32c(data: &[u8]) -> u32 {
+    !::crc32c::crc32c(data)
+}
+
+fn sha256_buffer(data: &[u8]) -> [u8; SHA256_BLOCK_BYTES] {
+    let mut state = SHA256_START;
+    let (blocks, rest) = data.as_chunks::<SHA256_BLOCK_BYTES>();
+    compress256(&mut state, blocks);
+    let mut last = [0; 2 * SHA256_BLOCK_BYTES];
+    last[..rest.len()].copy_from_slice(rest);
+    last[rest.len()] = 0x80;
+    // A length of 8 bytes is to fit behind the mark.
+    let length = match rest.len() < SHA256_BLOCK_BYTES - 8 {
+        true => SHA256_BLOCK_BYTES,
+        false => 2 * SHA256_BLOCK_BYTES,
+    };
+    let bits = (data.len() as u64 * 8).to_le_bytes();
+    last[length - 8..length].copy_from_slice(&bits);
+    let (blocks, _) = last[..length].as_chunks::<SHA256_BLOCK_BYTES>();
+    compress256(&mut state, blocks);
+    let mut buffer = blocks[blocks.len() - 1];
+    for (byte, word) in buffer.iter_mut().zip(state) {
+        *byte = word as u8;
+    }
+    buffer
+}
+
+fn sha512_buffer(data: &[u8]) -> [u8; SHA512_BLOCK_BYTES] {
+    let mut buffer = [0; SHA512_BLOCK_BYTES];
+    let (blocks, rest) = data.as_chunks::<SHA512_BLOCK_BYTES>();
+    if let Some(first) = blocks.first() {
+        buffer = *first;
+    }
+    buffer[..rest.len()].copy_from_slice(rest);
+    buffer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_byte_changes_what_covers_it() {
+        let data: Vec<u8> = (0..1000_u32).map(|at| (at * 7 % 251) as u8).collect();
+        for kind in Checksum::ALL {
+            let stored = kind.stored(&data);
+            assert_eq!(stored.len(), kind.stored_bytes(), "{}", kind.name());
+            for at in [0, 110, 500, 999] {
+                let mut changed = data.clone();
+                changed[at] ^= 1;
+                let is_seen = kind.stored(&changed) != stored;
+                // The last 104 bytes lie over the first ones.
+                let is_covered = kind.covers_all() || at == 110 || at == 999;
+                assert_eq!(is_seen, is_covered, "{} at {at}", kind.name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_check_value_of_each_crc_is_that_of_its_algorithm() {
+        let check = b"123456789";
+        assert_eq!(CRC_32_TABLE.checksum(check), CRC_32.check);
+        assert_eq!(crc32c(check), !0xe306_9283);
+    }
+}

@@ -1,0 +1,153 @@
+//! Difference between a block that was read and what was written there.
+
+use super::Checksum;
+use std::fmt::{self, Display, Formatter};
+
+/// Field of a header that is not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// The two bytes that every header begins with.
+    Magic,
+    /// The header's checksum of itself.
+    HeaderChecksum,
+    /// Bytes to the next header.
+    Length,
+    /// Offset of the block: another one is a block that was written elsewhere.
+    Offset,
+    /// Kind of verification.
+    Kind,
+    /// Number of the write: another one is a block of another write to the same place.
+    Number,
+    /// Seed of the data: another one is a block of another run or job.
+    Seed,
+    /// Checksum of the data behind the header.
+    Checksum(Checksum),
+    /// The data itself; the name is that of the kind of verification.
+    Data(&'static str),
+}
+
+/// First byte that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DifferingByte {
+    /// Offset in the file.
+    pub offset_bytes: u64,
+    /// Byte that was written.
+    pub expected: u8,
+    /// Byte that was read.
+    pub got: u8,
+}
+
+/// First difference of a block from what was written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Field that differs.
+    pub field: Field,
+    /// Offset in the file of the header's block, or of the byte where only that is known.
+    pub offset_bytes: u64,
+    /// Value that was written, in words or digits.
+    pub expected: String,
+    /// Value that was read.
+    pub got: String,
+    /// First byte of the data that differs, where it is known.
+    pub byte: Option<DifferingByte>,
+}
+
+impl DifferingByte {
+    pub(super) fn moved_by(self, bytes: u64) -> Self {
+        Self {
+            offset_bytes: self.offset_bytes + bytes,
+            ..self
+        }
+    }
+}
+
+/// The first byte that two slices of one length do not share.
+pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingByte> {
+    let mut pairs = expected.iter().zip(got);
+    let at = pairs.position(|(expected, got)| expected != got)?;
+    Some(DifferingByte {
+        offset_bytes: at as u64,
+        expected: expected[at],
+        got: got[at],
+    })
+}
+
+impl Mismatch {
+    pub(super) fn of_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
+        let show = |value: u64| match field {
+            Field::Offset | Field::Length | Field::Number | Field::Kind => value.to_string(),
+            Field::Magic | Field::HeaderChecksum | Field::Seed => format!("0x{value:x}"),
+            Field::Checksum(_) | Field::Data(_) => unreachable!("these are no fields of numbers"),
+        };
+        Self {
+            field,
+            offset_bytes,
+            expected: show(expected),
+            got: show(got),
+            byte: None,
+        }
+    }
+
+    pub(super) fn of_checksum(
+        checksum: Checksum,
+        offset_bytes: u64,
+        (stored, computed): (&[u8], &[u8]),
+        byte: Option<DifferingByte>,
+    ) -> Self {
+        Self {
+            field: Field::Checksum(checksum),
+            offset_bytes,
+            expected: hexadecimal(stored),
+            got: hexadecimal(computed),
+            byte,
+        }
+    }
+
+    pub(super) fn of_data(kind: &'static str, byte: DifferingByte) -> Self {
+        Self {
+            field: Field::Data(kind),
+            offset_bytes: byte.offset_bytes,
+            expected: format!("0x{:02x}", byte.expected),
+            got: format!("0x{:02x}", byte.got),
+            byte: Some(byte),
+        }
+    }
+}
+
+/// Digits in the order of the bytes on the medium.
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Display for Mismatch {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            offset_bytes,
+            expected,
+            got,
+            byte,
+        } = self;
+        write!(to, "byte {offset_bytes}: ")?;
+        match field {
+            Field::Magic => write!(to, "no header")?,
+            Field::HeaderChecksum => write!(to, "the header's own crc32c")?,
+            Field::Length => write!(to, "the length in the header")?,
+            Field::Offset => write!(to, "a block that was written elsewhere; its offset")?,
+            Field::Kind => write!(to, "another kind of verification; its number")?,
+            Field::Number => write!(to, "a block of another write; the write's number")?,
+            Field::Seed => write!(to, "a block of another run; its seed")?,
+            Field::Checksum(checksum) => write!(to, "{} of the data", checksum.name())?,
+            Field::Data(kind) => write!(to, "the data ({kind})")?,
+        }
+        write!(to, ": expected {expected}, got {got}")?;
+        match (field, byte) {
+            (Field::Checksum(_), Some(byte)) => write!(
+                to,
+                "; first differing byte {}: expected 0x{:02x}, got 0x{:02x}",
+                byte.offset_bytes, byte.expected, byte.got
+            ),
+            _ => Ok(()),
+        }
+    }
+}

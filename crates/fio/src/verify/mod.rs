@@ -1,0 +1,384 @@
+//! Blocks that can be verified: fio's headers and checksums, its patterns, and the data that it
+//! makes from seeds. The bytes are those of fio 3.33, so that each of the two programs can
+//! verify what the other wrote.
+
+mod checksum;
+mod fill;
+mod header;
+mod mismatch;
+mod pattern;
+
+pub use checksum::Checksum;
+pub use fill::Seeds;
+pub use header::{DecodedHeader, HEADER_BYTES, Header, MAGIC};
+pub use mismatch::{DifferingByte, Field, Mismatch};
+pub use pattern::{BytePattern, PATTERN_BYTES_MAX, PatternError};
+
+use crate::job::{Direction, Job, Verification};
+
+/// Kind that fio gives a pattern behind a header: `verify_pattern` without `verify`.
+const KIND_PATTERN: u16 = 17;
+/// Kind of a header alone.
+const KIND_HEADER: u16 = 1;
+
+/// Layout of a job's blocks: what each of them carries, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockLayout {
+    kind: Verification,
+    /// Bytes from one header to the next; 0 is one for each I/O.
+    interval_bytes: usize,
+    /// Offset of a header in its interval.
+    header_at: usize,
+    pattern: Option<BytePattern>,
+    compressible_percent: u8,
+}
+
+/// A write that a block is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockWrite {
+    /// Offset in the file.
+    pub offset_bytes: u64,
+    /// Seed of its data.
+    pub seed: u64,
+    /// Time of it, since any moment.
+    pub time_ns: u64,
+    /// Number of the job in its file, clones counted, from 1.
+    pub thread: u16,
+    /// Writes that the job issued before.
+    pub number: u16,
+}
+
+/// Properties that a block is to have; nothing where they are not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// Offset in the file.
+    pub offset_bytes: u64,
+    /// Seed of its data.
+    pub seed: Option<u64>,
+    /// Writes that the job issued before it, the last 16 bits.
+    pub number: Option<u16>,
+}
+
+impl BlockLayout {
+    /// The layout of blocks with a header and a checksum in front of each.
+    pub fn of_checksum(checksum: Checksum) -> Self {
+        Self {
+            kind: Verification::Checksum(checksum),
+            interval_bytes: 0,
+            header_at: 0,
+            pattern: None,
+            compressible_percent: 0,
+        }
+    }
+
+    /// The kind of verification.
+    pub fn kind(&self) -> Verification {
+        self.kind
+    }
+
+    /// The layout of a job's blocks; nothing where it verifies none.
+    pub fn of_job(job: &Job) -> Option<Self> {
+        let verify = &job.verify;
+        if verify.kind == Verification::None {
+            return None;
+        }
+        Some(Self {
+            kind: verify.kind,
+            interval_bytes: interval_bytes(job),
+            header_at: verify.offset_bytes as usize,
+            pattern: verify.pattern.clone(),
+            compressible_percent: job.data.compressible_percent,
+        })
+    }
+
+    /// Bytes of a header with what belongs to its kind; 0 where blocks have none.
+    pub fn header_bytes(&self) -> usize {
+        header_bytes(self.kind)
+    }
+
+    /// Bytes that a header stands for in an I/O of this length.
+    pub fn step_bytes(&self, io_bytes: usize) -> usize {
+        match (self.interval_bytes, self.header_bytes()) {
+            (0, _) | (_, 0) => io_bytes,
+            (interval, _) => interval.min(io_bytes),
+        }
+        .max(1)
+    }
+
+    /// Whether a block says which write it is of.
+    pub fn has_headers(&self) -> bool {
+        self.header_bytes() > 0
+    }
+
+    /// Whether the data of a block is made from a seed.
+    pub fn is_seeded(&self) -> bool {
+        self.pattern.is_none()
+    }
+
+    /// Fills an I/O with its data and its headers.
+    pub fn fill(&self, block: &mut [u8], write: BlockWrite) {
+        self.fill_data(block, write.offset_bytes, write.seed);
+        if !self.has_headers() {
+            return;
+        }
+        let step = self.step_bytes(block.len());
+        let mut offset_bytes = write.offset_bytes;
+        for part in block.chunks_exact_mut(step) {
+            let header = Header {
+                kind: kind_number(self.kind),
+                length_bytes: step as u32,
+                seed: write.seed,
+                offset_bytes,
+                time_ns: write.time_ns,
+                thread: write.thread,
+                number: write.number,
+            };
+            self.put_header(part, header);
+            offset_bytes += step as u64;
+        }
+    }
+
+    fn fill_data(&self, block: &mut [u8], offset_bytes: u64, seed: u64) {
+        match &self.pattern {
+            Some(pattern) => pattern.fill(block, offset_bytes),
+            None => fill::fill(block, seed, self.compressible_percent),
+        }
+    }
+
+    fn put_header(&self, part: &mut [u8], header: Header) {
+        let (head, data) = part.split_at_mut(self.header_bytes());
+        head[..HEADER_BYTES].copy_from_slice(&header.encode());
+        if let Verification::Checksum(checksum) = self.kind {
+            head[HEADER_BYTES..].copy_from_slice(&checksum.stored(data));
+        }
+        self.swap_header(part);
+    }
+
+    /// Changes the places of the header and of the data at its offset, as fio does after it
+    /// made the one and before it looks at it.
+    fn swap_header(&self, part: &mut [u8]) {
+        if self.header_at > 0 && self.header_at + self.header_bytes() <= part.len() {
+            let (front, back) = part.split_at_mut(self.header_at);
+            let length = self.header_bytes();
+            front[..length].swap_with_slice(&mut back[..length]);
+        }
+    }
+
+    /// Checks an I/O that was read, whose bytes are afterwards as they were.
+    ///
+    /// # Errors
+    ///
+    /// The first difference from what was expected.
+    pub fn check(&self, block: &mut [u8], expected: Expectation) -> Result<(), Mismatch> {
+        if self.kind == Verification::Null || self.kind == Verification::None {
+            return Ok(());
+        }
+        if !self.has_headers() {
+            let of_pattern = self.expected_data(block.len(), expected.offset_bytes, 0);
+            let found = mismatch::first_difference(&of_pattern, block);
+            let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
+            return found.map_or(Ok(()), |byte| Err(Mismatch::of_data("pattern", byte)));
+        }
+        let step = self.step_bytes(block.len());
+        let mut checked = Ok(());
+        for number in 0..block.len() / step {
+            let start = number * step;
+            let part = Part {
+                start,
+                io_bytes: block.len(),
+                expected: Expectation {
+                    offset_bytes: expected.offset_bytes + start as u64,
+                    ..expected
+                },
+            };
+            let bytes = &mut block[start..start + step];
+            self.swap_header(bytes);
+            checked = self.check_part(bytes, part);
+            self.swap_header(bytes);
+            if checked.is_err() {
+                break;
+            }
+        }
+        checked
+    }
+
+    fn check_part(&self, bytes: &[u8], part: Part) -> Result<(), Mismatch> {
+        let expected = part.expected;
+        let length = self.header_bytes();
+        let head = bytes.first_chunk().expect("a part has room for its header");
+        let decoded = Header::decode(head);
+        self.check_header(&decoded, bytes.len(), expected)?;
+        let seed = decoded.header.seed;
+        let data = &bytes[length..];
+        let made = || {
+            let all = self.expected_data(
+                part.io_bytes,
+                expected.offset_bytes - part.start as u64,
+                seed,
+            );
+            all[part.start + length..part.start + bytes.len()].to_vec()
+        };
+        let data_at = expected.offset_bytes + length as u64;
+        let first_difference = || {
+            let byte = mismatch::first_difference(&made(), data)?;
+            Some(self.place(byte.moved_by(data_at), expected.offset_bytes))
+        };
+        if let Verification::Checksum(checksum) = self.kind {
+            let (stored, computed) = (&bytes[HEADER_BYTES..length], checksum.stored(data));
+            if computed != stored {
+                // Data that is not made from a seed, as with a buffer_pattern, tells nothing.
+                let is_made = checksum.stored(&made()) == stored;
+                let byte = is_made.then(first_difference).flatten();
+                return Err(Mismatch::of_checksum(
+                    checksum,
+                    expected.offset_bytes,
+                    (stored, &computed),
+                    byte,
+                ));
+            }
+            if checksum.covers_all() {
+                return Ok(());
+            }
+        }
+        // A pattern is known, and so is data of a seed that was expected.
+        let is_known = self.pattern.is_some() || expected.seed == Some(seed);
+        match is_known.then(first_difference).flatten() {
+            Some(byte) => Err(Mismatch::of_data(self.kind.name(), byte)),
+            None => Ok(()),
+        }
+    }
+
+    /// The place in the file of a byte that was found in a part whose header is in front.
+    fn place(&self, byte: DifferingByte, part_at: u64) -> DifferingByte {
+        let (at, header) = (self.header_at as u64, self.header_bytes() as u64);
+        let within = byte.offset_bytes - part_at;
+        match (at..at + header).contains(&within) && at > 0 {
+            true => DifferingByte {
+                offset_bytes: byte.offset_bytes - at,
+                ..byte
+            },
+            false => byte,
+        }
+    }
+
+    fn check_header(
+        &self,
+        decoded: &DecodedHeader,
+        step: usize,
+        expected: Expectation,
+    ) -> Result<(), Mismatch> {
+        let header = &decoded.header;
+        let differs = |field, one: u64, other: u64| match one == other {
+            true => Ok(()),
+            false => Err(Mismatch::of_field(
+                field,
+                expected.offset_bytes,
+                (one, other),
+            )),
+        };
+        differs(Field::Magic, MAGIC.into(), decoded.magic.into())?;
+        differs(
+            Field::HeaderChecksum,
+            decoded.checksum_expected.into(),
+            decoded.checksum.into(),
+        )?;
+        differs(Field::Length, step as u64, header.length_bytes.into())?;
+        differs(Field::Offset, expected.offset_bytes, header.offset_bytes)?;
+        differs(
+            Field::Kind,
+            kind_number(self.kind).into(),
+            header.kind.into(),
+        )?;
+        let number = expected.number.unwrap_or(header.number);
+        differs(Field::Number, number.into(), header.number.into())?;
+        let seed = expected.seed.unwrap_or(header.seed);
+        differs(Field::Seed, seed, header.seed)
+    }
+
+    fn expected_data(&self, io_bytes: usize, offset_bytes: u64, seed: u64) -> Vec<u8> {
+        let mut data = vec![0; io_bytes];
+        self.fill_data(&mut data, offset_bytes, seed);
+        data
+    }
+
+    /// The header of a block that was read, as it stands in its first interval; nothing where
+    /// blocks have none.
+    pub fn header(&self, block: &[u8]) -> Option<DecodedHeader> {
+        let bytes = block.get(self.header_at..)?.first_chunk();
+        bytes.map(Header::decode).filter(|_| self.has_headers())
+    }
+}
+
+/// A part of an I/O with a header of its own.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Offset in the I/O.
+    start: usize,
+    io_bytes: usize,
+    expected: Expectation,
+}
+
+/// Bytes of a header of this kind; 0 of one without.
+pub fn header_bytes(kind: Verification) -> usize {
+    match kind {
+        Verification::Checksum(checksum) => HEADER_BYTES + checksum.stored_bytes(),
+        Verification::Header | Verification::HeaderAndPattern => HEADER_BYTES,
+        Verification::Pattern | Verification::Null | Verification::None => 0,
+    }
+}
+
+/// Bytes from one header of a job to the next, as fio 3.33 corrects `verify_interval`; 0 is
+/// one for each I/O.
+pub fn interval_bytes(job: &Job) -> usize {
+    let direction = match job.pattern.access.does(Direction::Write) {
+        true => Direction::Write,
+        false => Direction::Read,
+    };
+    let (smallest, largest) = job.blocks.sizes(direction).bounds();
+    let asked = match (u64::from(job.verify.interval_bytes), smallest == largest) {
+        (0, true) => return 0,
+        (0, false) => smallest,
+        (asked, _) => asked.min(smallest),
+    };
+    let divides = smallest.is_multiple_of(asked) && largest.is_multiple_of(asked);
+    let corrected = match divides {
+        true => asked,
+        false => greatest_common_divisor(smallest, largest),
+    };
+    corrected as usize
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    match other {
+        0 => one,
+        other => greatest_common_divisor(other, one % other),
+    }
+}
+
+/// Number that fio gives a kind of verification in its headers.
+fn kind_number(kind: Verification) -> u16 {
+    match kind {
+        Verification::None | Verification::Null | Verification::Pattern => 0,
+        Verification::Header => KIND_HEADER,
+        Verification::HeaderAndPattern => KIND_PATTERN,
+        Verification::Checksum(checksum) => match checksum {
+            Checksum::Md5 => 2,
+            Checksum::Crc64 => 3,
+            Checksum::Crc32 => 4,
+            Checksum::Crc32c => 5,
+            Checksum::Crc16 => 7,
+            Checksum::Crc7 => 8,
+            Checksum::Sha256 => 9,
+            Checksum::Sha512 => 10,
+            Checksum::Sha3Of224 => 11,
+            Checksum::Sha3Of256 => 12,
+            Checksum::Sha3Of384 => 13,
+            Checksum::Sha3Of512 => 14,
+            Checksum::Xxhash => 15,
+            Checksum::Sha1 => 16,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

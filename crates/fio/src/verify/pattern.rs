@@ -1,0 +1,179 @@
+//! Bytes that `verify_pattern` repeats over a block.
+
+/// Most bytes of a pattern.
+pub const PATTERN_BYTES_MAX: usize = 512;
+/// Bytes that `%o` stands for.
+const OFFSET_BYTES: usize = 8;
+
+/// Pattern of bytes, in which an I/O's offset may stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BytePattern {
+    /// With zeroes where offsets go.
+    bytes: Vec<u8>,
+    /// Where offsets go.
+    offsets_at: Vec<usize>,
+}
+
+/// Reason that a text is no pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// No text at all, or none that stands for bytes.
+    #[error("a pattern has at least one byte")]
+    Empty,
+    /// More bytes than fio has room for.
+    #[error("a pattern has at most {PATTERN_BYTES_MAX} bytes")]
+    TooLong,
+    /// A part that is neither a number nor a text in quotes nor `%o`.
+    #[error("this is neither a number, nor 0x and digits, nor a text in quotes, nor %o")]
+    Unreadable,
+    /// A number beyond 32 bits.
+    #[error("a decimal number has at most 32 bits; write it as 0x and digits")]
+    TooLarge,
+    /// The contents of a file.
+    #[error("a file's contents are not read here; write them as 0x and digits")]
+    File,
+}
+
+impl BytePattern {
+    /// Parses parts that follow each other, with or without blanks: `0xdeadbeef`, `255`,
+    /// `"text"` without escapes, and `%o` for the offset of the I/O.
+    ///
+    /// # Errors
+    ///
+    /// A text that fio takes no bytes from, or the contents of a file.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let mut pattern = Self::default();
+        let mut rest = text.trim_start();
+        while !rest.is_empty() {
+            rest = pattern.part(rest)?.trim_start();
+            if pattern.bytes.len() > PATTERN_BYTES_MAX {
+                return Err(PatternError::TooLong);
+            }
+        }
+        match pattern.bytes.is_empty() {
+            true => Err(PatternError::Empty),
+            false => Ok(pattern),
+        }
+    }
+
+    /// Takes one part; returns what follows it.
+    fn part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+        if let Some(rest) = text.strip_prefix('"') {
+            let (letters, rest) = rest.split_once('"').ok_or(PatternError::Unreadable)?;
+            self.bytes.extend_from_slice(letters.as_bytes());
+            return Ok(rest);
+        }
+        if text.starts_with('\'') {
+            return Err(PatternError::File);
+        }
+        if let Some(rest) = text.strip_prefix("%o") {
+            self.offsets_at.push(self.bytes.len());
+            self.bytes.extend_from_slice(&[0; OFFSET_BYTES]);
+            return Ok(rest);
+        }
+        let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        match hexadecimal {
+            Some(digits) => self.hexadecimal(digits),
+            None => self.decimal(text),
+        }
+    }
+
+    /// Digits in pairs; where their number is odd, the first is alone.
+    fn hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+        let end = text.find(|letter: char| !letter.is_ascii_hexdigit());
+        let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
+        if digits.is_empty() {
+            return Err(PatternError::Unreadable);
+        }
+        let (alone, pairs) = digits.split_at(digits.len() % 2);
+        let value = |digits: &str| u8::from_str_radix(digits, 16).expect("hexadecimal digits");
+        if !alone.is_empty() {
+            self.bytes.push(value(alone));
+        }
+        let starts = (0..pairs.len()).step_by(2);
+        self.bytes
+            .extend(starts.map(|start| value(&pairs[start..start + 2])));
+        Ok(rest)
+    }
+
+    /// A number of 32 bits, least significant byte first, without zeroes at its end.
+    fn decimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let end = unsigned.find(|letter: char| !letter.is_ascii_digit());
+        let digits = end.unwrap_or(unsigned.len());
+        if digits == 0 {
+            return Err(PatternError::Unreadable);
+        }
+        let (number, rest) = text.split_at(text.len() - unsigned.len() + digits);
+        let value: i64 = number.parse().map_err(|_| PatternError::TooLarge)?;
+        let bits = match (i32::try_from(value), u32::try_from(value)) {
+            (Ok(negative), Err(_)) => negative as u32,
+            (_, Ok(bits)) => bits,
+            (Err(_), Err(_)) => return Err(PatternError::TooLarge),
+        };
+        let bytes = bits.to_le_bytes();
+        let last = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+        self.bytes.extend_from_slice(&bytes[..=last]);
+        Ok(rest)
+    }
+
+    /// Repeats the pattern over an I/O.
+    pub(super) fn fill(&self, block: &mut [u8], offset_bytes: u64) {
+        let mut bytes = self.bytes.clone();
+        for at in &self.offsets_at {
+            bytes[*at..at + OFFSET_BYTES].copy_from_slice(&offset_bytes.to_le_bytes());
+        }
+        for part in block.chunks_mut(bytes.len()) {
+            part.copy_from_slice(&bytes[..part.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_the_bytes_that_fio_writes() {
+        for (text, bytes) in [
+            ("1", &[1][..]),
+            ("256", &[0, 1]),
+            ("65536", &[0, 0, 1]),
+            ("-1", &[255; 4]),
+            ("0", &[0]),
+            ("010", &[10]),
+            ("0xf", &[15]),
+            ("0xfff", &[15, 255]),
+            ("0xABCdef", &[0xab, 0xcd, 0xef]),
+            ("0x1 2", &[1, 2]),
+            (r#""a\n"3"#, b"a\\n\x03"),
+            (r#"-5"x""#, &[0xfb, 255, 255, 255, b'x']),
+            (r#""a"%o0x07"#, &[b'a', 0, 16, 0, 0, 0, 0, 0, 0, 7]),
+        ] {
+            let pattern =
+                BytePattern::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let mut block = vec![0; 2 * bytes.len() + 1];
+            pattern.fill(&mut block, 4096);
+            let expected: Vec<u8> = bytes.iter().copied().cycle().take(block.len()).collect();
+            assert_eq!(block, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fio_does_not_read_is_an_error() {
+        for (text, error) in [
+            ("", PatternError::Empty),
+            (r#""""#, PatternError::Empty),
+            ("abc", PatternError::Unreadable),
+            ("0x", PatternError::Unreadable),
+            (r#""ab"#, PatternError::Unreadable),
+            ("%x", PatternError::Unreadable),
+            ("4294967296", PatternError::TooLarge),
+            ("'/etc/hostname'", PatternError::File),
+        ] {
+            assert_eq!(BytePattern::parse(text), Err(error), "{text}");
+        }
+        let long = format!("0x{}", "ab".repeat(PATTERN_BYTES_MAX + 1));
+        assert_eq!(BytePattern::parse(&long), Err(PatternError::TooLong));
+    }
+}

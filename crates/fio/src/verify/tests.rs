@@ -1,0 +1,188 @@
+use super::*;
+use crate::{JobFile, Surroundings};
+
+fn job(options: &str) -> Job {
+    let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
+    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let mut parsed = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
+    parsed.jobs.remove(0)
+}
+
+fn layout(options: &str) -> BlockLayout {
+    BlockLayout::of_job(&job(&format!("rw=write size=1m {options}"))).expect("it verifies")
+}
+
+fn write(offset_bytes: u64, number: u16) -> BlockWrite {
+    BlockWrite {
+        offset_bytes,
+        seed: Seeds::new(0x89, 1).next_seed(),
+        time_ns: 1_000_000_007,
+        thread: 1,
+        number,
+    }
+}
+
+fn exactly(write: BlockWrite) -> Expectation {
+    Expectation {
+        offset_bytes: write.offset_bytes,
+        seed: Some(write.seed),
+        number: Some(write.number),
+    }
+}
+
+fn kinds() -> Vec<String> {
+    let names = Checksum::ALL
+        .iter()
+        .map(|checksum| format!("verify={}", checksum.name()));
+    let others = [
+        "verify=meta",
+        "verify_pattern=0xdeadbeef",
+        "verify=pattern verify_pattern=\"ab\"%o",
+    ];
+    names.chain(others.map(str::to_owned)).collect()
+}
+
+#[test]
+fn seeds_are_those_of_fio() {
+    let mut seeds = Seeds::new(0x89, 1);
+    let drawn: Vec<u64> = (0..4).map(|_| seeds.next_seed()).collect();
+    let of_fio = [
+        46_386_204_153_304_124,
+        9_852_480_210_356_360_750,
+        4_726_550_845_720_924_880,
+        1_763_778_943_062_938_676,
+    ];
+    assert_eq!(drawn, of_fio);
+    assert_eq!(Seeds::new(0x89, 2).next_seed(), 3_206_204_658_872_701_368);
+}
+
+#[test]
+fn the_interval_is_what_fio_makes_of_it() {
+    for (options, bytes) in [
+        ("bs=4k", 0),
+        ("bs=4k verify_interval=512", 512),
+        ("bs=4k verify_interval=1000", 4096),
+        ("bs=4k verify_interval=80", 4096),
+        ("bs=4k verify_interval=8k", 4096),
+        ("bsrange=4k-8k", 4096),
+        ("bssplit=4k/50:6k/50", 2048),
+    ] {
+        let job = job(&format!("rw=write size=1m verify=crc32c {options}"));
+        assert_eq!(interval_bytes(&job), bytes, "{options}");
+    }
+}
+
+#[test]
+fn a_block_is_found_as_it_was_written_and_stays_so() {
+    for kind in kinds() {
+        for shape in [
+            "bs=4k",
+            "bs=4k verify_interval=1k",
+            "bs=4k verify_offset=512",
+            "bs=1000",
+        ] {
+            let options = format!("{kind} {shape}");
+            let layout = layout(&options);
+            let bytes = job(&format!("rw=write {options} size=1m")).largest_block_bytes() as usize;
+            let mut block = vec![0; bytes];
+            layout.fill(&mut block, write(8192, 3));
+            let written = block.clone();
+            assert_eq!(
+                layout.check(&mut block, exactly(write(8192, 3))),
+                Ok(()),
+                "{options}"
+            );
+            assert_eq!(block, written, "{options}");
+        }
+    }
+}
+
+/// Each byte in turn, in every kind: of a write that is known nothing stays unseen.
+#[test]
+fn every_flipped_bit_of_a_known_write_is_found_with_its_place() {
+    for kind in kinds() {
+        for shape in [
+            "bs=512",
+            "bs=1k verify_interval=512",
+            "bs=1k verify_offset=256",
+        ] {
+            let options = format!("{kind} {shape}");
+            let layout = layout(&options);
+            let bytes = if shape == "bs=512" { 512 } else { 1024 };
+            let mut block = vec![0; bytes];
+            layout.fill(&mut block, write(4096, 3));
+            let step = if shape == "bs=512" { 1 } else { 13 };
+            for at in (0..bytes).step_by(step) {
+                block[at] ^= 1 << (at % 8);
+                let found = layout.check(&mut block, exactly(write(4096, 3)));
+                block[at] ^= 1 << (at % 8);
+                let found = found.expect_err(&format!("{options}, byte {at}"));
+                let place = match found.byte {
+                    Some(byte) => byte.offset_bytes == 4096 + at as u64,
+                    None => (4096..=4096 + at as u64).contains(&found.offset_bytes),
+                };
+                assert!(place, "{options}, byte {at}: {found}");
+                assert_ne!(found.expected, found.got, "{options}, byte {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_misplaced_and_a_stale_block_are_named_as_such() {
+    for kind in kinds()
+        .iter()
+        .filter(|kind| !kind.contains("verify=pattern"))
+    {
+        let layout = layout(&format!("{kind} bs=4k"));
+        let mut block = vec![0; 4096];
+        layout.fill(&mut block, write(4096, 3));
+        let elsewhere = layout
+            .check(&mut block, exactly(write(8192, 3)))
+            .expect_err(kind);
+        assert_eq!(elsewhere.field, Field::Offset, "{kind}");
+        assert_eq!((&*elsewhere.expected, &*elsewhere.got), ("8192", "4096"));
+        let stale = layout
+            .check(&mut block, exactly(write(4096, 9)))
+            .expect_err(kind);
+        assert_eq!(stale.field, Field::Number, "{kind}");
+        assert_eq!((&*stale.expected, &*stale.got), ("9", "3"));
+        let other = Expectation {
+            seed: Some(7),
+            ..exactly(write(4096, 3))
+        };
+        let found = layout.check(&mut block, other).expect_err(kind);
+        assert_eq!(found.field, Field::Seed, "{kind}");
+    }
+}
+
+#[test]
+fn headers_that_do_not_fit_are_refused_with_a_remedy_that_is_taken() {
+    for (options, remedy) in [
+        ("verify=sha512 bs=128", "verify=crc32c bs=128"),
+        (
+            "verify=crc32c bs=4k verify_offset=4090",
+            "verify=crc32c bs=4k verify_offset=4052",
+        ),
+        (
+            "verify=sha512 bs=4k verify_offset=64",
+            "verify=sha512 bs=4k verify_offset=168",
+        ),
+        (
+            "verify=pattern bs=4k",
+            "verify=pattern bs=4k verify_pattern=1",
+        ),
+        (
+            "verify=crc32c bssplit=4k/30:5k/30:6k/40",
+            "verify=crc32c bssplit=4k/30:8k/70",
+        ),
+    ] {
+        let text =
+            |options: &str| format!("[job]\nrw=write\nsize=1m\n{}\n", options.replace(' ', "\n"));
+        let parse = |options| JobFile::parse("job.fio", &text(options), &Surroundings::default());
+        let refused = parse(options).expect_err(options).render(false);
+        assert!(refused.contains("verify"), "{refused}");
+        let taken = parse(remedy);
+        assert!(taken.is_ok(), "{remedy}: {taken:?}");
+    }
+}
