@@ -3,8 +3,8 @@
 //! while the next ones read; now and then a checkpoint makes the data file durable.
 
 use crate::load::distribution::{Blocks, Distribution};
-use crate::load::slots::Slots;
 use crate::load::pace::Pace;
+use crate::load::slots::Slots;
 use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};

@@ -2,8 +2,8 @@
 //! before anybody is told that they are: that is a commit, and its latency is what a
 //! database's client waits for.
 
-use crate::load::slots::Slots;
 use crate::load::pace::Pace;
+use crate::load::slots::Slots;
 use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
