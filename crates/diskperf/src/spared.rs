@@ -13,6 +13,10 @@ const OUTPUTS: [&str; 4] = ["output", "perfetto", "record", "report"];
 /// Arguments whose text is never the name of a file.
 const TEXTS: [&str; 1] = ["label"];
 
+/// Inputs that lose nothing when the output takes their place: an export holds the runs that
+/// it was made of.
+const KEPT: [(&str, &str); 1] = [("export", "runs")];
+
 /// Arguments that may name a directory with files that are read.
 const FOLDERS: [&str; 2] = ["catalogue", "data"];
 
@@ -48,7 +52,8 @@ impl Named {
             .get_arguments()
             .map(|argument| argument.get_id().as_str())
         {
-            if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            let is_kept = KEPT.contains(&(command.get_name(), id));
+            if is_kept || matches.value_source(id) != Some(ValueSource::CommandLine) {
                 continue;
             }
             for value in matches.get_raw(id).into_iter().flatten() {
