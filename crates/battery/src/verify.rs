@@ -20,7 +20,7 @@ pub(crate) struct Verifier {
     /// Writes that were issued.
     writes: u64,
     records: BlockRecords,
-    /// Of each slot: the block that its buffer holds.
+    /// Of each slot: the block that its buffer holds; as many as have held one.
     blocks: Vec<Option<Block>>,
     /// Where another run wrote the blocks.
     other_run: Option<OtherRun>,
@@ -93,13 +93,13 @@ impl Unread {
 }
 
 impl Verifier {
-    /// The verification of a worker with so many slots.
-    pub(crate) fn new(plan: Plan, depth: u64) -> Self {
+    /// The verification of a worker.
+    pub(crate) fn new(plan: Plan) -> Self {
         Self {
             seeds: Seeds::new(plan.randseed, plan.thread),
             writes: 0,
             records: BlockRecords::default(),
-            blocks: vec![None; depth as usize],
+            blocks: Vec::new(),
             other_run: None,
             verified: Verified {
                 kind: plan.layout.kind().name().to_owned(),
@@ -146,9 +146,18 @@ impl Verifier {
             | Operation::SyncRange(_)
             | Operation::Discard => return,
         };
-        self.blocks[request.slot as usize] = Some(Block {
+        self.hold(request.slot, (place, request.bytes), purpose);
+    }
+
+    /// Notes the block that a slot's buffer holds.
+    fn hold(&mut self, slot: u32, (place, bytes): (BlockPlace, u32), purpose: Purpose) {
+        let slot = slot as usize;
+        if self.blocks.len() <= slot {
+            self.blocks.resize(slot + 1, None);
+        }
+        self.blocks[slot] = Some(Block {
             place,
-            bytes: request.bytes,
+            bytes,
             purpose,
             taken_bytes: 0,
         });
@@ -186,7 +195,7 @@ impl Verifier {
             .iter()
             .filter(|one| one.operation == Operation::Write)
         {
-            let Some(block) = &mut self.blocks[rest.slot as usize] else {
+            let Some(Some(block)) = self.blocks.get_mut(rest.slot as usize) else {
                 continue;
             };
             let taken_bytes = (rest.offset_bytes - block.place.offset_bytes) as u32;
@@ -206,12 +215,8 @@ impl Verifier {
 
     /// Has a block compared when the read of a slot is complete.
     pub(crate) fn expect(&mut self, slot: u32, unread: Unread) {
-        self.blocks[slot as usize] = Some(Block {
-            place: unread.place,
-            bytes: unread.record.bytes,
-            purpose: Purpose::Compare(unread.record),
-            taken_bytes: 0,
-        });
+        let Unread { place, record } = unread;
+        self.hold(slot, (place, record.bytes), Purpose::Compare(record));
     }
 
     /// Looks at a slot whose request is complete; `path` names a file by its index.
@@ -225,7 +230,8 @@ impl Verifier {
         slot: u32,
         path: impl Fn(usize) -> String,
     ) -> Result<(), ProgramError> {
-        let Some(block) = self.blocks[slot as usize].take() else {
+        let held = self.blocks.get_mut(slot as usize);
+        let Some(block) = held.and_then(Option::take) else {
             return Ok(());
         };
         if let Purpose::Write(number) = block.purpose {
@@ -252,12 +258,12 @@ impl Verifier {
     /// Forgets the block of a slot whose request failed with an error that is passed over:
     /// nothing is known of its bytes.
     pub(crate) fn fail(&mut self, slot: u32) {
-        let block = self.blocks[slot as usize].take();
+        let held = self.blocks.get_mut(slot as usize);
         if let Some(Block {
             place,
             purpose: Purpose::Write(number),
             ..
-        }) = block
+        }) = held.and_then(Option::take)
         {
             self.records.forget(place, number);
         }

@@ -27,7 +27,7 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
         thread: job.verify.clones_before + worker.index + 1,
         randseed: job.random.seed,
     };
-    Some(Verifier::new(plan, super::depth(job).into()))
+    Some(Verifier::new(plan))
 }
 
 /// Whether it compares what is there with what it would write, and writes nothing.

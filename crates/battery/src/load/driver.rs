@@ -35,7 +35,7 @@ impl<'a> Driver<'a> {
         slots: Slots,
     ) -> Self {
         let pace = Pace::new(load, worker, system.now());
-        let verifier = (load.verify == YesNo::Yes).then(|| verifier((system, worker), load));
+        let verifier = (load.verify == YesNo::Yes).then(|| verifier(system, worker));
         Self {
             system,
             worker,
@@ -180,7 +180,7 @@ impl<'a> Driver<'a> {
 }
 
 /// The verification of a worker, whose seeds no other repetition has.
-fn verifier((system, worker): (&System, &Worker), load: &Load) -> Verifier {
+fn verifier(system: &System, worker: &Worker) -> Verifier {
     let plan = Plan {
         layout: BlockLayout::of_checksum(Checksum::Crc32c),
         is_fatal: false,
@@ -190,7 +190,7 @@ fn verifier((system, worker): (&System, &Worker), load: &Load) -> Verifier {
         thread: worker.index + 1,
         randseed: worker.seed ^ system.now().0,
     };
-    Verifier::new(plan, load.depth)
+    Verifier::new(plan)
 }
 
 fn operation(write: bool) -> Operation {

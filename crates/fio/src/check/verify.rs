@@ -19,10 +19,7 @@ pub(super) fn settle(job: &mut Job, clones_before: u32, warnings: &mut Vec<Probl
     let writes = job.pattern.access.does(Direction::Write);
     if job.times.time_based && writes && job.verify.backlog == 0 && !job.verify.only {
         let warning = Problem::warning("verify with time_based writes reads nothing back")
-            .at(
-                job.place_of("verify"),
-                "the writes use all of the runtime, as fio says too",
-            )
+            .at(job.place_of("verify"), "the writes use all of the runtime")
             .help("remove `time_based`, or add `verify_backlog=`");
         warnings.push(warning);
     }
@@ -33,7 +30,7 @@ pub(super) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str
     let verify = &job.verify;
     if verify.kind == Verification::Pattern && verify.pattern.is_none() {
         let title = "verify=pattern without a verify_pattern";
-        let label = "fio ends with a failed assertion";
+        let label = "there is nothing to compare with";
         refuse("verify", title, label, "add `verify_pattern=`");
     }
     let header_bytes = verify::header_bytes(verify.kind) as u64;
@@ -71,7 +68,7 @@ pub(super) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str
         );
     } else if offset_bytes + header_bytes > interval_bytes {
         let label = format!(
-            "a header of {kind} takes {header_bytes} bytes, and the block ends at {interval_bytes}; fio writes over what follows"
+            "a header of {kind} takes {header_bytes} bytes, and the block ends at {interval_bytes}; what follows would be written over"
         );
         let help = format!("use {} or less", interval_bytes - header_bytes);
         refuse(

@@ -238,18 +238,10 @@ pub(super) const KEYS: &[Key] = &[
     ),
     harmless(
         "trim_verify_zero",
-        "fio compares what trim_percentage trims alone",
+        "trims among writes alone are compared, and a job has none here",
     ),
     harmless("verify_async", "each worker compares what it reads"),
     harmless("verify_async_cpus", "each worker compares what it reads"),
-    harmless(
-        "verifysort",
-        "blocks are read back in their order in the file",
-    ),
-    harmless(
-        "verifysort_nr",
-        "blocks are read back in their order in the file",
-    ),
     harmless(
         "experimental_verify",
         "blocks are read back from the record of writes",
