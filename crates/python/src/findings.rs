@@ -239,9 +239,7 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: AskedCalculation) -> PyResu
 /// Real drives of a directory, each calibrated on half of its trace and replayed.
 #[pyfunction]
 pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<Finding> {
-    let found = interruptible(py, |stop| {
-        real_drives::reproduce(&data, stop, &|_, _, _| ())
-    })?;
+    let found = interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Drives(found)))
 }

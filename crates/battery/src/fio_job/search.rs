@@ -49,7 +49,7 @@ pub(super) enum SearchStep {
 impl DepthSearch {
     /// That of a job that searches for its depth.
     pub(super) fn of(job: &Job, depth_max: u32, start: Nanoseconds) -> Option<Self> {
-        (job.latency.target_us > 0).then(|| Self {
+        (job.latency.target_us > 0).then_some(Self {
             rule: job.latency,
             depth_max,
             depth: 1,

@@ -107,7 +107,9 @@ fn programs_that_last_a_time_differ_in_the_time_of_each_request() {
     });
     // The queue is served in a worse order, and the times are for as many requests.
     assert!(a.1 > 1.2 * b.1, "{program}");
-    assert!((b.0 / a.0 - a.1 / b.1).abs() < 0.1 * a.1 / b.1, "{program}");
+    // What is in flight at the end of the second takes longer in a worse order, too.
+    let slower = (b.0 / a.0) / (a.1 / b.1);
+    assert!((0.9..1.4).contains(&slower), "{slower}: {program}");
     let sum = |of: &str| -> i64 {
         let all = program[of].as_array().unwrap().iter();
         let key = if of == "parts" { "ns" } else { "difference_ns" };

@@ -85,7 +85,7 @@ fn try_files(files: u64, scale: Scale, target: impl Fn(u64) -> PathBuf) {
 }
 
 enum Outcome {
-    Ran(Run),
+    Ran(Box<Run>),
     Refused(LaboratoryError),
     Failed(String),
 }
@@ -110,10 +110,10 @@ fn run_on(target: &Path, text: &str) -> Outcome {
         executed
     });
     match executed.error {
-        None => Outcome::Ran(executed.run),
+        None => Outcome::Ran(Box::new(executed.run)),
         Some(LaboratoryError::Interrupted) => Outcome::Failed("it has no end".to_owned()),
         // A rate that was missed, a latency that no depth meets: an end as well.
-        Some(error) if error.to_string().contains("[") => Outcome::Ran(executed.run),
+        Some(error) if error.to_string().contains("[") => Outcome::Ran(Box::new(executed.run)),
         Some(error) => Outcome::Failed(error.to_string()),
     }
 }
@@ -130,9 +130,9 @@ fn late(run: &Run, file: &Drawn) -> Option<String> {
 }
 
 fn late_worker(result: &ProgramResult, limit: Nanoseconds) -> Option<String> {
-    let workers = result.repetitions.iter().flat_map(|one| &one.workers);
+    let mut workers = result.repetitions.iter().flat_map(|one| &one.workers);
     let late = |worker: &&WorkerMeasure| worker.elapsed > limit + longest(worker) + GRACE;
-    workers.filter(late).next().map(|worker| {
+    workers.find(late).map(|worker| {
         format!(
             "[{}] ran for {:?} of {limit:?}",
             result.program, worker.elapsed
