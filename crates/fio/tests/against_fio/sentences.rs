@@ -196,9 +196,14 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     ("replay_align=3", "fio drops the job", Refusal("power-of-2")),
     (
-        "replay_skip=1",
-        "fio obeys it for traces of blktrace alone, and not for an iolog",
+        "replay_skip=write",
+        "fio obeys it for traces of blktrace, and not for an iolog",
         Taken,
+    ),
+    (
+        "ignore_error=EFOO",
+        "fio knows no error `EFOO`",
+        Refusal("Unknown error EFOO"),
     ),
     (
         "verifysort=1",
