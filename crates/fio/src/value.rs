@@ -89,8 +89,12 @@ impl<'w> Value<'w> {
     /// The same without the blanks around it.
     pub(crate) fn trimmed(&self) -> Value<'w> {
         let start = self.text.len() - self.text.trim_start().len();
-        let trimmed = self.part(start..self.text.len());
-        trimmed.part(0..trimmed.text.trim_end().len())
+        self.part(start..self.text.len()).trimmed_end()
+    }
+
+    /// The value without the blanks behind it.
+    pub(crate) fn trimmed_end(&self) -> Value<'w> {
+        self.part(0..self.text.trim_end().len())
     }
 
     pub(crate) fn part(&self, part: Range<usize>) -> Value<'w> {

@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn what_differs_is_told_with_both_values() {
         let a = run("a", "ffs83", "/var", Vec::new());
-        assert_eq!(unlike(&a, &a), [""; 0]);
-        let mut b = a.clone();
+        let mut b = run("b", "ffs83", "/var", Vec::new());
+        assert_eq!(unlike(&a, &b), [""; 0]);
         assert!(!a.environment.places[0].devices.is_empty());
         b.environment.kernel = "Linux 7".to_owned();
         b.seed = 7;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Share of the files that fio takes, in percent, that must be taken here.
-const TAKEN_PERCENT_MIN: usize = 75;
+const TAKEN_PERCENT_MIN: usize = 80;
 /// Files that must do exactly as many I/Os as with fio.
 const EQUAL_MIN: usize = 80;
 
@@ -23,6 +23,8 @@ struct Listed {
     copied: Vec<String>,
     /// I/Os that fio does, by direction: reads, writes, trims.
     ios: Option<[u64; 3]>,
+    /// Whether fio counts I/Os that it does not do; the index says which.
+    is_miscounted: bool,
 }
 
 fn folder() -> PathBuf {
@@ -55,6 +57,7 @@ fn listed() -> Vec<Listed> {
             ios: job
                 .get("ios")
                 .map(|ios| ["read", "write", "trim"].map(|way| of(ios, way))),
+            is_miscounted: job.get("fio_miscounts").is_some(),
         }
     });
     listed.collect()
@@ -187,7 +190,7 @@ fn those_that_run_do_as_many_ios_as_with_fio() {
         // What is drawn, sizes or directions, is not drawn as fio does.
         let [ours, theirs] = [ours, theirs].map(|each| each.iter().sum::<u64>());
         let is_near = ours.abs_diff(theirs) * 4 <= theirs;
-        assert!(is_near, "{told}");
+        assert!(is_near || listed.is_miscounted, "{told}");
     }
     println!("{equal} are equal\n{told}");
     assert!(equal >= EQUAL_MIN, "{equal} are equal: {told}");

@@ -48,8 +48,9 @@ pub(super) const KEYS: &[Key] = &[
     })
     .or(&["blocksize_range"]),
     honoured("bssplit", |job, w| {
+        // fio drops the blanks around the whole value, and none in front of a size within.
         each(
-            &w.value()?.per_direction()?,
+            &w.value()?.trimmed().per_direction()?,
             &mut job.blocks.split,
             |part| block_split(part).map(Some),
         )
@@ -216,7 +217,7 @@ fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
         let (size, share) = part.split_once(&['/']);
         let share = share.filter(|share| !share.text().is_empty());
         let share = share.map(|share| share.count(0..=100)).transpose()?;
-        read.push((block(&size)?, share));
+        read.push((block(&size.trimmed_end())?, share));
     }
     let sum: u32 = read.iter().filter_map(|(_, share)| *share).sum();
     let missing = read.iter().filter(|(_, share)| share.is_none()).count() as u32;

@@ -183,16 +183,8 @@ pub(super) const KEYS: &[Key] = &[
         "remove the job",
     ),
     refused("atomic", "atomic writes are not supported", "remove it"),
-    refused(
-        "write_barrier",
-        "barriers are not supported",
-        "use `fdatasync=`",
-    ),
-    refused(
-        "write_hint",
-        "lifetimes of writes are not supported",
-        "remove it",
-    ),
+    harmless("write_barrier", "kernels since 2.6.37 have no barriers"),
+    harmless("write_hint", "no lifetime of writes is told to the drive"),
     honoured("dedupe_percentage", |job, w| {
         job.data.duplicate_percent = percent(&w.value()?)?;
         Ok(())
