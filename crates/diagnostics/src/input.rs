@@ -2,7 +2,6 @@
 
 use std::fs::{File, FileType};
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Opens a file that ends: a regular one, or a pipe that the shell passes by the number of a
@@ -25,7 +24,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Describes what a path leads to, if it may never end, or never begin.
 fn unfit(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
-    if is_of_shell && (kind.is_fifo() || kind.is_file()) {
+    if is_of_shell && (is_pipe(kind) || kind.is_file()) {
         return Ok(None);
     }
     Ok(match kind.is_file() {
@@ -48,7 +47,24 @@ fn of_kernel(path: &Path) -> Option<&'static str> {
     }
 }
 
+#[cfg(unix)]
+fn is_pipe(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: FileType) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn special(_: FileType) -> &'static str {
+    "is no regular file; name one"
+}
+
+#[cfg(unix)]
 fn special(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
     if kind.is_dir() {
         "is a directory; name a file"
     } else if kind.is_fifo() {
@@ -78,7 +94,7 @@ mod tests {
             let error = open(Path::new(path)).expect_err(path);
             assert!(error.to_string().contains(says), "{path}: {error}");
         }
-        let absent = open(Path::new("/nowhere")).expect_err("nothing");
+        let absent = open(Path::new("/proc/self/no such file")).expect_err("nothing");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
         assert!(of_kernel(Path::new("/sys/kernel/tracing/trace_pipe")).is_some());
         assert!(of_kernel(Path::new("/sys/kernel/tracing/trace")).is_none());

@@ -492,7 +492,9 @@ mod tests {
         else {
             panic!("{line:?} is understood");
         };
-        let request = ab.request(Some(Path::new("/nowhere/runs.sqlite"))).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.sqlite");
+        let request = ab.request(Some(&store)).unwrap();
         request.sides.map(|side| side.experiment)
     }
 
