@@ -190,7 +190,9 @@ fn a_store_on_a_full_disk_is_read() {
     const TEST: &str = "a_store_on_a_full_disk_is_read";
     let folder = tempdir().unwrap();
     for has_log in [false, true] {
-        let Some(disk) = SmallDisk::mount(TEST) else {
+        // Room for the store and for its log, each with the whole run.
+        let options = ["-t", "tmpfs", "-o", "size=4M", "tmpfs"];
+        let Some(disk) = SmallDisk::mount_with(TEST, &options) else {
             return;
         };
         eprintln!("no room in memory, log: {has_log}");
