@@ -58,5 +58,5 @@ def test_what_people_add_on_fios_command_line(tmp_path):
     assert counts(diskperf.run(jobs, on=tmp_path, size="128K", store=False)) == {"reads": [32, 0], "log": [0, 32]}
     words = ["--size=64k", "--bs=8k", "--section=log"]
     assert counts(diskperf.run(jobs, on=tmp_path, fio_args=words, store=False)) == {"reads": [0, 0], "log": [0, 16]}
-    with pytest.raises(diskperf.RequestError, match="--fio-arg --size=1m: it is for fio job files"):
+    with pytest.raises(diskperf.RequestError, match="size=1m: it is for fio job files"):
         diskperf.run("write_8192", on=tmp_path, fio_args=["--size=1m"], store=False)
