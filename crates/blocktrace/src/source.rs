@@ -22,7 +22,7 @@ pub(crate) struct Source {
 
 /// Empty lines that may stand one after the other: a compressed file of a few megabytes can
 /// hold thousands of millions.
-const MOST_EMPTY_LINES: u64 = 1 << 20;
+const EMPTY_LINES_MAX: u64 = 1 << 20;
 
 /// Next line or record of a file.
 pub(crate) enum Step {
@@ -205,9 +205,9 @@ impl Source {
         let line = trimmed(self.input.last());
         if line.is_empty() {
             self.empty_lines += 1;
-            return match self.empty_lines > MOST_EMPTY_LINES {
+            return match self.empty_lines > EMPTY_LINES_MAX {
                 true => Err(self.refused(format!(
-                    "more than {MOST_EMPTY_LINES} lines before this one are empty, one after the other: this is no trace"
+                    "more than {EMPTY_LINES_MAX} lines before this one are empty, one after the other: this is no trace"
                 ))),
                 false => Ok(Step::Said(Said::Aside)),
             };

@@ -26,7 +26,7 @@ struct Columns {
 /// The moment zero of a table, late enough for what began before the tracer did.
 const ZERO_NS: u64 = 3600 * 1_000_000_000;
 
-const MOST_WORDS: usize = 32;
+const WORDS_MAX: usize = 32;
 
 impl Columns {
     /// Finds the columns in the heading.
@@ -62,7 +62,7 @@ impl Biosnoop {
     /// Reads a line: the heading, or a request.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let all = line.split(u8::is_ascii_whitespace);
-        let mut found = [&line[..0]; MOST_WORDS];
+        let mut found = [&line[..0]; WORDS_MAX];
         let mut count = 0;
         for word in all.filter(|word| !word.is_empty()) {
             let place = found.get_mut(count).ok_or("more words than a line has")?;
