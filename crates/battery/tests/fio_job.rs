@@ -14,8 +14,8 @@ mod installed;
 mod logs;
 
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
+use diskperf_catalogue::Catalogue;
 use diskperf_fio::{Job, JobFile, Surroundings};
-use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};

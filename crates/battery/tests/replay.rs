@@ -5,7 +5,7 @@
 use diskperf_battery::replay::{Replay, Requests, Trace};
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_blocktrace::{DeviceIndex, Operation, Record};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};

@@ -28,9 +28,9 @@ pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use diskperf_catalogue::Component;
 use diskperf_laboratory::ab::like;
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
-use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::units::parse_size;
 use diskperf_laboratory::timeline::{CacheMode, SteadyRule};

@@ -1,8 +1,8 @@
 //! The catalogue: entries, and settings of them.
 
 use crate::{Body, Target, bytes, text};
+use diskperf_catalogue::{Catalogue, Component, Errors, Setting, System};
 use diskperf_machine::Budget;
-use diskperf_machine::catalogue::{Catalogue, Component, Errors, Setting, System};
 use diskperf_machine::specification::Specification;
 
 /// An entry of any kind: the first byte says which.

@@ -6,12 +6,12 @@
 //! With the words `seed`, `held-out`, `changes` or `design`, only those sections;
 //! the last, of the workloads that the policy was made with, only so.
 
+use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::adaptive::{
     DESIGN_SEEDS, DISTANCES, HELD_OUT_SEED, PREAMBLE, Policy, Set, Workload, changes, drawn,
     of_the_seed, table,
 };
-use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::available_threads;
 use std::process::ExitCode;

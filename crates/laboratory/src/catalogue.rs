@@ -5,7 +5,7 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
-use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
+use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
 use diskperf_machine::hardware::disk::layout::{Layout, ZoneSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;

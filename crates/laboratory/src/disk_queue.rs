@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::disk_queue::{Depth, DiskQueue, Order};
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::closed::{Closed, Served, positioning_bounds_ms};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::disk::mechanism::{Mechanism, MechanismSpecification};

@@ -18,7 +18,7 @@ pub enum LaboratoryError {
     /// A file of the catalogue, the name of an entry, or a setting of a
     /// modelled system; more than one thing may be wrong.
     #[error("{0}")]
-    Catalogue(Box<diskperf_machine::catalogue::Errors>),
+    Catalogue(Box<diskperf_catalogue::Errors>),
     /// A text that is no setting.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -132,7 +132,7 @@ impl LaboratoryError {
     }
 
     /// What is wrong with the catalogue or with what was asked of it.
-    pub(crate) fn catalogue(errors: diskperf_machine::catalogue::Errors) -> Self {
+    pub(crate) fn catalogue(errors: diskperf_catalogue::Errors) -> Self {
         Self::Catalogue(Box::new(errors))
     }
 

@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
-use diskperf_machine::catalogue::{Catalogue, DiskFigure, Expected, Figure};
+use diskperf_catalogue::{Catalogue, DiskFigure, Expected, Figure};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_machine::hardware::{disk, flash};

@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::formatting::Formatting;
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::maintenance::{NoMaintenance, maintain};
 use diskperf_timeline::Nanoseconds;
 

@@ -7,8 +7,8 @@ use crate::reproduce::jobs::{Figure, Job, Workshop};
 use crate::rig::ONCE;
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::Budget;
-use diskperf_machine::catalogue::{Catalogue, Setting};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

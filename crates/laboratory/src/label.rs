@@ -3,7 +3,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_machine::catalogue::{Catalogue, Component};
+use diskperf_catalogue::{Catalogue, Component};
 use diskperf_timeline::printable::{is_instruction, is_invisible};
 use diskperf_timeline::printable_line;
 

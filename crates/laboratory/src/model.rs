@@ -11,7 +11,7 @@ pub(crate) mod run;
 pub(crate) mod version;
 
 use crate::error::LaboratoryError;
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use std::path::Path;
 
 /// The catalogue that is part of the program, with a folder of the user's laid

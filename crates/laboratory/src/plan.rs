@@ -16,7 +16,7 @@ use crate::label;
 use crate::model::load_catalogue;
 use crate::target::NULL;
 use diskperf_battery::{Job, Medium, Program, Step, Suite};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Titled, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use crate::rig::repeat_unobserved;
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::summary::Summary;
 use diskperf_battery::Job;
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{
     Experiment, Histogram, Nanoseconds, ProgramResult, Repetition, Setting, WorkerMeasure, World,
 };

@@ -6,7 +6,7 @@ use crate::error::LaboratoryError;
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
 use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_picture};
-use diskperf_machine::catalogue::{Catalogue, Cell};
+use diskperf_catalogue::{Catalogue, Cell};
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
 

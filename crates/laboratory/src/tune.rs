@@ -24,7 +24,7 @@ use crate::parallel::in_parallel;
 use crate::plan::ModelPlan;
 use crate::plan::model::check_name;
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_timeline::Experiment;
 use keys::{check_key, key, own_value};
 use moved::Moved;

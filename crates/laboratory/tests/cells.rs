@@ -1,6 +1,6 @@
 //! The cells that a calibration asks for.
 
-use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::cells;
 
 const READ: &str = "kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/read_8192/1";

@@ -1,10 +1,10 @@
 //! Documents that anybody may have written: whatever passes the check can be
 //! shown, compared, explained, reported and exported, and tells a terminal nothing.
 
+use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::analysis::comparison::compare;
 use diskperf_laboratory::analysis::report::{self, Format, html};
 use diskperf_laboratory::explain::storage::{differences, explain_run};
-use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::runs;
 use diskperf_laboratory::timeline::printable::is_instruction;

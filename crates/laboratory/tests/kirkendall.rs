@@ -1,7 +1,7 @@
 //! Kirkendall 1989: the card of the Atari ST under Minix.
 
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::analysis::accuracy::{Card, Role};
-use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::{Options, reproduce};
 
 fn card(settings: &[(&str, &str)]) -> Card {

@@ -5,8 +5,8 @@
 //! `PROPTEST_RNG_SEED` repeats what a failure prints, `DISKPERF_LEGAL_CASES` asks for
 //! more.
 
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::explain::{Means, Subject, explain};
-use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};
 use diskperf_laboratory::machine::{Budget, Time};
 use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};

@@ -1,7 +1,7 @@
 //! Points of a parameter study: the figures of a run, whatever ran before.
 
+use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::plan::plan;
 use diskperf_laboratory::points::{Point, ProgramFigures, Study};
 use diskperf_laboratory::timeline::{Nanoseconds, Run};

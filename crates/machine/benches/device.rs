@@ -7,7 +7,7 @@
 mod measuring;
 
 use criterion::{Criterion, Throughput};
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::device::Device;
 use diskperf_machine::hardware::disk::device::Disk;
 use diskperf_machine::hardware::disk::spindle::Turn;

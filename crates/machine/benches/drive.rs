@@ -8,7 +8,7 @@ mod measuring;
 mod queueing;
 
 use criterion::{Criterion, Throughput};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_machine::hardware::mechanism::Mechanism;
 use diskperf_machine::specification::Specification;
 use measuring::{ThreadTime, measures, shortest, thread_time};

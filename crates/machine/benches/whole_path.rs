@@ -7,7 +7,7 @@
 mod measuring;
 
 use criterion::{Criterion, Throughput};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, How, Machine, Rendezvous, Session, Written};
 use measuring::{ThreadTime, measures, shortest, thread_time};

@@ -1,11 +1,10 @@
 //! The modelled computer: a kernel that is async, and hardware that is a
 //! state machine, in virtual time.
 //!
-//! [`Machine`] is a computer built from a system of the [`catalogue`];
+//! [`Machine`] is a computer built from a system of the [`Catalogue`](diskperf_catalogue::Catalogue);
 //! [`Session`] is a process on it, with the system calls that it may make.
 
 mod budget;
-pub mod catalogue;
 mod event;
 pub mod hardware;
 pub mod kernel;

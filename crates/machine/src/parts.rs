@@ -14,7 +14,6 @@ pub mod up;
 pub mod vme;
 pub mod wd1003;
 
-use crate::catalogue::{Component, Reader, System};
 use crate::event::Event;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::device::Device;
@@ -25,6 +24,7 @@ use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::specification::{Attachment, DriveSpecification};
 use crate::what_if::WhatIf;
+use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::{Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use std::fmt;

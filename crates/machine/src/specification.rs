@@ -18,12 +18,12 @@ use kernel::Own;
 pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
 
-use crate::catalogue::{Component, Errors, Parameter, Reader, System};
 use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
 use crate::parts::{Described, DriverReading, PartKind, UnixPart, acsi};
+use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use crate::columns::Columns;
 use crate::errors::{exception, request_error};
 use crate::table::Table;
+use diskperf_catalogue::{self as entries, Component, Parameter};
 use diskperf_laboratory::catalogue::{self as laboratory, DriveFigures};
-use diskperf_laboratory::machine::catalogue::{self, Component, Parameter};
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::points;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// it if there is one.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Catalogue {
-    pub(crate) catalogue: catalogue::Catalogue,
+    pub(crate) catalogue: entries::Catalogue,
 }
 
 /// A system: description, its components as pairs of kind and name, and all its

@@ -1,7 +1,7 @@
 //! A modelled machine, and workers on it.
 
 use diskperf_battery::{Company, Medium, Other, Program, Worker};
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, Rendezvous, TieBreak};
 use diskperf_system::model::{Model, ModelPorts};

@@ -5,13 +5,13 @@ use crate::arguments::{Listed, OutputFormat};
 use crate::drawing;
 use crate::listing::Listing;
 use crate::output::{print, width};
+use diskperf_catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::catalogue::{
     self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, components, components_named,
     documents, systems,
 };
-use diskperf_laboratory::machine::catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
 use serde_json::{Value, json};
 
 /// The list of one kind of entry; `None` of what is no part of the catalogue.

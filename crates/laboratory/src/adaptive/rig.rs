@@ -9,7 +9,7 @@ use crate::model::settings;
 use crate::observer::Nobody;
 use crate::rig::Rig as _;
 use diskperf_battery::Medium;
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_machine::parts::UnixPart;
 use diskperf_machine::parts::vme::Caching;
 use diskperf_machine::specification::{Software, Specification};

@@ -4,7 +4,7 @@ use super::fixed::descend;
 use super::{Chooser, Fixed, Hint, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 use crate::parallel::{in_parallel, lock};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

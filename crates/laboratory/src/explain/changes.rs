@@ -3,8 +3,8 @@
 mod disks;
 
 use crate::model::computer::Computer;
+use diskperf_catalogue::Setting;
 use diskperf_machine::WhatIf;
-use diskperf_machine::catalogue::Setting;
 use diskperf_timeline::Stage;
 
 /// Something changed.

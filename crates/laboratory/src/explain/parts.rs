@@ -14,7 +14,7 @@ use crate::plan::ModelPlan;
 use diskperf_analysis::explanation::difference::{
     Contribution, Method, Requests, over_all_orders, rounded,
 };
-use diskperf_machine::catalogue::{Component, Setting};
+use diskperf_catalogue::{Component, Setting};
 use std::collections::BTreeMap;
 
 /// With more changes than this, subsets are too many to run all of them.

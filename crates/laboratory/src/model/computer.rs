@@ -2,7 +2,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program};
-use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
+use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_machine::kernel::ffs::FileSystem;

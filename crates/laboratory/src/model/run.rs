@@ -13,7 +13,7 @@ use crate::plan::{ModelPlan, titles};
 use crate::reproduce::two_drives;
 use crate::rig::{Stand, Work, repeat};
 use diskperf_battery::{Companies, Job, Step, Suite};
-use diskperf_machine::catalogue::Component;
+use diskperf_catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, Setting,
     Trace, Workload, World,

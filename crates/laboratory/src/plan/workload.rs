@@ -6,7 +6,7 @@ use crate::error::LaboratoryError;
 use crate::job_file::is_named;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{
     CacheMode, Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, TraceReplay,
     Workload,

@@ -5,7 +5,7 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::TwoDrives;
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
+use diskperf_catalogue::{Catalogue, Cell, Setting};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

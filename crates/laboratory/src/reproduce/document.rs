@@ -5,7 +5,7 @@ use super::speck::Speck;
 use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
 use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Quantity, Statement};
-use diskperf_machine::catalogue::Cell;
+use diskperf_catalogue::Cell;
 
 /// A document whose systems have models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

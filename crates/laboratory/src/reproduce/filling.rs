@@ -11,7 +11,7 @@ use super::{Options, published};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars, summaries};
-use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting};
+use diskperf_catalogue::{Catalogue, Cell as Printed, Published, Setting};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The accuracy card.

@@ -5,7 +5,7 @@ use super::notes;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Choice, FreeParameter, Parameters};
-use diskperf_machine::catalogue::{Chooser, Origin, Published};
+use diskperf_catalogue::{Chooser, Origin, Published};
 use std::collections::BTreeMap;
 
 /// The free parameters of some systems, and what they were calibrated on.

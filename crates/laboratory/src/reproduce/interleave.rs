@@ -6,7 +6,7 @@ use super::jobs::Job;
 use crate::error::LaboratoryError;
 use crate::model::computer::{Computer, by_itself};
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_machine::catalogue::{Cell, Setting};
+use diskperf_catalogue::{Cell, Setting};
 use std::sync::Arc;
 
 pub(super) const DOCUMENT: &str = "piziali-zam-1991";

@@ -8,7 +8,7 @@ use super::asking::{Asking, Values, settings};
 use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::Cell;
+use diskperf_catalogue::Cell;
 
 pub(super) const DOCUMENT: &str = "kirkendall-1989";
 /// The document's computer, and the one of its newsflash.

@@ -115,7 +115,7 @@ pub(crate) fn speed_difference() -> FreeParameter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_machine::catalogue::Catalogue;
+    use diskperf_catalogue::Catalogue;
 
     #[test]
     fn every_note_is_about_a_cell() {

@@ -6,7 +6,7 @@ use crate::model::computer::Computer;
 use crate::rig::THREE_RUNS;
 use diskperf_analysis::accuracy::{Spread, TwoDrives};
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
+use diskperf_catalogue::{Catalogue, Cell, Setting};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use super::jobs::Figure;
 use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::Cell;
+use diskperf_catalogue::Cell;
 
 pub(super) const DOCUMENT: &str = "speck-bass-1984";
 /// The thread's computer.

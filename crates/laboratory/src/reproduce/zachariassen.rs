@@ -12,7 +12,7 @@ use crate::formatting::formatting;
 use crate::rig::ONCE;
 use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::{BlockSize, Cell, Setting};
+use diskperf_catalogue::{BlockSize, Cell, Setting};
 use std::collections::btree_map::{BTreeMap, Entry};
 
 pub(super) const DOCUMENT: &str = "zachariassen-1987";

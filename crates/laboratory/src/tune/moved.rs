@@ -6,7 +6,7 @@ use super::point::Subject;
 use super::search::Share;
 use crate::error::LaboratoryError;
 use crate::plan::{ModelPlan, title};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{Setting, SizeChoice, Workload};
 

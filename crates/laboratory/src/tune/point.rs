@@ -14,7 +14,7 @@ use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{Figures, p99_range};
 use diskperf_battery::Job;
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_catalogue::Catalogue;
 use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{Histogram, Protocol, Repetition, Setting, SizeChoice, Workload};

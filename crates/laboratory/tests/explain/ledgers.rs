@@ -1,9 +1,9 @@
 //! The ledger sums to the elapsed time, whatever runs on whatever.
 
 use super::Case;
+use diskperf_catalogue::Parameter;
 use diskperf_laboratory::battery::{Medium, Suite};
 use diskperf_laboratory::catalogue::system;
-use diskperf_laboratory::machine::catalogue::Parameter;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::timeline::Stage;
 use diskperf_laboratory::{LaboratoryError, SizeChoice};

@@ -7,7 +7,6 @@ mod queue;
 mod shingled;
 
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::catalogue::Reader;
 use crate::hardware::disk::cache::{
     AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
     WriteCacheSpecification,
@@ -18,6 +17,7 @@ use crate::hardware::disk::mechanism::{MechanismError, MechanismSpecification};
 use crate::hardware::disk::seek::SeekSpecification;
 use crate::hardware::disk::spindle::Turn;
 use crate::kernel::ffs;
+use diskperf_catalogue::Reader;
 pub use queue::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 
 /// What the label of a disk says whose tracks its firmware hides.

@@ -1,7 +1,6 @@
 //! A drive, as the catalogue describes it.
 
 use super::{disk, fixed, flash};
-use crate::catalogue::Reader;
 use crate::hardware::disk::device::DiskSpecification;
 use crate::hardware::fixed::FixedConfig;
 use crate::hardware::flash::specification::FlashSpecification;
@@ -10,6 +9,7 @@ use crate::hardware::mechanism::{
 };
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
+use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// A drive, and the partitions on it that are measured.

@@ -2,12 +2,12 @@
 //! speed of the reference machine become costs on this one.
 
 use super::minix::read_minix;
-use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::{Costs, ProgramCosts};
 use crate::kernel::driver::QueueOrder;
 use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
 use crate::parts::PartKind;
+use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
 /// What kernels of all kinds have, on this machine.

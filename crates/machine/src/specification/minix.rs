@@ -2,9 +2,9 @@
 
 use super::DriveSpecification;
 use super::kernel::{LONGEST_MS, scaled};
-use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
 use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes};
+use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
 /// The kernel's costs, and what of them the shared parts go by.

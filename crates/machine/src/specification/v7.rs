@@ -1,8 +1,8 @@
 //! The file system of the seventh edition, as the catalogue describes it.
 
 use super::DriveSpecification;
-use crate::catalogue::{Component, Reader, System};
 use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
+use diskperf_catalogue::{Component, Reader, System};
 
 /// The most blocks of a cylinder that mkfs can order (MAXFN).
 const MOST_PER_CYLINDER: u64 = 500;

@@ -1,8 +1,8 @@
 //! What arms of the catalogue's disks do for no command: that commands which wait for it book
 //! it, that the drive counts as busy meanwhile, and what it is worth to have it away.
 
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::WhatIf;
-use diskperf_machine::catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::hardware::disk::expected::Host;
 use diskperf_machine::hardware::disk::spindle::Turn;

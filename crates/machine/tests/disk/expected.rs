@@ -2,7 +2,7 @@
 //! to expect (facts, disk drives, 3.4, 4.1 and 7). Nothing in the catalogue was chosen to
 //! meet a value here.
 
-use diskperf_machine::catalogue::{Catalogue, Figure, Setting};
+use diskperf_catalogue::{Catalogue, Figure, Setting};
 use diskperf_machine::hardware::Operation;
 use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
 use diskperf_machine::hardware::disk::expected::{Host, SEED, measured};

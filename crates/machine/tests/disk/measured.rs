@@ -4,7 +4,7 @@
 use super::cache::segments;
 use super::device::{Bench, FUA, READ, WRITE, specification, write_cache};
 use super::{built, one_zone, plain};
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::cache::{
     AfterWrite, ReadAhead, ReadCacheSpecification, WriteCacheSpecification,
 };

@@ -3,7 +3,7 @@
 //! a flush ends too soon, when the buffer holds on to what was forced past it, or when
 //! destaging puts back what is on the medium.
 
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::device::Disk;
 use diskperf_machine::hardware::disk::spindle::Turn;
 use diskperf_machine::hardware::{Operation, Request, RequestId, Requests, moment};

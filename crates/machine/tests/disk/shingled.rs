@@ -3,7 +3,7 @@
 //! when it is full. Facts, disk drives, 4.3, and expectations 43 to 45.
 
 use super::assert_close;
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::cache::Extent;
 use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
 use diskperf_machine::hardware::disk::shingled::{Piece, Shingled, ShingledSpecification, Step};

@@ -1,6 +1,6 @@
 //! Streams of reads with several requests under way, alone and beside random ones.
 
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;
 use diskperf_machine::hardware::{Request, RequestId, Requests, moment};

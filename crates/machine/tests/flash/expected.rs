@@ -1,7 +1,7 @@
 //! The flash drives of the catalogue against what their data sheets, and the facts' check
 //! model, lead one to expect (facts 5).
 
-use diskperf_machine::catalogue::{Catalogue, Component, Expected, Figure, Setting};
+use diskperf_catalogue::{Catalogue, Component, Expected, Figure, Setting};
 use diskperf_machine::hardware::flash::expected::{SEED, measured};
 use diskperf_machine::hardware::flash::specification::FlashSpecification;
 use diskperf_machine::specification::Specification;

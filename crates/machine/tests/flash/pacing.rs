@@ -1,7 +1,7 @@
 //! How long a write waits at most while a drive collects.
 
 use super::*;
-use diskperf_machine::catalogue::Setting;
+use diskperf_catalogue::Setting;
 use diskperf_machine::hardware::flash::expected::divided;
 
 /// How much smaller than the catalogue's its superblocks are: all shares stay.

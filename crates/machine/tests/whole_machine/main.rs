@@ -12,7 +12,7 @@ mod repeatable;
 mod ring;
 mod rotation;
 
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::kernel::ffs::{InodeKind, InodeNumber};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, How, Machine, Rendezvous, Session, Time};

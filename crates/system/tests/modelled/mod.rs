@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
 use diskperf_system::System;

@@ -8,7 +8,7 @@ use crate::error::LaboratoryError;
 use crate::formatting::formatting;
 use crate::reproduce::asking::{Asking, Values, settings};
 use diskperf_analysis::accuracy::{Finding, Statement};
-use diskperf_machine::catalogue::{Cell, Setting};
+use diskperf_catalogue::{Cell, Setting};
 use diskperf_timeline::ControllerCache;
 
 const CHEETAH: &str = "sun3-cheetah-2344";

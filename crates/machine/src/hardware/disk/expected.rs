@@ -7,8 +7,8 @@ pub use host::Host;
 
 use super::device::DiskSpecification;
 use super::spindle::Turn;
-use crate::catalogue::DiskFigure;
 use crate::hardware::Operation;
+use diskperf_catalogue::DiskFigure;
 use diskperf_sim::{Streams, Time};
 
 /// Of the places that are read and written.

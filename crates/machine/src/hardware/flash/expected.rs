@@ -6,8 +6,8 @@ mod host;
 pub use host::Host;
 
 use super::specification::FlashSpecification;
-use crate::catalogue::FlashFigure;
 use crate::hardware::Operation;
+use diskperf_catalogue::FlashFigure;
 use diskperf_sim::{Stream, Streams, Time};
 
 /// Of the places that are read and written.

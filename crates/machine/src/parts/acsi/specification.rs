@@ -3,9 +3,9 @@
 
 use super::driver::{Disk, DiskTaskConfig};
 use super::hardware::{Acsi, AcsiConfig};
-use crate::catalogue::Reader;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
+use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// A disk with its embedded controller, and the task that commands it.

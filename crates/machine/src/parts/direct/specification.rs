@@ -2,9 +2,9 @@
 
 use super::driver::{DirectDriver, DirectDriverConfig};
 use super::hardware::Direct;
-use crate::catalogue::Reader;
 use crate::parts::{Attaching, Described, DriverReading};
 use crate::specification::{LONGEST_MS, scaled};
+use diskperf_catalogue::Reader;
 
 /// A connection for each device, and their driver.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use super::driver::{Hp, HpConfig, PositionTest, SearchLead};
 use super::hardware::{Attention, Massbus, MassbusConfig};
-use crate::catalogue::Reader;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
+use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// One adaptor for all drives, or one for each, and their driver.

@@ -2,10 +2,10 @@
 
 use super::driver::{Uda, UdaConfig};
 use super::hardware::{Order, Uda50, Uda50Config};
-use crate::catalogue::Reader;
 use crate::kernel::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
+use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// A UDA50, and its driver.

@@ -2,9 +2,9 @@
 
 use super::driver::{Lead, UpConfig, UpDriver};
 use super::hardware::{Up, UpHardwareConfig};
-use crate::catalogue::Reader;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
+use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// A controller of this kind, and its driver.

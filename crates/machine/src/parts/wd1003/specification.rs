@@ -2,10 +2,10 @@
 
 use super::driver::{Hd, HdConfig};
 use super::hardware::{Wd1003, Wd1003Config};
-use crate::catalogue::Reader;
 use crate::kernel::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
+use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// A controller of this kind, and its driver.

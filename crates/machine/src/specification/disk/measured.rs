@@ -2,12 +2,12 @@
 //! What `diskperf import` writes.
 
 use super::LONGEST_MS;
-use crate::catalogue::Reader;
 use crate::hardware::disk::layout::{
     ExtentSpecification, LayoutSpecification, MOST_CYLINDERS, MOST_SECTORS_PER_TRACK,
     MOST_SURFACES, Sparing, TrackOrder, ZoneSpecification,
 };
 use crate::hardware::disk::seek::SeekSpecification;
+use diskperf_catalogue::Reader;
 use std::ops::RangeInclusive;
 
 /// Zones, in place of a data sheet.

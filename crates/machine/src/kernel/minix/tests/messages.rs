@@ -2,12 +2,12 @@
 
 use super::super::errand::Errand;
 use super::super::message::{Accepts, Body, Endpoint, Party};
-use crate::catalogue::Catalogue;
 use crate::kernel::Kernel;
 use crate::kernel::minix::Minix;
 use crate::kernel::process::Process;
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Time};
+use diskperf_catalogue::Catalogue;
 use std::cell::RefCell;
 use std::rc::Rc;
 

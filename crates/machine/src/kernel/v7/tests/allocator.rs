@@ -2,12 +2,12 @@
 
 use super::super::V7Check;
 use super::super::layout::BLOCK_BYTES;
-use crate::catalogue::{Catalogue, Setting};
 use crate::kernel::errno::Errno;
 use crate::kernel::files::How;
 use crate::kernel::{Kernel, On};
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Rendezvous, Session};
+use diskperf_catalogue::{Catalogue, Setting};
 use std::cell::RefCell;
 use std::rc::Rc;
 

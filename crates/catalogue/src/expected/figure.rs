@@ -1,6 +1,6 @@
 //! What is measured of a drive: the figures that files of `expected/` may name.
 
-use crate::catalogue::names;
+use crate::names;
 use serde::Deserialize;
 use std::fmt;
 

@@ -3,8 +3,7 @@
 
 use super::super::{Catalogue, Component, Errors, Setting};
 use super::declarations;
-use super::{drive_mistakes, embedded_text, overlaid, parameters, write};
-use crate::specification::Specification;
+use super::{drive_mistakes, embedded_text, every_entry, overlaid, parameters, write};
 
 const SYSTEM: &str = "vax780-sc780-eagle";
 
@@ -450,11 +449,26 @@ fn a_setting_of_what_nothing_reads_is_refused() {
 }
 
 #[test]
-fn a_driver_of_a_drive_without_a_controller_of_its_own_is_refused() {
-    let setting = Setting::parse("driver.2.component=hp-1984").expect("a setting");
-    let system = Catalogue::embedded().resolve(SYSTEM, &[setting]);
-    let error = Specification::read(system.expect("a system"))
-        .expect_err("nothing reads it")
-        .to_string();
-    says(&error, &["takes nothing from its driver", "has no effect"]);
+fn an_unknown_key_in_any_entry_is_refused() {
+    let declared = [Component::Drive, Component::Driver, Component::Filesystem];
+    for (component, name) in every_entry(&Catalogue::embedded()) {
+        if !declared.contains(&component) {
+            continue;
+        }
+        let path = format!("{}/{name}.toml", component.folder());
+        let text = embedded_text(&path);
+        // The keys of a flash drive are the machine's to declare.
+        if text.contains("kind = \"flash\"") {
+            continue;
+        }
+        let content = format!("nothing_like_this = 1\n{text}");
+        let (_folder, catalogue) = overlaid(&[(&path, &content)]);
+        let system = catalogue
+            .expect("readable")
+            .entry(component, &name)
+            .expect("a file");
+        let error = declarations::read_entry(system, component).expect_err("an unknown key");
+        assert_eq!(error.problems().len(), 1, "{error}");
+        assert!(error.to_string().contains(".toml:1:1"), "{error}");
+    }
 }

@@ -32,7 +32,7 @@ pub(super) fn read(
     let mut revolutions_per_s = 60;
     for number in 1..=system.drives() {
         let mut reader = system.reader(Component::Drive, Some(number));
-        let geometry = drive(&mut reader);
+        let geometry = drive(&system, number, &mut reader);
         reader.finish();
         revolutions_per_s = geometry.label_rpm / 60;
         let of = Some(number).filter(|drive| own(Component::Driver, drive));
@@ -58,7 +58,7 @@ pub(super) fn read_entry(system: System, component: Component) -> Result<Vec<Par
     match component {
         Component::Filesystem => filesystem(&mut reader, 60),
         Component::Drive => {
-            drive(&mut reader);
+            drive(&system, 1, &mut reader);
         }
         Component::Driver => driver(&system, None, &mut reader, &Geometry::of_type("rm05")),
         Component::Host | Component::Bus | Component::Kernel | Component::Controller => {
@@ -172,13 +172,14 @@ fn disk(reader: &mut Reader<'_>) -> Geometry {
     Geometry::of_type("")
 }
 
-pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
+pub(super) fn drive(system: &System, number: u32, reader: &mut Reader<'_>) -> Geometry {
     let kind = reader.optional_text("kind", "what it is");
     if kind.as_deref() == Some("drive") {
         return disk(reader);
     }
     if kind.as_deref() == Some("flash") {
-        crate::specification::flash::read(reader);
+        let part = (Component::Drive, Some(number));
+        as_written(system, part, reader, |key| key != "kind");
         return Geometry::of_type("");
     }
     if kind.as_deref() == Some("fixed") {
@@ -297,7 +298,7 @@ fn as_written(
     let files = system.parts[&part]
         .layers
         .iter()
-        .filter(|layer| layer.is_file);
+        .filter(|layer| layer.is_file || part.0 == Component::Drive);
     for (key, entry) in files.flat_map(|layer| &layer.table.entries) {
         let about = ["description", "source", "extends"].contains(&key.as_str());
         if about || key.ends_with("_source") || !wanted(key) {
@@ -306,6 +307,7 @@ fn as_written(
         let shape = match &entry.value.content {
             Content::Integer(_) | Content::Number(_) => Shape::Number(0.0..=1e15),
             Content::Flag(_) => Shape::Flag,
+            Content::List(_) => Shape::Integers(0..=u64::MAX),
             _ => Shape::Text,
         };
         shapes.insert(key.clone(), shape);
@@ -314,6 +316,9 @@ fn as_written(
         match shape {
             Shape::Number(range) => {
                 reader.number(&key, range, "a number");
+            }
+            Shape::Integers(range) => {
+                reader.integers(&key, range, "numbers");
             }
             Shape::Flag => {
                 reader.flag(&key, "a flag");

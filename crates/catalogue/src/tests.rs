@@ -1,7 +1,6 @@
 //! Tests of the catalogue: its files, what overrides what, and what is said
 //! about mistakes.
 
-mod any_text;
 mod declarations;
 mod files;
 mod layers;
