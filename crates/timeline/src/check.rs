@@ -8,10 +8,9 @@
 mod load;
 mod replay;
 
+use crate::FlashTraffic;
 use crate::experiment::Workload;
-use crate::repetition::{
-    ControllerCache, DeviceTraffic, FlashTraffic, MediaCache, Repetition, WorkerMeasure,
-};
+use crate::repetition::{ControllerCache, DeviceTraffic, MediaCache, Repetition, WorkerMeasure};
 use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
 use std::collections::BTreeMap;

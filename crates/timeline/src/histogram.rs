@@ -2,7 +2,7 @@
 //! that are being timed, and the histogram that it leaves, which is as small
 //! as what was recorded.
 
-use crate::units::Nanoseconds;
+use crate::Nanoseconds;
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -18,9 +18,7 @@ pub mod printable;
 pub mod protocol;
 pub mod repetition;
 pub mod replay;
-pub mod request;
 pub mod run;
-pub mod stage;
 pub mod title;
 pub mod trace;
 pub mod units;
@@ -41,19 +39,18 @@ pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{
-    Block, ControllerCache, DeviceRequests, DeviceTraffic, FlashTraffic, MediaCache, Repetition,
-    Residency, WorkerMeasure,
+    Block, ControllerCache, DeviceRequests, DeviceTraffic, MediaCache, Repetition, Residency,
+    WorkerMeasure,
 };
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
 };
-pub use request::{Request, Span};
 pub use run::{
     Arm, FRESH_NOTE, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World,
 };
-pub use stage::{Deadline, DieBusy, Stage};
 pub use title::Titled;
 pub use trace::Trace;
-pub use units::Nanoseconds;
 pub use verified::Verified;
 pub use window::Window;
+
+pub use diskperf_spans::{Deadline, DieBusy, FlashTraffic, Nanoseconds, Request, Span, Stage};

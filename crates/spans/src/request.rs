@@ -1,7 +1,6 @@
 //! A request for a transfer, from the moment it is issued until it completes.
 
 use crate::{Nanoseconds, Stage};
-use serde::{Deserialize, Serialize};
 
 /// One request, tiled by its spans.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +12,8 @@ pub struct Request {
 }
 
 /// A part of a request's time; it starts where the one before it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span {
     /// What the time went to.
     pub stage: Stage,
@@ -90,6 +90,17 @@ impl Request {
             }
         }
     }
+}
+
+/// Spans that begin at `from`, each with its start: stage, from, until.
+pub fn with_starts(
+    from: Nanoseconds,
+    spans: &[Span],
+) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+    spans.iter().scan(from, |at, span| {
+        let from = std::mem::replace(at, span.until);
+        Some((span.stage, from, span.until))
+    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! What the arm of a disk does of its own accord.
 
-use super::{DiskPosition, parts};
-use crate::{Nanoseconds, Span, Stage};
-use serde::{Deserialize, Serialize};
+use crate::{DiskPosition, Nanoseconds, Span, Stage, with_starts};
 
 /// What an arm does for no request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ArmWork {
     /// It writes what the buffer took.
     Destage,
@@ -17,7 +16,8 @@ pub enum ArmWork {
 }
 
 /// One piece of such work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedArm {
     /// The drive.
     pub drive: u32,
@@ -43,7 +43,7 @@ impl TracedArm {
 
     /// Its spans with their starts.
     pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-        parts(self.from, &self.spans)
+        with_starts(self.from, &self.spans)
     }
 
     /// Memory that it takes.
