@@ -1,17 +1,13 @@
 //! What is always true of a translation layer.
 
-use thiserror::Error;
-
 use crate::ftl::Ftl;
 
 /// A law that the layer's arrays break.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
     /// A logical unit's physical one is not its own, or not valid.
-    #[error("logical unit {0}: its physical unit is another's, or invalid")]
     Inverse(u32),
     /// A superblock's count is not that of its bits.
-    #[error("superblock {superblock}: {counted} units counted valid, {bits} bits set")]
     Count {
         /// The superblock.
         superblock: u32,
@@ -21,7 +17,6 @@ pub enum Broken {
         bits: u32,
     },
     /// Valid units are not the mapped ones.
-    #[error("{valid} valid units, {mapped} mapped")]
     Mapped {
         /// Units counted valid.
         valid: u64,
@@ -29,6 +24,30 @@ pub enum Broken {
         mapped: u64,
     },
 }
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Inverse(value) => write!(
+                formatter,
+                "logical unit {value}: its physical unit is another's, or invalid"
+            ),
+            Self::Count {
+                superblock,
+                counted,
+                bits,
+            } => write!(
+                formatter,
+                "superblock {superblock}: {counted} units counted valid, {bits} bits set"
+            ),
+            Self::Mapped { valid, mapped } => {
+                write!(formatter, "{valid} valid units, {mapped} mapped")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Broken {}
 
 impl Ftl {
     /// Looks at every unit: map and reverse map are inverse, counts are those of the

@@ -2,10 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use rand_core::SeedableRng as _;
-use rand_pcg::Pcg64Mcg;
-use thiserror::Error;
-
 use crate::anonymous::Anonymous;
 use crate::buckets::Buckets;
 use crate::collection::{Collection, Copy};
@@ -17,6 +13,8 @@ use crate::parity::Parity;
 use crate::recovery::Unsafe;
 use crate::specification::{Geometry, Impossible, Separation, Specification};
 use crate::traffic::{Cause, Traffic};
+use rand_core::SeedableRng as _;
+use rand_pcg::Pcg64Mcg;
 
 /// What a superblock is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +79,16 @@ pub struct Placement {
 }
 
 /// A unit cannot be placed until collection has erased a superblock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("no superblock is free for the host: the write waits for an erase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("no superblock is free for the host: the write waits for an erase")
+    }
+}
+
+impl std::error::Error for Full {}
 
 /// A page-mapped translation layer.
 #[derive(Debug, Clone)]

@@ -1,7 +1,5 @@
 //! What a translation layer is made for, and why it is refused.
 
-use thiserror::Error;
-
 use crate::features::Features;
 
 /// How physical units lie in superblocks: one block of every plane of every die.
@@ -72,18 +70,13 @@ pub struct Specification {
 }
 
 /// Why there can be no such translation layer.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Impossible {
     /// A count that must be at least 1 is 0.
-    #[error("{0} is 0: give at least 1")]
     Zero(&'static str),
     /// Physical units do not fit the map's entries.
-    #[error("{0} physical units: a map of 4-byte entries holds {max}", max = u32::MAX - 1)]
     TooLarge(u64),
     /// No physical unit is spare.
-    #[error(
-        "{logical} logical units of {physical} physical ones leave no spare: collection could never free a superblock"
-    )]
     NoSpare {
         /// Units that the host can map.
         logical: u64,
@@ -91,10 +84,6 @@ pub enum Impossible {
         physical: u64,
     },
     /// The reserve and the open superblocks use up the spare.
-    #[error(
-        "{free} free and {open} open superblocks leave {closed} units for {logical} logical ones: \
-         collection would deadlock; lower the soft threshold or map fewer units"
-    )]
     Deadlock {
         /// The soft threshold.
         free: u32,
@@ -106,9 +95,6 @@ pub enum Impossible {
         logical: u64,
     },
     /// The host could take the superblock that collection needs.
-    #[error(
-        "a hard threshold of {hard} free superblocks: collection needs {needed} to move data to"
-    )]
     HardTooLow {
         /// The hard threshold.
         hard: u32,
@@ -116,10 +102,8 @@ pub enum Impossible {
         needed: u32,
     },
     /// A cache of as many bits a cell as all other superblocks.
-    #[error("a cache in superblocks of {0} bits a cell: give 2, 3 (TLC) or 4 (QLC)")]
     FewBits(u32),
     /// A program unit is not so many whole ones of one bit a cell.
-    #[error("a program unit of {program_units} units is not {bits} whole ones of one bit a cell")]
     UnevenCache {
         /// Units of a program.
         program_units: u32,
@@ -127,9 +111,6 @@ pub enum Impossible {
         bits: u32,
     },
     /// Dies are not so many whole stripes, or a stripe has no data.
-    #[error(
-        "parity of {stripe} program units over {dies} dies: give 2 or more that divide the dies"
-    )]
     UnevenParity {
         /// Program units of a stripe.
         stripe: u32,
@@ -137,7 +118,6 @@ pub enum Impossible {
         dies: u32,
     },
     /// The past covers more than there is.
-    #[error("a past of {filled} units on a drive of {logical}")]
     Overfilled {
         /// Units of the past.
         filled: u32,
@@ -145,10 +125,8 @@ pub enum Impossible {
         logical: u32,
     },
     /// A class of the past is not a share.
-    #[error("a past whose share of writes or units is not within 0 to 100 %")]
     NoShare,
     /// Collection in the background would begin after the host waits.
-    #[error("the soft threshold ({soft}) is not above the hard one ({hard})")]
     SoftBelowHard {
         /// The soft threshold.
         soft: u32,
@@ -156,6 +134,64 @@ pub enum Impossible {
         hard: u32,
     },
 }
+
+impl std::fmt::Display for Impossible {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Zero(value) => write!(formatter, "{value} is 0: give at least 1"),
+            Self::TooLarge(value) => write!(
+                formatter,
+                "{value} physical units: a map of 4-byte entries holds {max}",
+                max = u32::MAX - 1
+            ),
+            Self::NoSpare { logical, physical } => write!(
+                formatter,
+                "{logical} logical units of {physical} physical ones leave no spare: collection could never free a superblock"
+            ),
+            Self::Deadlock {
+                free,
+                open,
+                closed,
+                logical,
+            } => write!(
+                formatter,
+                "{free} free and {open} open superblocks leave {closed} units for {logical} logical ones: \
+         collection would deadlock; lower the soft threshold or map fewer units"
+            ),
+            Self::HardTooLow { hard, needed } => write!(
+                formatter,
+                "a hard threshold of {hard} free superblocks: collection needs {needed} to move data to"
+            ),
+            Self::FewBits(value) => write!(
+                formatter,
+                "a cache in superblocks of {value} bits a cell: give 2, 3 (TLC) or 4 (QLC)"
+            ),
+            Self::UnevenCache {
+                program_units,
+                bits,
+            } => write!(
+                formatter,
+                "a program unit of {program_units} units is not {bits} whole ones of one bit a cell"
+            ),
+            Self::UnevenParity { stripe, dies } => write!(
+                formatter,
+                "parity of {stripe} program units over {dies} dies: give 2 or more that divide the dies"
+            ),
+            Self::Overfilled { filled, logical } => write!(
+                formatter,
+                "a past of {filled} units on a drive of {logical}"
+            ),
+            Self::NoShare => formatter
+                .write_str("a past whose share of writes or units is not within 0 to 100 %"),
+            Self::SoftBelowHard { soft, hard } => write!(
+                formatter,
+                "the soft threshold ({soft}) is not above the hard one ({hard})"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Impossible {}
 
 impl Specification {
     /// Frontiers of collection and wear levelling.

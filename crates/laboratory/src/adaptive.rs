@@ -14,7 +14,7 @@ mod set;
 mod table;
 mod workload;
 
-pub use diskperf_machine::hardware::Hint;
+pub use diskperf_device::Hint;
 pub use diskperf_machine::hardware::cache::CacheStatistics;
 pub use diskperf_machine::parts::vme::Policy;
 pub use drawn::drawn;

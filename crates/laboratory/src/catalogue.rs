@@ -6,9 +6,9 @@ use crate::model::computer::Computer;
 use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
-use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
-use diskperf_machine::hardware::disk::layout::{Layout, ZoneSpecification};
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_device::disk::device::{Disk, DiskSpecification};
+use diskperf_device::disk::layout::{Layout, ZoneSpecification};
+use diskperf_device::disk::spindle::Turn;
 use diskperf_machine::specification::MechanismSpecification;
 use serde::Serialize;
 

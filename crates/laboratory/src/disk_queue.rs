@@ -4,11 +4,11 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::disk_queue::{Depth, DiskQueue, Order};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::hardware::disk::closed::{Closed, Served, positioning_bounds_ms};
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::mechanism::{Mechanism, MechanismSpecification};
-use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_device::disk::closed::{Closed, Served, positioning_bounds_ms};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification};
+use diskperf_device::disk::queue::{Policy, QueueSpecification};
+use diskperf_device::disk::spindle::Turn;
 use diskperf_machine::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 use diskperf_timeline::units::{GIB, format_size};
 

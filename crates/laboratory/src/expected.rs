@@ -4,9 +4,9 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
 use diskperf_catalogue::{Catalogue, DiskFigure, Expected, Figure};
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::flash::specification::FlashSpecification;
-use diskperf_machine::hardware::{disk, flash};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_machine::expected::{disk, flash};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures each figure that is expected of a drive on the modelled one, in the system that
@@ -40,8 +40,8 @@ pub fn expected(
     Ok(ExpectedFigures {
         drive: drive.to_owned(),
         seed: match of.values.first().map(|of| of.what) {
-            Some(Figure::Flash(_)) => flash::expected::SEED,
-            Some(Figure::Disk(_)) | None => disk::expected::SEED,
+            Some(Figure::Flash(_)) => flash::SEED,
+            Some(Figure::Disk(_)) | None => disk::SEED,
         },
         values,
     })
@@ -62,13 +62,13 @@ fn found(catalogue: &Catalogue, drive: &str, of: &Expected) -> Result<f64, Labor
             let disk = computer.disk(drive);
             let disk = disk.ok_or_else(|| no("a disk with firmware of its own"))?;
             check_disk(drive, disk, (figure, of.depth))?;
-            Ok(disk::expected::measured(disk, figure, of.depth))
+            Ok(disk::measured(disk, figure, of.depth))
         }
         Figure::Flash(figure) => {
             let flash = computer.flash(drive);
             let flash = flash.ok_or_else(|| no("a flash drive"))?;
             check_flash(drive, flash, of.depth)?;
-            Ok(flash::expected::measured(flash, figure, of.depth))
+            Ok(flash::measured(flash, figure, of.depth))
         }
     }
 }

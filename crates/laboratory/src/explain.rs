@@ -21,7 +21,7 @@ use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
 use diskperf_battery::{Job, Suite};
-use diskperf_machine::WhatIf;
+use diskperf_device::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Trace};
 use rerun::{Outcome, Variant};
 use std::sync::Arc;

@@ -8,11 +8,11 @@ mod measuring;
 
 use criterion::{Criterion, Throughput};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::hardware::device::Device;
-use diskperf_machine::hardware::disk::device::Disk;
-use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::flash::device::Flash;
-use diskperf_machine::hardware::{Operation, Request, Requests, moment};
+use diskperf_device::Device;
+use diskperf_device::disk::device::Disk;
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::flash::device::Flash;
+use diskperf_device::{Operation, Request, Requests, moment};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
 use measuring::{ThreadTime, measures, shortest, thread_time};

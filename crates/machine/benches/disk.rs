@@ -5,11 +5,11 @@
 mod measuring;
 
 use criterion::{Criterion, Throughput};
-use diskperf_machine::hardware::disk::layout::DataSheet;
-use diskperf_machine::hardware::disk::mechanism::{Access, Mechanism, MechanismSpecification};
-use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification, View, Waiting};
-use diskperf_machine::hardware::disk::seek::SeekSpecification;
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_device::disk::layout::DataSheet;
+use diskperf_device::disk::mechanism::{Access, Mechanism, MechanismSpecification};
+use diskperf_device::disk::queue::{Policy, QueueSpecification, View, Waiting};
+use diskperf_device::disk::seek::SeekSpecification;
+use diskperf_device::disk::spindle::Turn;
 use diskperf_sim::{Stream, Streams, Time};
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use std::hint::black_box;

@@ -5,22 +5,16 @@ pub(crate) mod bare;
 pub(crate) mod bench;
 pub mod bus;
 pub mod cache;
-pub mod device;
-pub mod disk;
 pub mod drives;
-pub mod fixed;
-pub mod flash;
 pub(crate) mod marking;
 pub mod mechanism;
-mod request;
 
 use crate::event::Event;
 use crate::parts::{Controllers, Id, Kind, PartEvent};
 use bus::Bus;
+pub(crate) use diskperf_device::{Hint, Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Processor, Sim, Time};
-use diskperf_timeline::Nanoseconds;
 use drives::Drives;
-pub use request::{Hint, Operation, Request, RequestId, Requests};
 
 /// All that is not the processor, and the requests that are under way in it.
 pub struct Hardware {
@@ -47,12 +41,6 @@ impl Surroundings<'_> {
     pub fn now(&self) -> Time {
         self.sim.now()
     }
-}
-
-/// A moment of the simulation as the timeline has it.
-#[inline]
-pub fn moment(time: Time) -> Nanoseconds {
-    Nanoseconds(time.0)
 }
 
 impl Hardware {

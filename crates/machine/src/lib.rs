@@ -6,6 +6,7 @@
 
 mod budget;
 mod event;
+pub mod expected;
 pub mod hardware;
 pub mod kernel;
 mod machine;
@@ -14,7 +15,6 @@ pub mod parts;
 mod session;
 pub mod specification;
 mod standstill;
-mod what_if;
 mod written;
 
 pub use budget::{Budget, Exceeded};
@@ -27,7 +27,6 @@ pub use kernel::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use machine::{Circumstances, Machine};
 pub use session::Session;
 pub use standstill::{HardError, Standstill};
-pub use what_if::WhatIf;
 pub use written::Written;
 
 pub use diskperf_sim::{Deadlock, Stream, Streams, TieBreak, Time, Waiting};

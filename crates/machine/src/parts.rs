@@ -16,15 +16,15 @@ pub mod wd1003;
 
 use crate::event::Event;
 use crate::hardware::cache::CacheStatistics;
-use crate::hardware::device::Device;
 use crate::hardware::drives::{Drives, Mechanisms};
 use crate::hardware::{Parts, RequestId, Surroundings};
 use crate::kernel::Unix;
 use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::specification::{Attachment, DriveSpecification};
-use crate::what_if::WhatIf;
 use diskperf_catalogue::{Component, Reader, System};
+use diskperf_device::Device;
+use diskperf_device::WhatIf;
 use diskperf_sim::{Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use std::fmt;

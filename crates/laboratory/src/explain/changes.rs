@@ -4,7 +4,7 @@ mod disks;
 
 use crate::model::computer::Computer;
 use diskperf_catalogue::Setting;
-use diskperf_machine::WhatIf;
+use diskperf_device::WhatIf;
 use diskperf_timeline::Stage;
 
 /// Something changed.

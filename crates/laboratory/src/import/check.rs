@@ -4,8 +4,8 @@
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_catalogue::Catalogue;
+use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::{Errors, KeyPlaces, Place, Problem};
-use diskperf_machine::hardware::disk::device::DiskSpecification;
 
 /// The keys of DiskSim that those of an entry are made of; the first one that a file has
 /// is meant.

@@ -1,13 +1,13 @@
 //! A drive's trace, replayed on the modelled disk that was made of its files.
 
 use diskperf_calibration::{Calibration, Score};
+use diskperf_device::Operation;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::spindle::Turn;
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::{self, Request};
 use diskperf_machine::Time;
-use diskperf_machine::hardware::Operation;
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::expected::Host;
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_machine::expected::disk::Host;
 use serde::Serialize;
 
 /// Figures of the second half of a trace, in a closed loop: the disk of the files, that of

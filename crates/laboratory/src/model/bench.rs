@@ -6,14 +6,13 @@ use crate::model::computer::medium_of;
 use crate::observer::{Event, Observer, Recorded, Source};
 use crate::rig::Rig;
 use diskperf_battery::{Medium, Other, ProgramError};
-use diskperf_machine::hardware::Hint;
+use diskperf_device::Hint;
+use diskperf_device::WhatIf;
+use diskperf_device::disk::device::MediaCacheState;
+use diskperf_device::moment;
 use diskperf_machine::hardware::cache::CacheStatistics;
-use diskperf_machine::hardware::disk::device::MediaCacheState;
-use diskperf_machine::hardware::moment;
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{
-    Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf,
-};
+use diskperf_machine::{Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::{

@@ -3,8 +3,8 @@
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program};
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::flash::specification::FlashSpecification;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::kernel::{minix, v7};
 use diskperf_machine::specification::{

@@ -15,7 +15,7 @@ use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{Figures, p99_range};
 use diskperf_battery::Job;
 use diskperf_catalogue::Catalogue;
-use diskperf_machine::hardware::flash::specification::FlashSpecification;
+use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{Histogram, Protocol, Repetition, Setting, SizeChoice, Workload};
 use std::sync::Arc;

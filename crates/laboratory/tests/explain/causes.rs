@@ -3,10 +3,10 @@
 //! the deadline that is missed because of it.
 
 use super::{Case, means};
+use diskperf_device::WhatIf;
 use diskperf_laboratory::analysis::diagnosis::{Diagnosis, Ending, diagnose};
 use diskperf_laboratory::catalogue::system;
 use diskperf_laboratory::explain::supposing;
-use diskperf_laboratory::machine::WhatIf;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::timeline::{Deadline, Nanoseconds, Stage, Trace};
 use rand_core::{Rng, SeedableRng};

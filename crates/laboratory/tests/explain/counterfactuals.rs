@@ -1,9 +1,9 @@
 //! What is supposed of a computer takes away what it says, and nothing else.
 
 use super::{Case, means};
+use diskperf_device::WhatIf;
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::explain::{Means, explain, supposing};
-use diskperf_laboratory::machine::WhatIf;
 use diskperf_laboratory::timeline::{Stage, Trace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

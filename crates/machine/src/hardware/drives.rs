@@ -5,13 +5,14 @@
 //! numbers that carry their kind, so that a controller cannot take the one for the other.
 
 use super::Request;
-use super::device::Device;
-use super::disk::device::{Disk, MediaCacheState};
-use super::flash::device::Flash;
-use super::flash::specification::FlashSpecification;
-use super::mechanism::{Busy, CIRCLE, Mechanism};
+use super::mechanism::{CIRCLE, Mechanism};
 use crate::parts::Id;
-use crate::what_if::WhatIf;
+use diskperf_device::Busy;
+use diskperf_device::Device;
+use diskperf_device::WhatIf;
+use diskperf_device::disk::device::{Disk, MediaCacheState};
+use diskperf_device::flash::device::Flash;
+use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 use diskperf_timeline::trace::{DiskPosition, Position, TracedArm, TracedDrive, TracedFlash};
 use std::ops::{Index, IndexMut};

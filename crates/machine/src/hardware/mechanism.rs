@@ -11,13 +11,14 @@ mod rotation;
 mod seek;
 mod streaming;
 
+use diskperf_device::Busy;
 pub use geometry::{Geometry, GeometryError, HeadGroups, Place, Revectored, Zone};
-pub use passage::{Busy, Move, Passage};
+pub use passage::{Move, Passage};
 pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
 pub use streaming::TrackRead;
 
-use crate::what_if::WhatIf;
+use diskperf_device::WhatIf;
 use diskperf_sim::Time;
 use passage::{Leg, STILL};
 
@@ -191,7 +192,7 @@ impl Mechanism {
             self.turn_back_to(now, sector, write, since);
         }
         let (passage, run) = self.passage(now, (sector, count), write, |_| ());
-        self.busy.book(&passage);
+        passage.book(&mut self.busy);
         self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
         self.booked_last = passage.total();

@@ -7,17 +7,17 @@ mod queue;
 mod shingled;
 
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::hardware::disk::cache::{
+use crate::kernel::ffs;
+use diskperf_catalogue::Reader;
+use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
     WriteCacheSpecification,
 };
-use crate::hardware::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
-use crate::hardware::disk::layout::{DataSheet, LayoutSpecification};
-use crate::hardware::disk::mechanism::{MechanismError, MechanismSpecification};
-use crate::hardware::disk::seek::SeekSpecification;
-use crate::hardware::disk::spindle::Turn;
-use crate::kernel::ffs;
-use diskperf_catalogue::Reader;
+use diskperf_device::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
+use diskperf_device::disk::layout::{DataSheet, LayoutSpecification};
+use diskperf_device::disk::mechanism::{MechanismError, MechanismSpecification};
+use diskperf_device::disk::seek::SeekSpecification;
+use diskperf_device::disk::spindle::Turn;
 pub use queue::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 
 /// What the label of a disk says whose tracks its firmware hides.
@@ -251,7 +251,7 @@ fn one_sector() -> LayoutSpecification {
         cylinders: 1,
         order: Default::default(),
         sparing: Default::default(),
-        zones: vec![crate::hardware::disk::layout::ZoneSpecification {
+        zones: vec![diskperf_device::disk::layout::ZoneSpecification {
             sectors_per_track: 1,
             ..Default::default()
         }],

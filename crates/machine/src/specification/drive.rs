@@ -1,15 +1,15 @@
 //! A drive, as the catalogue describes it.
 
 use super::{disk, fixed, flash};
-use crate::hardware::disk::device::DiskSpecification;
-use crate::hardware::fixed::FixedConfig;
-use crate::hardware::flash::specification::FlashSpecification;
 use crate::hardware::mechanism::{
     Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
 use diskperf_catalogue::Reader;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::fixed::FixedConfig;
+use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 
 /// A drive, and the partitions on it that are measured.

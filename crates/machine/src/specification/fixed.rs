@@ -2,9 +2,9 @@
 
 use super::LONGEST_MS;
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::hardware::fixed::{FixedConfig, Service};
 use crate::kernel::ffs;
 use diskperf_catalogue::Reader;
+use diskperf_device::fixed::{FixedConfig, Service};
 use diskperf_sim::Time;
 
 /// What the label of a device without tracks says.

@@ -1,13 +1,13 @@
 //! A flash drive, as the catalogue describes it.
 
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::hardware::flash::specification::{
+use crate::kernel::ffs;
+use diskperf_catalogue::Reader;
+use diskperf_device::flash::specification::{
     ArrayTimes, BufferSpecification, CacheSpecification, ChannelSpecification, FlashError,
     FlashGeometry, FlashSpecification, FlushOrder, InterfaceSpecification, JournalSpecification,
     LayerSpecification, LinkSpecification, Suspension, UNIT_BYTES,
 };
-use crate::kernel::ffs;
-use diskperf_catalogue::Reader;
 use diskperf_ftl::{Impossible, Past, Policy};
 use diskperf_sim::Time;
 

@@ -2,9 +2,9 @@
 
 use super::{DriveSpecification, Layout, Software, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
-use crate::hardware::flash::specification::FlashSpecification;
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::{buffers, medium, minix};
+use diskperf_device::flash::specification::FlashSpecification;
 
 /// What a machine of some specification is built with: of each part, the parameter
 /// that says how large it is.

@@ -2,11 +2,11 @@
 //! it, that the drive counts as busy meanwhile, and what it is worth to have it away.
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::WhatIf;
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::expected::Host;
-use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::{Operation, Request};
+use diskperf_device::WhatIf;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Operation, Request};
+use diskperf_machine::expected::disk::Host;
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Streams, Time};
 use diskperf_timeline::trace::{ArmWork, TracedArm};

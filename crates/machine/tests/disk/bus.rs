@@ -2,8 +2,8 @@
 
 use super::assert_close;
 use super::device::{Bench, FUA, READ, specification};
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::link::{Delivery, Link, LinkSpecification, Passage};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::link::{Delivery, Link, LinkSpecification, Passage};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 

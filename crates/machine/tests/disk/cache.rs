@@ -4,11 +4,11 @@
 //! counted twice or lost.
 
 use super::one_zone;
-use diskperf_machine::hardware::disk::cache::{
+use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, Extent, Found, LimitFrom, ReadAhead, ReadAheadAfter,
     ReadCacheSpecification, Segments, WriteCacheSpecification, Written,
 };
-use diskperf_machine::hardware::disk::layout::Layout;
+use diskperf_device::disk::layout::Layout;
 use diskperf_sim::{Streams, Time};
 use std::collections::BTreeSet;
 

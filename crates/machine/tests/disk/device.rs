@@ -5,15 +5,13 @@
 
 use super::cache::segments;
 use super::{PERIOD_7200_NS, assert_close, one_zone, plain};
-use diskperf_machine::hardware::disk::cache::{
-    ReadAhead, ReadCacheSpecification, WriteCacheSpecification,
-};
-use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification, FlushOrder};
-use diskperf_machine::hardware::disk::link::{Delivery, LinkSpecification};
-use diskperf_machine::hardware::disk::overheads::{After, OverheadSpecification};
-use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
-use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::{Operation, Request, RequestId, Requests, moment};
+use diskperf_device::disk::cache::{ReadAhead, ReadCacheSpecification, WriteCacheSpecification};
+use diskperf_device::disk::device::{Disk, DiskSpecification, FlushOrder};
+use diskperf_device::disk::link::{Delivery, LinkSpecification};
+use diskperf_device::disk::overheads::{After, OverheadSpecification};
+use diskperf_device::disk::queue::{Policy, QueueSpecification};
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 //! Pollaczek and Khinchine.
 
 use super::{PERIOD_7200_NS, assert_close, built, one_zone, plain};
-use diskperf_machine::hardware::disk::layout::{DataSheet, Layout};
-use diskperf_machine::hardware::disk::mechanism::{Access, Mechanism};
-use diskperf_machine::hardware::disk::seek::{SeekCurve, SeekSpecification};
-use diskperf_machine::hardware::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::layout::{DataSheet, Layout};
+use diskperf_device::disk::mechanism::{Access, Mechanism};
+use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
+use diskperf_device::disk::spindle::{Spindle, Turn};
 use diskperf_sim::{Stream, Streams, Time};
 
 const SEED: u64 = 7;

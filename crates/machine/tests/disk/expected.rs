@@ -3,12 +3,12 @@
 //! meet a value here.
 
 use diskperf_catalogue::{Catalogue, Figure, Setting};
-use diskperf_machine::hardware::Operation;
-use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
-use diskperf_machine::hardware::disk::expected::{Host, SEED, measured};
-use diskperf_machine::hardware::disk::layout::Place;
-use diskperf_machine::hardware::disk::queue::Policy;
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_device::Operation;
+use diskperf_device::disk::device::{Disk, DiskSpecification};
+use diskperf_device::disk::layout::Place;
+use diskperf_device::disk::queue::Policy;
+use diskperf_device::disk::spindle::Turn;
+use diskperf_machine::expected::disk::{Host, SEED, measured};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams};
 

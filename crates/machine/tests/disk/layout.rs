@@ -2,7 +2,7 @@
 //! sector holds data, or when a scheme takes away more or less than it says.
 
 use super::one_zone;
-use diskperf_machine::hardware::disk::layout::{
+use diskperf_device::disk::layout::{
     DataSheet, Direction, Layout, LayoutError, LayoutSpecification, Place, Sparing, TrackOrder,
     ZoneSpecification,
 };

@@ -16,12 +16,10 @@ mod seek;
 mod shingled;
 mod streams;
 
-use diskperf_machine::hardware::disk::layout::{
-    LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
-};
-use diskperf_machine::hardware::disk::mechanism::{Mechanism, MechanismSpecification};
-use diskperf_machine::hardware::disk::seek::SeekSpecification;
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_device::disk::layout::{LayoutSpecification, Sparing, TrackOrder, ZoneSpecification};
+use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification};
+use diskperf_device::disk::seek::SeekSpecification;
+use diskperf_device::disk::spindle::Turn;
 
 const PERIOD_7200_NS: f64 = 60e9 / 7200.0;
 

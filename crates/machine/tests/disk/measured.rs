@@ -5,14 +5,14 @@ use super::cache::segments;
 use super::device::{Bench, FUA, READ, WRITE, specification, write_cache};
 use super::{built, one_zone, plain};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::hardware::disk::cache::{
+use diskperf_device::disk::cache::{
     AfterWrite, ReadAhead, ReadCacheSpecification, WriteCacheSpecification,
 };
-use diskperf_machine::hardware::disk::device::DiskSpecification;
-use diskperf_machine::hardware::disk::link::Delivery;
-use diskperf_machine::hardware::disk::mechanism::{Access, MechanismSpecification};
-use diskperf_machine::hardware::disk::overheads::{After, OverheadSpecification};
-use diskperf_machine::hardware::disk::seek::SeekSpecification;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::link::Delivery;
+use diskperf_device::disk::mechanism::{Access, MechanismSpecification};
+use diskperf_device::disk::overheads::{After, OverheadSpecification};
+use diskperf_device::disk::seek::SeekSpecification;
 use diskperf_machine::specification::Specification;
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};

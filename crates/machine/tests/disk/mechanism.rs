@@ -2,9 +2,9 @@
 //! or counted twice, when a sector that follows at once is missed, or when phase drifts.
 
 use super::{PERIOD_7200_NS, assert_close, built, one_zone, plain};
-use diskperf_machine::hardware::disk::layout::Layout;
-use diskperf_machine::hardware::disk::mechanism::{Access, Mechanism, Parts, Passing};
-use diskperf_machine::hardware::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::layout::Layout;
+use diskperf_device::disk::mechanism::{Access, Mechanism, Parts, Passing};
+use diskperf_device::disk::spindle::{Spindle, Turn};
 use diskperf_sim::{Streams, Time};
 use proptest::prelude::*;
 
@@ -150,7 +150,7 @@ fn sequential_reading_loses_the_skews() {
     layout.zones[0].cylinder_skew_rev = 0.180;
     let mut of = plain(layout);
     of.head_switch_ms = 1.2;
-    of.seek = diskperf_machine::hardware::disk::seek::SeekSpecification::Constant { time_ms: 1.5 };
+    of.seek = diskperf_device::disk::seek::SeekSpecification::Constant { time_ms: 1.5 };
     let mut mechanism = built(&of);
     let end = mechanism.layout().sectors();
     let begins = Time(0);
@@ -234,7 +234,7 @@ fn rich(zero_latency: bool) -> Mechanism {
     (inner.first_cylinder, inner.last_cylinder) = (61, 109);
     inner.sectors_per_track = 29;
     layout.zones.push(inner);
-    layout.sparing = diskperf_machine::hardware::disk::layout::Sparing::Zone;
+    layout.sparing = diskperf_device::disk::layout::Sparing::Zone;
     for zone in &mut layout.zones {
         zone.spares = 5;
         zone.slips = vec![40, 41, 90];

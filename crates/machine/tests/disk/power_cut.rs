@@ -4,9 +4,9 @@
 //! destaging puts back what is on the medium.
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::hardware::disk::device::Disk;
-use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::{Operation, Request, RequestId, Requests, moment};
+use diskperf_device::disk::device::Disk;
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Operation, Request, RequestId, Requests, moment};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
 use std::collections::{BTreeMap, BTreeSet};

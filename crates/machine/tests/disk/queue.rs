@@ -3,12 +3,12 @@
 //! turns at the wrong moment, or predicts another angle than the disk then waits for.
 
 use super::{assert_close, built, one_zone, plain};
-use diskperf_machine::hardware::disk::closed::{Closed, Served, positioning_bounds_ms};
-use diskperf_machine::hardware::disk::layout::Place;
-use diskperf_machine::hardware::disk::mechanism::{Access, Mechanism};
-use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification, View, Waiting};
-use diskperf_machine::hardware::disk::seek::SeekSpecification;
-use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_device::disk::closed::{Closed, Served, positioning_bounds_ms};
+use diskperf_device::disk::layout::Place;
+use diskperf_device::disk::mechanism::{Access, Mechanism};
+use diskperf_device::disk::queue::{Policy, QueueSpecification, View, Waiting};
+use diskperf_device::disk::seek::SeekSpecification;
+use diskperf_device::disk::spindle::Turn;
 use diskperf_sim::{Streams, Time};
 
 fn policy(policy: Policy) -> QueueSpecification {

@@ -2,7 +2,7 @@
 //! average is taken over distances instead of over pairs of cylinders.
 
 use super::assert_close;
-use diskperf_machine::hardware::disk::seek::{SeekCurve, SeekError, SeekSpecification};
+use diskperf_device::disk::seek::{SeekCurve, SeekError, SeekSpecification};
 use diskperf_sim::Time;
 
 fn curve(specification: &SeekSpecification, cylinders: u32) -> SeekCurve {

@@ -4,11 +4,11 @@
 
 use super::assert_close;
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::hardware::disk::cache::Extent;
-use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
-use diskperf_machine::hardware::disk::shingled::{Piece, Shingled, ShingledSpecification, Step};
-use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::{Operation, Request, Requests, moment};
+use diskperf_device::disk::cache::Extent;
+use diskperf_device::disk::device::{Disk, DiskSpecification};
+use diskperf_device::disk::shingled::{Piece, Shingled, ShingledSpecification, Step};
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Operation, Request, Requests, moment};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Streams, Time};
 use diskperf_timeline::Stage;

@@ -1,9 +1,9 @@
 //! Streams of reads with several requests under way, alone and beside random ones.
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
-use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_machine::hardware::{Request, RequestId, Requests, moment};
+use diskperf_device::disk::device::{Disk, DiskSpecification};
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Request, RequestId, Requests, moment};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
 use std::collections::BTreeMap;

@@ -3,8 +3,9 @@
 
 use super::geometry::any_geometry;
 use super::{EAGLE_SPEED, SPEED_3600, assert_near, drive, eagle, mechanics};
+use diskperf_device::Busy;
 use diskperf_machine::hardware::mechanism::{
-    Angle, Busy, Geometry, Mechanics, Mechanism, Passage, Rotation,
+    Angle, Geometry, Mechanics, Mechanism, Passage, Rotation,
 };
 use diskperf_sim::Time;
 use proptest::prelude::*;

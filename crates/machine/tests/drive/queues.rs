@@ -4,7 +4,7 @@
 
 use super::queueing::{Load, Measured, Service, Station};
 use super::{EAGLE_SPEED, drive, eagle};
-use diskperf_machine::hardware::mechanism::Busy;
+use diskperf_device::Busy;
 use diskperf_sim::Time;
 
 const REQUESTS: u64 = 200_000;

@@ -2,8 +2,8 @@
 //! model, lead one to expect (facts 5).
 
 use diskperf_catalogue::{Catalogue, Component, Expected, Figure, Setting};
-use diskperf_machine::hardware::flash::expected::{SEED, measured};
-use diskperf_machine::hardware::flash::specification::FlashSpecification;
+use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_machine::expected::flash::{SEED, measured};
 use diskperf_machine::specification::Specification;
 
 /// The drive with other values of its keys, as the command line gives them.

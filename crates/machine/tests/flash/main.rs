@@ -11,14 +11,14 @@ mod passing;
 mod power_cut;
 mod recorded;
 
-use diskperf_ftl::{Past, Policy};
-use diskperf_machine::hardware::Operation;
-use diskperf_machine::hardware::flash::expected::Host;
-use diskperf_machine::hardware::flash::specification::{
+use diskperf_device::Operation;
+use diskperf_device::flash::specification::{
     ArrayTimes, BufferSpecification, ChannelSpecification, FlashGeometry, FlashSpecification,
     FlushOrder, InterfaceSpecification, JournalSpecification, LayerSpecification,
     LinkSpecification, Suspension,
 };
+use diskperf_ftl::{Past, Policy};
+use diskperf_machine::expected::flash::Host;
 use diskperf_sim::{Streams, Time};
 
 const SEED: u64 = 27;

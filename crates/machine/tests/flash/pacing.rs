@@ -2,7 +2,7 @@
 
 use super::*;
 use diskperf_catalogue::Setting;
-use diskperf_machine::hardware::flash::expected::divided;
+use diskperf_machine::expected::flash::divided;
 
 /// How much smaller than the catalogue's its superblocks are: all shares stay.
 const PARTS: u32 = 2;

@@ -2,7 +2,7 @@
 //! facts 7, where a read alone takes 54.096.
 
 use super::*;
-use diskperf_machine::WhatIf;
+use diskperf_device::WhatIf;
 use diskperf_timeline::{DieBusy, Stage};
 
 const EXACT_US: f64 = 0.001;

@@ -4,7 +4,7 @@
 
 use super::ledger::drawn;
 use super::*;
-use diskperf_machine::hardware::RequestId;
+use diskperf_device::RequestId;
 use diskperf_sim::Stream;
 
 /// Of each, a workload on a drive that is drawn.

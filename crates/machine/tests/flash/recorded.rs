@@ -1,7 +1,7 @@
 //! What a drive records of itself.
 
 use super::*;
-use diskperf_machine::hardware::flash::recorder::{MOST_INTERVALS, MOST_LEVELS};
+use diskperf_device::flash::recorder::{MOST_INTERVALS, MOST_LEVELS};
 use diskperf_timeline::DieBusy;
 use diskperf_timeline::trace::TracedDie;
 

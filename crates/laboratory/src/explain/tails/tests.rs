@@ -2,7 +2,7 @@ use super::*;
 use crate::model::settings;
 use crate::plan::{Plan, plan};
 use crate::{Experiment, SizeChoice, Workload};
-use diskperf_machine::WhatIf;
+use diskperf_device::WhatIf;
 use diskperf_timeline::CacheMode;
 use diskperf_timeline::trace::TracedRequest;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use super::super::area::TIMES_CACHE;
 use super::super::title;
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
+use diskperf_device::disk::device::DiskSpecification;
 use diskperf_fio::{Direction, Job as Section};
-use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_timeline::units::format_size;
 
 /// A part of a disk below which arms move so little that its figures are not the disk's.

@@ -162,8 +162,8 @@ impl Mechanism {
         // One has passed in any case.
         let done = pass.partition_point(|passes| *passes <= now).max(1) as u32;
         let passed = self.first_part(last, done);
-        self.busy.unbook(&all);
-        self.busy.book(&passed);
+        all.unbook(&mut self.busy);
+        passed.book(&mut self.busy);
         // What passed of the sector after them, or of the way to it.
         let more = now.0.saturating_sub((last.at + passed.total()).0);
         let slot = self

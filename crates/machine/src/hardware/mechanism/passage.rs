@@ -2,6 +2,7 @@
 
 use super::LastRun;
 use super::rotation::Slots;
+use diskperf_device::Busy;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
@@ -94,32 +95,19 @@ pub(super) enum Leg<'a> {
     },
 }
 
-/// How long a drive has been doing what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Busy {
-    /// Arm and heads moving and coming to rest.
-    pub positioning: Time,
-    /// Waiting for the sector.
-    pub latency: Time,
-    /// Transferring.
-    pub transfer: Time,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Transfers.
-    pub transfers: u64,
-}
-
-impl Busy {
+impl Passage {
+    /// Adds its time to what the drive has done.
     #[inline]
-    pub(super) fn book(&mut self, passage: &Passage) {
-        self.positioning += passage.to_track.total() + passage.between.total();
-        self.latency += passage.latency + passage.between_latency;
-        self.transfer += passage.transfer;
+    pub(super) fn book(&self, busy: &mut Busy) {
+        busy.positioning += self.to_track.total() + self.between.total();
+        busy.latency += self.latency + self.between_latency;
+        busy.transfer += self.transfer;
     }
 
-    pub(super) fn unbook(&mut self, passage: &Passage) {
-        self.positioning = self.positioning - (passage.to_track.total() + passage.between.total());
-        self.latency = self.latency - (passage.latency + passage.between_latency);
-        self.transfer = self.transfer - passage.transfer;
+    /// Takes its time back.
+    pub(super) fn unbook(&self, busy: &mut Busy) {
+        busy.positioning = busy.positioning - (self.to_track.total() + self.between.total());
+        busy.latency = busy.latency - (self.latency + self.between_latency);
+        busy.transfer = busy.transfer - self.transfer;
     }
 }

@@ -43,8 +43,8 @@ impl Mechanism {
         let longer = Commanded { count, ..last };
         let mut pass = Vec::with_capacity(count.saturating_sub(last.count) as usize);
         let (new, run) = self.pass_after(longer, last.count, &mut pass);
-        self.busy.unbook(&old);
-        self.busy.book(&new);
+        old.unbook(&mut self.busy);
+        new.book(&mut self.busy);
         self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
         self.booked_last = new.total();
         self.last = Some(Commanded {

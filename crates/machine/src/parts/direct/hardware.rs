@@ -1,9 +1,9 @@
 //! The connection of a device: it has the device's events come up, and interrupts when a
 //! request is done.
 
-use crate::hardware::device::Device;
 use crate::hardware::{Parts, RequestId, Surroundings};
 use crate::parts::{Controller, Id};
+use diskperf_device::Device;
 use diskperf_sim::{TaskId, Time};
 
 /// A device's connection.

@@ -6,7 +6,7 @@ use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
-use crate::what_if::WhatIf;
+use diskperf_device::WhatIf;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};

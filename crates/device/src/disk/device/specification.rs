@@ -1,0 +1,247 @@
+//! A disk as a catalogue file or an importer describes it.
+
+use super::super::cache::{ReadCacheSpecification, WriteCacheSpecification};
+use super::super::link::{Delivery, LinkSpecification};
+use super::super::mechanism::{MechanismError, MechanismSpecification};
+use super::super::overheads::OverheadSpecification;
+use super::super::queue::QueueSpecification;
+use super::super::shingled::ShingledSpecification;
+
+/// A disk of 1990 to 2026.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct DiskSpecification {
+    /// Arm and platters.
+    pub mechanism: MechanismSpecification,
+    /// Bytes of a sector, as the host counts them.
+    pub sector_bytes: u32,
+    /// Sectors of the host on a sector of the medium: 8 of 512e, else 1.
+    #[cfg_attr(feature = "serde", serde(default = "one"))]
+    pub sectors_per_medium_sector: u32,
+    /// Commands that it takes at once.
+    pub queue_depth: u32,
+    /// How these, and what waits in the buffer, are ordered.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queue: QueueSpecification,
+    /// What its firmware takes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub overheads: OverheadSpecification,
+    /// The way to the host.
+    pub link: LinkSpecification,
+    /// How it keeps what it reads.
+    pub read_cache: ReadCacheSpecification,
+    /// How it keeps what is written; each write goes to the medium if absent.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub write_cache: Option<WriteCacheSpecification>,
+    /// What a flush is to the queue.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub flush: FlushOrder,
+    /// Shingled tracks, if it has them: its first zone begins with as many dead sectors as
+    /// the media cache has.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub shingled: Option<ShingledSpecification>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a flush is to the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum FlushOrder {
+    /// No command is under way beside it: FLUSH CACHE of SATA, for which the host waits
+    /// until the queue is empty.
+    #[default]
+    Drains,
+    /// A command like others, of what was acknowledged before it came: SYNCHRONIZE CACHE
+    /// of SAS.
+    Queues,
+}
+
+/// Why no disk is like that.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DiskError {
+    /// Of arm and platters.
+    Mechanism(MechanismError),
+    /// A number that no disk has.
+    Number {
+        /// The key.
+        key: &'static str,
+        /// Its number.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+}
+
+impl std::fmt::Display for DiskError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Mechanism(error) => error.fmt(formatter),
+            Self::Number { key, value, must } => {
+                write!(formatter, "`{key}` is {value}, and must be {must}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DiskError {}
+
+impl From<MechanismError> for DiskError {
+    fn from(error: MechanismError) -> Self {
+        Self::Mechanism(error)
+    }
+}
+
+impl DiskSpecification {
+    /// What its buffer keeps of reads and writes together, in bytes.
+    pub fn cache_bytes(&self) -> u64 {
+        let written_sectors = self.write_cache.as_ref().map_or(0, |of| of.most_sectors);
+        let written_bytes = written_sectors.saturating_mul(u64::from(self.sector_bytes));
+        self.read_cache_bytes().saturating_add(written_bytes)
+    }
+
+    /// Bytes of a sector of the medium.
+    pub fn medium_sector_bytes(&self) -> u64 {
+        u64::from(self.sector_bytes) * u64::from(self.sectors_per_medium_sector)
+    }
+
+    /// What its segments hold together of what was read.
+    pub fn read_cache_bytes(&self) -> u64 {
+        let reads = &self.read_cache;
+        u64::from(reads.segments)
+            .saturating_mul(u64::from(reads.segment_sectors))
+            .saturating_mul(self.medium_sector_bytes())
+    }
+
+    /// Whether the numbers that are no mechanism's are a disk's.
+    ///
+    /// # Errors
+    ///
+    /// [`DiskError`] with the first that is not.
+    pub fn check(&self) -> Result<(), DiskError> {
+        let within = |key, value: f64, (least, most): (f64, f64), must| match (least..=most)
+            .contains(&value)
+        {
+            true => Ok(()),
+            false => Err(DiskError::Number { key, value, must }),
+        };
+        let count = (1.0, 4_294_967_295.0);
+        let ms = (0.0, 1000.0);
+        within(
+            "sector_bytes",
+            f64::from(self.sector_bytes),
+            (1.0, 65_536.0),
+            "1 to 65536",
+        )?;
+        let per_medium = f64::from(self.sectors_per_medium_sector);
+        within(
+            "sectors_per_medium_sector",
+            per_medium,
+            (1.0, 1024.0),
+            "1 to 1024",
+        )?;
+        within(
+            "queue_depth",
+            f64::from(self.queue_depth),
+            count,
+            "at least 1",
+        )?;
+        within(
+            "bytes_per_s",
+            self.link.bytes_per_s,
+            (1e3, 1e12),
+            "1000 to 10^12",
+        )?;
+        let written = self.link.write_bytes_per_s.unwrap_or(1e3);
+        within("bytes_per_s", written, (1e3, 1e12), "1000 to 10^12")?;
+        within("overhead_ms", self.link.overhead_ms, ms, MS)?;
+        within("reconnect_ms", self.link.reconnect_ms, ms, MS)?;
+        if let Delivery::Reconnected { share } = self.link.delivery {
+            within("share", share, (0.0, 1.0), "from 0 to 1")?;
+        }
+        let of = &self.overheads;
+        for after in [of.read_hit, of.read_miss, of.write] {
+            for time_ms in after.times_ms() {
+                within("after_read_ms", time_ms, ms, MS)?;
+            }
+        }
+        within("write_sector_ms", of.write_sector_ms, ms, MS)?;
+        within("read_completion_ms", of.read_completion_ms, ms, MS)?;
+        within("write_completion_ms", of.write_completion_ms, ms, MS)?;
+        let segments = f64::from(self.read_cache.segments);
+        within("segments", segments, (0.0, 65_536.0), "up to 65536")?;
+        if let Some(write) = &self.write_cache {
+            within(
+                "most_sectors",
+                write.most_sectors as f64,
+                (1.0, 1e15),
+                "at least 1",
+            )?;
+            within(
+                "most_extents",
+                f64::from(write.most_extents),
+                count,
+                "at least 1",
+            )?;
+            let share = write.high_water_share;
+            within("high_water_share", share, (0.0, 1.0), "from 0 to 1")?;
+            within("idle_ms", write.idle_ms, (0.0, 1e6), "from 0 to 1000000")?;
+            let destaged = f64::from(write.most_destaged_sectors);
+            within("most_destaged_sectors", destaged, count, "at least 1")?;
+        }
+        self.shingled.as_ref().map_or(Ok(()), |of| {
+            let first = self.mechanism.layout.zones.first();
+            let dead = first.map_or(0, |zone| zone.dead_sectors);
+            check_shingled(of, dead)
+        })
+    }
+}
+
+fn check_shingled(of: &ShingledSpecification, dead_sectors: u64) -> Result<(), DiskError> {
+    let some = (1.0, 4_294_967_295.0);
+    for (key, value, (least, most), must) in [
+        (
+            "band_sectors",
+            f64::from(of.band_sectors),
+            some,
+            "at least 1",
+        ),
+        (
+            "stream_sectors",
+            f64::from(of.stream_sectors),
+            some,
+            "at least 1",
+        ),
+        (
+            "step_sectors",
+            f64::from(of.step_sectors),
+            some,
+            "at least 1",
+        ),
+        (
+            "map_extents",
+            f64::from(of.map_extents),
+            (4.0, 4_294_967_295.0),
+            "at least 4",
+        ),
+        ("clean_idle_ms", of.idle_ms, (0.0, 1e9), "from 0 to 10^9"),
+    ] {
+        if !(least..=most).contains(&value) {
+            return Err(DiskError::Number { key, value, must });
+        }
+    }
+    if of.cache_sectors != dead_sectors || dead_sectors == 0 {
+        return Err(DiskError::Number {
+            key: "cache_sectors",
+            value: of.cache_sectors as f64,
+            must: "as many as the first zone has dead sectors, and at least one",
+        });
+    }
+    Ok(())
+}
+
+const MS: &str = "from 0 to 1000";

@@ -1,0 +1,161 @@
+//! A layout from what a data sheet prints.
+
+use super::specification::{
+    Direction, LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
+};
+use super::{MOST_CYLINDERS, MOST_SECTORS_PER_TRACK};
+
+/// What a data sheet of a disk since about 2000 says, or what is derived from it: enough
+/// for zones, tracks and skews. The density of tracks is constant, so the rate falls
+/// linearly from the outermost track to the innermost one.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct DataSheet {
+    /// What hosts see, in bytes.
+    pub capacity_bytes: u64,
+    /// Bytes of a sector on the medium.
+    pub sector_bytes: u32,
+    /// Heads.
+    pub heads: u32,
+    /// Bytes of the outermost track.
+    pub outer_track_bytes: f64,
+    /// The rate of the innermost track, as a share of the outermost one's.
+    pub inner_to_outer: f64,
+    /// Zones, of as many tracks each.
+    pub zones: u32,
+    /// Neighbouring tracks of one surface before the head changes.
+    pub tracks_per_band: u32,
+    /// How much later each track begins than the one before it, in revolutions.
+    pub track_skew_rev: f64,
+    /// The same across a change of the head.
+    pub head_skew_rev: f64,
+}
+
+/// Why no disk is like a data sheet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SheetError {
+    /// A number that no disk has.
+    Number {
+        /// The key.
+        key: &'static str,
+        /// Its number.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+}
+
+impl std::fmt::Display for SheetError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number { key, value, must } => {
+                write!(formatter, "`{key}` is {value}, and must be {must}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SheetError {}
+
+impl DataSheet {
+    /// The layout: as few cylinders as hold the capacity.
+    ///
+    /// # Errors
+    ///
+    /// [`SheetError`] when no disk has such numbers.
+    pub fn layout(&self) -> Result<LayoutSpecification, SheetError> {
+        self.check()?;
+        let sectors = self.capacity_bytes.div_ceil(u64::from(self.sector_bytes));
+        let mean_track_bytes = self.outer_track_bytes * (1.0 + self.inner_to_outer) / 2.0;
+        let tracks = self.capacity_bytes as f64 / (mean_track_bytes * f64::from(self.heads));
+        let of_zone = |cylinders: u64| cylinders * u64::from(self.heads);
+        let per_track: Vec<u32> = (0..self.zones)
+            .map(|zone| self.sectors_per_track(zone))
+            .collect();
+        let over_zones: u64 = per_track.iter().map(|of| u64::from(*of)).sum();
+        // The division into zones and whole sectors takes some of the estimate away.
+        let mut cylinders = ((tracks / f64::from(self.zones)) as u64).max(1);
+        let short = |cylinders| of_zone(cylinders) * over_zones < sectors;
+        while short(cylinders) {
+            cylinders += (sectors - of_zone(cylinders) * over_zones)
+                .div_ceil(u64::from(self.heads) * over_zones)
+                .max(1);
+        }
+        let all = cylinders * u64::from(self.zones);
+        if all > u64::from(MOST_CYLINDERS) {
+            return Err(number("capacity_bytes", self.capacity_bytes as f64, FEWER));
+        }
+        let zone = |(zone, sectors_per_track): (u32, u32)| {
+            let first_cylinder = zone * cylinders as u32;
+            ZoneSpecification {
+                first_cylinder,
+                last_cylinder: first_cylinder + cylinders as u32 - 1,
+                sectors_per_track,
+                track_skew_rev: self.track_skew_rev,
+                cylinder_skew_rev: self.head_skew_rev,
+                ..ZoneSpecification::default()
+            }
+        };
+        Ok(LayoutSpecification {
+            surfaces: self.heads,
+            cylinders: all as u32,
+            order: TrackOrder::SeekFirst {
+                tracks: self.tracks_per_band,
+                inside: Direction::Alternating,
+                surfaces: Direction::Alternating,
+            },
+            sparing: Sparing::None,
+            zones: (0..self.zones).zip(per_track).map(zone).collect(),
+            extents: Vec::new(),
+            sectors: Some(sectors),
+        })
+    }
+
+    /// Sectors of the tracks of a zone: those of the track in its middle.
+    fn sectors_per_track(&self, zone: u32) -> u32 {
+        let middle = (f64::from(zone) + 0.5) / f64::from(self.zones);
+        let bytes = self.outer_track_bytes * (1.0 - (1.0 - self.inner_to_outer) * middle);
+        ((bytes / f64::from(self.sector_bytes) + 0.5) as u32).max(1)
+    }
+
+    fn check(&self) -> Result<(), SheetError> {
+        let positive = "at least 1";
+        for (key, value) in [
+            ("capacity_bytes", self.capacity_bytes as f64),
+            ("sector_bytes", f64::from(self.sector_bytes)),
+            ("heads", f64::from(self.heads)),
+            ("zones", f64::from(self.zones)),
+            ("tracks_per_band", f64::from(self.tracks_per_band)),
+        ] {
+            if value < 1.0 {
+                return Err(number(key, value, positive));
+            }
+        }
+        if !(self.inner_to_outer > 0.0 && self.inner_to_outer <= 1.0) {
+            let must = "above 0 and at most 1";
+            return Err(number("inner_to_outer", self.inner_to_outer, must));
+        }
+        let most = f64::from(MOST_SECTORS_PER_TRACK) * f64::from(self.sector_bytes);
+        let least = f64::from(self.sector_bytes);
+        if !(least..=most).contains(&self.outer_track_bytes) {
+            let must = "from one sector to 2^20 of them";
+            return Err(number("outer_track_bytes", self.outer_track_bytes, must));
+        }
+        for (key, skew) in [
+            ("track_skew_rev", self.track_skew_rev),
+            ("head_skew_rev", self.head_skew_rev),
+        ] {
+            if !(0.0..1.0).contains(&skew) {
+                return Err(number(key, skew, "at least 0 and below 1"));
+            }
+        }
+        Ok(())
+    }
+}
+
+const FEWER: &str = "what fits on 2^24 cylinders";
+
+fn number(key: &'static str, value: f64, must: &'static str) -> SheetError {
+    SheetError::Number { key, value, must }
+}

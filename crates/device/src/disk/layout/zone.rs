@@ -1,0 +1,474 @@
+//! A zone: from its logical blocks to its physical sectors and back.
+//!
+//! Physical sectors are numbered in the order of the zone's tracks. Spares lie in *units*
+//! (the zone, its cylinders, its tracks, ranges of cylinders); logical blocks fill each
+//! unit's sectors but for the spares, pass over slips, and a defect's block is where the
+//! file says.
+
+use super::slips::Slips;
+use super::specification::{LayoutError, LayoutSpecification, Sparing, ZoneSpecification};
+use super::tracks::Tracks;
+use super::{MOST_SECTORS_PER_TRACK, Place, Run, within};
+use crate::disk::spindle::Turn;
+use strength_reduce::StrengthReducedU64;
+
+/// A zone.
+#[derive(Clone, Debug)]
+pub(super) struct Zone {
+    tracks: Tracks,
+    per_track: StrengthReducedU64,
+    /// Its first logical block.
+    first: u64,
+    /// How many there are.
+    sectors: u64,
+    dead: u64,
+    units: Units,
+    /// What is passed over: physical sectors, or, where slips push on over the spares of
+    /// cylinders, sectors that are no spares.
+    slips: Slips,
+    /// Defects and what stands in for them, by the one and by the other.
+    moved: Vec<(u64, u64)>,
+    moved_here: Vec<(u64, u64)>,
+    angles: Angles,
+}
+
+/// What shares its spares.
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    /// Physical sectors of one; the last may be shorter, and has no spares then.
+    sectors: u64,
+    /// Of these, how many hold logical blocks.
+    logical: StrengthReducedU64,
+    /// Spares at its front.
+    front: u64,
+    /// Whether slips push on over the ends of units.
+    slipping: bool,
+}
+
+/// Where tracks begin.
+#[derive(Clone, Debug)]
+struct Angles {
+    origin: Turn,
+    track_skew: Turn,
+    leg_skew: Turn,
+    /// The skew of each range, and its cylinders.
+    range: Option<(Turn, u32)>,
+    /// What a sector takes of the circle.
+    arc: u64,
+    /// Slips that turn the tracks behind them on their cylinder.
+    pushing: Slips,
+}
+
+impl Zone {
+    /// The zone of this number, whose first logical block is `first`.
+    pub(super) fn new(
+        of: &LayoutSpecification,
+        number: usize,
+        first: u64,
+    ) -> Result<Self, LayoutError> {
+        let zone = &of.zones[number];
+        let key = format!("zone {number}: `sectors_per_track`");
+        within(&key, zone.sectors_per_track, MOST_SECTORS_PER_TRACK)?;
+        let cylinders = zone.last_cylinder - zone.first_cylinder + 1;
+        let tracks = Tracks::new(of.order, of.surfaces, (zone.first_cylinder, cylinders));
+        let angles = Angles::new(of, zone, number)?;
+        let plan = Plan::new(of.sparing, zone, &tracks);
+        let sectors = plan.sectors(zone).ok_or_else(|| LayoutError::Full {
+            zone: number,
+            room: plan.room,
+            taken: plan.taken(zone),
+        })?;
+        let slips = plan.slips(zone, number)?;
+        let mut built = Self {
+            tracks,
+            per_track: StrengthReducedU64::new(u64::from(zone.sectors_per_track)),
+            first,
+            sectors,
+            dead: zone.dead_sectors,
+            units: plan.units,
+            slips,
+            moved: Vec::new(),
+            moved_here: Vec::new(),
+            angles,
+        };
+        built.move_defects(zone, number, plan.grain)?;
+        Ok(built)
+    }
+
+    /// Has what the specification says stand in for the defects.
+    fn move_defects(
+        &mut self,
+        zone: &ZoneSpecification,
+        number: usize,
+        grain: u64,
+    ) -> Result<(), LayoutError> {
+        let room = self.room();
+        for &(defect, replacement) in &zone.defects {
+            let inside = defect < room / grain;
+            if !inside {
+                return Err(LayoutError::Defect {
+                    zone: number,
+                    defect,
+                });
+            }
+            if defect == replacement {
+                continue;
+            }
+            let spare = |sector: u64| sector < room && self.unmoved(sector).is_none();
+            let from = replacement.saturating_mul(grain);
+            if !(from..from.saturating_add(grain)).all(spare) {
+                return Err(LayoutError::Replacement {
+                    zone: number,
+                    defect,
+                    replacement,
+                });
+            }
+            let sectors = (0..grain).map(|at| (defect * grain + at, from + at));
+            self.moved.extend(sectors);
+        }
+        self.moved.sort_unstable();
+        self.moved_here = self
+            .moved
+            .iter()
+            .map(|(one, other)| (*other, *one))
+            .collect();
+        self.moved_here.sort_unstable();
+        let twice = |pairs: &[(u64, u64)]| {
+            let pair = pairs.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
+            Some((pair[1].0 / grain, pair[1].1 / grain))
+        };
+        if let Some((defect, _)) = twice(&self.moved) {
+            return Err(LayoutError::Defect {
+                zone: number,
+                defect,
+            });
+        }
+        match twice(&self.moved_here) {
+            None => Ok(()),
+            Some((replacement, defect)) => Err(LayoutError::Replacement {
+                zone: number,
+                defect,
+                replacement,
+            }),
+        }
+    }
+
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Logical blocks.
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    pub(super) fn has_cylinder(&self, cylinder: u32) -> bool {
+        let first = self.tracks.first_cylinder;
+        (first..first + self.tracks.cylinders).contains(&cylinder)
+    }
+
+    /// Physical sectors.
+    fn room(&self) -> u64 {
+        self.tracks.count() * self.per_track.get()
+    }
+
+    /// Where a logical block of the zone is, and how many follow it there.
+    #[inline]
+    pub(super) fn run(&self, sector: u64) -> Run {
+        let inside = sector - self.first;
+        let (mut physical, mut contiguous) = self.physical(inside + self.dead);
+        let before = match self.is_plain() {
+            true => inside.min(self.units.logical.get() - contiguous),
+            false => 0,
+        };
+        contiguous = contiguous.min(self.sectors - inside);
+        if !self.moved.is_empty() {
+            let next = self.moved.partition_point(|moved| moved.0 < physical);
+            match self.moved.get(next) {
+                Some((defect, instead)) if *defect == physical => {
+                    (physical, contiguous) = (*instead, 1);
+                }
+                Some((defect, _)) => contiguous = contiguous.min(defect - physical),
+                None => {}
+            }
+        }
+        let (track, on_track) = StrengthReducedU64::div_rem(physical, self.per_track);
+        contiguous = contiguous.min(self.per_track.get() - on_track);
+        let place = self.tracks.place(track);
+        let start = self.start(track, place.legs);
+        Run {
+            place: Place {
+                cylinder: place.cylinder,
+                head: place.head,
+                sector: on_track as u32,
+                sectors_per_track: self.per_track.get() as u32,
+                start: start + Turn(self.angles.arc * on_track),
+                arc: self.angles.arc,
+            },
+            sectors: contiguous as u32,
+            before: before.min(on_track) as u32,
+        }
+    }
+
+    /// Whether no sector is passed over or moved: within a unit, blocks lie side by side.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.slips.is_empty() && self.moved.is_empty()
+    }
+
+    /// The physical sector of a logical one (the dead ones counted) before defects, and
+    /// how many follow it side by side.
+    #[inline]
+    fn physical(&self, logical: u64) -> (u64, u64) {
+        let units = &self.units;
+        if self.slips.is_empty() {
+            let (unit, inside) = StrengthReducedU64::div_rem(logical, units.logical);
+            let physical = unit * units.sectors + units.front + inside;
+            return (physical, units.logical.get() - inside);
+        }
+        if units.slipping {
+            let (pushed, next) = self.slips.place((0, u64::MAX), logical);
+            let (unit, inside) = StrengthReducedU64::div_rem(pushed, units.logical);
+            let physical = unit * units.sectors + units.front + inside;
+            let left = units.logical.get() - inside;
+            return (physical, next.map_or(left, |next| left.min(next - pushed)));
+        }
+        let (unit, inside) = StrengthReducedU64::div_rem(logical, units.logical);
+        let range = self.unit(unit);
+        let front = self.front(range);
+        let (physical, next) = self.slips.place(range, front + inside);
+        let left = units.logical.get() - inside;
+        (
+            physical,
+            next.map_or(left, |next| left.min(next - physical)),
+        )
+    }
+
+    /// The physical sectors of a unit.
+    fn unit(&self, unit: u64) -> (u64, u64) {
+        let from = unit * self.units.sectors;
+        (from, (from + self.units.sectors).min(self.room()))
+    }
+
+    /// Spares that are left at the front of a unit: slips use them up.
+    fn front(&self, unit: (u64, u64)) -> u64 {
+        match self.units.front {
+            0 => 0,
+            spares => spares - self.slips.count(unit),
+        }
+    }
+
+    /// The logical sector, the dead ones counted, of a physical one before defects.
+    fn logical(&self, physical: u64) -> Option<u64> {
+        let units = &self.units;
+        let unit = physical / units.sectors;
+        let logical = units.logical.get();
+        if units.slipping {
+            let inside = (physical % units.sectors).checked_sub(units.front)?;
+            let pushed = unit * logical + inside;
+            return (inside < logical)
+                .then(|| self.slips.rank((0, u64::MAX), pushed))
+                .flatten();
+        }
+        let range = self.unit(unit);
+        let inside = self.slips.rank(range, physical)?;
+        let inside = inside.checked_sub(self.front(range))?;
+        (inside < logical).then_some(unit * logical + inside)
+    }
+
+    /// The logical block that would be at a physical sector without defects.
+    fn unmoved(&self, physical: u64) -> Option<u64> {
+        let inside = self.logical(physical)?.checked_sub(self.dead)?;
+        (inside < self.sectors).then_some(self.first + inside)
+    }
+
+    /// The logical block at a place of a cylinder of the zone.
+    pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+        let per_track = self.per_track.get();
+        if u64::from(sector) >= per_track {
+            return None;
+        }
+        let physical = self.tracks.number(cylinder, head) * per_track + u64::from(sector);
+        if let Ok(at) = self
+            .moved_here
+            .binary_search_by_key(&physical, |pair| pair.0)
+        {
+            return self.unmoved(self.moved_here[at].1);
+        }
+        match self.moved.binary_search_by_key(&physical, |pair| pair.0) {
+            Ok(_) => None,
+            Err(_) => self.unmoved(physical),
+        }
+    }
+
+    /// The angle at which a track begins.
+    #[inline]
+    fn start(&self, track: u64, legs: u32) -> Turn {
+        let angles = &self.angles;
+        let legs = u64::from(legs);
+        let mut start =
+            angles.origin + angles.track_skew.times(track - legs) + angles.leg_skew.times(legs);
+        if let Some((skew, cylinders)) = angles.range {
+            start = start + skew.times(legs / u64::from(cylinders));
+        }
+        if !angles.pushing.is_empty() {
+            let per_track = self.per_track.get();
+            let cylinder = legs * u64::from(self.tracks.surfaces) * per_track;
+            let pushed = angles.pushing.count((cylinder, track * per_track));
+            start = start + Turn(angles.arc).times(pushed);
+        }
+        start
+    }
+}
+
+impl Angles {
+    fn new(
+        of: &LayoutSpecification,
+        zone: &ZoneSpecification,
+        number: usize,
+    ) -> Result<Self, LayoutError> {
+        let turn = |key, revolutions: f64| match revolutions.is_finite() {
+            true => Ok(Turn::of_revolutions(revolutions)),
+            false => Err(LayoutError::Angle { zone: number, key }),
+        };
+        let range_skew = turn("range_skew_rev", zone.range_skew_rev)?;
+        let range = match of.sparing {
+            Sparing::Range { cylinders } => Some((range_skew, cylinders)),
+            _ => None,
+        };
+        let pushing = match of.sparing {
+            Sparing::CylinderEnd
+            | Sparing::CylinderEndSlipping
+            | Sparing::CylinderFront
+            | Sparing::CylinderFrontSlipping => {
+                Slips::new(zone.slips.iter().map(|slip| (*slip, 1)), 1)
+            }
+            _ => Slips::default(),
+        };
+        Ok(Self {
+            origin: turn("origin_rev", zone.origin_rev)?,
+            track_skew: turn("track_skew_rev", zone.track_skew_rev)?,
+            leg_skew: turn("cylinder_skew_rev", zone.cylinder_skew_rev)?,
+            range,
+            arc: u64::MAX / u64::from(zone.sectors_per_track),
+            pushing,
+        })
+    }
+}
+
+/// How a scheme divides a zone.
+struct Plan {
+    /// Physical sectors of the zone.
+    room: u64,
+    units: Units,
+    /// Spares of each whole unit, in sectors.
+    spares: u64,
+    /// How many whole units there are.
+    whole_units: u64,
+    /// Sectors of what slips and defects count: one, or those of a track.
+    grain: u64,
+    /// Sectors that are given up at the zone's end for slips.
+    pushed_out: u64,
+}
+
+impl Plan {
+    fn new(sparing: Sparing, zone: &ZoneSpecification, tracks: &Tracks) -> Self {
+        let per_track = u64::from(zone.sectors_per_track);
+        let room = tracks.count() * per_track;
+        let cylinder = u64::from(tracks.surfaces) * per_track;
+        let slips = zone.slips.len() as u64;
+        let grain = match sparing {
+            Sparing::Tracks => per_track,
+            _ => 1,
+        };
+        let spares = zone.spares.saturating_mul(grain);
+        let (sectors, spares, pushed_out) = match sparing {
+            Sparing::None => (room, 0, 0),
+            Sparing::Slipping => (room, slips, 0),
+            Sparing::Tracks | Sparing::Zone => (room, spares, 0),
+            Sparing::ZoneSlipping => (room, spares.saturating_add(slips), 0),
+            Sparing::CylinderEnd | Sparing::CylinderFront => (cylinder, spares, 0),
+            Sparing::CylinderEndSlipping | Sparing::CylinderFrontSlipping => {
+                (cylinder, spares, slips)
+            }
+            Sparing::TrackEnd => (per_track, spares, 0),
+            Sparing::Range { cylinders } => (cylinder * u64::from(cylinders), spares, 0),
+        };
+        let front = match sparing {
+            Sparing::CylinderFront | Sparing::CylinderFrontSlipping => spares,
+            _ => 0,
+        };
+        Self {
+            room,
+            units: Units {
+                sectors,
+                // A unit of spares only leaves nothing, which the caller finds.
+                logical: StrengthReducedU64::new(sectors.saturating_sub(spares).max(1)),
+                front,
+                slipping: pushed_out > 0,
+            },
+            spares,
+            whole_units: room / sectors,
+            grain,
+            pushed_out,
+        }
+    }
+
+    /// What holds no logical block.
+    fn taken(&self, zone: &ZoneSpecification) -> u64 {
+        self.spares
+            .saturating_mul(self.whole_units)
+            .saturating_add(zone.dead_sectors)
+            .saturating_add(self.pushed_out)
+    }
+
+    /// Logical blocks of the zone, if any are left.
+    fn sectors(&self, zone: &ZoneSpecification) -> Option<u64> {
+        let left = self.room.checked_sub(self.taken(zone))?;
+        let of_unit = self.units.sectors.checked_sub(self.spares)?;
+        (left > 0 && of_unit > 0).then_some(left)
+    }
+
+    /// The slips, as the zone looks them up.
+    fn slips(&self, zone: &ZoneSpecification, number: usize) -> Result<Slips, LayoutError> {
+        let mut least = 0;
+        for &slip in &zone.slips {
+            if slip < least || slip >= self.room / self.grain {
+                return Err(LayoutError::Slip { zone: number, slip });
+            }
+            least = slip + 1;
+        }
+        let Units {
+            sectors: of_unit,
+            logical,
+            front,
+            slipping,
+        } = self.units;
+        if slipping {
+            // Numbered without the spares; a spare that is slipped pushes nothing.
+            let pushing = zone.slips.iter().filter_map(|slip| {
+                let inside = (slip % of_unit).checked_sub(front)?;
+                (inside < logical.get()).then_some((slip / of_unit * logical.get() + inside, 1))
+            });
+            return Ok(Slips::new(pushing, u64::MAX));
+        }
+        let runs = zone
+            .slips
+            .iter()
+            .map(|slip| (slip * self.grain, self.grain));
+        let slips = Slips::new(runs, of_unit);
+        for slip in slips.firsts() {
+            let unit = slip / of_unit;
+            let spares = match unit < self.whole_units {
+                true => self.spares,
+                false => 0,
+            };
+            let from = unit * of_unit;
+            if slips.count((from, from + of_unit)) > spares {
+                return Err(LayoutError::TooManySlips { zone: number, slip });
+            }
+        }
+        Ok(slips)
+    }
+}

@@ -1,0 +1,341 @@
+//! How long the arm takes, by distance.
+
+use diskperf_sim::Time;
+
+/// Seek times as data sheets, papers and DiskSim's files have them.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(rename_all = "snake_case", deny_unknown_fields)
+)]
+pub enum SeekSpecification {
+    /// As long over any distance.
+    Constant {
+        /// So long, in ms.
+        time_ms: f64,
+    },
+    /// Measured: linear between the points, from no time at no distance up to the first,
+    /// and beyond the last as between the last two. Measured tables jump, and fall; they
+    /// are not smoothed.
+    Table {
+        /// Cylinders, and ms; ascending in cylinders.
+        points: Vec<(u32, f64)>,
+    },
+    /// A root up to some distance, a line from there on (Ruemmler and Wilkes 1994; `HPL
+    /// seek equation values` V1 to V6).
+    Hpl {
+        /// The first distance of the line, in cylinders (V1).
+        line_from_cylinders: u32,
+        /// The root's constant, in ms (V2).
+        root_constant_ms: f64,
+        /// The root's factor, in ms per root of a cylinder (V3).
+        root_factor_ms: f64,
+        /// The line's constant, in ms (V4).
+        line_constant_ms: f64,
+        /// The line's factor, in ms per cylinder (V5).
+        line_factor_ms: f64,
+        /// Over one cylinder, in ms, where that is another time (V6).
+        #[cfg_attr(feature = "serde", serde(default))]
+        single_cylinder_ms: Option<f64>,
+    },
+    /// A root and a line through a data sheet's three times; the average is over pairs of
+    /// cylinders (Lee and Katz 1991).
+    ThreePoints {
+        /// Over one cylinder, in ms.
+        single_cylinder_ms: f64,
+        /// On average, in ms.
+        average_ms: f64,
+        /// Over the whole stroke, in ms.
+        full_stroke_ms: f64,
+    },
+}
+
+/// Why no arm moves like that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SeekError {
+    /// A time that is none.
+    Time(f64, u32),
+    /// A table without points.
+    Empty,
+    /// A table that is not in order.
+    Order(u32),
+    /// The three times make no rising curve.
+    Shape,
+}
+
+impl std::fmt::Display for SeekError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time(first, second) => write!(formatter, "seek times: {first} ms over {second} cylinders; it must be from 0 to 4000 ms"),
+            Self::Empty => formatter.write_str("a table of seek times needs at least one point"),
+            Self::Order(value) => write!(formatter, "a table of seek times ascends in cylinders, from 1 up: {value} is out of order"),
+            Self::Shape => formatter.write_str("no rising curve a + b sqrt(d) + c d goes through these three times: say the curve as `table` or `hpl`"),
+        }
+    }
+}
+
+impl std::error::Error for SeekError {}
+
+/// Seek time by distance.
+#[derive(Clone, Debug)]
+pub struct SeekCurve {
+    /// Of reads outwards; of all ways, unless `directed` says more.
+    law: Law,
+    directed: Option<Box<Directed>>,
+    cylinders: u32,
+}
+
+/// In ns.
+#[derive(Clone, Debug)]
+enum Law {
+    Constant(f64),
+    /// By distance.
+    Dense(Box<[u32]>),
+    Hpl {
+        line_from: u32,
+        root: (f64, f64),
+        line: (f64, f64),
+        single: f64,
+    },
+    Root {
+        single: f64,
+        root: f64,
+        line: f64,
+    },
+}
+
+impl Law {
+    /// Over a distance that is not none.
+    #[inline]
+    fn exact(&self, distance: u32) -> f64 {
+        match self {
+            Self::Constant(time) => *time,
+            Self::Dense(times) => f64::from(times[distance as usize]),
+            Self::Hpl { single, .. } if distance == 1 => *single,
+            Self::Hpl {
+                line_from, root, ..
+            } if distance < *line_from => root.0 + root.1 * f64::from(distance).sqrt(),
+            Self::Hpl { line, .. } => line.0 + line.1 * f64::from(distance),
+            Self::Root { single, root, line } => {
+                let further = f64::from(distance - 1);
+                single + root * further.sqrt() + line * further
+            }
+        }
+    }
+}
+
+/// An arm that was measured in both directions, for reads and for writes.
+#[derive(Clone, Debug)]
+struct Directed {
+    /// Of writes outwards.
+    writes: Law,
+    /// How much longer reads and writes take inwards, in ns.
+    inwards: [f64; 2],
+}
+
+/// The longest seek that is taken, in ns.
+const LONGEST_NS: f64 = 4e9;
+
+impl SeekCurve {
+    /// The curve of an arm over so many cylinders.
+    ///
+    /// # Errors
+    ///
+    /// [`SeekError`] when the times are none, or make no curve.
+    pub fn new(specification: &SeekSpecification, cylinders: u32) -> Result<Self, SeekError> {
+        let law = match specification {
+            SeekSpecification::Constant { time_ms } => Law::Constant(time_ms * 1e6),
+            SeekSpecification::Table { points } => table(points, cylinders)?,
+            SeekSpecification::Hpl {
+                line_from_cylinders,
+                root_constant_ms,
+                root_factor_ms,
+                line_constant_ms,
+                line_factor_ms,
+                single_cylinder_ms,
+            } => {
+                let root = (root_constant_ms * 1e6, root_factor_ms * 1e6);
+                let line = (line_constant_ms * 1e6, line_factor_ms * 1e6);
+                let of_curve = match *line_from_cylinders {
+                    0 | 1 => line.0 + line.1,
+                    _ => root.0 + root.1,
+                };
+                Law::Hpl {
+                    line_from: *line_from_cylinders,
+                    root,
+                    line,
+                    single: single_cylinder_ms.map_or(of_curve, |single| single * 1e6),
+                }
+            }
+            SeekSpecification::ThreePoints {
+                single_cylinder_ms,
+                average_ms,
+                full_stroke_ms,
+            } => three_points(
+                (*single_cylinder_ms, *average_ms, *full_stroke_ms),
+                cylinders,
+            )?,
+        };
+        let curve = Self {
+            law,
+            directed: None,
+            cylinders,
+        };
+        // Every law but the table is monotonous between these.
+        let bends = match curve.law {
+            Law::Hpl { line_from, .. } => [line_from.saturating_sub(1), line_from],
+            _ => [1, 1],
+        };
+        let last = cylinders.saturating_sub(1).max(1);
+        for distance in [1, 2, last].into_iter().chain(bends) {
+            if distance <= last && distance > 0 {
+                let time = curve.law.exact(distance);
+                if !(0.0..=LONGEST_NS).contains(&time) {
+                    return Err(SeekError::Time(time / 1e6, distance));
+                }
+            }
+        }
+        Ok(curve)
+    }
+
+    /// The same arm, where writes have times of their own, and ways inwards take longer by so
+    /// many ms than those outwards: of reads and of writes.
+    ///
+    /// # Errors
+    ///
+    /// [`SeekError`] when the times are none.
+    pub fn directed(self, writes: Option<Self>, inwards_ms: [f64; 2]) -> Result<Self, SeekError> {
+        if let Some(wrong) = inwards_ms
+            .into_iter()
+            .find(|ms| ms.is_nan() || ms.abs() * 1e6 > LONGEST_NS)
+        {
+            return Err(SeekError::Time(wrong, 1));
+        }
+        if writes.is_none() && inwards_ms == [0.0; 2] {
+            return Ok(self);
+        }
+        let writes = writes.map_or_else(|| self.law.clone(), |writes| writes.law);
+        Ok(Self {
+            directed: Some(Box::new(Directed {
+                writes,
+                inwards: inwards_ms.map(|ms| ms * 1e6),
+            })),
+            ..self
+        })
+    }
+
+    /// The time from a cylinder to another one, for a read or a write.
+    ///
+    /// # Panics
+    ///
+    /// When the arm of a table cannot go that far.
+    #[inline(always)]
+    pub fn between(&self, from: u32, to: u32, write: bool) -> Time {
+        match &self.directed {
+            None => self.time(from.abs_diff(to)),
+            Some(of) => self.directed_time(of, (from, to), write),
+        }
+    }
+
+    #[cold]
+    fn directed_time(&self, of: &Directed, (from, to): (u32, u32), write: bool) -> Time {
+        if from == to {
+            return Time::ZERO;
+        }
+        let law = if write { &of.writes } else { &self.law };
+        let further = if to > from {
+            of.inwards[usize::from(write)]
+        } else {
+            0.0
+        };
+        let exact = law.exact(from.abs_diff(to)) + further;
+        Time((exact.max(0.0) + 0.5) as u64)
+    }
+
+    /// The time over this many cylinders, outwards and for reads; nothing over none.
+    ///
+    /// # Panics
+    ///
+    /// When the arm of a table cannot go that far.
+    #[inline]
+    pub fn time(&self, distance: u32) -> Time {
+        match distance {
+            0 => Time::ZERO,
+            // None is longer than `LONGEST_NS`, and this conversion is a short one.
+            _ => Time(u64::from((self.law.exact(distance) + 0.5) as u32)),
+        }
+    }
+
+    /// The mean over all pairs of two different cylinders, for reads.
+    pub fn average(&self) -> Time {
+        let inwards = self.directed.as_ref().map_or(0.0, |of| of.inwards[0]);
+        let cylinders = u128::from(self.cylinders);
+        let sum: u128 = (1..self.cylinders)
+            .map(|far| u128::from(self.cylinders - far) * u128::from(self.time(far).0))
+            .sum();
+        let outwards = (2 * sum / (cylinders * cylinders.saturating_sub(1)).max(1)) as u64;
+        // Every other way goes inwards.
+        Time(outwards.saturating_add_signed((inwards / 2.0) as i64))
+    }
+}
+
+/// Every distance of a table.
+fn table(points: &[(u32, f64)], cylinders: u32) -> Result<Law, SeekError> {
+    let mut least = 1;
+    for &(distance, time) in points {
+        if distance < least {
+            return Err(SeekError::Order(distance));
+        }
+        if !(0.0..=LONGEST_NS / 1e6).contains(&time) {
+            return Err(SeekError::Time(time, distance));
+        }
+        least = distance.saturating_add(1);
+    }
+    let (first, last) = match points {
+        [] => return Err(SeekError::Empty),
+        [only] => ((0, 0.0), *only),
+        [.., before, last] => (*before, *last),
+    };
+    let through = |from: (u32, f64), to: (u32, f64), distance: u32| {
+        let slope = (to.1 - from.1) / f64::from(to.0 - from.0);
+        from.1 + slope * (f64::from(distance) - f64::from(from.0))
+    };
+    let mut times = Vec::with_capacity(cylinders as usize);
+    let mut from = (0, 0.0);
+    let mut ahead = points.iter().copied().peekable();
+    for distance in 0..cylinders.max(2) {
+        while let Some(passed) = ahead.next_if(|point| point.0 < distance) {
+            from = passed;
+        }
+        let time = match ahead.peek() {
+            Some(to) => through(from, *to, distance),
+            None => through(first, last, distance),
+        };
+        let time_ns = (time * 1e6).max(0.0);
+        if time_ns > LONGEST_NS {
+            return Err(SeekError::Time(time, distance));
+        }
+        times.push((time_ns + 0.5) as u32);
+    }
+    Ok(Law::Dense(times.into_boxed_slice()))
+}
+
+/// The curve X sqrt(d - 1) + Y (d - 1) + single whose mean over uniform pairs is `average`.
+fn three_points(
+    (single, average, full): (f64, f64, f64),
+    cylinders: u32,
+) -> Result<Law, SeekError> {
+    let stroke = f64::from(cylinders);
+    let root = (15.0 * average - 10.0 * single - 5.0 * full) / (3.0 * stroke.sqrt());
+    let line = (7.0 * single - 15.0 * average + 8.0 * full) / (3.0 * stroke);
+    let rises_at_the_end = root / (2.0 * stroke.sqrt()) + line >= 0.0;
+    if root < 0.0 || !rises_at_the_end {
+        return Err(SeekError::Shape);
+    }
+    Ok(Law::Root {
+        single: single * 1e6,
+        root: root * 1e6,
+        line: line * 1e6,
+    })
+}

@@ -1,0 +1,550 @@
+//! The drive as a device: commands, and what comes of them.
+//!
+//! A command goes through the controller; a read is one operation for each page that it
+//! needs, which wait at dies; a write goes into the buffer, from which whole programs go to
+//! dies that are free. What is done when is on the agenda, and each event is followed by
+//! what it makes possible.
+
+mod collection;
+mod dies;
+mod flushes;
+mod map;
+pub mod power;
+mod programs;
+mod reads;
+mod recording;
+mod writes;
+
+use super::agenda::{Agenda, Event};
+use super::buffer::Buffer;
+use super::channel::{Channel, Load};
+use super::contents::Contents;
+use super::die::{Die, Free};
+use super::link::Link;
+use super::places::Places;
+use super::pool::Pool;
+use super::recorder::Recorder;
+use super::specification::{
+    FlashError, FlashSpecification, FlushOrder, InterfaceSpecification, UNIT_BYTES,
+};
+use crate::Busy;
+use crate::WhatIf;
+use crate::{Operation, Request, RequestId, Requests, moment};
+use collection::Collecting;
+use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
+use diskperf_sim::{Stream, Time};
+use diskperf_spans::Position;
+use diskperf_spans::{DieBusy, FlashTraffic, Nanoseconds, Stage};
+use flushes::Flushes;
+use map::Map;
+use programs::Program;
+use reads::{ReadOp, Reader};
+use std::collections::VecDeque;
+use writes::Crowded;
+
+/// A flash drive.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    specification: FlashSpecification,
+    ftl: Ftl,
+    places: Places,
+    agenda: Agenda,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    /// What so many units of a page take on a channel.
+    transfer_times: Vec<Time>,
+    link: Link,
+    buffer: Buffer,
+    ops: Pool<ReadOp>,
+    programs: Pool<Program>,
+    /// Commands under way, by the places of their requests.
+    commands: Vec<Command>,
+    under_way: u32,
+    /// When the controller is through with all commands so far.
+    controller: Time,
+    /// Writes that find no room in the buffer, in order.
+    crowded: VecDeque<Crowded>,
+    collecting: Collecting,
+    flushes: Flushes,
+    /// The die that is looked at first for the next program.
+    turn: u32,
+    /// Of each writer, its superblock and the word lines that it has used on each die.
+    used: [(u32, Vec<u32>); 4],
+    /// Dies that take a program.
+    free: Vec<Free>,
+    /// The part of the map that is in memory, if that is not all of it.
+    map: Option<Map>,
+    /// Draws of reads that are done again.
+    retries: Stream,
+    done: VecDeque<RequestId>,
+    busy: Busy,
+    suspensions: u64,
+    /// Units that the host read and nobody had ever written.
+    unwritten_reads: u64,
+    written_in_place: u64,
+    /// Whether nothing waited when that was looked at last; reads of the host leave it so.
+    rests: bool,
+    what_if: WhatIf,
+    /// Which data are where, if power cuts count.
+    contents: Option<Box<Contents>>,
+    /// What it does, where somebody wants to see it.
+    recorder: Option<Box<Recorder>>,
+    /// Room for the dies of a read.
+    touched: Vec<u32>,
+}
+
+/// A command under way.
+#[derive(Clone, Debug, Default)]
+struct Command {
+    /// Page reads, or units to be programmed, that are not done.
+    left: u32,
+    /// When the last of them so far was, and where its time went.
+    last: Time,
+    spans: Vec<(Stage, Time)>,
+    /// Units of a write that have found room.
+    admitted: u32,
+    /// Units of a write that are in the buffer.
+    arrived: u32,
+}
+
+impl Flash {
+    /// A drive that nothing is asked of. `seed` is of what is drawn: the past, and
+    /// choices of the translation layer.
+    ///
+    /// # Errors
+    ///
+    /// [`FlashError`] when the specification contradicts itself.
+    pub fn new(
+        specification: &FlashSpecification,
+        (seed, retries): (u64, Stream),
+    ) -> Result<Self, FlashError> {
+        specification.check()?;
+        let geometry = &specification.geometry;
+        let layer = &specification.layer;
+        let ftl = Ftl::written(
+            specification.layer_specification(seed),
+            specification.features(),
+            layer.past,
+            match layer.past {
+                Past::Fresh => 0,
+                _ => layer.filled,
+            },
+        )?;
+        let dies = geometry.dies();
+        // Without a buffer, what is on its way to dies has some room all the same.
+        let staging = 2 * dies * geometry.program_units();
+        let units = specification.buffer.map_or(staging, |buffer| buffer.units);
+        Ok(Self {
+            ftl,
+            places: Places::new(geometry),
+            agenda: Agenda::default(),
+            dies: vec![Die::new(geometry.planes); dies as usize],
+            channels: vec![Channel::default(); geometry.channels as usize],
+            transfer_times: specification.transfer_times(),
+            link: Link::new(&specification.interface.link),
+            buffer: Buffer::new(units),
+            ops: Pool::default(),
+            programs: Pool::default(),
+            commands: Vec::new(),
+            under_way: 0,
+            controller: Time::ZERO,
+            crowded: VecDeque::new(),
+            collecting: Collecting::default(),
+            flushes: Flushes::default(),
+            map: specification
+                .map_cache_pages
+                .filter(|pages| *pages < layer.logical_units.div_ceil(map::PAGE_UNITS))
+                .map(|pages| Map::new(pages, layer.logical_units)),
+            turn: 0,
+            used: std::array::from_fn(|_| (u32::MAX, vec![0; dies as usize])),
+            free: vec![Free::Now; dies as usize],
+            retries,
+            done: VecDeque::new(),
+            busy: Busy::default(),
+            suspensions: 0,
+            unwritten_reads: 0,
+            written_in_place: 0,
+            rests: false,
+            what_if: WhatIf::default(),
+            contents: layer.power_cuts.then(|| {
+                let units = geometry.blocks * specification.layer_superblock_units();
+                Box::new(Contents::new(units))
+            }),
+            recorder: None,
+            touched: Vec::new(),
+            specification: specification.clone(),
+        })
+    }
+
+    /// The same drive, of which this is supposed.
+    pub fn supposing(self, what_if: WhatIf) -> Self {
+        Self { what_if, ..self }
+    }
+
+    /// From now on it takes as long as this specification has it, and has its buffer and its
+    /// memory for the map, where they are more; all that it holds and does stays as it is.
+    ///
+    /// # Panics
+    ///
+    /// When that is a drive of another shape.
+    pub fn suppose(&mut self, specification: &FlashSpecification, what_if: WhatIf) {
+        let (own, other) = (&self.specification, specification);
+        assert!(
+            own.geometry == other.geometry && own.layer == other.layer,
+            "what is supposed is a drive of another shape"
+        );
+        if let Some(buffer) = specification.buffer {
+            self.buffer.grow(buffer.units);
+        }
+        // One without a buffer has more room on the way to its dies, and none to keep data in.
+        let buffer = own.buffer.and(specification.buffer);
+        let whole = own.layer.logical_units.div_ceil(map::PAGE_UNITS);
+        if specification
+            .map_cache_pages
+            .is_none_or(|pages| pages >= whole)
+        {
+            self.map = None;
+        }
+        self.transfer_times = specification.transfer_times();
+        self.specification = FlashSpecification {
+            buffer,
+            ..specification.clone()
+        };
+        self.what_if = what_if;
+    }
+
+    /// Bytes of a sector: of an entry of the map.
+    pub fn sector_bytes(&self) -> u32 {
+        UNIT_BYTES
+    }
+
+    /// Sectors that the host sees.
+    pub fn sectors(&self) -> u64 {
+        u64::from(self.specification.layer.logical_units)
+    }
+
+    /// Where a sector's data is, if it was written.
+    pub fn position(&self, sector: u64) -> Option<Position> {
+        let place = self.locate(sector as u32)?;
+        let channels = self.specification.geometry.channels;
+        Some(Position::Flash {
+            channel: place.die % channels,
+            die: place.die / channels,
+        })
+    }
+
+    /// Where the data of a sector is. Nowhere if it was never written.
+    fn locate(&self, logical: u32) -> Option<super::places::Place> {
+        if self.specification.in_place {
+            return Some(self.places.in_place(logical));
+        }
+        if self.ftl.is_untouched(logical) {
+            // Nothing of a past is in the cache of one bit a cell.
+            return Some(self.places.of(self.ftl.drawn_place(logical), false));
+        }
+        Some(self.place(self.ftl.read(logical)?))
+    }
+
+    fn place(&self, physical: u32) -> super::places::Place {
+        let cached = self.ftl.is_cache(self.places.superblock(physical));
+        self.places.of(physical, cached)
+    }
+
+    /// Whether some of what was written to it may be in a buffer that it loses.
+    pub fn keeps_writes(&self) -> bool {
+        self.specification
+            .buffer
+            .is_some_and(|buffer| !buffer.protected)
+    }
+
+    /// What it has done so far.
+    pub fn busy(&self) -> Busy {
+        self.busy
+    }
+
+    /// What was programmed and erased.
+    pub fn traffic(&self) -> &Traffic {
+        self.ftl.traffic()
+    }
+
+    /// The same, and more, of the drive of this number.
+    pub fn counted(&self, drive: u32) -> FlashTraffic {
+        let traffic = self.ftl.traffic();
+        FlashTraffic {
+            drive,
+            host_units: traffic.host + self.written_in_place,
+            past_cache_units: traffic.past_cache,
+            unwritten_read_units: self.unwritten_reads,
+            collection_units: traffic.collection,
+            folding_units: traffic.folding,
+            levelling_units: traffic.wear_levelling + traffic.refresh,
+            map_units: traffic.map,
+            padding_units: traffic.padding,
+            erases: traffic.erases,
+            suspensions: self.suspensions,
+        }
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// What it has to do and waits for, for people.
+    pub fn waiting(&self) -> String {
+        format!(
+            "{} commands, {} writes without room, {} units in the buffer of which {} wait, {:?}, {:?}, \
+             {} free superblocks, collection {:?} with {} copies due, programs of {} units, dies {:?}",
+            self.under_way,
+            self.crowded.len(),
+            self.buffer.used(),
+            self.buffer.waits(),
+            self.flushes,
+            self.collecting,
+            self.ftl.free_superblocks(),
+            self.ftl.progress(),
+            self.ftl.copies_due(),
+            self.specification.geometry.program_units(),
+            self.free,
+        )
+    }
+
+    /// How often a program or an erase stopped for a read.
+    pub fn suspensions(&self) -> u64 {
+        self.suspensions
+    }
+
+    /// How long dies were kept by each kind of work, all of them together.
+    pub fn dies_busy(&self) -> [Time; DieBusy::ALL.len()] {
+        let mut sums = [Time::ZERO; DieBusy::ALL.len()];
+        for die in &self.dies {
+            for (sum, busy) in sums.iter_mut().zip(&die.busy) {
+                *sum += *busy;
+            }
+        }
+        sums
+    }
+
+    /// How long channels carried something, all of them together.
+    pub fn channels_busy(&self) -> Time {
+        self.channels.iter().map(Channel::busy).sum()
+    }
+
+    /// Whether it takes another command.
+    pub fn takes_requests(&self) -> bool {
+        self.under_way < self.interface().queue_depth
+    }
+
+    /// Takes a command.
+    ///
+    /// # Panics
+    ///
+    /// When it takes none now, or the drive has no such sectors.
+    pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        assert!(self.takes_requests(), "a command for a queue that is full");
+        let request = &requests[id];
+        assert!(request.end() <= self.sectors(), "sectors beyond the drive");
+        self.under_way += 1;
+        self.collecting.wake();
+        if self.commands.len() <= id.place() {
+            self.commands.resize(id.place() + 1, Command::default());
+        }
+        let command = &mut self.commands[id.place()];
+        command.spans.clear();
+        (command.left, command.last) = (0, Time::ZERO);
+        (command.admitted, command.arrived) = (0, 0);
+        if self.holds_back(id, requests[id].operation) {
+            return;
+        }
+        self.decode(now, requests, id);
+    }
+
+    /// When something happens in it next, if nobody gives it a command.
+    pub fn next_event(&self) -> Option<Time> {
+        self.agenda.next()
+    }
+
+    /// Does what it had to do up to now; whether a command is done by that.
+    pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
+        let before = self.done.len();
+        while let Some((at, event)) = self.agenda.take(now) {
+            self.rests &= self.is_of_a_read(&event, requests);
+            match event {
+                Event::Decoded(id) => self.decoded(at, requests, id),
+                Event::Arrived { id, first, units } => {
+                    self.arrived(at, requests, (id, first, units));
+                }
+                Event::Sensed(op) => self.sensed(at, op),
+                Event::Crossed(op) => self.crossed(at, requests, op),
+                Event::Array { die, generation } => self.array(at, requests, (die, generation)),
+                Event::Transferred {
+                    channel,
+                    generation,
+                } => self.transferred(at, requests, (channel, generation)),
+                Event::Ended(id) => self.end(at, requests, id),
+                Event::Idle { generation } => self.collecting.rest(generation),
+            }
+            // A command that is over makes nothing possible inside, but that nobody waits.
+            if !matches!(event, Event::Ended(_)) || self.under_way == 0 {
+                self.go_on(at, requests);
+            }
+            self.record_levels(at);
+        }
+        self.done.len() > before
+    }
+
+    /// Whether a command is done that was not taken off.
+    pub fn has_done(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// The next command that is done, once.
+    pub fn take_done(&mut self) -> Option<RequestId> {
+        self.done.pop_front()
+    }
+
+    fn interface(&self) -> &InterfaceSpecification {
+        &self.specification.interface
+    }
+
+    /// Whether anything waits for a die, for room, or for collection: without, reads are all
+    /// that there is to do, and those see to themselves.
+    fn has_work(&self) -> bool {
+        !self.crowded.is_empty()
+            || self.buffer.waits() > 0
+            || self.collecting.has_work()
+            || self.ftl.progress() != Progress::Idle
+            || self.ftl.wants_collection()
+            || self.flushes.has_work()
+            || self.journal_is_due()
+            || self.map.as_ref().is_some_and(Map::has_work)
+    }
+
+    /// Whether an event is of a read for the host alone, which gives the drive nothing to do
+    /// besides.
+    fn is_of_a_read(&self, event: &Event, requests: &Requests) -> bool {
+        match *event {
+            Event::Decoded(id) | Event::Ended(id) => {
+                requests[id].operation == Operation::Read && self.map.is_none()
+            }
+            Event::Sensed(op) => matches!(self.ops[op].reader, Reader::Host(_)),
+            Event::Transferred { channel, .. } => match self.channels[channel as usize].carries() {
+                Some(Load::Read(op)) => matches!(self.ops[op].reader, Reader::Host(_)),
+                Some(Load::Program(_)) | None => false,
+            },
+            Event::Crossed(_)
+            | Event::Arrived { .. }
+            | Event::Array { .. }
+            | Event::Idle { .. } => false,
+        }
+    }
+
+    /// What an event makes possible.
+    fn go_on(&mut self, now: Time, requests: &mut Requests) {
+        if self.rests {
+            debug_assert!(!self.has_work(), "a read for the host gave the drive work");
+            return;
+        }
+        if !self.has_work() {
+            self.rests = true;
+            return;
+        }
+        self.admit(now, requests);
+        if self.specification.in_place {
+            self.end_flushes(now, requests);
+            self.assign(now);
+            return;
+        }
+        self.collect(now);
+        self.end_flushes(now, requests);
+        let held = self.holds_host();
+        self.assign(now);
+        if !held && self.holds_host() {
+            // The host has opened the last superblock that it gets: copies go on unpaid.
+            self.collect(now);
+            self.assign(now);
+        }
+        self.erase_if_due(now);
+    }
+
+    /// The controller works on a command when it is through with those before: on each of
+    /// the several that a long request is.
+    fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let interface = &self.specification.interface;
+        let request = &mut requests[id];
+        let commands = request.sectors.div_ceil(interface.most_units).max(1);
+        let comes = now + interface.submission;
+        let free = comes.max(self.controller);
+        let begins = match self.what_if.passes {
+            Some(Stage::ControllerQueue) => comes,
+            _ => free,
+        };
+        self.controller = free + Time(interface.command.0 * u64::from(commands));
+        let decoded = begins + interface.processing;
+        request.mark(Stage::Command, moment(comes));
+        request.mark(Stage::ControllerQueue, moment(begins));
+        request.mark(Stage::Command, moment(decoded));
+        let looked_up = match request.operation {
+            Operation::Read => decoded + self.specification.map_lookup,
+            _ => decoded,
+        };
+        request.mark(Stage::MapMiss, moment(looked_up));
+        self.agenda.note(looked_up, Event::Decoded(id));
+    }
+
+    /// The controller is through with a command.
+    fn decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        match requests[id].operation {
+            Operation::Read => {
+                let units = (requests[id].sector as u32, requests[id].sectors);
+                if !self.reads_map(now, id, units) {
+                    self.read(now, requests, id);
+                }
+            }
+            Operation::Write { .. } => self.crowded.push_back(self.crowding(now, id)),
+            Operation::Flush => self.begin_flush(now, requests, id),
+            Operation::Discard | Operation::WriteZeroes => self.trim(now, requests, id),
+        }
+    }
+
+    /// A command is done at a moment, but for telling the host.
+    fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
+        let ends = at + self.interface().completion;
+        requests[id].mark(Stage::Completion, moment(ends));
+        self.agenda.note(ends, Event::Ended(id));
+    }
+
+    /// The host knows that a command is done.
+    fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        self.busy.bytes += u64::from(request.sectors) * u64::from(UNIT_BYTES);
+        self.busy.transfers += 1;
+        self.under_way -= 1;
+        self.done.push_back(id);
+        self.release(now, requests);
+        if self.under_way > 0 {
+            return;
+        }
+        if let Some(cache) = &self.specification.cache {
+            let generation = self.collecting.generation();
+            self.agenda
+                .note(now + cache.idle, Event::Idle { generation });
+        }
+    }
+
+    /// What a command keeps the link besides its data; once, with the first of them.
+    fn link_overhead(&self, is_first: bool) -> Time {
+        match is_first {
+            true => self.interface().link.command,
+            false => Time::ZERO,
+        }
+    }
+}
+
+/// Books a stage until a moment, if that was not booked already.
+fn book(request: &mut Request, stage: Stage, until: Time) {
+    let until: Nanoseconds = moment(until);
+    if until > request.spans.marked() {
+        request.mark(stage, until);
+    }
+}

@@ -1,0 +1,64 @@
+//! What is recorded of a drive whose repetition is traced.
+
+use super::*;
+use crate::flash::recorder::Recorder;
+use diskperf_spans::{FlashLevels, TracedFlash};
+
+impl Flash {
+    /// Records from now on what it does, for [`Self::take_recorded`].
+    pub fn record(&mut self) {
+        self.recorder = Some(Box::new(Recorder::new(self.dies.len())));
+    }
+
+    /// What it did since it records, or since this was asked last, as the drive of this
+    /// number; nothing if it does not record.
+    pub fn take_recorded(&mut self, now: Time, drive: u32) -> Option<TracedFlash> {
+        let levels = self.levels(now);
+        let recorder = self.recorder.as_mut()?;
+        recorder.sample(now, levels);
+        let recorded = recorder.take(now);
+        // So that the next has a state that it begins with.
+        recorder.sample(now, levels);
+        Some(TracedFlash {
+            drive,
+            channels: self.specification.geometry.channels,
+            dies: self.specification.geometry.dies(),
+            unit_bytes: UNIT_BYTES,
+            buffer_units: self.specification.buffer.map_or(0, |buffer| buffer.units),
+            kept: recorded.kept,
+            left_out: recorded.left_out,
+            complete_from: moment(recorded.complete_from),
+            levels: recorded.levels,
+        })
+    }
+
+    /// Memory of what is recorded.
+    pub fn recorded_bytes(&self) -> usize {
+        self.recorder
+            .as_ref()
+            .map_or(0, |recorder| recorder.bytes())
+    }
+
+    /// Samples levels, if it is time.
+    #[inline]
+    pub(super) fn record_levels(&mut self, now: Time) {
+        if self.recorder.as_ref().is_some_and(|all| all.is_due(now)) {
+            let levels = self.levels(now);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.sample(now, levels);
+            }
+        }
+    }
+
+    fn levels(&self, now: Time) -> FlashLevels {
+        let counted = self.counted(0);
+        FlashLevels {
+            at: moment(now),
+            buffer_units: self.specification.buffer.map_or(0, |_| self.buffer.used()),
+            cache_free_units: self.ftl.cache_free_units(),
+            free_superblocks: self.ftl.free_superblocks(),
+            host_units: counted.host_units,
+            programmed_units: counted.programmed_units(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The way between host and drive: lanes of PCIe, with one way for each direction, or
+//! SATA, which both share.
+
+use super::specification::LinkSpecification;
+use crate::WhatIf;
+use diskperf_sim::Time;
+use diskperf_spans::Stage;
+use std::collections::VecDeque;
+
+/// A transfer over the link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crossing {
+    pub(super) begins: Time,
+    pub(super) ends: Time,
+}
+
+impl Crossing {
+    /// The same of data that were there at `ready`, and cross beside others' where that is
+    /// supposed.
+    #[inline]
+    pub(super) fn supposing(self, what_if: WhatIf, ready: Time) -> Self {
+        match what_if.passes {
+            Some(Stage::BusWait) => Self {
+                begins: ready,
+                ends: ready + (self.ends - self.begins),
+            },
+            _ => self,
+        }
+    }
+}
+
+/// Which way data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Toward {
+    Host,
+    Drive,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    /// Toward the host, and the drive.
+    ns_per_byte: [f64; 2],
+    full_duplex: bool,
+    /// Transfers that are not over, in order of time: toward the host, and the drive.
+    taken: [VecDeque<Crossing>; 2],
+}
+
+impl Link {
+    pub(super) fn new(specification: &LinkSpecification) -> Self {
+        Self {
+            ns_per_byte: [
+                1e9 / specification.read_bytes_per_s,
+                1e9 / specification.write_bytes_per_s,
+            ],
+            full_duplex: specification.full_duplex,
+            taken: Default::default(),
+        }
+    }
+
+    /// Bytes that are there at `ready` cross as soon as the link is free for as long as
+    /// they take, and `overhead` besides. No time at all takes none of it.
+    pub(super) fn cross(
+        &mut self,
+        now: Time,
+        toward: Toward,
+        (ready, bytes, overhead): (Time, u64, Time),
+    ) -> Crossing {
+        let ns_per_byte = self.ns_per_byte[usize::from(toward == Toward::Drive)];
+        let takes = Time((bytes as f64 * ns_per_byte + 0.5) as u64) + overhead;
+        let way = usize::from(self.full_duplex && toward == Toward::Drive);
+        let taken = &mut self.taken[way];
+        while taken.front().is_some_and(|of| of.ends <= now) {
+            taken.pop_front();
+        }
+        if takes == Time::ZERO {
+            return Crossing {
+                begins: ready,
+                ends: ready,
+            };
+        }
+        if taken.back().is_none_or(|last| last.ends <= ready) {
+            let ends = ready + takes;
+            let crossing = Crossing {
+                begins: ready,
+                ends,
+            };
+            taken.push_back(crossing);
+            return crossing;
+        }
+        let mut begins = ready;
+        let mut place = taken.len();
+        for (number, of) in taken.iter().enumerate() {
+            if begins + takes <= of.begins {
+                place = number;
+                break;
+            }
+            begins = begins.max(of.ends);
+        }
+        let crossing = Crossing {
+            begins,
+            ends: begins + takes,
+        };
+        taken.insert(place, crossing);
+        crossing
+    }
+}

@@ -1,0 +1,267 @@
+//! What a flash drive does of what is expected of it: the figures of `expected/` in the
+//! catalogue, measured on the drive by itself.
+
+mod host;
+
+pub use host::Host;
+
+use crate::hardware::Operation;
+use diskperf_catalogue::FlashFigure;
+use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_sim::{Stream, Streams, Time};
+
+/// Of the places that are read and written.
+pub const SEED: u64 = 27;
+const READ: Operation = Operation::Read;
+const WRITE: Operation = Operation::Write { fua: false };
+/// Units of 4 KiB in a gibibyte.
+const GIBIBYTE: u64 = 1 << 18;
+/// Units of a sequential call.
+const CALL_UNITS: u32 = 32;
+const CALL_MB: f64 = 0.131_072;
+const SYNCED: u64 = 2000;
+/// Writes of a steady state: collections of ten superblocks and more.
+const STEADY: u64 = 300_000;
+/// How much smaller the superblocks are where a steady state is to be reached: what is
+/// amplified hangs on shares alone, and so a drive of a quarter of the size comes to it in
+/// a quarter of the writes.
+const PARTS: u32 = 4;
+
+/// A figure of a flash drive, in its own unit. The drive is as [`FlashFigure::settings`]
+/// and the file have it.
+///
+/// # Panics
+///
+/// When the specification contradicts itself.
+pub fn measured(specification: &FlashSpecification, figure: FlashFigure, depth: u32) -> f64 {
+    match figure {
+        FlashFigure::RandomReadUs => random_reads(specification, 0, depth).mean_us(),
+        FlashFigure::RandomReadIops => random_reads(specification, 0, depth).iops(),
+        FlashFigure::CachedReadUs => random_reads(specification, GIBIBYTE, depth).mean_us(),
+        FlashFigure::CachedReadIops => random_reads(specification, GIBIBYTE, depth).iops(),
+        FlashFigure::RandomWriteUs => {
+            let mut host = Host::new(specification, SEED);
+            let units = host.flash().sectors();
+            let mut asked = Loop::new(&mut host, depth);
+            let written = asked.run((0, 2000), |draws, _| (WRITE, draws.below(units), 1));
+            written.seconds * 1e6 / written.done as f64
+        }
+        FlashFigure::SteadyWriteIops => steady_writes(specification, depth).0,
+        FlashFigure::SteadyAmplification => steady_writes(specification, depth).1,
+        FlashFigure::SequentialReadMbPerS => {
+            let mut host = Host::new(specification, SEED);
+            fill(&mut host, GIBIBYTE);
+            let of = |_: &mut Stream, call: u64| {
+                let unit = call * u64::from(CALL_UNITS) % GIBIBYTE;
+                (READ, unit, CALL_UNITS)
+            };
+            Loop::new(&mut host, depth).run((500, 8000), of).mb_per_s()
+        }
+        FlashFigure::SequentialWriteMbPerS | FlashFigure::WritePastCacheMbPerS => {
+            let mut host = Host::new(specification, SEED);
+            let of = |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+            let mut asked = Loop::new(&mut host, depth);
+            asked.run((6000, 10_000), of).mb_per_s()
+        }
+        FlashFigure::SyncedWritesPerS => synced_per_s(specification),
+        FlashFigure::MixedIops => mixed(specification, depth).iops(),
+        FlashFigure::MixedReadP99Us => mixed(specification, depth).p99_us(),
+    }
+}
+
+/// Reads of a unit anywhere in what was written before, which is `written` units from the
+/// first on, or by the drive's past everywhere.
+fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) -> Stretch {
+    let mut host = Host::new(specification, SEED);
+    let units = match written {
+        0 => host.flash().sectors(),
+        _ => written,
+    };
+    fill(&mut host, written);
+    let of = |draws: &mut Stream, _| (READ, draws.below(units), 1);
+    Loop::new(&mut host, depth).run((1000, 40_000), of)
+}
+
+/// Writes a second and write amplification, in the steady state of writes at random.
+fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
+    let specification = divided(specification, PARTS);
+    let mut host = Host::new(&specification, SEED);
+    let units = host.flash().sectors();
+    let mut draws = Streams::new(SEED).stream("places");
+    let mut ask = |host: &mut Host| {
+        host.ask(WRITE, draws.below(units), 1);
+    };
+    (0..depth).for_each(|_| ask(&mut host));
+    // At least so many, and on to the end of a collection.
+    let mut write = |host: &mut Host, least: u64| {
+        let (mut erases, mut done) = (u64::MAX, 0);
+        while done < least || erases > 0 && host.flash().traffic().erases == erases {
+            host.wait();
+            ask(host);
+            done += 1;
+            if done == least {
+                erases = host.flash().traffic().erases;
+            }
+        }
+        done
+    };
+    // What the buffer and the cache take is over then, and collection is even.
+    write(&mut host, 300_000 + cache_units(&specification));
+    let (begun, traffic) = (host.now(), *host.flash().traffic());
+    let writes = write(&mut host, STEADY);
+    let since = host.flash().traffic().since(&traffic);
+    let seconds = (host.now() - begun).seconds();
+    // So few collections leave more room, or less, than they found, which changes what is
+    // copied by several percent. What the victims had left does not hang on that.
+    let emptied = since.erases * u64::from(specification.layer_superblock_units());
+    if emptied <= since.collection {
+        return (writes as f64 / seconds, since.amplification());
+    }
+    let by_collection = emptied as f64 / (emptied - since.collection) as f64;
+    // Map, journal and padding are collected as the host's units are.
+    let by_others = (since.programmed() - since.collection) as f64 / since.host as f64;
+    let amplification = by_collection * by_others;
+    let programmed_per_s = since.programmed() as f64 / seconds;
+    (programmed_per_s / amplification, amplification)
+}
+
+fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
+    let specification = divided(specification, PARTS);
+    let mut host = Host::new(&specification, SEED);
+    let units = host.flash().sectors();
+    let of = |draws: &mut Stream, _| {
+        let operation = if draws.chance(0.7) { READ } else { WRITE };
+        (operation, draws.below(units), 1)
+    };
+    let before = 600_000 + 4 * cache_units(&specification);
+    Loop::new(&mut host, depth).run((before, 3 * STEADY), of)
+}
+
+fn synced_per_s(specification: &FlashSpecification) -> f64 {
+    let mut host = Host::new(specification, SEED);
+    let units = host.flash().sectors();
+    let mut draws = Streams::new(SEED).stream("places");
+    for _ in 0..SYNCED {
+        host.one(WRITE, draws.below(units), 1);
+        if host.flash().keeps_writes() {
+            host.one(Operation::Flush, 0, 0);
+        }
+    }
+    SYNCED as f64 / host.now().seconds()
+}
+
+/// Writes units from the first on, and lets the drive rest.
+fn fill(host: &mut Host, units: u64) {
+    if units == 0 {
+        return;
+    }
+    let calls = units / u64::from(CALL_UNITS);
+    let of = |_: &mut Stream, call: u64| {
+        let unit = call % calls * u64::from(CALL_UNITS);
+        (WRITE, unit, CALL_UNITS)
+    };
+    Loop::new(host, CALL_UNITS).run((0, calls), of);
+    // Not so long that the cache is folded.
+    host.pause(Time::from_millis(500));
+}
+
+/// The drive with superblocks so many times smaller, and all shares as they are.
+pub fn divided(of: &FlashSpecification, parts: u32) -> FlashSpecification {
+    let mut specification = of.clone();
+    specification.geometry.word_lines /= parts;
+    specification.times.erase.0 /= u64::from(parts);
+    specification.map_cache_pages = specification
+        .map_cache_pages
+        .map(|pages| (pages / parts).max(1));
+    let layer = &mut specification.layer;
+    layer.logical_units /= parts;
+    layer.filled /= parts;
+    specification
+}
+
+/// Units that the cache of one bit a cell always holds.
+fn cache_units(of: &FlashSpecification) -> u64 {
+    let geometry = &of.geometry;
+    let pages = geometry.dies() * geometry.planes * geometry.word_lines;
+    let superblocks = of.cache.map_or(0, |cache| cache.fixed_superblocks);
+    u64::from(pages * geometry.page_units()) * u64::from(superblocks)
+}
+
+/// Requests in a closed loop.
+struct Loop<'h> {
+    host: &'h mut Host,
+    depth: u32,
+    draws: Stream,
+}
+
+/// What a stretch of a loop came to.
+struct Stretch {
+    seconds: f64,
+    read_us: Vec<f64>,
+    done: u64,
+}
+
+impl<'h> Loop<'h> {
+    fn new(host: &'h mut Host, depth: u32) -> Self {
+        let draws = Streams::new(SEED).stream("places");
+        Self { host, depth, draws }
+    }
+
+    /// Asks for what `next` draws until `before` and then `count` requests are done.
+    fn run(
+        &mut self,
+        (before, count): (u64, u64),
+        mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
+    ) -> Stretch {
+        let mut asked = 0;
+        let mut ask = |host: &mut Host, draws: &mut Stream| {
+            let (operation, unit, units) = next(draws, asked);
+            host.ask(operation, unit, units);
+            asked += 1;
+        };
+        for _ in 0..self.depth {
+            ask(self.host, &mut self.draws);
+        }
+        let mut begun = self.host.now();
+        let mut read_us = Vec::new();
+        for done in 0..before + count {
+            if done == before {
+                begun = self.host.now();
+            }
+            let (_, request) = self.host.wait();
+            let ns = request.spans.marked().0 - request.spans.issued().0;
+            if done >= before && request.operation == READ {
+                read_us.push(ns as f64 / 1000.0);
+            }
+            ask(self.host, &mut self.draws);
+        }
+        let seconds = (self.host.now() - begun).seconds();
+        for _ in 0..self.depth {
+            self.host.wait();
+        }
+        read_us.sort_by(f64::total_cmp);
+        Stretch {
+            seconds,
+            read_us,
+            done: count,
+        }
+    }
+}
+
+impl Stretch {
+    fn mean_us(&self) -> f64 {
+        self.read_us.iter().sum::<f64>() / self.read_us.len() as f64
+    }
+
+    fn p99_us(&self) -> f64 {
+        self.read_us[self.read_us.len() * 99 / 100]
+    }
+
+    fn iops(&self) -> f64 {
+        self.done as f64 / self.seconds
+    }
+
+    fn mb_per_s(&self) -> f64 {
+        self.iops() * CALL_MB
+    }
+}
