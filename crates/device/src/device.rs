@@ -7,7 +7,7 @@
 use super::disk::device::{Disk, MediaCacheState};
 use super::fixed::Fixed;
 use super::flash::device::Flash;
-use super::{RequestId, Requests};
+use super::{RequestId, Requests, WhatIf};
 use crate::Busy;
 use diskperf_sim::Time;
 use diskperf_spans::Position;
@@ -28,12 +28,31 @@ pub enum Device {
 }
 
 impl Device {
+    /// The same device, with something supposed of it.
+    #[must_use]
+    pub fn supposing(self, what_if: WhatIf) -> Self {
+        match self {
+            Self::Fixed(_) => self,
+            Self::Disk(disk) => Self::Disk(Box::new(disk.supposing(what_if))),
+            Self::Flash(flash) => Self::Flash(Box::new(flash.supposing(what_if))),
+        }
+    }
+
     /// Bytes of a sector.
     pub fn sector_bytes(&self) -> u32 {
         match self {
             Self::Fixed(fixed) => fixed.sector_bytes(),
             Self::Disk(disk) => disk.sector_bytes(),
             Self::Flash(flash) => flash.sector_bytes(),
+        }
+    }
+
+    /// How many sectors it has.
+    pub fn sectors(&self) -> u64 {
+        match self {
+            Self::Fixed(fixed) => fixed.sectors(),
+            Self::Disk(disk) => disk.sectors(),
+            Self::Flash(flash) => flash.sectors(),
         }
     }
 

@@ -22,6 +22,8 @@ pub enum Service {
 /// How such a device is built.
 #[derive(Clone, Debug)]
 pub struct FixedConfig {
+    /// How many sectors it has.
+    pub sectors: u64,
     /// Bytes of a sector.
     pub sector_bytes: u32,
     /// See [`Service`].
@@ -62,6 +64,11 @@ impl Fixed {
     /// Bytes of a sector.
     pub fn sector_bytes(&self) -> u32 {
         self.config.sector_bytes
+    }
+
+    /// How many sectors it has.
+    pub fn sectors(&self) -> u64 {
+        self.config.sectors
     }
 
     /// What it has done so far.

@@ -1,22 +1,33 @@
 //! Drives that stand by themselves: disks, flash drives, and servers without mechanics, in
 //! virtual time, for anyone's event loop.
 //!
-//! A [`Device`] takes a [`Request`], says when something happens in it next
-//! ([`Device::next_event`]), does what it had to do up to a moment ([`Device::advance`]), and
-//! hands back what is done ([`Device::take_done`]). It knows no kernel, no clock, no thread and
-//! no file. Each request books where its time went, without gap ([`diskperf_spans`]).
+//! A [`Drive`] takes requests ([`Drive::submit`]), says when something happens in it next
+//! ([`Drive::next_due`]), does what happens up to a moment ([`Drive::run_until`]), and hands
+//! back what is done ([`Drive::completions`]). It knows no kernel, no clock, no thread and no
+//! file. The time of each request is booked, without gap ([`Completion::spans`]).
+//!
+//! A drive is built from a [`DeviceSpecification`]; with the feature `catalogue`,
+//! `DeviceSpecification::of` reads the specification of a drive of the catalogue by its name.
+//! Two drives of one specification, one seed and one load do the same to the nanosecond.
+//!
+//! Whoever keeps requests of several devices in one place uses [`Device`] and [`Requests`]
+//! themselves.
 
 mod busy;
 mod device;
 pub mod disk;
+mod drive;
 pub mod fixed;
 pub mod flash;
 mod request;
+pub mod specification;
 mod what_if;
 
 pub use busy::Busy;
 pub use device::Device;
+pub use drive::{Completion, Drive, Refusal};
 pub use request::{Hint, Operation, Request, RequestId, Requests};
+pub use specification::{DeviceSpecification, Unit};
 pub use what_if::WhatIf;
 
 use diskperf_sim::Time;

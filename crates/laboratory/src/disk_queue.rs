@@ -9,7 +9,7 @@ use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification};
 use diskperf_device::disk::queue::{Policy, QueueSpecification};
 use diskperf_device::disk::spindle::Turn;
-use diskperf_machine::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
+use diskperf_device::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 use diskperf_timeline::units::{GIB, format_size};
 
 /// The deepest queue that is served.

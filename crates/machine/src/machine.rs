@@ -21,19 +21,13 @@ use crate::kernel::volumes::Volumes;
 use crate::kernel::{FileSystems, Kernel, Mount, On, Unix, raw};
 use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
 use crate::specification::{
-    Attachment, DeviceSpecification, Edition, FEWEST_BUFFERS, MechanismSpecification,
-    MinixSpecification, Software, Specification, UnixSpecification, Volume,
+    Attachment, DriveHardware, Edition, FEWEST_BUFFERS, MechanismSpecification, MinixSpecification,
+    Software, Specification, UnixSpecification, Volume,
 };
 use crate::standstill::Standstill;
-use diskperf_device::Busy;
-use diskperf_device::Device;
-use diskperf_device::WhatIf;
 use diskperf_device::disk::device::MediaCacheState;
-use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::disk::spindle::{Spindle, Turn};
-use diskperf_device::fixed::Fixed;
-use diskperf_device::flash::device::Flash;
-use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Busy, Device, Unit, WhatIf};
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
@@ -541,22 +535,18 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
     let streams = Streams::new(circumstances.seed);
     let mut drives = Drives::default();
     for (number, drive) in specification.drives.iter().enumerate() {
-        match &drive.device {
-            DeviceSpecification::Mechanism(of) => {
+        match &drive.hardware {
+            DriveHardware::Mechanism(of) => {
                 drives.add_mechanism(mechanism(of, (number, circumstances)));
             }
-            DeviceSpecification::Fixed(config) => {
-                let draws = streams.stream(&format!("controller.{number}.service"));
-                drives.add_device(Device::Fixed(Box::new(Fixed::new(config.clone(), draws))));
-            }
-            DeviceSpecification::Disk(of) => {
-                let disk = disk(of, (number, circumstances)).supposing(circumstances.what_if);
-                drives.add_device(Device::Disk(Box::new(disk)));
-            }
-            DeviceSpecification::Flash(of) => {
-                let flash = flash(of, (number, &streams));
-                let flash = flash.supposing(circumstances.what_if);
-                drives.add_device(Device::Flash(Box::new(flash)));
+            DriveHardware::Device(of) => {
+                let unit = Unit {
+                    number,
+                    phase: Turn(u64::from(circumstances.phase_of(number)) << 32),
+                    slower_share: circumstances.speed_difference * number as f64,
+                };
+                let device = of.build(&streams, unit);
+                drives.add_device(device.supposing(circumstances.what_if));
             }
         }
     }
@@ -572,25 +562,6 @@ fn mechanism(
     let phase = Angle::of_share(circumstances.phase_of(number));
     let mechanism = of.turning(speed.max(1), phase);
     mechanism.supposing(circumstances.what_if)
-}
-
-/// The disk of the drive of this number.
-fn disk(of: &DiskSpecification, (number, circumstances): (usize, Circumstances)) -> Disk {
-    let phase = Turn(u64::from(circumstances.phase_of(number)) << 32);
-    let mut disk = Disk::new(of, phase).expect("the specification was checked");
-    if circumstances.speed_difference > 0.0 {
-        let period_ns = of.mechanism.period_ns / circumstances.speed_of(number);
-        disk.set_spindle(Spindle::new(period_ns, phase));
-    }
-    disk
-}
-
-/// The flash drive of this number.
-fn flash(of: &FlashSpecification, (number, streams): (usize, &Streams)) -> Flash {
-    let mut past = streams.stream(&format!("drive.{number}.past"));
-    let retries = streams.stream(&format!("drive.{number}.retries"));
-    let seed = past.below(1 << 32);
-    Flash::new(of, (seed, retries)).expect("the specification was checked")
 }
 
 /// Of each drive, the place of its driver.

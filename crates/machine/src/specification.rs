@@ -1,17 +1,13 @@
 //! What a machine is built from: a system of the catalogue, read and checked.
 
-mod disk;
 mod drive;
-mod fixed;
-pub(crate) mod flash;
 mod kernel;
 mod memory;
 mod minix;
 mod v7;
 
-pub use disk::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 pub use drive::{
-    DeviceSpecification, DriveSpecification, MechanismSpecification, PartitionSpecification,
+    DriveHardware, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };
 pub use kernel::KernelSpecification;
 use kernel::Own;

@@ -148,6 +148,7 @@ pub struct WriteCacheSpecification {
     pub appending_only: bool,
 }
 
+#[cfg(feature = "serde")]
 fn yes() -> bool {
     true
 }

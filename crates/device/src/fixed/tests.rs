@@ -18,6 +18,7 @@ impl Bench {
     fn new(service: Service, (servers, queue_depth): (u32, u32), stalls: &[(u64, u64)]) -> Self {
         let time = |(from, length): &(u64, u64)| (Time(from * MS), Time(length * MS));
         let config = FixedConfig {
+            sectors: 1 << 20,
             sector_bytes: 512,
             service,
             servers,

@@ -1,39 +1,35 @@
 //! A drive, as the catalogue describes it.
 
-use super::{disk, fixed, flash};
 use crate::hardware::mechanism::{
     Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
 use diskperf_catalogue::Reader;
-use diskperf_device::disk::device::DiskSpecification;
-use diskperf_device::fixed::FixedConfig;
-use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_device::DeviceSpecification;
+use diskperf_device::disk::device::{Disk, DiskSpecification};
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::flash::specification::{FlashSpecification, UNIT_BYTES};
 use diskperf_sim::Time;
 
 /// A drive, and the partitions on it that are measured.
 #[derive(Clone, Debug)]
 pub struct DriveSpecification {
     /// What it is.
-    pub device: DeviceSpecification,
+    pub hardware: DriveHardware,
     /// How the driver calls it.
     pub driver_type: String,
     /// In the order in which programs see them; at least one.
     pub partitions: Vec<PartitionSpecification>,
 }
 
-/// A device, of one of the kinds that there are.
+/// What a controller or a driver commands.
 #[derive(Clone, Debug)]
-pub enum DeviceSpecification {
+pub enum DriveHardware {
     /// Platters and an arm, which a controller commands.
     Mechanism(MechanismSpecification),
-    /// Servers and a queue, without mechanics.
-    Fixed(FixedConfig),
-    /// A disk with firmware, a buffer and a link.
-    Disk(Box<DiskSpecification>),
-    /// A flash drive.
-    Flash(Box<FlashSpecification>),
+    /// Something that serves requests itself.
+    Device(DeviceSpecification),
 }
 
 /// A mechanism.
@@ -69,40 +65,33 @@ pub struct PartitionSpecification {
 impl DriveSpecification {
     /// Its mechanism, if it has one that a controller commands.
     pub fn mechanism(&self) -> Option<&MechanismSpecification> {
-        match &self.device {
-            DeviceSpecification::Mechanism(mechanism) => Some(mechanism),
-            DeviceSpecification::Fixed(_)
-            | DeviceSpecification::Disk(_)
-            | DeviceSpecification::Flash(_) => None,
+        match &self.hardware {
+            DriveHardware::Mechanism(mechanism) => Some(mechanism),
+            DriveHardware::Device(_) => None,
         }
     }
 
     /// Its disk, if it is one with firmware.
     pub fn disk(&self) -> Option<&DiskSpecification> {
-        match &self.device {
-            DeviceSpecification::Disk(disk) => Some(disk),
-            DeviceSpecification::Mechanism(_)
-            | DeviceSpecification::Fixed(_)
-            | DeviceSpecification::Flash(_) => None,
+        match &self.hardware {
+            DriveHardware::Device(DeviceSpecification::Disk(disk)) => Some(disk),
+            DriveHardware::Device(_) | DriveHardware::Mechanism(_) => None,
         }
     }
 
     /// It, if it is a flash drive.
     pub fn flash(&self) -> Option<&FlashSpecification> {
-        match &self.device {
-            DeviceSpecification::Flash(flash) => Some(flash),
-            DeviceSpecification::Mechanism(_)
-            | DeviceSpecification::Fixed(_)
-            | DeviceSpecification::Disk(_) => None,
+        match &self.hardware {
+            DriveHardware::Device(DeviceSpecification::Flash(flash)) => Some(flash),
+            DriveHardware::Device(_) | DriveHardware::Mechanism(_) => None,
         }
     }
 
-    /// What it keeps of reads and writes together, in bytes; 0 of one without a buffer.
+    /// Bytes that it keeps of reads and writes together; 0 of one without a cache.
     pub fn cache_bytes(&self) -> u64 {
-        match &self.device {
-            DeviceSpecification::Disk(disk) => disk.cache_bytes(),
-            DeviceSpecification::Flash(flash) => flash.buffer_bytes(),
-            DeviceSpecification::Mechanism(_) | DeviceSpecification::Fixed(_) => 0,
+        match &self.hardware {
+            DriveHardware::Device(device) => device.cache_bytes(),
+            DriveHardware::Mechanism(_) => 0,
         }
     }
 
@@ -131,15 +120,21 @@ impl DriveSpecification {
 
     /// Reads a drive.
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
-        match reader.optional_text("kind", KIND).as_deref() {
-            Some("fixed") => return fixed::read(reader),
-            Some("drive") => return disk::read(reader),
-            Some("flash") => return flash::read(reader),
-            Some("disk") | None => {}
-            Some(other) => {
-                let message = format!("there is no drive of the kind {other}");
-                reader.fail_allowing("kind", &message, "disk, drive, flash or fixed");
-            }
+        let kind = reader.optional_text("kind", KIND);
+        let kind = kind.as_deref().unwrap_or("disk");
+        if let Some(device) = DeviceSpecification::read(reader, kind) {
+            return Self {
+                driver_type: String::new(),
+                partitions: vec![PartitionSpecification {
+                    first_sector: 0,
+                    label: label(&device),
+                }],
+                hardware: DriveHardware::Device(device),
+            };
+        }
+        if kind != "disk" {
+            let message = format!("there is no drive of the kind {kind}");
+            reader.fail_allowing("kind", &message, "disk, drive, flash or fixed");
         }
         Self::read_disk(reader)
     }
@@ -161,7 +156,7 @@ impl DriveSpecification {
         let driver_type = reader.text("driver_type", "what the driver takes it for");
         Self {
             partitions: read_partitions(reader, &geometry, label),
-            device: DeviceSpecification::Mechanism(MechanismSpecification {
+            hardware: DriveHardware::Mechanism(MechanismSpecification {
                 mechanics: Mechanics {
                     geometry,
                     seek,
@@ -177,6 +172,36 @@ impl DriveSpecification {
 }
 
 const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, a flash drive, or a device without mechanics; disk if absent";
+
+/// The label of a device that hides its tracks, for file systems that ask.
+fn label(device: &DeviceSpecification) -> ffs::Geometry {
+    let built = match device {
+        DeviceSpecification::Disk(disk) => Disk::new(disk, Turn::ZERO).ok().map(|of| of.sectors()),
+        DeviceSpecification::Flash(flash) => Some(flash.layer.logical_units.into()),
+        DeviceSpecification::Fixed(fixed) => Some(fixed.sectors),
+    };
+    // What contradicts itself is refused; its label is never used.
+    let sectors = built.unwrap_or(1).max(1);
+    let (sector_bytes, revolutions_per_second) = match device {
+        DeviceSpecification::Disk(disk) => (disk.sector_bytes, 1e9 / disk.mechanism.period_ns),
+        DeviceSpecification::Flash(_) => (UNIT_BYTES, NOMINAL_REVOLUTIONS_PER_S),
+        DeviceSpecification::Fixed(fixed) => (fixed.sector_bytes, NOMINAL_REVOLUTIONS_PER_S),
+    };
+    let (tracks_per_cylinder, sectors_per_track) = match device {
+        DeviceSpecification::Fixed(_) => (16, 32),
+        DeviceSpecification::Disk(_) | DeviceSpecification::Flash(_) => (255, 63),
+    };
+    ffs::Geometry {
+        sector_bytes,
+        sectors_per_track,
+        tracks_per_cylinder,
+        partition_sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
+        revolutions_per_second: revolutions_per_second as u32,
+    }
+}
+
+/// Of the label of a device without platters.
+const NOMINAL_REVOLUTIONS_PER_S: f64 = 60.0;
 
 impl PartitionSpecification {
     /// As programs see it that go past the file system.

@@ -43,6 +43,7 @@ pub struct DiskSpecification {
     pub shingled: Option<ShingledSpecification>,
 }
 
+#[cfg(feature = "serde")]
 fn one() -> u32 {
     1
 }

@@ -2,12 +2,12 @@
 //! What `diskperf import` writes.
 
 use super::LONGEST_MS;
-use diskperf_catalogue::Reader;
-use diskperf_device::disk::layout::{
+use crate::disk::layout::{
     ExtentSpecification, LayoutSpecification, MOST_CYLINDERS, MOST_SECTORS_PER_TRACK,
     MOST_SURFACES, Sparing, TrackOrder, ZoneSpecification,
 };
-use diskperf_device::disk::seek::SeekSpecification;
+use crate::disk::seek::SeekSpecification;
+use diskperf_catalogue::Reader;
 use std::ops::RangeInclusive;
 
 /// Zones, in place of a data sheet.
@@ -93,7 +93,7 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
             "sectors of the medium that hosts see; all that the table has room for if absent",
         ),
     };
-    match diskperf_device::disk::layout::Layout::new(&layout) {
+    match crate::disk::layout::Layout::new(&layout) {
         Ok(_) => layout,
         Err(error) => {
             let key = match layout.extents.is_empty() {

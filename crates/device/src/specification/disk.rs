@@ -6,23 +6,17 @@ mod measured;
 mod queue;
 mod shingled;
 
-use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::kernel::ffs;
-use diskperf_catalogue::Reader;
-use diskperf_device::disk::cache::{
+use crate::disk::cache::{
     AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
     WriteCacheSpecification,
 };
-use diskperf_device::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
-use diskperf_device::disk::layout::{DataSheet, LayoutSpecification};
-use diskperf_device::disk::mechanism::{MechanismError, MechanismSpecification};
-use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_device::disk::spindle::Turn;
+use crate::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
+use crate::disk::layout::{DataSheet, LayoutSpecification};
+use crate::disk::mechanism::{MechanismError, MechanismSpecification};
+use crate::disk::seek::SeekSpecification;
+use crate::disk::spindle::Turn;
+use diskperf_catalogue::Reader;
 pub use queue::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
-
-/// What the label of a disk says whose tracks its firmware hides.
-const LABEL_TRACK_SECTORS: u32 = 63;
-const LABEL_TRACKS: u32 = 255;
 
 /// The longest time of a part of a disk that the model takes.
 const LONGEST_MS: f64 = 1000.0;
@@ -40,7 +34,7 @@ const SEEK_KEYS: [&str; 6] = [
 ];
 
 /// Reads the disk.
-pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
+pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
     let sector_bytes = reader.integer(
         "sector_bytes",
         512..=65_536,
@@ -92,21 +86,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         let allowed = "larger: up to 2^32 - 1 of them are counted";
         reader.fail_allowing("sector_bytes", "the disk has too many sectors", allowed);
     }
-    let revolutions_per_second = 1e9 / specification.mechanism.period_ns;
-    DriveSpecification {
-        device: DeviceSpecification::Disk(Box::new(specification)),
-        driver_type: String::new(),
-        partitions: vec![PartitionSpecification {
-            first_sector: 0,
-            label: ffs::Geometry {
-                sector_bytes,
-                sectors_per_track: LABEL_TRACK_SECTORS,
-                tracks_per_cylinder: LABEL_TRACKS,
-                partition_sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
-                revolutions_per_second: revolutions_per_second as u32,
-            },
-        }],
-    }
+    specification
 }
 
 /// The key whose value a contradiction is of: what a user set of the arm, else what is
@@ -251,7 +231,7 @@ fn one_sector() -> LayoutSpecification {
         cylinders: 1,
         order: Default::default(),
         sparing: Default::default(),
-        zones: vec![diskperf_device::disk::layout::ZoneSpecification {
+        zones: vec![crate::disk::layout::ZoneSpecification {
             sectors_per_track: 1,
             ..Default::default()
         }],

@@ -1,7 +1,7 @@
 //! Shingled tracks, as the catalogue describes them.
 
+use crate::disk::shingled::ShingledSpecification;
 use diskperf_catalogue::Reader;
-use diskperf_device::disk::shingled::ShingledSpecification;
 
 /// Reads the bands and the media cache of a drive that has them.
 pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<ShingledSpecification> {

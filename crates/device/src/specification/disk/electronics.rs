@@ -1,9 +1,9 @@
 //! What the firmware of a disk takes, and its way to the host.
 
 use super::{LONGEST_MS, read_choice_or_default};
+use crate::disk::link::{Delivery, LinkSpecification};
+use crate::disk::overheads::{After, OverheadSpecification};
 use diskperf_catalogue::Reader;
-use diskperf_device::disk::link::{Delivery, LinkSpecification};
-use diskperf_device::disk::overheads::{After, OverheadSpecification};
 
 /// The times of commands.
 pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {

@@ -1,21 +1,16 @@
 //! A device without mechanics, as the catalogue describes it.
 
-use super::LONGEST_MS;
-use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::kernel::ffs;
+use crate::fixed::{FixedConfig, Service};
 use diskperf_catalogue::Reader;
-use diskperf_device::fixed::{FixedConfig, Service};
 use diskperf_sim::Time;
 
-/// What the label of a device without tracks says.
-const LABEL_TRACK_SECTORS: u32 = 32;
-const LABEL_TRACKS: u32 = 16;
+/// The longest mean time of service.
+const LONGEST_MS: f64 = 10_000.0;
 
-/// Reads the device. Its label describes it as if it had tracks, for file systems that
-/// ask.
-pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
+/// Reads the device.
+pub(super) fn read(reader: &mut Reader<'_>) -> FixedConfig {
     let sectors = 1..=u64::from(u32::MAX);
-    let partition_sectors = reader.integer("sectors", sectors, "how many it has") as u32;
+    let sectors = reader.integer("sectors", sectors, "how many it has");
     let bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector");
     let service = read_service(reader);
     let servers = reader.integer("servers", 1..=4096, "requests that it works on at once");
@@ -24,25 +19,13 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         1..=65_536,
         "requests that it takes: those that it works on, and those that wait in it",
     );
-    DriveSpecification {
-        device: DeviceSpecification::Fixed(FixedConfig {
-            sector_bytes: bytes as u32,
-            service,
-            servers: servers as u32,
-            queue_depth: depth as u32,
-            stalls: read_stalls(reader),
-        }),
-        driver_type: String::new(),
-        partitions: vec![PartitionSpecification {
-            first_sector: 0,
-            label: ffs::Geometry {
-                sector_bytes: bytes as u32,
-                sectors_per_track: LABEL_TRACK_SECTORS,
-                tracks_per_cylinder: LABEL_TRACKS,
-                partition_sectors,
-                revolutions_per_second: 60,
-            },
-        }],
+    FixedConfig {
+        sectors,
+        sector_bytes: bytes as u32,
+        service,
+        servers: servers as u32,
+        queue_depth: depth as u32,
+        stalls: read_stalls(reader),
     }
 }
 

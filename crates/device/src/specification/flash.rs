@@ -1,19 +1,13 @@
 //! A flash drive, as the catalogue describes it.
 
-use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
-use crate::kernel::ffs;
-use diskperf_catalogue::Reader;
-use diskperf_device::flash::specification::{
+use crate::flash::specification::{
     ArrayTimes, BufferSpecification, CacheSpecification, ChannelSpecification, FlashError,
     FlashGeometry, FlashSpecification, FlushOrder, InterfaceSpecification, JournalSpecification,
     LayerSpecification, LinkSpecification, Suspension, UNIT_BYTES,
 };
+use diskperf_catalogue::Reader;
 use diskperf_ftl::{Impossible, Past, Policy};
 use diskperf_sim::Time;
-
-/// What the label of a drive without tracks says.
-const LABEL_TRACK_SECTORS: u32 = 63;
-const LABEL_TRACKS: u32 = 255;
 
 /// No plane of a die has so few blocks.
 const FEW_BLOCKS: u32 = 64;
@@ -29,7 +23,7 @@ const LANE_BYTES_PER_S: [f64; 3] = [0.984_615e9, 1.969_231e9, 3.938_462e9];
 const PACKET_BYTES: f64 = 24.0;
 
 /// Reads the drive.
-pub(crate) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
+pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
     let geometry = read_geometry(reader);
     let times = read_times(reader);
     let mut flag = |key, doc| reader.flag(key, doc);
@@ -93,20 +87,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         let key = blamed(&specification, &error);
         reader.fail(key, &error.to_string());
     }
-    DriveSpecification {
-        driver_type: String::new(),
-        partitions: vec![PartitionSpecification {
-            first_sector: 0,
-            label: ffs::Geometry {
-                sector_bytes: UNIT_BYTES,
-                sectors_per_track: LABEL_TRACK_SECTORS,
-                tracks_per_cylinder: LABEL_TRACKS,
-                partition_sectors: specification.layer.logical_units.max(1),
-                revolutions_per_second: 60,
-            },
-        }],
-        device: DeviceSpecification::Flash(Box::new(specification)),
-    }
+    specification
 }
 
 /// The key that a refusal is about first.

@@ -1,8 +1,8 @@
 //! The order in which a disk's arm serves commands, as the catalogue describes it.
 
 use super::read_choice_or_default;
+use crate::disk::queue::{Distance, Policy, QueueSpecification};
 use diskperf_catalogue::Reader;
-use diskperf_device::disk::queue::{Distance, Policy, QueueSpecification};
 
 /// The share of the stroke that V-SCAN adds against the arm's direction where the catalogue
 /// has none: Geist and Daniel 1987 recommend it.

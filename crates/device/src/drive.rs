@@ -1,0 +1,210 @@
+//! A drive in an event loop of one's own: a device, the requests that are under way in it,
+//! and its moment.
+
+use crate::{Device, Operation, Request, RequestId, Requests, moment};
+use diskperf_sim::Time;
+use diskperf_spans::Span;
+use std::fmt;
+
+/// A device with its requests.
+///
+/// ```text
+/// submit .. submit      run_until(next_due)      completions
+/// ```
+#[derive(Clone, Debug)]
+pub struct Drive {
+    device: Device,
+    requests: Requests,
+    now: Time,
+}
+
+/// Why a drive refuses a request. The request had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Its queue is full: a completion makes room.
+    QueueFull,
+    /// A read, write, discard or write zeroes of no sectors.
+    Empty,
+    /// The range ends behind the last sector.
+    BeyondEnd {
+        /// How many sectors the drive has.
+        sectors: u64,
+    },
+    /// One command moves no more bytes.
+    TooLong {
+        /// The most that one moves.
+        bytes: usize,
+    },
+}
+
+/// A request that is done.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// As [`Drive::submit`] returned it.
+    pub id: RequestId,
+    /// What was done.
+    pub operation: Operation,
+    /// The first sector.
+    pub sector: u64,
+    /// How many.
+    pub sectors: u32,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// When it was done.
+    pub completed: Time,
+    spans: diskperf_spans::Request,
+}
+
+impl Completion {
+    /// From its submission until it was done.
+    pub fn latency(&self) -> Time {
+        self.completed - self.submitted
+    }
+
+    /// Where the latency went, without gap.
+    pub fn spans(&self) -> &[Span] {
+        self.spans.spans()
+    }
+}
+
+impl Drive {
+    /// An idle drive, at time zero.
+    pub fn new(device: Device) -> Self {
+        Self {
+            device,
+            requests: Requests::default(),
+            now: Time::ZERO,
+        }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Its moment: up to here everything has happened.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many requests were submitted whose completions were not taken.
+    pub fn under_way(&self) -> usize {
+        self.requests.under_way()
+    }
+
+    /// Submits a request now. A flush is of the whole drive: its range counts for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], without any effect.
+    pub fn submit(
+        &mut self,
+        operation: Operation,
+        sector: u64,
+        sectors: u32,
+    ) -> Result<RequestId, Refusal> {
+        let (sector, sectors) = match operation {
+            Operation::Flush => (0, 0),
+            _ => (sector, sectors),
+        };
+        self.check(operation, (sector, sectors))?;
+        let mut request = Request {
+            operation,
+            sector,
+            sectors,
+            ..Request::default()
+        };
+        request.spans.issue(moment(self.now));
+        let id = self.requests.issue(request);
+        self.device.take(self.now, &mut self.requests, id);
+        Ok(id)
+    }
+
+    fn check(&self, operation: Operation, (sector, sectors): (u64, u32)) -> Result<(), Refusal> {
+        let of = self.device.sectors();
+        if operation != Operation::Flush && sectors == 0 {
+            return Err(Refusal::Empty);
+        }
+        if sector
+            .checked_add(sectors.into())
+            .is_none_or(|end| end > of)
+        {
+            return Err(Refusal::BeyondEnd { sectors: of });
+        }
+        let bytes = u64::from(sectors) * u64::from(self.device.sector_bytes());
+        let moves = matches!(operation, Operation::Read | Operation::Write { .. });
+        if let Some(most) = self.device.most_bytes().filter(|_| moves)
+            && bytes > most as u64
+        {
+            return Err(Refusal::TooLong { bytes: most });
+        }
+        match self.device.takes_requests() {
+            true => Ok(()),
+            false => Err(Refusal::QueueFull),
+        }
+    }
+
+    /// When something happens in it next, if nothing more is submitted.
+    pub fn next_due(&self) -> Option<Time> {
+        self.device.next_event()
+    }
+
+    /// Does all that happens up to a moment, which is its own from then on; nothing where
+    /// that is past.
+    pub fn run_until(&mut self, until: Time) {
+        while let Some(next) = self.next_due().filter(|next| *next <= until) {
+            self.now = self.now.max(next);
+            self.device.advance(next, &mut self.requests);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// What is done by now and was not taken, in the order in which it was done.
+    pub fn completions(&mut self) -> impl Iterator<Item = Completion> + '_ {
+        std::iter::from_fn(|| self.take_completion())
+    }
+
+    /// Runs until a request is done; `None` when none is under way.
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        while !self.device.has_done() {
+            if self.under_way() == 0 {
+                return None;
+            }
+            let next = self.next_due()?;
+            self.run_until(next);
+        }
+        self.take_completion()
+    }
+
+    fn take_completion(&mut self) -> Option<Completion> {
+        let id = self.device.take_done()?;
+        let request = self.requests.take(id);
+        Some(Completion {
+            id,
+            operation: request.operation,
+            sector: request.sector,
+            sectors: request.sectors,
+            submitted: Time(request.spans.issued().0),
+            completed: Time(request.spans.marked().0),
+            spans: request.spans,
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::QueueFull => formatter.write_str("the queue is full: take a completion first"),
+            Self::Empty => formatter.write_str("a request of no sectors"),
+            Self::BeyondEnd { sectors } => {
+                write!(
+                    formatter,
+                    "the range ends behind the last of {sectors} sectors"
+                )
+            }
+            Self::TooLong { bytes } => write!(formatter, "one command moves at most {bytes} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,131 @@
+//! What a device is built from; with the feature `catalogue`, read from an entry of the
+//! catalogue.
+
+#[cfg(feature = "catalogue")]
+mod disk;
+#[cfg(feature = "catalogue")]
+mod fixed;
+#[cfg(feature = "catalogue")]
+mod flash;
+
+#[cfg(feature = "catalogue")]
+pub use disk::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
+
+use crate::Device;
+use crate::disk::device::{Disk, DiskSpecification};
+use crate::disk::spindle::{Spindle, Turn};
+use crate::fixed::{Fixed, FixedConfig};
+use crate::flash::device::Flash;
+use crate::flash::specification::FlashSpecification;
+#[cfg(feature = "catalogue")]
+use diskperf_catalogue::{Catalogue, Component, Errors, Reader};
+use diskperf_ftl::Past;
+use diskperf_sim::Streams;
+
+/// What a device of each kind is built from.
+#[derive(Clone, Debug)]
+pub enum DeviceSpecification {
+    /// Servers and a queue, without mechanics.
+    Fixed(FixedConfig),
+    /// A disk with firmware, a buffer and a link.
+    Disk(Box<DiskSpecification>),
+    /// A flash drive.
+    Flash(Box<FlashSpecification>),
+}
+
+/// What differs between two devices of one specification.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unit {
+    /// Names its random streams.
+    pub number: usize,
+    /// The angle of its platters at time zero.
+    pub phase: Turn,
+    /// Share by which its platters turn slower.
+    pub slower_share: f64,
+}
+
+impl DeviceSpecification {
+    /// Reads a device of a kind of the catalogue: `drive`, `flash` or `fixed`; `None` of
+    /// another kind. The reader holds what is wrong.
+    #[cfg(feature = "catalogue")]
+    pub fn read(reader: &mut Reader<'_>, kind: &str) -> Option<Self> {
+        Some(match kind {
+            "fixed" => Self::Fixed(fixed::read(reader)),
+            "drive" => Self::Disk(Box::new(disk::read(reader))),
+            "flash" => Self::Flash(Box::new(flash::read(reader))),
+            _ => return None,
+        })
+    }
+
+    /// The specification of a drive of the catalogue.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name, an entry that contradicts itself, or a bare mechanism, which is no
+    /// drive without a controller.
+    #[cfg(feature = "catalogue")]
+    pub fn of(catalogue: &Catalogue, name: &str) -> Result<Self, Errors> {
+        let entry = catalogue.entry(Component::Drive, name)?;
+        let mut reader = entry.reader(Component::Drive, Some(1));
+        let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
+        let kind = kind.as_deref().unwrap_or("disk");
+        let read = Self::read(&mut reader, kind);
+        if read.is_none() {
+            let what = "platters and an arm that a controller commands: no drive by itself";
+            reader.fail_allowing("kind", what, "drive, flash or fixed");
+        } else {
+            reader.finish();
+        }
+        entry.finish()?;
+        Ok(read.expect("a kind that was not read is a problem"))
+    }
+
+    /// The same drive, written at random until its state no longer changed: what a drive that
+    /// is in use does. A flash drive that was never written answers reads without its dies.
+    /// Others than flash drives stay as they are.
+    #[must_use]
+    pub fn written_at_random(mut self) -> Self {
+        if let Self::Flash(flash) = &mut self {
+            flash.layer.past = Past::Random;
+        }
+        self
+    }
+
+    /// An idle device.
+    ///
+    /// # Panics
+    ///
+    /// When the specification contradicts itself, which [`Disk::new`] and [`Flash::new`] tell.
+    pub fn build(&self, streams: &Streams, unit: Unit) -> Device {
+        let number = unit.number;
+        match self {
+            Self::Fixed(config) => {
+                let draws = streams.stream(&format!("controller.{number}.service"));
+                Device::Fixed(Box::new(Fixed::new(config.clone(), draws)))
+            }
+            Self::Disk(of) => {
+                let mut disk = Disk::new(of, unit.phase).unwrap_or_else(|error| panic!("{error}"));
+                if unit.slower_share > 0.0 {
+                    let period_ns = of.mechanism.period_ns / (1.0 - unit.slower_share);
+                    disk.set_spindle(Spindle::new(period_ns, unit.phase));
+                }
+                Device::Disk(Box::new(disk))
+            }
+            Self::Flash(of) => {
+                let mut past = streams.stream(&format!("drive.{number}.past"));
+                let retries = streams.stream(&format!("drive.{number}.retries"));
+                let flash = Flash::new(of, (past.below(1 << 32), retries));
+                Device::Flash(Box::new(flash.unwrap_or_else(|error| panic!("{error}"))))
+            }
+        }
+    }
+
+    /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
+    pub fn cache_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(_) => 0,
+            Self::Disk(disk) => disk.cache_bytes(),
+            Self::Flash(flash) => flash.buffer_bytes(),
+        }
+    }
+}
