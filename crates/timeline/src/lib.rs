@@ -42,7 +42,7 @@ pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{
     Block, ControllerCache, DeviceRequests, DeviceTraffic, FlashTraffic, MediaCache, Repetition,
-    Residency, WorkerMeasure,
+    Residency, WorkerFailure, WorkerMeasure,
 };
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,

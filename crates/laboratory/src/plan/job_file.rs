@@ -350,8 +350,9 @@ pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryErr
 }
 
 /// The step of each job. A job with `stonewall` waits for all above it; one with `wait_for`
-/// waits for that one's step. As fio, which passes over a job whose `startdelay` is not over
-/// before it looks at its `stonewall`, a job below it that starts earlier does not wait.
+/// is of that one's step at the earliest, in which it waits for the other's clones alone. As
+/// fio, which passes over a job whose `startdelay` is not over before it looks at its
+/// `stonewall`, a job below it that starts earlier does not wait.
 fn places(file: &JobFile) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
     let mut walls: Vec<Wall> = Vec::new();
@@ -374,7 +375,7 @@ fn places(file: &JobFile) -> Vec<usize> {
                 passed.last().map_or(base, |wall| wall.before)
             }
         };
-        let awaited = job.waits_for.map_or(0, |number| places[number] + 1);
+        let awaited = job.waits_for.map_or(0, |number| places[number]);
         places.push(awaited.max(own));
     }
     // A step is never empty: whoever waits does so for one that has a job.
@@ -439,9 +440,10 @@ mod tests {
     fn what_waits_is_a_later_step() {
         let text = "[global]\nsize=1m\n[a]\n[b]\n[c]\nstonewall\n[d]\nwait_for=a\n[e]\nnew_group\n[a]\nstonewall\n";
         assert_eq!(steps(text), [&["a", "b"][..], &["c", "d", "e"], &["a#2"]]);
+        // It waits within the step.
         assert_eq!(
             steps("[a]\nsize=1m\n[b]\nsize=1m\nwait_for=a\n"),
-            [["a"], ["b"]]
+            [["a", "b"]]
         );
     }
 
