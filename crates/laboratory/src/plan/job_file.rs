@@ -1,5 +1,6 @@
 //! From a job file to steps.
 
+mod duration;
 mod iolog;
 mod makers;
 mod missing;
@@ -269,6 +270,7 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Groun
         let total = ios.total().saturating_mul(clones);
         let bytes = format_size(total.saturating_mul(largest));
         told += &format!(", {total} I/Os, {bytes} in all");
+        told += &duration::estimate(job, ios.total());
     }
     if job.times.runtime_us > 0 {
         let at_most = if job.times.time_based { "" } else { "at most " };
@@ -280,6 +282,9 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Groun
     told += &format!(", depth {}", job.engine.depth_reached().max(1));
     if clones > 1 {
         told += &format!(", {clones} clones");
+    }
+    if let Some(awaited) = &job.order.wait_for {
+        told += &format!(", after [{awaited}]");
     }
     let all: BTreeMap<_, _> = files
         .iter()
