@@ -207,8 +207,11 @@ pub(crate) fn drawn(seed: u64, number: u64, scale: Scale) -> Drawn {
         lines.for_each(|line| text += &format!("{line}\n"));
         limits.push(limit);
     }
-    if text.contains("filedelete") {
-        // A job beside it would find no file.
+    if ["filedelete", "ftruncate"]
+        .iter()
+        .any(|engine| text.contains(engine))
+    {
+        // A job beside it would find no file, or a shorter one.
         text = text.replace("filename=shared\n", "");
     }
     if text.contains("steadystate") {
