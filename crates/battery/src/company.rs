@@ -2,7 +2,7 @@
 //! other, and the course of the steps before theirs.
 
 use diskperf_timeline::Nanoseconds;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -92,6 +92,16 @@ impl Default for Company {
 struct Board {
     seats: Vec<Seat>,
     ended: BTreeSet<Ended>,
+    /// Files of workers that have not released them, by path.
+    files: HashMap<String, Shared>,
+}
+
+/// A file that one or several workers hold.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shared {
+    holders: u32,
+    /// Whether a worker that released it wants it removed.
+    is_to_be_removed: bool,
 }
 
 /// State of a worker that others see.
@@ -99,6 +109,7 @@ struct Board {
 struct Seat {
     member: Member,
     has_started: bool,
+    has_ended: bool,
     must_end: Arc<AtomicBool>,
     /// I/Os of its share of a flow.
     flow_ios: u64,
@@ -130,8 +141,12 @@ pub(crate) struct Share {
 }
 
 /// Properties of a worker that others must know.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Member {
+    /// Name of its job.
+    pub(crate) name: String,
+    /// Paths of its files.
+    pub(crate) files: Vec<String>,
     /// Its reporting group.
     pub(crate) group: u32,
     /// Whether it ends others, now or at its own end.
@@ -150,6 +165,9 @@ impl Company {
         let must_end = ended.contains(&Ended::All) || ended.contains(&Ended::Group(member.group));
         self.must_end.store(must_end, Ordering::Relaxed);
         board.ended.clear();
+        for path in &member.files {
+            board.files.entry(path.clone()).or_default().holders += 1;
+        }
         let seat = &mut board.seats[self.seat];
         *seat = Seat {
             member,
@@ -215,9 +233,43 @@ impl Company {
         is_allowed
     }
 
-    /// Leaves the others their flow: the worker ends.
-    pub(crate) fn leave_flow(&self) {
-        self.board().seats[self.seat].member.share = None;
+    /// Whether a worker of a job with this name has not ended that has an earlier seat, as
+    /// all have whose job stands above that of this worker.
+    pub(crate) fn is_in_progress(&self, name: &str) -> bool {
+        let board = self.board();
+        let mut above = board.seats[..self.seat].iter();
+        above.any(|seat| !seat.has_ended && seat.member.name == name)
+    }
+
+    /// Gives the files of the worker up, and returns those to be removed: of files that a
+    /// worker wants removed, those that no other worker holds any more. A file that workers
+    /// share so stays until the last of them has opened and used it.
+    pub(crate) fn release_files(&self, removes: bool) -> Vec<String> {
+        let mut board = self.board();
+        let mut paths = std::mem::take(&mut board.seats[self.seat].member.files);
+        paths.retain(|path| {
+            let Some(shared) = board.files.get_mut(path) else {
+                return false;
+            };
+            shared.holders -= 1;
+            shared.is_to_be_removed |= removes;
+            if shared.holders > 0 {
+                return false;
+            }
+            let is_to_be_removed = shared.is_to_be_removed;
+            board.files.remove(path);
+            is_to_be_removed
+        });
+        paths
+    }
+
+    /// Ends the worker for the others: it has no share of a flow, and no one waits for it.
+    /// Those who wait are woken by a notice.
+    pub fn leave(&self) {
+        let mut board = self.board();
+        let seat = &mut board.seats[self.seat];
+        seat.member.share = None;
+        seat.has_ended = true;
     }
 
     /// Tells what the worker has done so far.
@@ -292,8 +344,49 @@ mod tests {
             }
         }
         assert_eq!(ios, [1000, 334, 1000]);
-        shares[0].leave_flow();
+        shares[0].leave();
         assert!((0..1000).all(|_| shares[1].take_turn()));
+    }
+
+    #[test]
+    fn a_shared_file_is_removed_by_the_last_worker_where_any_wants_that() {
+        for (removes, expected) in [
+            ([false, false], [false, false]),
+            ([true, false], [false, true]),
+            ([false, true], [false, true]),
+        ] {
+            let companies = Companies::default();
+            let all = [(); 2].map(|()| {
+                let company = companies.seat(0);
+                company.enter(Member {
+                    files: vec!["f".to_owned()],
+                    ..Member::default()
+                });
+                company
+            });
+            let released = all.iter().zip(removes);
+            let released = released.map(|(one, removes)| !one.release_files(removes).is_empty());
+            assert_eq!(released.collect::<Vec<_>>(), expected, "{removes:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_in_progress_until_its_last_worker_leaves() {
+        let companies = Companies::default();
+        let all = ["a", "a", "b"].map(|name| {
+            let company = companies.seat(0);
+            company.enter(Member {
+                name: name.to_owned(),
+                ..Member::default()
+            });
+            company
+        });
+        assert!(all[2].is_in_progress("a"));
+        all[0].leave();
+        assert!(all[2].is_in_progress("a"));
+        all[1].leave();
+        assert!(!all[2].is_in_progress("a"));
+        assert!(!all[0].is_in_progress("b"), "`b` stands below");
     }
 
     #[test]

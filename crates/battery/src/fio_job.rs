@@ -36,6 +36,7 @@ use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
 };
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+pub use iolog::log_path_of_clone;
 use read_back::verifies_only;
 pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,6 +161,15 @@ impl FioJob {
         worker.file(&name)
     }
 
+    /// Does all of a clone's I/O.
+    async fn run_clone(
+        &self,
+        (system, worker): (&mut System, &Worker),
+    ) -> Result<(), ProgramError> {
+        let mut course = Course::start((system, worker), self).await?;
+        course.run().await
+    }
+
     /// The jobs that its end ends, where the file has `exitall`.
     fn ends_with_it(&self) -> Ended {
         match self.job.order.exit_scope {
@@ -205,13 +215,16 @@ impl FioJob {
             Engine::Libaio if engine.direct && engine.submit == SubmitMode::Inline => {
                 EngineChoice::Best
             }
+            Engine::Posixaio => EngineChoice::Threads,
             Engine::Libaio
-            | Engine::Posixaio
             | Engine::Sync
             | Engine::Psync
             | Engine::Vsync
             | Engine::Pvsync
-            | Engine::Pvsync2 => EngineChoice::Threads,
+            | Engine::Pvsync2 => match engine.submit {
+                SubmitMode::Inline => EngineChoice::Worker,
+                SubmitMode::Offload => EngineChoice::Threads,
+            },
             Engine::Mmap => EngineChoice::Mapped(MapOptions {
                 is_random: self.job.pattern.access.is_random(),
                 drops_pages: engine.direct,
@@ -467,9 +480,14 @@ impl Pattern for FioJob {
 
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move {
+            let files = self.of(worker).iter();
             worker.company.enter(Member {
+                name: self.job.name.clone(),
+                files: files.map(|file| self.path(worker, file)).collect(),
                 group: self.job.group,
-                ends_others: self.job.order.exit_all || is_of_steady_group(&self.job),
+                ends_others: self.job.order.exit_all
+                    || self.job.order.exit_all_on_error
+                    || is_of_steady_group(&self.job),
                 is_of_steady_group: is_of_steady_group(&self.job),
                 share: (self.job.order.flow > 0).then_some(Share {
                     id: self.job.order.flow_id,
@@ -498,13 +516,18 @@ impl Pattern for FioJob {
 
     fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
-            let mut course = Course::start((system, worker), self).await?;
-            course.run().await?;
-            worker.company.leave_flow();
-            if self.job.order.exit_all {
+            let outcome = self.run_clone((&mut *system, worker)).await;
+            let order = &self.job.order;
+            if order.exit_all || (order.exit_all_on_error && outcome.is_err()) {
                 worker.company.end_others(self.ends_with_it());
             }
-            Ok(())
+            for path in worker.company.release_files(self.job.files.unlink) {
+                let removed = remove_file(system, worker.medium, &path).await;
+                outcome.as_ref().map_or(Ok(()), |()| removed)?;
+            }
+            worker.company.leave();
+            system.give_notice();
+            outcome
         })
     }
 }

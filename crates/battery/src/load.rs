@@ -391,9 +391,7 @@ impl Load {
 
 /// The error of a device that is open and has no length any more: it was detached.
 fn gone(path: &str) -> Error {
-    /// Of the host, on which alone a device can go away.
-    const ENXIO: i32 = 6;
-    Error::failed(Call::Length, path, Errno::Other(ENXIO))
+    Error::failed(Call::Length, path, Errno::NoDeviceOrAddress)
 }
 
 /// A parameter of a program.

@@ -20,6 +20,9 @@ const KEPT: [(&str, &str); 1] = [("export", "runs")];
 /// Arguments that may name a directory with files that are read.
 const FOLDERS: [&str; 2] = ["catalogue", "data"];
 
+/// Commands that run the jobs of a job file, which may write logs.
+const RUNS_JOBS: [&str; 2] = ["run", "ab"];
+
 /// Directories below one another that are searched for such files.
 const DEPTH_MAX: usize = 4;
 
@@ -60,7 +63,23 @@ impl Named {
                 named.add(id, value);
             }
         }
+        if RUNS_JOBS.contains(&command.get_name()) {
+            named.add_logs();
+        }
         named
+    }
+
+    /// Adds the logs that the jobs of a job file write and read.
+    fn add_logs(&mut self) {
+        let paths = self.inputs.iter().filter_map(|input| input.path.to_str());
+        for logs in paths.map(job_file::logs_of).collect::<Vec<_>>() {
+            self.outputs.extend(logs.written);
+            let argument = "read_iolog";
+            self.inputs.extend(logs.read.into_iter().map(|path| Input {
+                argument: argument.to_owned(),
+                path,
+            }));
+        }
     }
 
     fn add(&mut self, id: &str, value: &OsStr) {

@@ -2,13 +2,15 @@
 
 mod verify;
 
-use crate::job::{DedupeMode, Direction, Distribution, Engine, Generator, Job, ZoneMode};
+use crate::job::{DedupeMode, Direction, Distribution, Engine, Generator, Job, Steady, ZoneMode};
 use diskperf_diagnostics::{Place, Problem};
 
 /// Puts jobs in groups, and looks at each.
 pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
     let (mut group, mut clones_before) = (0, 0);
     let exit_all = jobs.iter().any(|job| job.order.exit_all);
+    // As written: what a job does not come to counts for fio too.
+    let steady: Vec<Steady> = jobs.iter().map(|job| job.steady).collect();
     for at in 0..jobs.len() {
         let opens = jobs[at].order.stonewall || jobs[at].order.new_group;
         group += u32::from(opens && at > 0);
@@ -25,6 +27,34 @@ pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut V
         contradictions(&jobs[at], errors);
         surprises(&jobs[at], warnings);
     }
+    errors.extend(unlike_steadiness(jobs, &steady));
+}
+
+/// A job whose steady state is not that of the first job of its group.
+fn unlike_steadiness(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
+    let first = |at: &usize| jobs.partition_point(|job| job.group < jobs[*at].group);
+    let at = (0..jobs.len()).find(|at| steady[*at] != steady[first(at)])?;
+    let (first, job) = (&jobs[first(&at)], &jobs[at]);
+    let keys = [
+        "steadystate",
+        "steadystate_duration",
+        "steadystate_ramp_time",
+        "steadystate_check_interval",
+    ];
+    let says_one = |job: &&Job| keys.iter().any(|key| job.says(key));
+    let says = [job, first].into_iter().find(says_one).unwrap_or(job);
+    let key = keys.into_iter().find(|key| says.says(key));
+    let title = format!(
+        "[{}] and [{}] are of one group and differ in their steady state",
+        first.section, job.section
+    );
+    let problem = Problem::error(title)
+        .at(
+            says.place_of(key.unwrap_or("steadystate")),
+            "fio runs no job of the file",
+        )
+        .help("give both the same steady state, or `new_group` to the second one");
+    Some(problem)
 }
 
 /// Refuses jobs that write or discard beside `--readonly`.

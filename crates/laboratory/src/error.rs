@@ -5,7 +5,7 @@ use diskperf_store::StoreError;
 use diskperf_system::host::limits::{ForbiddenCall, is_cpu_time_used_up};
 use diskperf_system::host::page_cache::DROP_CACHES;
 use diskperf_system::{Call, Errno, Error as System};
-use diskperf_timeline::SettingError;
+use diskperf_timeline::{SettingError, WorkerFailure};
 use std::path::PathBuf;
 
 /// An error, with the remedy in its text.
@@ -174,6 +174,24 @@ impl Names {
         }
     }
 
+    /// The error that ended one worker, for its measure. One that is none of the system has the
+    /// number that fio gives it.
+    pub(crate) fn worker_failure(&self, error: &ProgramError) -> WorkerFailure {
+        const EIO: i32 = 5;
+        const EILSEQ: i32 = 84;
+        const ETIMEDOUT: i32 = 110;
+        let errno = match error {
+            ProgramError::System(error) => error.errno().map_or(EIO, Errno::number),
+            ProgramError::Missed(_) => ETIMEDOUT,
+            ProgramError::Corrupt(_) => EILSEQ,
+            _ => EIO,
+        };
+        WorkerFailure {
+            errno: errno.unsigned_abs(),
+            message: self.put_back(&error.to_string()) + remedy(error),
+        }
+    }
+
     fn put_back(&self, text: &str) -> String {
         let mut text = text.to_owned();
         // Backwards, so that drive 1 is not taken for the start of drive 10.
@@ -211,25 +229,16 @@ fn remedy(error: &ProgramError) -> &'static str {
         Errno::Invalid => {
             "; O_DIRECT needs calls in multiples of the device's block: omit --direct, or set program.call_bytes"
         }
-        Errno::Other(ECONNABORTED | ENOTCONN) => {
+        Errno::ConnectionAborted | Errno::NotConnected => {
             "; the process that serves this file system (FUSE) has ended: unmount it and mount it again, then `diskperf clean` removes what is left"
         }
-        Errno::Other(ENXIO | ENODEV) => {
+        Errno::NoDeviceOrAddress | Errno::NoDevice => {
             "; the device is there no more: attach it again, or see the kernel's log (dmesg)"
         }
         Errno::Io => "; the device could not do it: see the kernel's log (dmesg)",
         _ => "",
     }
 }
-
-/// Of the call under way when the process of a file system in FUSE ends, and of those
-/// that follow (Linux, asm-generic/errno.h).
-const ECONNABORTED: i32 = 103;
-const ENOTCONN: i32 = 107;
-
-/// Of a device that is gone.
-const ENXIO: i32 = 6;
-const ENODEV: i32 = 19;
 
 impl From<ForbiddenCall> for LaboratoryError {
     fn from(error: ForbiddenCall) -> Self {

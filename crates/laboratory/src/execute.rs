@@ -76,6 +76,7 @@ pub(crate) fn on_open_drives(
     let mut recorder = Recorder::of_nothing();
     let mut execution = Execution::of((&plan.suite, 1), run, observer, &mut recorder);
     let outcome = execution.on_drives((plan, drives), clock, stop);
+    let outcome = outcome.and_then(|()| execution.failure().map_or(Ok(()), Err));
     LaboratoryError::leaving(outcome, execution.left)?;
     Ok(execution.run.results)
 }
@@ -104,6 +105,8 @@ struct Execution<'a> {
     earlier: Earlier,
     /// What could not be removed, in words.
     left: Vec<String>,
+    /// Jobs that failed while others went on, by title, each with its error.
+    failed: Vec<(String, String)>,
     run: Run,
     observer: &'a mut dyn Observer,
     recorder: &'a mut Recorder,
@@ -122,6 +125,7 @@ impl<'a> Execution<'a> {
             begun: 0,
             earlier: Earlier::default(),
             left: Vec::new(),
+            failed: Vec::new(),
             run: Run {
                 command_line: recorder.command_line().to_vec(),
                 ..run
@@ -204,8 +208,12 @@ impl<'a> Execution<'a> {
         (step, sizes_bytes): (&Step, &[u64]),
     ) -> Result<(), LaboratoryError> {
         let titles = titles(step);
+        let mut tasks = Task::of_step(step, (&titles, sizes_bytes), self.run.cache);
+        for task in &mut tasks {
+            task.fails_alone = true;
+        }
         let work = Work {
-            tasks: Task::of_step(step, (&titles, sizes_bytes), self.run.cache),
+            tasks,
             protocol: self.suite.protocol_of(&step.jobs[0]),
             companies: Companies::after(self.earlier.clone()),
         };
@@ -230,11 +238,16 @@ impl<'a> Execution<'a> {
                 }
                 recorder.tell(observer);
                 observer.event(Event::RepetitionFinished(made));
-                true
+                made.iter().all(|one| one.failures().next().is_none())
             },
         );
         self.earlier.elapsed = self.earlier.elapsed + ended(&repetitions);
         self.earlier.ended = work.companies.ended();
+        for (title, repetitions) in titles.iter().zip(&repetitions) {
+            let failure = repetitions.iter().flat_map(Repetition::failures).next();
+            let failure = failure.map(|failure| (title.clone(), failure.message.clone()));
+            self.failed.extend(failure);
+        }
         for ((result, repetitions), job) in results.into_iter().zip(repetitions).zip(&step.jobs) {
             let result = ProgramResult {
                 repetitions,
@@ -263,6 +276,7 @@ impl<'a> Execution<'a> {
     /// The run at its end, well or not.
     fn finished(mut self, error: Option<LaboratoryError>) -> Executed {
         let error = error.map(LaboratoryError::or_limit);
+        let error = error.or_else(|| self.failure());
         self.run.state = state_after(error.as_ref());
         self.recorder.finish_run(&self.run);
         self.recorder.tell(self.observer);
@@ -277,6 +291,22 @@ impl<'a> Execution<'a> {
 }
 
 impl Execution<'_> {
+    /// The error of a run whose jobs all came to their end, some of them by an error.
+    fn failure(&self) -> Option<LaboratoryError> {
+        let ((program, error), others) = self.failed.split_first()?;
+        let others: Vec<&str> = others.iter().map(|(title, _)| title.as_str()).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!("; {} failed too", others.join(", ")),
+        };
+        Some(LaboratoryError::Program {
+            program: program.clone(),
+            target: self.run.target.clone(),
+            error: format!("{error}{others}"),
+            remedy: "",
+        })
+    }
+
     /// All programs on the targets as they are, or on one kind of fresh file system
     /// there after the other.
     fn on_storage(

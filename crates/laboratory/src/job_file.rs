@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::target::NULL;
 use diskperf_analysis::fio_jobs;
-use diskperf_battery::{Medium, Program, Suite};
+use diskperf_battery::{Medium, Program, Suite, log_path_of_clone};
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Errors, Files, Job, JobFile, Keyword, Surroundings};
 use diskperf_system::host::environment;
@@ -147,11 +147,50 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
 /// Returns the files that a job file of this name includes; none of what is no job
 /// file, or has mistakes.
 pub fn included_by(name: &str) -> Vec<PathBuf> {
-    let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
-    let text = is_file.then(|| read(name).ok()).flatten();
-    let job_file = text.and_then(|text| of_text(name, &text, &[]).ok());
-    let includes = job_file.into_iter().flat_map(|text| text.includes);
+    let includes = of_file(name).into_iter().flat_map(|text| text.includes);
     includes.map(|(path, _)| PathBuf::from(path)).collect()
+}
+
+/// Logs that the jobs of a job file write and read.
+#[derive(Debug, Default)]
+pub struct Logs {
+    /// Those of `write_iolog`, one of each clone.
+    pub written: Vec<PathBuf>,
+    /// Those of `read_iolog`.
+    pub read: Vec<PathBuf>,
+}
+
+/// Returns the logs of a job file of this name, or of the text of one; none of what is no job
+/// file, or has mistakes.
+pub fn logs_of(name: &str) -> Logs {
+    let text = match is_text(name) {
+        true => of_text("", name, &[]).ok(),
+        false => of_file(name),
+    };
+    let jobs = text.and_then(|text| parse(&text).ok());
+    let jobs = jobs.map_or_else(Vec::new, |file| file.jobs);
+    let clones = |job: &Job| {
+        let (path, clones) = (job.iolog.write.clone(), job.order.clones);
+        let of_clone = move |path: String| {
+            (0..clones).map(move |clone| PathBuf::from(log_path_of_clone(&path, clone)))
+        };
+        path.into_iter().flat_map(of_clone).collect::<Vec<_>>()
+    };
+    Logs {
+        written: jobs.iter().flat_map(clones).collect(),
+        read: jobs
+            .iter()
+            .filter_map(|job| job.iolog.read.clone())
+            .map(PathBuf::from)
+            .collect(),
+    }
+}
+
+/// The text of a job file; nothing where there is none, or it has mistakes.
+fn of_file(name: &str) -> Option<JobText> {
+    let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
+    let text = is_file.then(|| read(name).ok()).flatten()?;
+    of_text(name, &text, &[]).ok()
 }
 
 /// Where the files of the jobs are: what a run is on that names no target.

@@ -1,5 +1,6 @@
 //! What one worker does in one repetition: the same body on both worlds.
 
+use crate::error::Names;
 use diskperf_battery::program::Input;
 use diskperf_battery::{
     Companies, Company, Job, Medium, Other, PipeEnd, Program, ProgramError, Step, Worker,
@@ -22,6 +23,9 @@ pub(crate) struct Task<'a> {
     pub(crate) size_bytes: u64,
     /// The one drive that it runs on; none: on all.
     pub(crate) drive: Option<u32>,
+    /// Whether an error of a job of a job file ends that worker alone, as in fio: it is then
+    /// in the measure, and the other workers go on.
+    pub(crate) fails_alone: bool,
 }
 
 impl<'a> Task<'a> {
@@ -33,6 +37,7 @@ impl<'a> Task<'a> {
             cache: job.program.cache_mode(asked),
             size_bytes,
             drive: None,
+            fails_alone: false,
         }
     }
 
@@ -77,6 +82,23 @@ pub(crate) struct Assignment {
     inputs: Vec<Input>,
     /// The first worker of the first drive drops the machine's caches for all.
     drop_all_caches: bool,
+    /// Whether an error ends this worker alone.
+    pub(crate) fails_alone: bool,
+}
+
+impl Assignment {
+    /// The error that ends the worker alone, if any; of an error that ends all, an error.
+    fn failure_alone(
+        &self,
+        outcome: Result<(), ProgramError>,
+    ) -> Result<Option<ProgramError>, ProgramError> {
+        match outcome {
+            Ok(()) => Ok(None),
+            Err(error @ ProgramError::System(Error::Interrupted | Error::PeerFailed)) => Err(error),
+            Err(error) if self.fails_alone => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// What one worker brings home.
@@ -85,6 +107,8 @@ pub(crate) struct Outcome {
     origin: Nanoseconds,
     measure: WorkerMeasure,
     residency: Option<Residency>,
+    /// Error that ended this worker alone.
+    failure: Option<ProgramError>,
 }
 
 impl Outcome {
@@ -140,6 +164,7 @@ impl Ground {
             worker,
             inputs,
             drop_all_caches: self.drop_all_caches && earlier.is_empty(),
+            fails_alone: task.fails_alone && task.program.fio_job().is_some(),
         }
     }
 
@@ -225,7 +250,8 @@ pub(crate) async fn measured(
         ..
     } = assignment;
     let mut program = program.clone();
-    program.prepare(system, worker).await?;
+    let prepared = program.prepare(system, worker).await;
+    let mut failure = assignment.failure_alone(prepared)?;
     system.barrier().await?;
     program.survey(system, worker).await?;
     if *drop_all_caches {
@@ -249,16 +275,23 @@ pub(crate) async fn measured(
         .sleep_until(origin + program.start_offset(worker))
         .await?;
     system.start_measuring(origin)?;
-    program.run(system, worker, buffer).await?;
+    match failure {
+        None => failure = assignment.failure_alone(program.run(system, worker, buffer).await)?,
+        Some(_) => {
+            worker.company.leave();
+            system.give_notice();
+        }
+    }
     let mut measure = system.finish_measuring().await?;
+    if failure.is_some() {
+        // It may have failed before it had a ring.
+        measure.load.get_or_insert_default();
+    }
     measure.drive = worker.drive;
     measure.payload_bytes = program.payload_bytes(worker, &measure);
     for (input, residency) in inputs.iter().zip(&mut residencies) {
-        if let Some(residency) = residency {
-            residency.after_bytes = system
-                .resident_bytes(&input.path, input.length_bytes)
-                .await?
-                .unwrap_or(0);
+        if let Some(before) = residency.take() {
+            *residency = residency_after(system, input, before).await?;
         }
     }
     system.close_all().await;
@@ -267,6 +300,7 @@ pub(crate) async fn measured(
         origin,
         measure,
         residency,
+        failure,
     })
 }
 
@@ -332,6 +366,22 @@ async fn residency(system: &mut System, input: &Input) -> Result<Option<Residenc
     }))
 }
 
+/// Residency of an input that was read; nothing of one that another worker has unlinked.
+async fn residency_after(
+    system: &mut System,
+    input: &Input,
+    before: Residency,
+) -> Result<Option<Residency>, ProgramError> {
+    match system.resident_bytes(&input.path, input.length_bytes).await {
+        Ok(after_bytes) => Ok(Some(Residency {
+            after_bytes: after_bytes.unwrap_or(0),
+            ..before
+        })),
+        Err(error) if error.errno() == Some(Errno::NoEntry) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// What is to be said of a result whose workers were mostly waiting for their
 /// turn to start: its elapsed time is that of the program's own delay.
 pub(crate) fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String> {
@@ -360,6 +410,13 @@ pub(crate) fn end_notes(result: &ProgramResult) -> Vec<String> {
     let mut notes: Vec<String> = notes.filter_map(|load| load.end_note.clone()).collect();
     notes.dedup();
     notes.extend(last.and_then(errors_note));
+    let mut failures: Vec<_> = last.into_iter().flat_map(Repetition::failures).collect();
+    failures.dedup();
+    notes.extend(
+        failures
+            .iter()
+            .map(|failure| format!("failed: {}", failure.message)),
+    );
     notes.extend(verified_note(result));
     notes
 }
@@ -369,6 +426,7 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
     let failed = || repetition.loads().filter(|load| load.errors > 0);
     let count: u64 = failed().map(|load| load.errors).sum();
     let first = std::io::Error::from_raw_os_error(failed().next()?.first_error as i32);
+    let first = Errno::from(first);
     Some(format!(
         "{count} requests failed and were passed over, the first with: {first}; they are in no other count"
     ))
@@ -447,7 +505,7 @@ impl Failure {
 /// All outcomes, as a repetition of each task, or the error that came first of those that
 /// are not only the consequence of another worker's.
 pub(crate) fn collect(
-    assignments: &[Assignment],
+    (assignments, names): (&[Assignment], &Names),
     outcomes: Vec<Result<Outcome, ProgramError>>,
 ) -> Result<Vec<Repetition>, Failure> {
     let consequence =
@@ -458,7 +516,9 @@ pub(crate) fn collect(
     let mut failure: Option<Failure> = None;
     for (assignment, outcome) in assignments.iter().zip(outcomes) {
         match outcome {
-            Ok(outcome) => {
+            Ok(mut outcome) => {
+                let failure = outcome.failure.as_ref();
+                outcome.measure.failure = failure.map(|error| names.worker_failure(error));
                 repetitions[assignment.task].workers.push(outcome.measure);
                 residencies[assignment.task].extend(outcome.residency);
             }

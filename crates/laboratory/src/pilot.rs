@@ -118,6 +118,7 @@ fn found(
             cache: job.program.cache_mode(plan.experiment.cache),
             size_bytes: whole_calls(size_bytes, call_bytes),
             drive: None,
+            fails_alone: false,
         };
         let tried = Work {
             tasks: vec![task],

@@ -198,7 +198,7 @@ impl HostRig<'_> {
                 return Err(failed(ProgramError::NoThread(format!("{error}{why}"))));
             }
             self.tell(&numbers, &outcomes, observer);
-            let mut repetitions = collect(assignments, outcomes)?;
+            let mut repetitions = collect((assignments, &self.names()), outcomes)?;
             let devices = traffic(&meters, before.devices);
             for repetition in &mut repetitions {
                 repetition.devices.clone_from(&devices);

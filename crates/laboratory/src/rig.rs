@@ -309,6 +309,7 @@ mod tests {
             cache: CacheMode::Cold,
             size_bytes: 0,
             drive: None,
+            fails_alone: false,
         };
         let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
         let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };

@@ -9,9 +9,9 @@ mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 
-use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::execute::{Executed, execute};
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Plan, Recorder, Workload, plan};
-use diskperf_timeline::{Nanoseconds, ProgramResult, Run};
+use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, RunState};
 use installed::is_fio_installed;
 use std::path::Path;
 use std::process::Command;
@@ -40,15 +40,20 @@ fn experiment(target: &Path, text: &str) -> Experiment {
 }
 
 fn run_on(target: &Path, text: &str) -> Run {
-    let plans =
-        plan::plan(&experiment(target, text)).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let [plan]: [Plan; 1] = plans.try_into().expect("one target");
-    let mut recorder = Recorder::of_nothing();
-    let executed = execute(&plan, &Arc::default(), &mut Nobody, &mut recorder);
+    let executed = executed_on(target, text);
     if let Some(error) = executed.error {
         panic!("{text}: {error}");
     }
     executed.run
+}
+
+/// A run, whole or as far as it came, and its error.
+fn executed_on(target: &Path, text: &str) -> Executed {
+    let plans =
+        plan::plan(&experiment(target, text)).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let [plan]: [Plan; 1] = plans.try_into().expect("one target");
+    let mut recorder = Recorder::of_nothing();
+    execute(&plan, &Arc::default(), &mut Nobody, &mut recorder)
 }
 
 fn run_on_model(text: &str) -> Run {
@@ -126,6 +131,178 @@ fn fio_counts_a_start_delay_from_its_own_start() {
     assert!((1900..3500).contains(&starts[1]), "{starts:?}");
     // `c` passes the stonewall that is not due.
     assert!(starts[2] < 1500, "{starts:?}");
+}
+
+/// Jobs of one file, and the start and end of each in milliseconds from the start of its step:
+/// a job waits for all clones of the one that it names, and for nothing else.
+const WAITS: &[(&str, &[[u64; 2]])] = &[
+    (
+        "a: runtime=1; b: runtime=4; c: wait_for=a runtime=1",
+        &[[0, 1000], [0, 4000], [1000, 2000]],
+    ),
+    (
+        "a: runtime=1; b: wait_for=a runtime=1; c: wait_for=b runtime=1",
+        &[[0, 1000], [1000, 2000], [2000, 3000]],
+    ),
+    // A delay counts from the start of the file, and a runtime from that of the job.
+    (
+        "a: runtime=1; b: wait_for=a startdelay=3 runtime=1; c: wait_for=a startdelay=500ms runtime=1",
+        &[[0, 1000], [3000, 4000], [1000, 2000]],
+    ),
+    (
+        "a: runtime=1; b: wait_for=a ramp_time=1 runtime=1",
+        &[[0, 1000], [2000, 3000]],
+    ),
+    // Its wall has waited for `a` already.
+    (
+        "a: runtime=1; b: stonewall runtime=1; c: wait_for=a runtime=1",
+        &[[0, 1000], [0, 1000], [0, 1000]],
+    ),
+];
+
+#[test]
+fn a_job_waits_for_the_job_that_it_names_alone() {
+    for (text, expected) in WAITS {
+        let spans = spans_ms(&run_on_model(text));
+        assert_eq!(spans.len(), expected.len(), "{text}");
+        // A job ends with its last I/O, which takes its turn on the drive.
+        let is_close = |(span, expected): (&[u64; 2], &[u64; 2])| {
+            let late = [0, 1].map(|end| span[end].checked_sub(expected[end]));
+            late.iter().all(|late| late.is_some_and(|late| late < 20))
+        };
+        assert!(
+            spans.iter().zip(*expected).all(is_close),
+            "{text}: {spans:?}"
+        );
+    }
+    let run = run_on_model("a: runtime=1 numjobs=3 startdelay=0-2s; b: wait_for=a runtime=1");
+    let [a, b] = &run.results[..] else {
+        panic!("two jobs")
+    };
+    let ends = a.repetitions[0].workers.iter();
+    let last = ends.map(|worker| worker.started + worker.elapsed).max();
+    let b = &b.repetitions[0].workers[0];
+    assert!(Some(b.started) >= last, "{:?}, and not {last:?}", b.started);
+}
+
+#[test]
+fn fio_starts_a_job_when_the_one_that_it_names_has_ended() {
+    if !is_fio_installed() {
+        return;
+    }
+    for (text, spans) in &WAITS[..3] {
+        let starts = starts_of_fio_ms(text);
+        for (start, [expected, _]) in starts.iter().zip(*spans) {
+            // fio looks ten times a second, on a machine that may have more to do.
+            let late = start - *expected as i64;
+            assert!((-100..900).contains(&late), "{text}: {starts:?}");
+        }
+    }
+}
+
+/// Jobs of which one fails, whether each fails, and how long each runs in milliseconds.
+const FAILURES: &[(&str, &[(bool, u64)])] = &[
+    (
+        "a: runtime=3 max_latency=1; b: runtime=1; c: stonewall runtime=2",
+        &[(true, 0), (false, 1000), (false, 2000)],
+    ),
+    (
+        "a: runtime=1; b: runtime=3 max_latency=1; c: wait_for=b runtime=2",
+        &[(false, 1000), (true, 0), (false, 2000)],
+    ),
+    (
+        "a: runtime=3 max_latency=1 exitall_on_error=1; b: runtime=3; c: stonewall runtime=1",
+        &[(true, 0), (false, 0), (false, 1000)],
+    ),
+    (
+        "a: runtime=3 max_latency=1 exitall_on_error=1 exit_what=all; b: runtime=3; c: stonewall runtime=1",
+        &[(true, 0), (false, 0), (false, 0)],
+    ),
+    // It is a switch of the job that fails.
+    (
+        "a: runtime=3 max_latency=1; b: runtime=1 exitall_on_error=1",
+        &[(true, 0), (false, 1000)],
+    ),
+];
+
+/// The others go on and have their rows, and the run says who failed.
+#[test]
+fn an_error_of_a_job_ends_that_job_alone() {
+    for (text, expected) in FAILURES {
+        let whole = GLOBAL.to_owned() + &sections(text);
+        let Executed { run, error } = executed_on(Path::new("bare-fixed"), &whole);
+        let error = error.unwrap_or_else(|| panic!("{text}: no error"));
+        assert_eq!(error.exit_code(), 1, "{text}: {error}");
+        assert!(error.to_string().contains("max_latency"), "{text}: {error}");
+        assert!(matches!(run.state, RunState::Failed(_)), "{text}");
+        assert_eq!(run.results.len(), expected.len(), "{text}");
+        for (result, (fails, ran_ms)) in run.results.iter().zip(*expected) {
+            let failures = result.repetitions.iter().flat_map(Repetition::failures);
+            assert_eq!(failures.count() > 0, *fails, "{text}: {}", result.program);
+            let is_noted = result.notes.iter().any(|note| note.starts_with("failed: "));
+            assert_eq!(is_noted, *fails, "{text}: {:?}", result.notes);
+            let ran = result.repetitions[0].workers[0].elapsed.0 / 1_000_000;
+            // An end is noticed within 10 ms.
+            assert!(
+                (*ran_ms..ran_ms + 20).contains(&ran),
+                "{text}: {} ran for {ran} ms, not {ran_ms}",
+                result.program
+            );
+        }
+    }
+}
+
+/// The same by fio: which jobs fail, and how long each runs.
+#[test]
+fn fio_lets_the_other_jobs_go_on() {
+    if !is_fio_installed() {
+        return;
+    }
+    for (text, expected) in FAILURES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let slow = "ioengine=psync\nthinktime=1000\n";
+        let file = format!("{GLOBAL}{slow}{}", sections(text));
+        std::fs::write(folder.path().join("job.fio"), file).expect("a job file");
+        let output = Command::new("fio")
+            .args(["--output-format=json", "job.fio"])
+            .current_dir(folder.path())
+            .output()
+            .expect("fio");
+        assert!(!output.status.success(), "{text}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let json = &said[said.find("{\n").expect("JSON")..];
+        let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        let jobs = json["jobs"].as_array().expect("jobs");
+        assert_eq!(jobs.len(), expected.len(), "{text}");
+        for (job, (fails, ran_ms)) in jobs.iter().zip(*expected) {
+            assert_eq!(job["error"] != 0, *fails, "{text}: {job}");
+            let ran = job["job_runtime"].as_u64().expect("a time");
+            assert!(
+                (*ran_ms..ran_ms + 900).contains(&ran),
+                "{text}: {} ran for {ran} ms, not {ran_ms}",
+                job["jobname"]
+            );
+        }
+    }
+}
+
+/// Clones that share a file and unlink it: the first that ends does not take it from others.
+#[test]
+fn a_shared_file_is_there_until_its_last_job_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for text in [
+        "a: unlink=1 number_ios=1 numjobs=20",
+        "a: unlink=1 number_ios=1; b: startdelay=200ms number_ios=9",
+        "a: unlink=1 number_ios=1; b: wait_for=a number_ios=9 unlink=1",
+    ] {
+        let text = format!(
+            "[global]\nfilename=f\nsize=64k\nrw=randread\n{}",
+            sections(text)
+        );
+        for target in [folder.path(), Path::new("vax780-sc780-eagle")] {
+            run_on(target, &text);
+        }
+    }
 }
 
 /// What ends when a job does, where the file has `exitall`.

@@ -234,6 +234,21 @@ impl Session {
         on_each_kernel!(self, session => session.barrier().await)
     }
 
+    /// Notices that workers gave each other so far.
+    pub fn notices(&self) -> u64 {
+        on_each_kernel!(self, session => session.notices())
+    }
+
+    /// Wakes the workers that wait for a notice.
+    pub fn give_notice(&self) {
+        on_each_kernel!(self, session => session.give_notice());
+    }
+
+    /// Waits until workers gave more notices than `seen`, at most until a moment.
+    pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
+        on_each_kernel!(self, session => session.await_notice(seen, until).await);
+    }
+
     /// The others need not wait for this one.
     pub fn give_up_meeting(&self) {
         on_each_kernel!(self, session => session.give_up_meeting());

@@ -99,6 +99,7 @@ mod on_linux {
             "io_uring" => Ok(EngineChoice::IoUring),
             "sqpoll" => Ok(EngineChoice::SqPoll),
             "threads" => Ok(EngineChoice::Threads),
+            "worker" => Ok(EngineChoice::Worker),
             _ => Err(format!("there is no engine {name}")),
         }
     }

@@ -178,10 +178,31 @@ errnos! {
     NotEmpty 39 "ENOTEMPTY" "directory not empty",
     NotPermitted 1 "EPERM" "operation not permitted",
     NotSeekable 29 "ESPIPE" "illegal seek",
+    NotSupported 95 "EOPNOTSUPP" "not supported by this file system or device",
+    NoCall 38 "ENOSYS" "this kernel, or what filters its calls, has no such call",
+    NoDevice 19 "ENODEV" "no such device",
+    NoDeviceOrAddress 6 "ENXIO" "no such device, or nothing at this address",
+    NoMemory 12 "ENOMEM" "cannot allocate memory",
+    NotConnected 107 "ENOTCONN" "the other end is not connected",
     BrokenPipe 32 "EPIPE" "nobody reads this pipe",
+    Interrupted 4 "EINTR" "interrupted by a signal",
+    ConnectionAborted 103 "ECONNABORTED" "the connection was aborted",
+    LoopedLinks 40 "ELOOP" "too many symbolic links",
+    Overflow 75 "EOVERFLOW" "value too large for its type",
     Quota 122 "EDQUOT" "disk quota exceeded",
     ReadOnly 30 "EROFS" "read-only file system or device",
+    RemoteIo 121 "EREMOTEIO" "input/output error of the device",
+    Stale 116 "ESTALE" "the file is gone from its server",
+    TextBusy 26 "ETXTBSY" "the file is a program that runs",
+    TimedOut 110 "ETIMEDOUT" "the device did not answer in time",
+    TooManyFiles 24 "EMFILE" "too many open files in this process",
+    TooManyFilesOfSystem 23 "ENFILE" "too many open files in the system",
     TooManyLinks 31 "EMLINK" "too many links",
+    TryAgain 11 "EAGAIN" "resource temporarily unavailable",
+    Unclean 117 "EUCLEAN" "the file system is damaged",
+    NoData 61 "ENODATA" "the device has lost this data",
+    BadMessage 74 "EBADMSG" "a checksum of the file system does not match",
+    Protection 84 "EILSEQ" "the device cannot verify this data",
 }
 
 #[cfg(target_os = "linux")]
@@ -216,6 +237,27 @@ impl From<rustix::io::Errno> for Errno {
             Host::DQUOT => Self::Quota,
             Host::ROFS => Self::ReadOnly,
             Host::MLINK => Self::TooManyLinks,
+            Host::OPNOTSUPP => Self::NotSupported,
+            Host::NOSYS => Self::NoCall,
+            Host::NODEV => Self::NoDevice,
+            Host::NXIO => Self::NoDeviceOrAddress,
+            Host::NOMEM => Self::NoMemory,
+            Host::NOTCONN => Self::NotConnected,
+            Host::INTR => Self::Interrupted,
+            Host::CONNABORTED => Self::ConnectionAborted,
+            Host::LOOP => Self::LoopedLinks,
+            Host::OVERFLOW => Self::Overflow,
+            Host::REMOTEIO => Self::RemoteIo,
+            Host::STALE => Self::Stale,
+            Host::TXTBSY => Self::TextBusy,
+            Host::TIMEDOUT => Self::TimedOut,
+            Host::MFILE => Self::TooManyFiles,
+            Host::NFILE => Self::TooManyFilesOfSystem,
+            Host::AGAIN => Self::TryAgain,
+            Host::UCLEAN => Self::Unclean,
+            Host::NODATA => Self::NoData,
+            Host::BADMSG => Self::BadMessage,
+            Host::ILSEQ => Self::Protection,
             other => Self::Other(other.raw_os_error()),
         }
     }
@@ -248,6 +290,54 @@ impl From<diskperf_machine::Errno> for Errno {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A message names each error number that storage and file systems return; none shows
+    /// as "os error 38".
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_error_number_of_storage_has_a_name() {
+        for (number, symbol) in [
+            (1, "EPERM"),
+            (2, "ENOENT"),
+            (4, "EINTR"),
+            (5, "EIO"),
+            (6, "ENXIO"),
+            (9, "EBADF"),
+            (11, "EAGAIN"),
+            (12, "ENOMEM"),
+            (13, "EACCES"),
+            (16, "EBUSY"),
+            (19, "ENODEV"),
+            (22, "EINVAL"),
+            (23, "ENFILE"),
+            (24, "EMFILE"),
+            (26, "ETXTBSY"),
+            (27, "EFBIG"),
+            (28, "ENOSPC"),
+            (29, "ESPIPE"),
+            (30, "EROFS"),
+            (38, "ENOSYS"),
+            (40, "ELOOP"),
+            (61, "ENODATA"),
+            (74, "EBADMSG"),
+            (75, "EOVERFLOW"),
+            (84, "EILSEQ"),
+            (95, "EOPNOTSUPP"),
+            (103, "ECONNABORTED"),
+            (107, "ENOTCONN"),
+            (110, "ETIMEDOUT"),
+            (116, "ESTALE"),
+            (117, "EUCLEAN"),
+            (121, "EREMOTEIO"),
+            (122, "EDQUOT"),
+        ] {
+            let errno = Errno::from(std::io::Error::from_raw_os_error(number));
+            assert_eq!(errno.number(), number, "{symbol}");
+            let text = errno.to_string();
+            assert!(text.ends_with(&format!("({symbol})")), "{number}: {text}");
+            assert!(!text.contains("os error"), "{text}");
+        }
+    }
 
     /// Every call returns one: a larger error would cost each of them.
     #[test]

@@ -271,6 +271,23 @@ impl System {
         on_each_world!(self, world => world.barrier())
     }
 
+    /// Notices that workers of the run gave each other so far.
+    pub fn notices(&self) -> u64 {
+        at_once_on_each_world!(self, world => world.notices())
+    }
+
+    /// Wakes the workers that wait in [`System::await_notice`].
+    pub fn give_notice(&self) {
+        at_once_on_each_world!(self, world => world.give_notice())
+    }
+
+    /// Waits until workers gave more notices than `seen`, at most until a moment. A worker
+    /// takes the [number of notices](System::notices) before it looks whether it has to wait:
+    /// it then misses none.
+    pub async fn await_notice(&mut self, seen: u64, until: Option<Nanoseconds>) -> Result<()> {
+        on_each_world!(self, world => world.await_notice(seen, until))
+    }
+
     /// The worker's end of a pipe that the plan laid, by its number in the
     /// worker's list of pipe ends. Each end can be taken once.
     pub async fn pipe_end(&mut self, number: usize) -> Result<File> {

@@ -322,6 +322,25 @@ impl Model {
         }
     }
 
+    pub(crate) fn notices(&self) -> u64 {
+        self.session.notices()
+    }
+
+    pub(crate) fn give_notice(&self) {
+        self.session.give_notice();
+    }
+
+    pub(crate) async fn await_notice(
+        &mut self,
+        seen: u64,
+        until: Option<Nanoseconds>,
+    ) -> Result<()> {
+        self.check()?;
+        let until = until.map(|until| Time(until.0));
+        self.session.await_notice(seen, until).await;
+        self.check()
+    }
+
     pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<File> {
         let path = format!("pipe end {number}");
         match self.session.pipe_end(number).await {

@@ -46,6 +46,9 @@ pub enum EngineChoice {
     SqPoll,
     /// A pool of threads with preadv2 and pwritev2.
     Threads,
+    /// The worker itself, with preadv2 and pwritev2: one request at a time, whose submission
+    /// returns when it is complete.
+    Worker,
     /// The worker copies to and from the files, which are mapped into its memory. A sync is
     /// msync(2) of the whole file.
     Mapped(MapOptions),

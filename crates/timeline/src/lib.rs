@@ -40,7 +40,7 @@ pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{
     Block, ControllerCache, DeviceRequests, DeviceTraffic, MediaCache, Repetition, Residency,
-    WorkerMeasure,
+    WorkerFailure, WorkerMeasure,
 };
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,

@@ -68,6 +68,19 @@ pub struct WorkerMeasure {
     /// Of a worker with several requests under way: what these took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadMeasure>,
+    /// Error that ended the worker while the others went on. Its measure is of the time
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<WorkerFailure>,
+}
+
+/// Error that ended one worker of several.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerFailure {
+    /// Number that Linux gives the error; 0 of an error that is none of the system.
+    pub errno: u32,
+    /// The error in words, with its remedy where one is known.
+    pub message: String,
 }
 
 impl WorkerMeasure {
@@ -342,6 +355,13 @@ impl Repetition {
         self.workers
             .iter()
             .filter_map(|worker| worker.load.as_ref())
+    }
+
+    /// Errors that ended workers while others went on.
+    pub fn failures(&self) -> impl Iterator<Item = &WorkerFailure> {
+        self.workers
+            .iter()
+            .filter_map(|worker| worker.failure.as_ref())
     }
 
     /// Whether requests arrived by the clock, and did not wait for one another.

@@ -127,6 +127,7 @@ fn rows(
                 trim: direction(&load.discard, load, runtime_ms, |_| (0, 0)),
             },
             unified: section.map_or_else(Default::default, |job| job.report.unified),
+            error: worker.failure.as_ref().map_or(0, |failure| failure.errno),
             sync: latency(&load.sync.response),
             job_runtime_ms: runtime_ms,
             processor: processor(worker),

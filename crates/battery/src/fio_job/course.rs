@@ -23,7 +23,7 @@ use diskperf_fio::job::Engine;
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{File, Operation, Spans, Submission, System};
 use diskperf_timeline::Nanoseconds;
-use waits::sleep_until;
+use waits::{sleep_until, wait_for_job};
 
 /// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
@@ -76,6 +76,8 @@ enum Halt {
     Until(Nanoseconds),
     /// Time has passed, and the job may have come to its end.
     Waited,
+    /// Other jobs of the flow go first: the notices that workers had given each other by then.
+    OtherJobs(u64),
     /// All that is under way ends first.
     Drain,
     /// The job is over.
@@ -83,8 +85,8 @@ enum Halt {
 }
 
 impl<'a> Course<'a> {
-    /// Opens the clone's files, and waits for its start, from which its rates and its ends
-    /// count.
+    /// Waits for the job that the clone's job waits for, opens its files, and waits for its
+    /// start, from which its rates and its ends count.
     pub(super) async fn start(
         (system, worker): (&'a mut System, &'a Worker),
         program: &'a FioJob,
@@ -92,12 +94,12 @@ impl<'a> Course<'a> {
         let job = &*program.job;
         // The delay counts from the start of the first step, as in fio.
         let due = system.now() + delay(job, worker).since(worker.company.elapsed_before());
-        let files = program.open((&mut *system, worker)).await?;
         let may_be_ended = worker.company.may_be_ended();
-        if due > system.now() {
-            sleep_until((&mut *system, worker), due).await?;
-            system.restart_measuring()?;
-        }
+        let has_waited = wait_for_job((&mut *system, worker), job).await?;
+        let files = program.open((&mut *system, worker)).await?;
+        sleep_until((&mut *system, worker), due).await?;
+        // Opening files takes longer than many requests: 50 ms each on a computer of 1978.
+        system.restart_measuring()?;
         if !worker.company.must_end() {
             worker.company.start();
         }
@@ -105,7 +107,7 @@ impl<'a> Course<'a> {
         let names = program.of(worker).iter().map(|file| file.path.clone());
         let iolog = Iolog::begin(job, (worker.index, names.collect()), start)?;
         let script = program.script.as_ref();
-        Ok(Self {
+        let mut course = Self {
             system,
             worker,
             program,
@@ -130,7 +132,12 @@ impl<'a> Course<'a> {
             search: DepthSearch::of(job, super::depth(job), start),
             search_step: SearchStep::None,
             unsubmitted: 0,
-        })
+        };
+        if has_waited {
+            // The cache holds what the other job left there.
+            course.drop_all_cached().await?;
+        }
+        Ok(course)
     }
 
     pub(super) async fn run(&mut self) -> Result<(), ProgramError> {
@@ -144,6 +151,7 @@ impl<'a> Course<'a> {
             self.submit().await?;
             match halt {
                 Halt::Waited => {}
+                Halt::OtherJobs(notices) => self.wait_for_flow(notices).await?,
                 Halt::Full => self.reap_to_refill().await?,
                 Halt::Until(due) => {
                     let wake = self.times.end.map_or(due, |end| end.min(due));
@@ -199,8 +207,8 @@ impl<'a> Course<'a> {
                 Turn::Issue(direction, intended) => (direction, intended),
                 Turn::Wait(due) => return Ok(Halt::Until(due)),
             };
-            if self.job.order.flow > 0 && !self.worker.company.take_turn() {
-                return self.yield_flow(now).await;
+            if let Some(halt) = self.take_flow_turn().await? {
+                return Ok(halt);
             }
             let io = match self.stream.next(direction) {
                 Next::Io(io) => io,
@@ -336,6 +344,10 @@ impl<'a> Course<'a> {
             }
             self.files = self.program.open((&mut *self.system, self.worker)).await?;
         }
+        self.drop_all_cached().await
+    }
+
+    async fn drop_all_cached(&mut self) -> Result<(), ProgramError> {
         for file in 0..self.files.len() {
             self.drop_cached(file).await?;
         }
@@ -354,11 +366,6 @@ impl<'a> Course<'a> {
     /// What comes when the last pass is done.
     async fn end(&mut self) -> Result<(), ProgramError> {
         self.tell_verified()?;
-        if self.job.files.unlink {
-            for (_, path) in &self.files {
-                remove_file(self.system, self.worker.medium, path).await?;
-            }
-        }
         if let Some(log) = self.iolog.take() {
             log.end(self.system.now())?;
         }

@@ -23,7 +23,7 @@ pub(super) struct Iolog {
 
 /// Path of the log of a clone: fio writes those of all clones into one file, which it cannot
 /// read again.
-fn path_of_clone(path: &str, clone: u32) -> String {
+pub fn log_path_of_clone(path: &str, clone: u32) -> String {
     match clone {
         0 => path.to_owned(),
         clone => format!("{path}.{clone}"),
@@ -40,7 +40,7 @@ impl Iolog {
         let Some(path) = &job.iolog.write else {
             return Ok(None);
         };
-        let path = path_of_clone(path, clone);
+        let path = log_path_of_clone(path, clone);
         let out = begin_log(&path, BEGINNING.as_bytes());
         let out = out.map_err(|why| ProgramError::Trace(format!("write_iolog: {why}")))?;
         let mut log = Self {

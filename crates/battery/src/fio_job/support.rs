@@ -1,6 +1,6 @@
 //! What of a job file cannot be done here, and what is done in another way.
 
-use diskperf_fio::job::{Distribution, Engine, ThinkOn};
+use diskperf_fio::job::{Distribution, Engine, SubmitMode, ThinkOn};
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
@@ -139,18 +139,16 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         Engine::Libaio if engine.direct => {
             Some("libaio's I/Os are submitted through io_uring".to_owned())
         }
-        Engine::Libaio => {
-            Some("libaio without direct=1 waits for each I/O: depth 1, through a thread".to_owned())
-        }
+        Engine::Libaio => Some("libaio without direct=1 waits for each I/O: depth 1".to_owned()),
         Engine::Posixaio => Some("posixaio's I/Os go through threads, as its own do".to_owned()),
         Engine::Sync | Engine::Psync | Engine::Vsync | Engine::Pvsync | Engine::Pvsync2 => {
-            Some(format!(
-                "{name}: {}, through a thread's preadv2 and pwritev2",
-                match super::depth(job) {
-                    1 => "depth 1".to_owned(),
-                    depth => format!("depth {depth} (io_submit_mode=offload)"),
-                }
-            ))
+            Some(match engine.submit {
+                SubmitMode::Inline => format!("{name}: preadv2 and pwritev2, one at a time"),
+                SubmitMode::Offload => format!(
+                    "{name}: preadv2 and pwritev2 of as many threads as I/Os in flight ({})",
+                    super::depth(job)
+                ),
+            })
         }
     };
     let trims_and_writes = is_of_trims_and_writes(job);

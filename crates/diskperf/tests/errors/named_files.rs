@@ -538,6 +538,29 @@ fn no_output_takes_the_place_of_what_is_read_unnamed() {
             .expect(2, &["the output would take its place"]);
         assert_eq!(tree(&user.home()), before, "{line}");
     }
+    // Logs that jobs write.
+    fs::write(user.file("log"), "fio version 3 iolog\n0 f add\n").unwrap();
+    fs::write(
+        user.file("replay.fio"),
+        "[j]\nread_iolog=log\nwrite_iolog=log\n",
+    )
+    .unwrap();
+    let twice = "[a]\nsize=64k\nwrite_iolog=new\n[b]\nsize=64k\nwrite_iolog=new\n";
+    fs::write(user.file("twice.fio"), twice).unwrap();
+    let clones = "[a]\nsize=64k\nnumjobs=2\nwrite_iolog=new\n[b]\nsize=64k\nwrite_iolog=new.1\n";
+    fs::write(user.file("clones.fio"), clones).unwrap();
+    fs::write(user.file("one.fio"), "[a]\nsize=64k\nwrite_iolog=new\n").unwrap();
+    let before = tree(&user.home());
+    for line in [
+        "run ./replay.fio --on ./target",
+        "run ./twice.fio --on ./target",
+        "run ./clones.fio --on ./target",
+        "run ./one.fio --on ./target --perfetto new",
+    ] {
+        user.run(&words(line))
+            .expect(2, &["the output would take its place"]);
+        assert_eq!(tree(&user.home()), before, "{line}");
+    }
     // A label is no file, whatever is called so.
     fs::write(user.file("web"), "").unwrap();
     let line = "run read_8192 --on vax780-sc780-eagle --size 64K --label web --perfetto ./web";

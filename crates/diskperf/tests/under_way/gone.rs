@@ -66,7 +66,7 @@ fn a_device_that_is_detached() {
     drop(device);
     let outcome = process.finish().expect(1, &["random", &name, "dmesg"]);
     // Of a file that was open when it went, or of one that was opened then.
-    let mut why = ["EIO", "os error 6"].into_iter();
+    let mut why = ["EIO", "ENXIO"].into_iter();
     let why = why.find(|why| outcome.stderr.contains(why));
     assert_failed(&user, why.expect("the cause is named"), &outcome);
 }

@@ -145,6 +145,31 @@ fn groups_open_at_stonewalls_and_new_groups() {
 }
 
 #[test]
+fn the_jobs_of_a_group_have_one_steady_state() {
+    let steady = "ss=iops:30%\nss_dur=2\n";
+    for text in [
+        format!("[a]\nnumjobs=2\n{steady}[b]\n{steady}"),
+        format!("[a]\n{steady}[b]\nnew_group\n"),
+        format!("[a]\n{steady}[b]\nstonewall\nss=bw:1%\nss_dur=3\n[c]\nss=bw:1%\nss_dur=3\n"),
+        "[a]\n[b]\n".to_owned(),
+    ] {
+        parse(&text);
+    }
+    for (text, place) in [
+        (format!("[a]\n{steady}[b]\n"), ":2:"),
+        (format!("[a]\n[b]\n{steady}"), ":3:"),
+        (format!("[a]\n[b]\nnew_group\n{steady}[c]\n"), ":4:"),
+    ] {
+        let words = refused(&text);
+        assert!(
+            words.contains("differ in their steady state"),
+            "{text}: {words}"
+        );
+        assert!(words.contains(place), "{text}: {words}");
+    }
+}
+
+#[test]
 fn a_job_waits_for_the_nearest_above() {
     let file = parse("[a]\n[a]\n[b]\nwait_for=a\n");
     assert_eq!(file.jobs[2].waits_for, Some(1));

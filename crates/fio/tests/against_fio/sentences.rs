@@ -52,6 +52,41 @@ const CASES: &[(&str, &str, Shows)] = &[
         Refusal("unknown"),
     ),
     (
+        "ss=iops:30%\nss_dur=2\n[y]",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
+        "ss_dur=2\n[y]",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
+        "ss=iops:30%\nss_dur=2\n[y]\nss=iops:9%\nss_dur=2",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
+        "ss=iops:30%\nss_dur=2\n[y]\nss=bw:30%\nss_dur=2",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
+        "ss=iops:30%\nss_dur=2\n[y]\nss=iops_slope:30%\nss_dur=2",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
+        "ss=iops:30%\nss_dur=2\n[y]\nss=iops:30%\nss_dur=3",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
+        "ss=iops:30%\nss_dur=2\n[y]\nss=iops:30%\nss_dur=2\nss_ramp=1",
+        "fio runs no job of the file",
+        Refusal("consistent within reporting groups"),
+    ),
+    (
         "ioengine=libaio\niodepth=2\nrw=write",
         "though fio reports the depth that it was asked for",
         Prints("2=93.8%"),

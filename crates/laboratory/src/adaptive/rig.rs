@@ -94,6 +94,7 @@ impl Rig {
             cache: part.program.cache_mode(asked),
             size_bytes: part.size_bytes,
             drive: Some(volume),
+            fails_alone: false,
         });
         let assignments = bench.assignments(&tasks.collect::<Vec<_>>());
         let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();

@@ -261,11 +261,10 @@ impl Rig for Bench {
         if self.usage.record {
             self.tell(&outcomes, observer);
         }
-        let made = collect(assignments, outcomes);
-        let mut repetitions = made.map_err(|Failure { title, error }| {
-            let names = Names::of_model(&self.usage.system, self.usage.drives);
-            LaboratoryError::program(&title, &names, &error)
-        })?;
+        let names = Names::of_model(&self.usage.system, self.usage.drives);
+        let made = collect((assignments, &names), outcomes);
+        let mut repetitions = made
+            .map_err(|Failure { title, error }| LaboratoryError::program(&title, &names, &error))?;
         let caches = self.caches_since(&caches);
         let media_caches = self.media_caches_since(&media_caches);
         let flash = self.flash_since(&flash);

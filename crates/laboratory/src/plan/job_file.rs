@@ -1,5 +1,6 @@
 //! From a job file to steps.
 
+mod duration;
 mod iolog;
 mod makers;
 mod missing;
@@ -269,6 +270,7 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Groun
         let total = ios.total().saturating_mul(clones);
         let bytes = format_size(total.saturating_mul(largest));
         told += &format!(", {total} I/Os, {bytes} in all");
+        told += &duration::estimate(job, ios.total());
     }
     if job.times.runtime_us > 0 {
         let at_most = if job.times.time_based { "" } else { "at most " };
@@ -280,6 +282,9 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Groun
     told += &format!(", depth {}", job.engine.depth_reached().max(1));
     if clones > 1 {
         told += &format!(", {clones} clones");
+    }
+    if let Some(awaited) = &job.order.wait_for {
+        told += &format!(", after [{awaited}]");
     }
     let all: BTreeMap<_, _> = files
         .iter()
@@ -350,8 +355,9 @@ pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryErr
 }
 
 /// The step of each job. A job with `stonewall` waits for all above it; one with `wait_for`
-/// waits for that one's step. As fio, which passes over a job whose `startdelay` is not over
-/// before it looks at its `stonewall`, a job below it that starts earlier does not wait.
+/// is of that one's step at the earliest, in which it waits for the other's clones alone. As
+/// fio, which passes over a job whose `startdelay` is not over before it looks at its
+/// `stonewall`, a job below it that starts earlier does not wait.
 fn places(file: &JobFile) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
     let mut walls: Vec<Wall> = Vec::new();
@@ -374,7 +380,7 @@ fn places(file: &JobFile) -> Vec<usize> {
                 passed.last().map_or(base, |wall| wall.before)
             }
         };
-        let awaited = job.waits_for.map_or(0, |number| places[number] + 1);
+        let awaited = job.waits_for.map_or(0, |number| places[number]);
         places.push(awaited.max(own));
     }
     // A step is never empty: whoever waits does so for one that has a job.
@@ -439,9 +445,10 @@ mod tests {
     fn what_waits_is_a_later_step() {
         let text = "[global]\nsize=1m\n[a]\n[b]\n[c]\nstonewall\n[d]\nwait_for=a\n[e]\nnew_group\n[a]\nstonewall\n";
         assert_eq!(steps(text), [&["a", "b"][..], &["c", "d", "e"], &["a#2"]]);
+        // It waits within the step.
         assert_eq!(
             steps("[a]\nsize=1m\n[b]\nsize=1m\nwait_for=a\n"),
-            [["a"], ["b"]]
+            [["a", "b"]]
         );
     }
 

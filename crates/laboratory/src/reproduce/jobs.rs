@@ -203,6 +203,7 @@ impl Job {
             cache: program.cache_mode(asked),
             size_bytes: self.size_bytes,
             drive: None,
+            fails_alone: false,
         };
         let mut before = Counts::of(bench);
         let mut kept = repeat_unobserved(bench, (task, self.protocol), |one| {

@@ -139,6 +139,23 @@ const ENGINES: &[&str] = &[
     "ioengine=psync io_submit_mode=offload",
 ];
 
+/// Engines and directions of real storage alone, which no modelled kernel has. Engines of
+/// calls on names have one block in a file.
+const HOST_ENGINES: &[&str] = &[
+    "ioengine=mmap",
+    "ioengine=mmap rw=randrw",
+    "ioengine=splice",
+    "ioengine=splice rw=randwrite",
+    "ioengine=falloc rw=write",
+    "ioengine=falloc rw=randread",
+    "ioengine=ftruncate rw=randwrite",
+    "ioengine=filecreate rw=write filesize=4k nrfiles=8 size=32k",
+    "ioengine=filestat rw=randread filesize=4k nrfiles=8 size=32k",
+    "ioengine=filedelete rw=write filesize=4k nrfiles=8 size=32k time_based=0",
+    "ioengine=psync rw=trimwrite",
+    "ioengine=io_uring rw=randtrimwrite",
+];
+
 const DEPTHS: &[&str] = &["iodepth=1", "iodepth=2", "iodepth=8"];
 
 /// Draws the file of a number.
@@ -154,10 +171,15 @@ pub(crate) fn drawn(seed: u64, number: u64, scale: Scale) -> Drawn {
         let name = ["a", "b", "c"][section as usize];
         let _ = write!(text, "[{name}]\nruntime={}ms\n", limit.runtime_ms);
         let mut options = vec!["rw=randread".to_owned()];
-        options.push((*random.pick(ENGINES)).to_owned());
+        let engines = match scale == Scale::Host && random.one_in(4) {
+            true => HOST_ENGINES,
+            false => ENGINES,
+        };
+        options.push((*random.pick(engines)).to_owned());
         options.push((*random.pick(DEPTHS)).to_owned());
         if !random.one_in(5) {
-            options.push("time_based".to_owned());
+            // Before the engine, which may have no second pass.
+            options.insert(0, "time_based".to_owned());
         }
         if limit.delay_ms > 0 {
             options.push(random.delay(limit.delay_ms));
@@ -184,6 +206,19 @@ pub(crate) fn drawn(seed: u64, number: u64, scale: Scale) -> Drawn {
         let lines = options.iter().flat_map(|option| option.split_whitespace());
         lines.for_each(|line| text += &format!("{line}\n"));
         limits.push(limit);
+    }
+    if ["filedelete", "ftruncate"]
+        .iter()
+        .any(|engine| text.contains(engine))
+    {
+        // A job beside it would find no file, or a shorter one.
+        text = text.replace("filename=shared\n", "");
+    }
+    if text.contains("steadystate") {
+        // The jobs of a group have one steady state.
+        for name in ["[b]\n", "[c]\n"] {
+            text = text.replace(name, &format!("{name}new_group\n"));
+        }
     }
     Drawn { text, limits }
 }

@@ -1,18 +1,21 @@
 //! No run outlives its runtime: random job files with time limits, on models and on real
 //! storage. By default a sample of them; with DISKPERF_ENDS=all 2,000, with
-//! DISKPERF_ENDS=NUMBER so many.
+//! DISKPERF_ENDS=NUMBER so many, and with DISKPERF_ENDS=FIRST..LAST those of each kind of
+//! target from one number to another. DISKPERF_ENDS_SEED=SEED draws others.
 
-use crate::drawn::{Drawn, Scale, drawn};
+use crate::drawn::{Drawn, Limit, Scale, drawn};
 use crate::experiment;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::{LaboratoryError, Nobody, Recorder, plan};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Run, WorkerMeasure};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+/// Seed of the files, unless the environment says otherwise.
 const SEED: u64 = 1983;
 
 /// Files that are tried unless the environment says otherwise.
@@ -30,11 +33,11 @@ const REFUSED_SHARE_MAX: f64 = 0.25;
 
 #[test]
 fn no_run_on_a_model_outlives_its_runtime() {
-    try_files(count() / 4, Scale::Model, |_| {
+    try_files(numbers(4), Scale::Model, |_| {
         PathBuf::from("vax780-sc780-eagle")
     });
     let drives = ["bare-fixed", "bare-sata-7200"];
-    try_files(count() / 4, Scale::ModelledDrive, |number| {
+    try_files(numbers(4), Scale::ModelledDrive, |number| {
         PathBuf::from(drives[number as usize % drives.len()])
     });
 }
@@ -42,27 +45,42 @@ fn no_run_on_a_model_outlives_its_runtime() {
 #[test]
 fn no_run_on_real_storage_outlives_its_runtime() {
     let folder = tempfile::tempdir().expect("a folder");
-    try_files(count() / 2, Scale::Host, |number| match number % 2 {
+    try_files(numbers(2), Scale::Host, |number| match number % 4 {
         0 => PathBuf::from("null"),
         _ => folder.path().to_owned(),
     });
 }
 
-fn count() -> u64 {
+/// Numbers of the files of a kind of target, which has so large a share of all.
+fn numbers(share: u64) -> Range<u64> {
+    let number = |text: &str| -> u64 {
+        let number = text.parse();
+        number.expect("DISKPERF_ENDS is `all`, a number, or two with `..` between them")
+    };
     match std::env::var("DISKPERF_ENDS").ok().as_deref() {
-        None => SAMPLE,
-        Some("all") => ALL,
-        Some(number) => number.parse().expect("DISKPERF_ENDS is `all` or a number"),
+        None => 0..SAMPLE / share,
+        Some("all") => 0..ALL / share,
+        Some(text) => match text.split_once("..") {
+            Some((first, last)) => number(first)..number(last),
+            None => 0..number(text) / share,
+        },
     }
 }
 
-fn try_files(files: u64, scale: Scale, target: impl Fn(u64) -> PathBuf) {
+fn seed() -> u64 {
+    let seed = std::env::var("DISKPERF_ENDS_SEED");
+    seed.map_or(SEED, |seed| seed.parse().expect("a number"))
+}
+
+fn try_files(files: Range<u64>, scale: Scale, target: impl Fn(u64) -> PathBuf) {
     let (mut ran, mut refused, mut broken) = (0, Vec::new(), Vec::new());
-    for number in 0..files {
-        let file = drawn(SEED, number, scale);
+    let seed = seed();
+    let mut latest = Nanoseconds::ZERO;
+    for number in files {
+        let file = drawn(seed, number, scale);
         let target = target(number);
         let place = format!(
-            "seed {SEED}, {scale:?} file {number} on {}",
+            "seed {seed}, {scale:?} file {number} on {}",
             target.display()
         );
         match run_on(&target, &file.text) {
@@ -70,13 +88,21 @@ fn try_files(files: u64, scale: Scale, target: impl Fn(u64) -> PathBuf) {
             Outcome::Failed(why) => broken.push(format!("{place}: {why}\n{}", file.text)),
             Outcome::Ran(run) => {
                 ran += 1;
-                let late = late(&run, &file);
-                broken.extend(late.map(|late| format!("{place}: {late}\n{}", file.text)));
+                let beyond = beyond_limits(&run, &file);
+                latest = latest.max(beyond.time);
+                if beyond.time > GRACE {
+                    let Beyond { time, job } = beyond;
+                    broken.push(format!(
+                        "{place}: [{job}] ran for {time:?} too long\n{}",
+                        file.text
+                    ));
+                }
             }
         }
     }
     eprintln!(
-        "{scale:?}: seed {SEED}, {ran} files ran, {} are refused",
+        "{scale:?}: seed {seed}, {ran} files ran, {} are refused; the latest end was {latest:?} \
+         after the runtime and the longest request",
         refused.len()
     );
     assert!(broken.is_empty(), "{}", broken.join("\n"));
@@ -118,26 +144,29 @@ fn run_on(target: &Path, text: &str) -> Outcome {
     }
 }
 
-/// The first worker that outlived its section's time.
-fn late(run: &Run, file: &Drawn) -> Option<String> {
-    let limits = run.results.iter().zip(&file.limits);
-    limits
-        .filter_map(|(result, limit)| {
-            let limit_ms = limit.delay_ms + limit.ramp_ms + limit.runtime_ms;
-            late_worker(result, Nanoseconds::from_millis(limit_ms))
-        })
-        .next()
+/// Time of a worker beyond its section's limit and its longest request.
+#[derive(Default)]
+struct Beyond {
+    time: Nanoseconds,
+    job: String,
 }
 
-fn late_worker(result: &ProgramResult, limit: Nanoseconds) -> Option<String> {
-    let mut workers = result.repetitions.iter().flat_map(|one| &one.workers);
-    let late = |worker: &&WorkerMeasure| worker.elapsed > limit + longest(worker) + GRACE;
-    workers.find(late).map(|worker| {
-        format!(
-            "[{}] ran for {:?} of {limit:?}",
-            result.program, worker.elapsed
-        )
-    })
+/// That of the worker that is latest. A section that waits for another one may start when the
+/// other's time is over.
+fn beyond_limits(run: &Run, file: &Drawn) -> Beyond {
+    let sections = run.results.iter().zip(&file.limits);
+    let of_section = |(result, limit): (&ProgramResult, &Limit)| {
+        let limit_ms = limit.delay_ms + limit.ramp_ms + limit.runtime_ms;
+        let limit = Nanoseconds::from_millis(limit_ms);
+        let workers = result.repetitions.iter().flat_map(|one| &one.workers);
+        let beyond = workers.map(|worker| worker.elapsed.since(limit + longest(worker)));
+        Beyond {
+            time: beyond.max().unwrap_or_default(),
+            job: result.program.clone(),
+        }
+    };
+    let beyond = sections.map(of_section).max_by_key(|beyond| beyond.time);
+    beyond.unwrap_or_default()
 }
 
 /// Longest response of a worker's requests.

@@ -443,6 +443,24 @@ impl Session {
         self.kernel.meet(&self.process, &self.meeting).await
     }
 
+    /// Notices that workers gave each other.
+    pub fn notices(&self) -> u64 {
+        self.meeting.notices()
+    }
+
+    /// Wakes the workers that wait for a notice.
+    pub fn give_notice(&self) {
+        self.kernel.give_notice(&self.meeting);
+    }
+
+    /// Waits for more notices than `seen`, at most until a moment.
+    pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
+        let wait = (seen, until);
+        self.kernel
+            .await_notice(&self.process, &self.meeting, wait)
+            .await;
+    }
+
     /// The others need not wait for this one.
     pub fn give_up_meeting(&self) {
         self.kernel.give_up_meeting(&self.meeting);

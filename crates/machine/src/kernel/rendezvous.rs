@@ -1,4 +1,4 @@
-//! Where the workers of a run meet.
+//! Where the workers of a run meet, and wait for notices of each other.
 
 use super::computer::Computer;
 use super::process::Process;
@@ -21,6 +21,10 @@ struct State {
     released: Time,
     /// Somebody will never come.
     broken: bool,
+    /// Notices that were given.
+    notices: u64,
+    /// Processes that wait for the next one.
+    listeners: Vec<Rc<Process>>,
 }
 
 impl Rendezvous {
@@ -33,8 +37,15 @@ impl Rendezvous {
                 ended: 0,
                 released: Time::ZERO,
                 broken: false,
+                notices: 0,
+                listeners: Vec::new(),
             }),
         })
+    }
+
+    /// Notices that were given so far.
+    pub(crate) fn notices(&self) -> u64 {
+        self.state.borrow().notices
     }
 
     /// Whether somebody said that it will never come.
@@ -87,5 +98,44 @@ impl Computer {
         for other in &came {
             self.wake(other);
         }
+        self.give_notice(meeting);
+    }
+
+    /// Wakes the processes that wait for a notice.
+    pub(crate) fn give_notice(&self, meeting: &Rendezvous) {
+        let listeners = {
+            let mut state = meeting.state.borrow_mut();
+            state.notices += 1;
+            std::mem::take(&mut state.listeners)
+        };
+        for listener in &listeners {
+            self.wake(listener);
+        }
+    }
+
+    /// Waits until more notices than `seen` were given, at most until a moment.
+    pub(crate) async fn await_notice(
+        &self,
+        process: &Rc<Process>,
+        meeting: &Rendezvous,
+        (seen, until): (u64, Option<Time>),
+    ) {
+        let from = self.sim.now();
+        {
+            let mut state = meeting.state.borrow_mut();
+            let is_due = until.is_some_and(|until| until <= from);
+            if state.broken || state.notices > seen || is_due {
+                return;
+            }
+            state.listeners.push(Rc::clone(process));
+        }
+        let stop_listening = || {
+            let listeners = &mut meeting.state.borrow_mut().listeners;
+            let own = listeners.iter().position(|one| Rc::ptr_eq(one, process));
+            own.map(|own| listeners.remove(own)).is_some()
+        };
+        self.park_until(process, "the other workers", (until, stop_listening))
+            .await;
+        process.book_wait(Stage::Think, from);
     }
 }

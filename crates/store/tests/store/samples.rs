@@ -5,7 +5,7 @@ use diskperf_timeline::{
     Filesystem, FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure,
     MediaCache, Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol,
     Repetition, Residency, Run, RunState, SeriesPoint, Setting, Statistic, SteadyRule,
-    WorkerMeasure, World,
+    WorkerFailure, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -191,6 +191,10 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         write_latency,
         ledger: Ledger::default(),
         load: Some(load(random)),
+        failure: Some(WorkerFailure {
+            errno: 28,
+            message: "write a: no space left on device (ENOSPC)".to_owned(),
+        }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the workers of a run meet.
+//! Where the workers of a run meet, and wait for notices of each other.
 
 use super::clock::monotonic;
 use crate::{Error, Result};
@@ -21,6 +21,8 @@ struct State {
     meeting: u64,
     released: Nanoseconds,
     broken: bool,
+    /// Notices that were given.
+    notices: u64,
 }
 
 /// How long a waiting worker takes at most to notice that the run has ended.
@@ -34,6 +36,7 @@ impl Rendezvous {
             meeting: 0,
             released: Nanoseconds::ZERO,
             broken: false,
+            notices: 0,
         };
         Self {
             workers,
@@ -69,6 +72,37 @@ impl Rendezvous {
                 .wait_timeout(state, PATIENCE)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+        }
+    }
+
+    /// Notices that were given so far.
+    pub fn notices(&self) -> u64 {
+        self.lock().notices
+    }
+
+    /// Wakes the workers that wait for a notice.
+    pub fn give_notice(&self) {
+        self.lock().notices += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until more notices than `seen` were given, at most until a moment, as long as
+    /// `goes_on` returns no error.
+    pub(super) fn await_notice(
+        &self,
+        (seen, until): (u64, Option<Nanoseconds>),
+        goes_on: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        let mut state = self.lock();
+        loop {
+            goes_on()?;
+            let left = until.map(|until| until.since(monotonic()));
+            if state.notices > seen || state.broken || left == Some(Nanoseconds::ZERO) {
+                return Ok(());
+            }
+            let slice = left.map_or(PATIENCE, |left| Duration::from_nanos(left.0).min(PATIENCE));
+            let waited = self.changed.wait_timeout(state, slice);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -122,6 +156,26 @@ mod tests {
             rendezvous.wait(&AtomicBool::new(false)),
             Err(Error::PeerFailed)
         );
+    }
+
+    #[test]
+    fn a_notice_is_not_missed_by_who_saw_fewer_and_a_wait_ends_at_its_moment() {
+        let rendezvous = Arc::new(Rendezvous::new(2));
+        let goes_on = || Ok(());
+        let seen = rendezvous.notices();
+        rendezvous.give_notice();
+        assert_eq!(rendezvous.await_notice((seen, None), goes_on), Ok(()));
+        let seen = rendezvous.notices();
+        let soon = monotonic() + Nanoseconds::from_millis(5);
+        assert_eq!(rendezvous.await_notice((seen, Some(soon)), goes_on), Ok(()));
+        assert!(monotonic() >= soon);
+        let ended = || Err(Error::Interrupted);
+        let stopped = rendezvous.await_notice((seen, None), ended);
+        assert_eq!(stopped, Err(Error::Interrupted));
+        let other = Arc::clone(&rendezvous);
+        let waiter = std::thread::spawn(move || other.await_notice((seen, None), || Ok(())));
+        rendezvous.give_notice();
+        assert_eq!(waiter.join().unwrap(), Ok(()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod files;
 mod log;
 mod mapped;
 mod pool;
+mod positioned;
 mod spliced;
 mod sync_range;
 mod uring;
@@ -22,6 +23,7 @@ pub use log::RingLog;
 pub(super) use log::RingRecord;
 use mapped::Mapped;
 use pool::Pool;
+use positioned::Positioned;
 use spliced::Spliced;
 use std::sync::Arc;
 use uring::Uring;
@@ -62,6 +64,7 @@ enum Engine {
     /// The worker does each request as it is submitted.
     Mapped(Mapped),
     Spliced(Spliced),
+    Worker(Positioned),
     /// A request completes as it is submitted.
     Null,
 }
@@ -149,7 +152,7 @@ impl Ring {
             Engine::Uring(_) => EngineName::IoUring,
             Engine::Pool(_) => EngineName::Threads,
             Engine::Mapped(_) => EngineName::Mapped,
-            Engine::Spliced(_) => EngineName::Calls,
+            Engine::Spliced(_) | Engine::Worker(_) => EngineName::Calls,
             Engine::Null => EngineName::Null,
         }
     }
@@ -209,7 +212,7 @@ impl Ring {
         self.flush()?;
         let submitted = match self.engine {
             // The call that submits a request is the request.
-            Engine::Mapped(_) | Engine::Spliced(_) => begin,
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) => begin,
             Engine::Uring(_) | Engine::Pool(_) | Engine::Null => self.clock.now(),
         };
         let submit = submitted.since(begin);
@@ -241,6 +244,10 @@ impl Ring {
                 let result = mapped.carry_out(&submission, file, &self.buffers);
                 self.ready.push((submission.slot, kernel_result(result)));
             }
+            Engine::Worker(calls) => {
+                let result = calls.carry_out(&submission, file, &self.buffers);
+                self.ready.push((submission.slot, kernel_result(result)));
+            }
             Engine::Spliced(spliced) => {
                 let result = spliced.carry_out(&submission, file, &self.buffers);
                 self.ready.push((submission.slot, kernel_result(result)));
@@ -256,7 +263,7 @@ impl Ring {
     #[inline]
     fn flush(&mut self) -> Result<()> {
         match &mut self.engine {
-            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.flush().map_err(failed)?,
             Engine::Pool(pool) => pool.flush(),
         }
@@ -267,7 +274,7 @@ impl Ring {
     #[inline]
     pub(super) fn take(&mut self, mut each: impl FnMut(Taken, Nanoseconds)) -> Result<Nanoseconds> {
         match &mut self.engine {
-            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.harvest(&mut self.ready),
             Engine::Pool(pool) => pool.harvest(&mut self.ready),
         }
@@ -307,7 +314,7 @@ impl Ring {
     pub(super) fn poll(&mut self) -> Result<()> {
         match &mut self.engine {
             Engine::Uring(uring) => uring.poll().map_err(failed),
-            Engine::Pool(_) | Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -321,7 +328,7 @@ impl Ring {
                 pool.wait(left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE)));
                 Ok(())
             }
-            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {
                 // Nothing is under way that could complete: there is a moment, or no wait.
                 let left = left.map_or(Nanoseconds::ZERO, |left| left.min(WAIT_SLICE));
                 std::thread::sleep(std::time::Duration::from_nanos(left.0));
@@ -344,7 +351,7 @@ impl Ring {
     fn cancel(&mut self) {
         match &mut self.engine {
             _ if self.under_way == 0 => {}
-            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.cancel(),
             Engine::Pool(pool) => self.under_way -= pool.cancel(),
         }
@@ -354,7 +361,7 @@ impl Ring {
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
         match &mut self.engine {
-            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Null => {}
+            Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.give_up(),
             Engine::Pool(pool) => pool.give_up(),
         }
@@ -387,6 +394,7 @@ impl Engine {
             EngineChoice::Threads => return Ok((pool()?, None)),
             EngineChoice::Mapped(how) => return Ok((Self::Mapped(Mapped::new(files, how)?), None)),
             EngineChoice::Spliced => return Ok((Self::Spliced(Spliced::new()?), None)),
+            EngineChoice::Worker => return Ok((Self::Worker(Positioned::new(options)), None)),
             EngineChoice::Best | EngineChoice::IoUring | EngineChoice::SqPoll => {}
         }
         match Uring::new(options, files, buffers) {

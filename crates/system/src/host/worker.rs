@@ -406,6 +406,20 @@ impl Host {
         self.control.rendezvous.wait(&self.control.stop)
     }
 
+    pub(crate) fn notices(&self) -> u64 {
+        self.control.rendezvous.notices()
+    }
+
+    pub(crate) fn give_notice(&self) {
+        self.control.rendezvous.give_notice();
+    }
+
+    pub(crate) fn await_notice(&mut self, seen: u64, until: Option<Nanoseconds>) -> Result<()> {
+        let control = &self.control;
+        let goes_on = || control.check();
+        control.rendezvous.await_notice((seen, until), goes_on)
+    }
+
     pub(crate) fn pipe_end(&mut self, number: usize) -> Result<File> {
         let end = self.ports.pipe_ends.get_mut(number).and_then(Option::take);
         let path = format!("pipe end {number}");

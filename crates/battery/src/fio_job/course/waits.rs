@@ -6,27 +6,45 @@ use super::{Course, Halt, is_sync};
 use crate::blocks::pause;
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_fio::Direction;
 use diskperf_fio::job::ErrorKind;
+use diskperf_fio::{Direction, Job};
 use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
-
-/// Time after which a job looks again whether its share of a flow lets it go on.
-const FLOW_LOOK_EVERY: Nanoseconds = Nanoseconds(50_000);
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
 const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
 
 impl Course<'_> {
-    /// Lets the other jobs of its flow go first.
-    pub(super) async fn yield_flow(&mut self, now: Nanoseconds) -> Result<Halt, ProgramError> {
+    /// Takes the turn for an I/O of the job's flow; where other jobs go first, returns why
+    /// the job waits.
+    pub(super) async fn take_flow_turn(&mut self) -> Result<Option<Halt>, ProgramError> {
+        if self.job.order.flow == 0 {
+            return Ok(None);
+        }
+        let notices = self.system.notices();
+        if self.worker.company.take_turn() {
+            self.system.give_notice();
+            return Ok(None);
+        }
         if self.job.order.flow_sleep_us == 0 {
-            return Ok(Halt::Until(now + FLOW_LOOK_EVERY));
+            return Ok(Some(Halt::OtherJobs(notices)));
         }
         self.drain().await?;
         let sleep = Nanoseconds(u64::from(self.job.order.flow_sleep_us) * 1000);
         self.pass_until(self.system.now() + sleep, true).await?;
-        Ok(Halt::Waited)
+        Ok(Some(Halt::Waited))
+    }
+
+    /// Waits until another job of the flow has issued an I/O or ended, at most until the end
+    /// of the job. With I/O of its own in flight, the job looks again when one completes.
+    pub(super) async fn wait_for_flow(&mut self, notices: u64) -> Result<(), ProgramError> {
+        if self.slots.under_way() > 0 {
+            return self.reap((1, usize::MAX), self.times.end).await;
+        }
+        let wakes = [self.times.end, self.next_look()];
+        let wake = wakes.into_iter().flatten().min();
+        self.system.await_notice(notices, wake).await?;
+        self.look(self.system.now())
     }
 
     /// Waits for what is in flight that overlaps an I/O, where the job has these in order.
@@ -230,6 +248,29 @@ impl Course<'_> {
             self.rates.forgive(direction, paused);
         }
         Ok(true)
+    }
+}
+
+/// Waits for all clones of the job that `wait_for` names, unless another job ends this one
+/// before. Returns whether there was anything to wait for.
+pub(super) async fn wait_for_job(
+    (system, worker): (&mut System, &Worker),
+    job: &Job,
+) -> Result<bool, ProgramError> {
+    let Some(name) = &job.order.wait_for else {
+        return Ok(false);
+    };
+    let company = &worker.company;
+    let may_be_ended = company.may_be_ended();
+    let mut has_waited = false;
+    loop {
+        let notices = system.notices();
+        if company.must_end() || !company.is_in_progress(name) {
+            return Ok(has_waited);
+        }
+        has_waited = true;
+        let look = may_be_ended.then(|| system.now() + LOOK_EVERY);
+        system.await_notice(notices, look).await?;
     }
 }
 

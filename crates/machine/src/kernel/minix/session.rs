@@ -273,6 +273,21 @@ impl MinixSession {
         self.kernel.meet(&self.me.process, &self.meeting).await
     }
 
+    pub(crate) fn notices(&self) -> u64 {
+        self.meeting.notices()
+    }
+
+    pub(crate) fn give_notice(&self) {
+        self.kernel.give_notice(&self.meeting);
+    }
+
+    pub(crate) async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
+        let wait = (seen, until);
+        self.kernel
+            .await_notice(&self.me.process, &self.meeting, wait)
+            .await;
+    }
+
     pub(crate) fn give_up_meeting(&self) {
         self.kernel.give_up_meeting(&self.meeting);
     }

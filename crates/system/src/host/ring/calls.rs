@@ -253,7 +253,7 @@ impl Host {
         });
         self.ring = None;
         let what = format!("of {}, which do not complete", stuck.unwrap_or_default());
-        Error::failed(Call::Ring, what, Errno::Other(libc::ETIMEDOUT))
+        Error::failed(Call::Ring, what, Errno::TimedOut)
     }
 }
 

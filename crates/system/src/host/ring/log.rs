@@ -111,39 +111,11 @@ impl RingRecord {
         at: Nanoseconds,
     ) {
         if let Some(number) = self.numbers[slot as usize].take() {
-            let errno = result.err().map_or(0, errno_number);
+            let errno = result.err().map_or(0, |errno| errno.number() as u16);
             let step = DeviceStep::Completed { number, errno };
             self.log.logged().events.push(DeviceEvent { at, step });
         }
     }
-}
-
-/// Of an errno, its number here.
-fn errno_number(errno: Errno) -> u16 {
-    let number = match errno {
-        Errno::Access => libc::EACCES,
-        Errno::BadFile => libc::EBADF,
-        Errno::Busy => libc::EBUSY,
-        Errno::CrossDevice => libc::EXDEV,
-        Errno::Exists => libc::EEXIST,
-        Errno::FileTooBig => libc::EFBIG,
-        Errno::Invalid | Errno::NotDirect | Errno::NotSynchronous => libc::EINVAL,
-        Errno::Io => libc::EIO,
-        Errno::IsDirectory => libc::EISDIR,
-        Errno::NameTooLong => libc::ENAMETOOLONG,
-        Errno::NoEntry => libc::ENOENT,
-        Errno::NoSpace => libc::ENOSPC,
-        Errno::NotDirectory => libc::ENOTDIR,
-        Errno::NotEmpty => libc::ENOTEMPTY,
-        Errno::NotPermitted => libc::EPERM,
-        Errno::NotSeekable => libc::ESPIPE,
-        Errno::BrokenPipe => libc::EPIPE,
-        Errno::Quota => libc::EDQUOT,
-        Errno::ReadOnly => libc::EROFS,
-        Errno::TooManyLinks => libc::EMLINK,
-        Errno::Other(number) => number,
-    };
-    number as u16
 }
 
 fn request(number: u64, device: u32, of: &Submission) -> DeviceRequest {

@@ -1,17 +1,15 @@
 //! A pool of threads, each of which does one request at a time with preadv2 and pwritev2.
 
 use super::buffers::Buffers;
-use super::files::{RingFile, RingFiles};
-use super::{kernel_result, sync_range};
+use super::files::RingFiles;
+use super::kernel_result;
+use super::positioned::Positioned;
 use crate::host::limits::why_not_started;
 use crate::host::usage::helper_name;
-use crate::{Call, Error, Operation, Result, RingOptions, Submission};
+use crate::{Call, Error, Result, RingOptions, Submission};
 use diskperf_timeline::Nanoseconds;
-use rustix::fs::FallocateFlags;
-use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use rustix::io::Errno;
 use std::collections::VecDeque;
-use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,7 +25,7 @@ pub(super) struct Pool {
 struct Shared {
     files: Arc<RingFiles>,
     buffers: Arc<Buffers>,
-    flags: ReadWriteFlags,
+    calls: Positioned,
     work: Mutex<Work>,
     work_is_there: Condvar,
     /// Slots that are complete, with bytes or a negated error number.
@@ -53,10 +51,7 @@ impl Pool {
         let shared = Arc::new(Shared {
             files: Arc::clone(files),
             buffers: Arc::clone(buffers),
-            flags: match options.poll {
-                true => ReadWriteFlags::HIPRI,
-                false => ReadWriteFlags::empty(),
-            },
+            calls: Positioned::new(options),
             work: Mutex::new(Work {
                 queue: VecDeque::with_capacity(depth),
                 is_over: false,
@@ -148,7 +143,7 @@ impl Shared {
     fn work(&self) {
         while let Some(submission) = self.next() {
             let result = match self.files.even_forgotten(submission.file) {
-                Some(file) => self.carry_out(&submission, file),
+                Some(file) => self.calls.carry_out(&submission, file, &self.buffers),
                 None => Err(Errno::BADF),
             };
             lock(&self.done).push((submission.slot, kernel_result(result)));
@@ -167,66 +162,6 @@ impl Shared {
             }
             let waited = self.work_is_there.wait(work);
             work = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// A signal is no end of a request: threads of the pool get few.
-    fn carry_out(&self, submission: &Submission, file: &RingFile) -> rustix::io::Result<usize> {
-        loop {
-            match self.call(submission, file) {
-                Err(Errno::INTR) => {}
-                result => return result,
-            }
-        }
-    }
-
-    fn call(&self, submission: &Submission, file: &RingFile) -> rustix::io::Result<usize> {
-        let &Submission {
-            operation,
-            offset_bytes,
-            bytes,
-            slot,
-            ..
-        } = submission;
-        let descriptor = file.descriptor();
-        match operation {
-            Operation::Read => {
-                let buffer = self.buffers.of_under_way(slot, bytes);
-                let mut parts = [IoSliceMut::new(buffer)];
-                preadv2(descriptor, &mut parts, offset_bytes, self.flags)
-            }
-            Operation::Write => {
-                let parts = [IoSlice::new(self.buffers.of_under_way(slot, bytes))];
-                pwritev2(descriptor, &parts, offset_bytes, self.flags)
-            }
-            Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
-            Operation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
-            Operation::SyncRange(steps) => {
-                sync_range::call(descriptor, (offset_bytes, bytes), steps).map(|()| 0)
-            }
-            Operation::Discard if file.is_block_device => {
-                discard(descriptor, offset_bytes, bytes).map(|()| 0)
-            }
-            Operation::Discard => {
-                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                rustix::fs::fallocate(descriptor, hole, offset_bytes, u64::from(bytes)).map(|()| 0)
-            }
-        }
-    }
-}
-
-/// `BLKDISCARD`, `_IO(0x12, 119)`.
-const DISCARD: libc::Ioctl = (0x12 << 8) | 119;
-
-#[allow(unsafe_code)]
-fn discard(device: BorrowedFd<'_>, offset_bytes: u64, bytes: u32) -> rustix::io::Result<()> {
-    let range = [offset_bytes, u64::from(bytes)];
-    // SAFETY: the pointer is to the two numbers that the call reads.
-    match unsafe { libc::ioctl(device.as_raw_fd(), DISCARD, &raw const range) } {
-        0 => Ok(()),
-        _ => {
-            let error = std::io::Error::last_os_error();
-            Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
         }
     }
 }

@@ -1,0 +1,99 @@
+//! preadv2(2) and pwritev2(2): each request is one call, of whichever thread carries it out.
+
+use super::buffers::Buffers;
+use super::files::RingFile;
+use super::sync_range;
+use crate::{Operation, RingOptions, Submission};
+use rustix::fs::FallocateFlags;
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Calls at an offset of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Positioned {
+    flags: ReadWriteFlags,
+}
+
+impl Positioned {
+    pub(super) fn new(options: &RingOptions) -> Self {
+        Self {
+            flags: match options.poll {
+                true => ReadWriteFlags::HIPRI,
+                false => ReadWriteFlags::empty(),
+            },
+        }
+    }
+
+    /// Carries a request out, and returns the bytes that it moved. At the end of the file
+    /// these are fewer. A signal is no end of a request.
+    #[inline]
+    pub(super) fn carry_out(
+        self,
+        submission: &Submission,
+        file: &RingFile,
+        buffers: &Buffers,
+    ) -> rustix::io::Result<usize> {
+        loop {
+            match self.call(submission, file, buffers) {
+                Err(Errno::INTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn call(
+        self,
+        submission: &Submission,
+        file: &RingFile,
+        buffers: &Buffers,
+    ) -> rustix::io::Result<usize> {
+        let &Submission {
+            operation,
+            offset_bytes,
+            bytes,
+            slot,
+            ..
+        } = submission;
+        let descriptor = file.descriptor();
+        match operation {
+            Operation::Read => {
+                let buffer = buffers.of_under_way(slot, bytes);
+                let mut parts = [IoSliceMut::new(buffer)];
+                preadv2(descriptor, &mut parts, offset_bytes, self.flags)
+            }
+            Operation::Write => {
+                let parts = [IoSlice::new(buffers.of_under_way(slot, bytes))];
+                pwritev2(descriptor, &parts, offset_bytes, self.flags)
+            }
+            Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
+            Operation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
+            Operation::SyncRange(steps) => {
+                sync_range::call(descriptor, (offset_bytes, bytes), steps).map(|()| 0)
+            }
+            Operation::Discard if file.is_block_device => {
+                discard(descriptor, offset_bytes, bytes).map(|()| 0)
+            }
+            Operation::Discard => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                rustix::fs::fallocate(descriptor, hole, offset_bytes, u64::from(bytes)).map(|()| 0)
+            }
+        }
+    }
+}
+
+/// `BLKDISCARD`, `_IO(0x12, 119)`.
+const DISCARD: libc::Ioctl = (0x12 << 8) | 119;
+
+#[allow(unsafe_code)]
+fn discard(device: BorrowedFd<'_>, offset_bytes: u64, bytes: u32) -> rustix::io::Result<()> {
+    let range = [offset_bytes, u64::from(bytes)];
+    // SAFETY: the pointer is to the two numbers that the call reads.
+    match unsafe { libc::ioctl(device.as_raw_fd(), DISCARD, &raw const range) } {
+        0 => Ok(()),
+        _ => {
+            let error = std::io::Error::last_os_error();
+            Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        }
+    }
+}
