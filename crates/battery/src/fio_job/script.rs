@@ -3,7 +3,7 @@
 use super::FioJob;
 use crate::program::{Program, gcd};
 use diskperf_blocktrace::{Form, Operation as Logged, Reader};
-use diskperf_fio::job::{Access, Blocks};
+use diskperf_fio::job::{Access, Blocks, Skips};
 use diskperf_fio::offsets::Region;
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Errors, Job, PerDirection, Problem};
@@ -20,6 +20,10 @@ pub struct Script {
     ios: Vec<ScriptedIo>,
     /// What the log has that is left out.
     trims: u64,
+    /// I/Os of the log that `replay_skip` leaves out.
+    skipped: u64,
+    /// Whether the log is a trace of blktrace, and no iolog.
+    is_of_blktrace: bool,
 }
 
 /// One I/O of a log.
@@ -47,12 +51,19 @@ impl Script {
     /// Why the log cannot be read or repeated, in words.
     pub fn read(job: &Job, mut reader: Reader) -> Result<Self, String> {
         let form = reader.form();
-        if !matches!(form, Form::FioIolog2 | Form::FioIolog3) {
-            return Err(format!(
-                "it is of the form {form}, and no iolog of fio: use `diskperf replay`"
-            ));
-        }
-        let mut script = Self::default();
+        let is_of_blktrace = match form {
+            Form::FioIolog2 | Form::FioIolog3 => false,
+            Form::Blktrace => true,
+            _ => {
+                return Err(format!(
+                    "it is of the form {form}, and neither an iolog of fio nor a trace of blktrace: use `diskperf replay`"
+                ));
+            }
+        };
+        let mut script = Self {
+            is_of_blktrace,
+            ..Self::default()
+        };
         let iolog = &job.iolog;
         while let Some(record) = reader.next() {
             let record = record.map_err(|error| error.to_string())?;
@@ -66,6 +77,10 @@ impl Script {
                     continue;
                 }
             };
+            if is_of_blktrace && is_skipped(iolog.skips, operation) {
+                script.skipped += 1;
+                continue;
+            }
             if record.length_bytes > IO_BYTES_MAX {
                 let bytes = record.length_bytes;
                 return Err(format!(
@@ -167,13 +182,29 @@ impl Script {
             "{} I/Os of the log {paced}; rw, bs, size, loops and time_based do not count",
             self.ios.len()
         );
-        let trims = (self.trims > 0).then(|| {
-            format!(
+        let trims = (self.trims > 0).then(|| match self.is_of_blktrace {
+            true => format!("left out: {} trims of the trace", self.trims),
+            false => format!(
                 "left out: {} trims of the log, as fio 3.33 leaves them out",
                 self.trims
-            )
+            ),
         });
-        [Some(said), trims].into_iter().flatten().collect()
+        let skips = match (self.is_of_blktrace, job.iolog.skips != Skips::default()) {
+            (true, true) => Some(format!("replay_skip leaves out {} I/Os", self.skipped)),
+            (false, true) => Some("replay_skip changes nothing: fio too obeys it for traces of blktrace, and not for an iolog".to_owned()),
+            (_, false) => None,
+        };
+        [Some(said), trims, skips].into_iter().flatten().collect()
+    }
+}
+
+/// Whether `replay_skip` leaves out an operation of a trace.
+fn is_skipped(skips: Skips, operation: Operation) -> bool {
+    match operation {
+        Operation::Read => skips.reads,
+        Operation::Write => skips.writes,
+        Operation::Discard => skips.trims,
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => skips.syncs,
     }
 }
 

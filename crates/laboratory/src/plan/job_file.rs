@@ -8,9 +8,9 @@ use crate::error::LaboratoryError;
 use crate::job_file::parse;
 use crate::model::computer::Computer;
 use crate::rig::ONCE;
-use crate::target::Target;
+use crate::target::{RESERVE_BYTES, Target};
 use diskperf_battery::{Job, MadeBy, Medium, Program, Step, Suite};
-use diskperf_fio::job::{Allocation, SyncFlag};
+use diskperf_fio::job::{Allocation, Amount, Engine, SyncFlag};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
 use diskperf_machine::catalogue::Component;
@@ -23,6 +23,8 @@ use std::collections::BTreeMap;
 pub(super) struct Ground {
     /// Length of the target, where it ends somewhere.
     room_bytes: Option<u64>,
+    /// Bytes that files may take of a directory, for one that fills it.
+    free_bytes: Option<u64>,
     /// Whether the target is a file of the user's, which stays as long as it is.
     is_file: bool,
     /// Whether O_DIRECT is there for them, where that is not for them to say.
@@ -40,8 +42,12 @@ impl Ground {
         let there = targets
             .iter()
             .filter(|target| target.medium != Medium::Directory);
+        let directories = targets
+            .iter()
+            .filter(|target| target.medium == Medium::Directory);
         Self {
             room_bytes: there.map(Target::room_bytes).min(),
+            free_bytes: directories.map(Target::room_bytes).min(),
             is_file: targets.iter().any(|target| target.medium == Medium::File),
             direct: None,
             has_ftruncate: true,
@@ -53,8 +59,10 @@ impl Ground {
     pub(super) fn modelled(computer: &Computer) -> Self {
         let by_itself = computer.medium() != Medium::Directory;
         let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
+        let room_bytes = rooms.min();
         Self {
-            room_bytes: rooms.min().filter(|_| by_itself),
+            room_bytes: room_bytes.filter(|_| by_itself),
+            free_bytes: room_bytes.filter(|_| !by_itself),
             is_file: false,
             direct: Some(by_itself),
             has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
@@ -65,6 +73,7 @@ impl Ground {
     pub(super) fn some_model() -> Self {
         Self {
             room_bytes: Some(ANY_ROOM_BYTES),
+            free_bytes: None,
             is_file: false,
             direct: None,
             has_ftruncate: true,
@@ -76,7 +85,8 @@ impl Ground {
         if self.direct.is_none() {
             return Ok(());
         }
-        if job.pattern.access.does(Direction::Trim) {
+        let discards = !job.engine.engine.is_of_names();
+        if discards && job.pattern.access.does(Direction::Trim) {
             let problem = Problem::error("no modelled kernel has discards")
                 .at(job.place_of("rw"), "this discards")
                 .help("give another `rw`, or a real block device");
@@ -86,6 +96,40 @@ impl Ground {
             return Err(problem.into());
         }
         Ok(())
+    }
+
+    /// Gives jobs that fill a directory the size that is free there; what is to be said of
+    /// it.
+    fn fill(&self, file: &mut JobFile) -> Vec<String> {
+        let Some(free_bytes) = self.free_bytes else {
+            return Vec::new();
+        };
+        let mut notes = Vec::new();
+        for job in &mut file.jobs {
+            if !job.files.fills || job.files.size_bytes.is_some() {
+                continue;
+            }
+            let bytes = free_bytes / u64::from(job.order.clones);
+            let bytes = bytes - bytes % job.largest_block_bytes();
+            let size_bytes = job.target.size.and_then(Amount::bytes);
+            if size_bytes.is_some_and(|size_bytes| size_bytes <= bytes) {
+                continue;
+            }
+            job.target.size = Some(Amount::Bytes(bytes));
+            let left = match self.direct {
+                None => format!(
+                    ", but for {} that others are left",
+                    format_size(RESERVE_BYTES)
+                ),
+                Some(_) => String::new(),
+            };
+            notes.push(format!(
+                "[{}]: fill_device: {} for each clone, all that is free{left}",
+                job.name,
+                format_size(bytes)
+            ));
+        }
+        notes
     }
 
     /// A job as it can be here, and what is then not as it says.
@@ -160,9 +204,10 @@ pub(super) fn suite(
     experiment: &Experiment,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
     check_options(experiment)?;
-    let file = parse(text)?;
+    let mut file = parse(text)?;
     check_file_count(&file)?;
     let mut told = notes_of(&file);
+    told.extend(ground.fill(&mut file));
     let mut steps: Vec<Step> = Vec::new();
     let places = places(&file);
     let existing = existing(&file, ground);
@@ -223,9 +268,10 @@ fn job(
 
 /// What a file becomes, step by step; nothing of one that is wrong.
 pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
-    let Ok(file) = parse(text) else {
+    let Ok(mut file) = parse(text) else {
         return String::new();
     };
+    ground.fill(&mut file);
     let runs = text.protocol.unwrap_or(ONCE).repetitions;
     let places = places(&file);
     let existing = existing(&file, ground);
@@ -259,6 +305,11 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Groun
     }
     let files = plan::files_of_clones(job, existing).unwrap_or_default();
     let clones = u64::from(job.order.clones);
+    if job.engine.engine == Engine::Cpuio {
+        let runtime_s = job.times.runtime_us as f64 / 1e6;
+        let load = job.engine.cpu.load_percent;
+        return format!("{load} % of a processor, at most {runtime_s} s");
+    }
     let rw = format!("{:?}", job.pattern.access);
     let (smallest, largest) = (job.smallest_block_bytes(), job.largest_block_bytes());
     let mut told = format!("{} of {}", rw.to_lowercase(), format_size(smallest));
@@ -422,6 +473,7 @@ mod tests {
     fn anywhere() -> Ground {
         Ground {
             room_bytes: None,
+            free_bytes: None,
             is_file: false,
             direct: None,
             has_ftruncate: true,
@@ -524,6 +576,7 @@ mod tests {
             let ground = Ground {
                 room_bytes: None,
                 is_file: false,
+                free_bytes: None,
                 direct: Some(medium != Medium::Directory),
                 has_ftruncate: true,
             };
