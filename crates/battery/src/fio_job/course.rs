@@ -145,6 +145,9 @@ impl<'a> Course<'a> {
             self.verify_only().await?;
             return self.end().await;
         }
+        if self.job.files.only_created {
+            return self.end().await;
+        }
         if self.job.engine.engine.kind() == EngineKind::Processor {
             self.use_processor().await?;
             return self.end().await;

@@ -60,11 +60,6 @@ fn files(job: &Job) -> Vec<Problem> {
             let label = "a file that is made as it is opened has nothing to read or trim";
             job.refuse("create_on_open", "create_on_open", label, "remove it")
         }),
-        when(!files.may_create, || {
-            let label = "files are made where there are none";
-            let title = "allow_file_create=0";
-            job.refuse("allow_file_create", title, label, "remove it")
-        }),
         when(files.unlink_each_loop && !only_writes, || {
             let label = "what was unlinked cannot be read or trimmed in the next pass";
             job.refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
@@ -194,6 +189,7 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
             "lockfile changes nothing: an engine that queues holds the lock while it submits alone, as fio's does".to_owned()
         }),
         super::trims::note(job),
+        job.files.only_created.then(|| "create_only: files are made, and no I/O is done".to_owned()),
     ];
     notes.into_iter().flatten().collect()
 }

@@ -90,6 +90,8 @@ pub struct Files {
     pub create_on_open: bool,
     /// `create_fsync`: after a file is laid out.
     pub create_fsync: bool,
+    /// `create_only`: files are made, and nothing else is done.
+    pub only_created: bool,
     /// `allow_file_create`.
     pub may_create: bool,
     /// `pre_read`: read before the job starts.
@@ -124,6 +126,7 @@ impl Default for Files {
             allocation: Allocation::default(),
             create_on_open: false,
             create_fsync: true,
+            only_created: false,
             may_create: true,
             pre_read: false,
             invalidate: true,

@@ -184,11 +184,10 @@ pub(super) const KEYS: &[Key] = &[
         job.files.lock = w.value()?.choice(&choices)?;
         Ok(())
     }),
-    refused(
-        "create_only",
-        "a job without I/O is not supported",
-        "remove the job",
-    ),
+    honoured("create_only", |job, w| {
+        job.files.only_created = w.value()?.boolean()?;
+        Ok(())
+    }),
     refused("atomic", "atomic writes are not supported", "remove it"),
     harmless("write_barrier", "kernels since 2.6.37 have no barriers"),
     harmless("write_hint", "no lifetime of writes is told to the drive"),
