@@ -91,10 +91,10 @@ fn a_log_replaces_a_log_and_no_other_file_and_is_repeated() {
     }
 }
 
-/// Reads in 100 ms of four clones that read one file of a modelled drive.
+/// Reads in 10 ms of four clones that read one file of a modelled drive.
 fn locked_reads(user: &User, lock: &str) -> Vec<f64> {
     let job = format!(
-        "[a]\nfilename=x\nsize=1m\nbs=4k\nrw=randread\nnumjobs=4\ntime_based\nruntime=100ms\nlockfile={lock}\n"
+        "[a]\nfilename=x\nsize=1m\nbs=4k\nrw=randread\nnumjobs=4\ntime_based\nruntime=10ms\nlockfile={lock}\n"
     );
     fs::write(user.file("job.fio"), job).unwrap();
     let run = user.run(&words("run job.fio --on bare-nvme-tlc --format fio-json"));

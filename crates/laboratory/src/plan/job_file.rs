@@ -295,6 +295,7 @@ fn notes_of(file: &JobFile) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::job_file::of_text;
+    use diskperf_battery::Medium;
 
     fn anywhere() -> Ground {
         Ground {

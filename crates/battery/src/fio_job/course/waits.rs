@@ -18,12 +18,12 @@ use std::time::Duration;
 /// Time after which a job looks again whether its share of a flow lets it go on.
 const FLOW_LOOK_EVERY: Nanoseconds = Nanoseconds(50_000);
 
-/// Part of its wait after which a worker in virtual time looks at a lock again: on average
-/// it is late by half of this, 0.8 % of an I/O.
-const LOCK_LOOKS: u64 = 64;
+/// Part of its wait after which a worker in virtual time looks at a lock again.
+const LOCK_LOOKS: u64 = 32;
 
-/// Least time after which it looks again: less than a hundredth of the fastest device's I/O.
-const LOCK_LOOK_NS_MIN: u64 = 100;
+/// Least time after which it looks again. A look costs events of the run; an I/O of a fast
+/// flash drive lasts 10 us and more, of which half of this is lost.
+const LOCK_LOOK_NS_MIN: u64 = 1000;
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
 const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
