@@ -21,9 +21,8 @@ const FLOW_LOOK_EVERY: Nanoseconds = Nanoseconds(50_000);
 /// Part of its wait after which a worker in virtual time looks at a lock again.
 const LOCK_LOOKS: u64 = 32;
 
-/// Least time after which it looks again. A look costs events of the run; an I/O of a fast
-/// flash drive lasts 10 us and more, of which half of this is lost.
-const LOCK_LOOK_NS_MIN: u64 = 1000;
+/// Least time after which it looks again.
+const LOCK_LOOK_NS_MIN: u64 = 100;
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
 const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
@@ -69,15 +68,10 @@ impl Course<'_> {
             return Ok(None);
         }
         let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
-        let ticket = self
-            .worker
-            .company
-            .locks()
-            .join(&self.files[io.file].1, shares);
-        let mut since = self.system.now();
-        let mut is_first = ticket.is_first();
+        let path = self.files[io.file].1.clone();
+        let since = self.system.now();
         loop {
-            if let Some(guard) = ticket.try_lock() {
+            if let Some(guard) = self.worker.company.locks().try_lock(&path, shares) {
                 return Ok(Some(guard));
             }
             let now = self.system.now();
@@ -86,18 +80,18 @@ impl Course<'_> {
                 return Ok(None);
             }
             if self.system.wakes_late() {
-                ticket.wait(Duration::from_nanos(LOOK_EVERY.0));
+                self.worker
+                    .company
+                    .locks()
+                    .wait(Duration::from_nanos(LOOK_EVERY.0));
                 // Whoever wants the run to end is heard by each call.
                 self.system.sleep_until(now).await?;
                 continue;
             }
-            // In virtual time nothing wakes a worker: it looks again, and so is late by a
-            // part of the time for which it has waited, or has been the next one.
-            if !is_first && ticket.is_first() {
-                (since, is_first) = (now, true);
-            }
-            let waited = now.since(since).0;
-            let look = Nanoseconds((waited / LOCK_LOOKS).max(LOCK_LOOK_NS_MIN));
+            // In virtual time nothing wakes a worker: it looks again, at most a part of its
+            // wait too late.
+            let waited = now.since(since).0 / LOCK_LOOKS;
+            let look = Nanoseconds(waited.max(LOCK_LOOK_NS_MIN));
             self.system.sleep_until(now + look).await?;
         }
     }
