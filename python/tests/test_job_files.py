@@ -60,3 +60,14 @@ def test_what_people_add_on_fios_command_line(tmp_path):
     assert counts(diskperf.run(jobs, on=tmp_path, fio_args=words, store=False)) == {"reads": [0, 0], "log": [0, 16]}
     with pytest.raises(diskperf.RequestError, match="size=1m: it is for fio job files"):
         diskperf.run("write_8192", on=tmp_path, fio_args=["--size=1m"], store=False)
+
+
+def test_options_of_public_job_files_are_taken(tmp_path):
+    busy = "[burn]\nioengine=cpuio\ncpuload=20\nexit_on_io_done=1\n[reads]\nrw=randread\nsize=64k\nlockfile=exclusive\n"
+    for place in (tmp_path, VAX):
+        run = diskperf.run(busy, on=place, store=False)
+        assert counts(run)["reads"] == [16, 0]
+    filled = "[log]\nfill_device=1\nrw=write\nbs=64k\nnumber_ios=3\n"
+    assert counts(diskperf.run(filled, on=VAX, store=False))["log"] == [0, 3]
+    with pytest.raises(diskperf.RequestError, match="cpuload"):
+        diskperf.run("[burn]\nioengine=cpuio\nruntime=1\n", on=VAX)

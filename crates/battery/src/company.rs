@@ -1,6 +1,7 @@
 //! Workers that run at the same time on one drive: the ends that jobs of a file set each
 //! other, and the course of the steps before theirs.
 
+use crate::file_locks::FileLocks;
 use diskperf_timeline::Nanoseconds;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,7 @@ impl Companies {
         let mut boards = lock(&self.boards);
         let board = Arc::clone(boards.entry(drive).or_default());
         let mut seats = lock(&board);
+        let locks = Arc::clone(&seats.locks);
         let seat = seats.seats.len();
         let must_end = Arc::new(AtomicBool::new(false));
         seats.seats.push(Seat {
@@ -58,6 +60,7 @@ impl Companies {
             seat,
             must_end,
             board,
+            locks,
             earlier: Arc::clone(&self.earlier),
         }
     }
@@ -77,6 +80,7 @@ pub struct Company {
     /// Whether another worker ended this one.
     must_end: Arc<AtomicBool>,
     board: Arc<Mutex<Board>>,
+    locks: Arc<FileLocks>,
     earlier: Arc<Earlier>,
 }
 
@@ -94,6 +98,7 @@ struct Board {
     ended: BTreeSet<Ended>,
     /// Files of workers that have not released them, by path.
     files: HashMap<String, Shared>,
+    locks: Arc<FileLocks>,
 }
 
 /// A file that one or several workers hold.
@@ -155,6 +160,8 @@ pub(crate) struct Member {
     pub(crate) is_of_steady_group: bool,
     /// Its share of a flow, until it ends.
     pub(crate) share: Option<Share>,
+    /// Whether it does I/O.
+    pub(crate) does_io: bool,
 }
 
 impl Company {
@@ -270,6 +277,19 @@ impl Company {
         let seat = &mut board.seats[self.seat];
         seat.member.share = None;
         seat.has_ended = true;
+    }
+
+    /// Whether all workers that do I/O have ended; never where there is none.
+    pub(crate) fn io_is_over(&self) -> bool {
+        let board = self.board();
+        let mut of_io = board.seats.iter().filter(|seat| seat.member.does_io);
+        let has_any = board.seats.iter().any(|seat| seat.member.does_io);
+        has_any && of_io.all(|seat| seat.has_ended)
+    }
+
+    /// Locks of files that the drive's workers share.
+    pub(crate) fn locks(&self) -> &Arc<FileLocks> {
+        &self.locks
     }
 
     /// Tells what the worker has done so far.

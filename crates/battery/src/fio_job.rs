@@ -4,6 +4,7 @@
 mod bell;
 mod calls;
 mod course;
+mod cpu;
 mod duplicates;
 mod engines;
 mod iolog;
@@ -20,6 +21,7 @@ mod steadiness;
 mod stream;
 mod support;
 mod syncs;
+mod trims;
 mod watch;
 
 use crate::blocks::{ensure_file, remove_file};
@@ -29,7 +31,9 @@ use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use course::Course;
-use diskperf_fio::job::{Allocation, Engine, ExitScope, Sizes, SubmitMode, SyncFlag, Verification};
+use diskperf_fio::job::{
+    Allocation, Engine, EngineKind, ExitScope, FileLock, Sizes, SubmitMode, SyncFlag, Verification,
+};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
 use diskperf_system::{
@@ -103,9 +107,18 @@ fn depth(job: &Job) -> u32 {
         Engine::Libaio if !job.engine.direct => 1,
         // The worker itself does each, whoever submits it.
         Engine::Mmap | Engine::Splice => 1,
-        engine if calls::is_of_calls(engine) => 1,
+        engine if engine.is_of_calls() => 1,
+        Engine::Cpuio => 1,
         _ => job.engine.depth_reached().max(1),
     }
+}
+
+/// Whether its I/O locks the file. An engine that queues unlocks it when the request is
+/// queued, and with `io_submit_mode=offload` several are in flight.
+fn locks(job: &Job) -> bool {
+    job.files.lock != FileLock::None
+        && job.engine.depth_reached() <= 1
+        && job.engine.engine.kind() == EngineKind::Call
 }
 
 /// Whether the steady state of its group ends it, and not its own.
@@ -119,7 +132,8 @@ fn lays_out(job: &Job) -> bool {
     let engine = job.engine.engine;
     let is_written_over = job.files.overwrite || engine == Engine::Mmap;
     let is_read = job.pattern.access.does(Direction::Read) || verifies_only(job);
-    !job.files.appends && engine != Engine::Filecreate && (is_read || is_written_over)
+    let has_data = engine != Engine::Filecreate && engine != Engine::Cpuio;
+    !job.files.appends && has_data && (is_read || is_written_over)
 }
 
 /// Whether the cache of its files stays as it is.
@@ -135,11 +149,11 @@ fn bypasses_cache(job: &Job) -> bool {
 
 fn writes(job: &Job) -> bool {
     let access = job.pattern.access;
-    if verifies_only(job) {
+    if verifies_only(job) || job.engine.engine == Engine::Cpuio {
         return false;
     }
     let changes = access.does(Direction::Write) || access.does(Direction::Trim);
-    changes || (calls::is_of_calls(job.engine.engine) && job.engine.engine != Engine::Filestat)
+    changes || (job.engine.engine.is_of_calls() && job.engine.engine != Engine::Filestat)
 }
 
 impl FioJob {
@@ -234,7 +248,8 @@ impl FioJob {
             | Engine::Ftruncate
             | Engine::Filecreate
             | Engine::Filestat
-            | Engine::Filedelete => unreachable!("{} has no ring", engine.engine.name()),
+            | Engine::Filedelete
+            | Engine::Cpuio => unreachable!("{} has no ring", engine.engine.name()),
         };
         RingOptions {
             depth: depth(&self.job),
@@ -311,7 +326,7 @@ impl FioJob {
         (system, worker): (&mut System, &Worker),
     ) -> Result<Vec<(File, String)>, ProgramError> {
         let engine = self.job.engine.engine;
-        if engine.is_of_names() {
+        if engine.is_of_names() || engine == Engine::Cpuio {
             return Ok(self.not_open(system, worker));
         }
         let access = self.job.pattern.access;
@@ -339,7 +354,7 @@ impl FioJob {
             let open = system.open(&path, how.direct(worker.direct)).await?;
             files.push((open, path));
         }
-        if calls::is_of_calls(engine) {
+        if engine.is_of_calls() {
             system.count_calls(INTERVAL);
             return Ok(files);
         }
@@ -372,6 +387,8 @@ impl Pattern for FioJob {
         let job = &self.job;
         let block_bytes = job.largest_block_bytes();
         let one_file = self.all_files().len() == 1;
+        let has_data = job.engine.engine.moves_data();
+        let uses_processor = job.engine.engine == Engine::Cpuio;
         let cache = match (
             bypasses_cache(job),
             job.files.pre_read,
@@ -388,8 +405,8 @@ impl Pattern for FioJob {
             writes: writes(job),
             workers: job.order.clones,
             cache,
-            lasts: job.times.time_based.then(|| Nanoseconds(lasts_us * 1000)),
-            media: match one_file && !calls::is_of_calls(job.engine.engine) && !job.files.appends {
+            lasts: (job.times.time_based || uses_processor).then(|| Nanoseconds(lasts_us * 1000)),
+            media: match (one_file && has_data && !job.files.appends) || uses_processor {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
@@ -459,8 +476,7 @@ impl Pattern for FioJob {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let has_data = !calls::is_of_calls(self.job.engine.engine);
-        if !has_data || !lays_out(&self.job) || keeps_cache(&self.job) {
+        if !self.job.engine.engine.moves_data() || !lays_out(&self.job) || keeps_cache(&self.job) {
             return Vec::new();
         }
         let files = self.of(worker).iter();
@@ -493,6 +509,7 @@ impl Pattern for FioJob {
                     id: self.job.order.flow_id,
                     weight: self.job.order.flow,
                 }),
+                does_io: self.job.engine.engine != Engine::Cpuio,
             });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.

@@ -12,6 +12,7 @@
 
 mod blocks;
 mod company;
+mod file_locks;
 mod fio_job;
 mod load;
 pub mod parameter;

@@ -4,7 +4,9 @@ mod generation;
 mod record;
 
 use crate::program::ProgramError;
-use diskperf_fio::verify::{BlockLayout, BlockWrite, Expectation, Field, Mismatch, Seeds};
+use diskperf_fio::verify::{
+    BlockLayout, BlockWrite, DifferingByte, Expectation, Field, Mismatch, Seeds,
+};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Verified;
 use generation::OtherRun;
@@ -57,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) tolerates: bool,
     /// Whether all reads are checked: the program writes nothing.
     pub(crate) checks_reads: bool,
+    /// Whether a block that was trimmed must be zeroes.
+    pub(crate) trims_to_zero: bool,
     /// Whether nobody else writes to the worker's blocks, so that it knows which write each
     /// of them is of.
     pub(crate) is_alone: bool,
@@ -161,6 +165,12 @@ impl Verifier {
             purpose,
             taken_bytes: 0,
         });
+    }
+
+    /// Notes that a block is trimmed that was written and not read back; whether it is one.
+    pub(crate) fn trim(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) -> bool {
+        let place = BlockPlace { file, offset_bytes };
+        self.records.trim(place, bytes)
     }
 
     /// Draws the seed of the next write, and records it.
@@ -277,6 +287,9 @@ impl Verifier {
         let Purpose::Compare(record) = block.purpose else {
             return self.plan.layout.check(bytes, expected);
         };
+        if record.is_trimmed {
+            return self.compare_trimmed(block, bytes);
+        }
         let Some(other) = &mut self.other_run else {
             if self.plan.is_alone && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
@@ -298,6 +311,26 @@ impl Verifier {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Compares a block that was trimmed with zeroes, where it must be zero.
+    fn compare_trimmed(&self, block: Block, bytes: &[u8]) -> Result<(), Mismatch> {
+        let different = bytes.iter().position(|byte| *byte != 0);
+        let Some(at) = different.filter(|_| self.plan.trims_to_zero) else {
+            return Ok(());
+        };
+        let offset_bytes = block.place.offset_bytes + at as u64;
+        Err(Mismatch {
+            field: Field::Data("trim"),
+            offset_bytes,
+            expected: "zeroes".to_owned(),
+            got: format!("0x{:02x}", bytes[at]),
+            byte: Some(DifferingByte {
+                offset_bytes,
+                expected: 0,
+                got: bytes[at],
+            }),
+        })
     }
 
     /// Notes a difference.

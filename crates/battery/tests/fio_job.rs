@@ -12,6 +12,8 @@ mod ends;
 mod installed;
 #[path = "fio_job/logs.rs"]
 mod logs;
+#[path = "fio_job/processor.rs"]
+mod processor;
 
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_catalogue::Catalogue;
@@ -207,6 +209,9 @@ const COUNTED: &[&str] = &[
     "rw=read ioengine=filestat filesize=4k nrfiles=9 numjobs=2",
     "rw=randread ioengine=filestat size=36k nrfiles=9 io_size=72k stat_type=lstat",
     "rw=write ioengine=filedelete filesize=8k bs=8k nrfiles=5",
+    "rw=write size=256k lockfile=exclusive",
+    "rw=randread size=256k lockfile=readwrite loops=2",
+    "rw=write size=256k fill_device=1",
     "rw=write size=256k file_append=1 loops=2",
     "rw=write size=256k file_append=1 filename=x numjobs=3",
     "rw=randwrite size=256k file_append=1 nrfiles=2 fallocate=none",
@@ -404,6 +409,9 @@ fn a_job_ends_when_it_is_steady_and_says_whether_it_was() {
         ("steadystate=iops:5% ss_dur=5", 5000),
         ("steadystate=bw_slope:5% ss_dur=5 ss_ramp=3", 9000),
         ("steadystate=lat:20% ss_dur=4", 4000),
+        // fio takes one sample for steady.
+        ("steadystate=iops:5% ss_dur=1", 1000),
+        ("steadystate=bw_slope:5% ss_dur=1", 1000),
     ] {
         let (elapsed, note) = end(options);
         let after = Nanoseconds::from_millis(after_ms);
@@ -430,7 +438,10 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
             "ioengine=filecreate rw=write bs=1m fdatasync=1",
             "fdatasync",
         ),
-        ("ioengine=filestat rw=randrw bs=1m", "rw"),
+        (
+            "ioengine=mmap rw=write verify=crc32c trim_percentage=9 trim_backlog=9",
+            "trim_percentage",
+        ),
         ("ioengine=filestat bs=4k", "bs"),
         ("ioengine=filestat", "size"),
         (
@@ -447,7 +458,7 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ("write_iolog=log directory=a\tb", "write_iolog"),
         ("file_append=1 rw=write ioengine=mmap", "file_append"),
         ("ioengine=falloc rw=write verify=crc32c", "verify"),
-        ("steadystate=iops:5% ss_dur=1", "steadystate"),
+        ("steadystate=iops:5% ss_dur=500ms", "steadystate"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),
         ("ioengine=io_uring iodepth=10000", "iodepth"),

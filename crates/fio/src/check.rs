@@ -25,6 +25,9 @@ pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut V
         verify::settle(&mut jobs[at], clones_before, warnings);
         clones_before += jobs[at].order.clones;
         contradictions(&jobs[at], errors);
+        if jobs[at].engine.engine == Engine::Cpuio {
+            processor(&jobs[at], jobs, errors);
+        }
         surprises(&jobs[at], warnings);
     }
     errors.extend(unlike_steadiness(jobs, &steady));
@@ -186,6 +189,23 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             label,
             "add `zonemode=strided`",
         );
+    }
+}
+
+/// Refuses a job of cpuio that has no load, or no end.
+fn processor(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
+    if job.engine.cpu.load_percent == 0 {
+        let problem = Problem::error("cpuio without a cpuload")
+            .at(job.place_of("ioengine"), "how much of the processor?");
+        errors.push(problem.help("add `cpuload=`, from 1 to 100"));
+    }
+    let does_io = |other: &Job| other.engine.engine != Engine::Cpuio;
+    let ends_with_others = job.order.exit_all || job.engine.cpu.exits_with_io;
+    let has_end = job.times.runtime_us > 0 || (ends_with_others && jobs.iter().any(does_io));
+    if !has_end {
+        let problem = Problem::error("cpuio without a runtime")
+            .at(job.place_of("ioengine"), "nothing ends it");
+        errors.push(problem.help("add `runtime=`"));
     }
 }
 

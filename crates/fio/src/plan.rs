@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::job::{
-    Access, Amount, Direction, Distribution, Job, PerDirection, Verification, ZoneMode,
+    Access, Amount, Direction, Distribution, Engine, Job, PerDirection, Verification, ZoneMode,
 };
 use crate::offsets::{Region, Sequential, Strided};
 use diskperf_diagnostics::Problem;
@@ -64,6 +64,9 @@ pub fn files(
     clone: u32,
     existing: &BTreeMap<String, u64>,
 ) -> Result<Vec<PlannedFile>, Problem> {
+    if job.engine.engine == Engine::Cpuio {
+        return Ok(Vec::new());
+    }
     let paths = paths(job, clone);
     let count = paths.len() as u64;
     let planned = |path: String| {
@@ -79,7 +82,9 @@ pub fn files(
         .and_then(Amount::bytes)
         .map_or(all, |size| size.min(all));
     let block = job.smallest_block_bytes();
-    if all < block {
+    // As fio, a clone that begins behind the end of a device does nothing.
+    let begins_behind = |file: &PlannedFile| file.region.offset_bytes >= file.region.file_bytes;
+    if all < block && !files.iter().any(begins_behind) {
         let problem = Problem::error(format!("{all} bytes are less than a block"));
         let label = format!("a block is {block} bytes");
         return Err(problem
@@ -101,6 +106,7 @@ pub fn files_of_clones(
     job: &Job,
     existing: &BTreeMap<String, u64>,
 ) -> Result<Vec<Vec<PlannedFile>>, Problem> {
+    let first = existing;
     let mut existing = existing.clone();
     let of_clone = |clone| {
         let files = files(job, clone, &existing)?;
@@ -110,7 +116,25 @@ pub fn files_of_clones(
         }
         Ok(files)
     };
-    (0..job.order.clones).map(of_clone).collect()
+    let clones: Vec<Vec<PlannedFile>> = (0..job.order.clones)
+        .map(of_clone)
+        .collect::<Result<_, _>>()?;
+    let is_used = |file: &PlannedFile| file.region.used_bytes() > 0;
+    match clones.iter().flatten().next() {
+        Some(file) if !clones.iter().flatten().any(is_used) => {
+            let there = first.get(&file.path).copied();
+            let file_bytes = there.unwrap_or(file.region.file_bytes);
+            Err(nothing_left(job, file.region.offset_bytes, file_bytes))
+        }
+        Some(_) | None => Ok(clones),
+    }
+}
+
+fn nothing_left(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
+    let label = format!("this begins at byte {offset_bytes} of {file_bytes}");
+    Problem::error("nothing of the file is left")
+        .at(job.place_of("offset"), label)
+        .help("lower the offset")
 }
 
 /// Refuses zones in bytes that reach beyond the part of a file that is used.
@@ -178,12 +202,9 @@ fn region(
         // device.
         file_bytes: existing.unwrap_or(file.max(offset_bytes.saturating_add(length_bytes))),
     };
-    if region.used_bytes() == 0 {
-        let label = format!("this begins at byte {offset_bytes} of {there}");
-        let problem = Problem::error("nothing of the file is left");
-        return Err(problem
-            .at(job.place_of("offset"), label)
-            .help("lower the offset"));
+    let is_sized = share.is_some() && existing.is_some();
+    if region.used_bytes() == 0 && !is_sized {
+        return Err(nothing_left(job, offset_bytes, there));
     }
     Ok(region)
 }

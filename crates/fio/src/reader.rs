@@ -116,7 +116,8 @@ impl<'s> Reader<'s> {
         let span = from..from + said.len();
         if said.is_empty() {
         } else if said.starts_with('[') {
-            self.section(said, &place(span));
+            let mark = comment.map(|at| &line[at..at + 1]);
+            self.section((said, mark), &place(span));
         } else if said.starts_with("include") {
             self.include(said, &place(span));
         } else if !self.in_section() {
@@ -149,31 +150,30 @@ impl<'s> Reader<'s> {
         self.warnings.push(warning);
     }
 
-    fn section(&mut self, said: &str, place: &Place) {
-        let inner = said[1..].strip_suffix(']');
+    /// Reads the name of a section, behind which a comment may begin with a mark.
+    fn section(&mut self, (said, mark): (&str, Option<&str>), place: &Place) {
         let problem = if self.chain.len() > 1 {
             Problem::error("a section in an included file")
                 .at(place, "fio allows options only")
                 .help("include options, and keep the sections in the job file")
         } else {
-            match inner {
-                Some("") => Problem::error("a section without a name")
+            // fio drops the last letter, whatever it is.
+            let mut name = said[1..].to_owned();
+            let last = name.pop();
+            match &*name {
+                "" => Problem::error("a section without a name")
                     .at(place, "a job needs one")
                     .help("write `[name]`"),
-                Some(name) if name.len() > 255 => {
+                name if name.len() > 255 => {
                     Problem::error("the name of a section is longer than 255 bytes")
                         .at(place, "here")
                 }
-                Some(name) => {
-                    let (name, place) = (name.to_owned(), place.clone());
+                _ => {
+                    if last != Some(']') {
+                        self.warnings.push(cut_section((&name, mark), place));
+                    }
+                    let place = place.clone();
                     return self.entries.push(Entry::Section { name, place });
-                }
-                None => {
-                    let mut name = said[1..].to_owned();
-                    name.pop();
-                    Problem::error("a section without its closing bracket")
-                        .at(place, format!("fio calls this job `{}`", excerpt(&name)))
-                        .help("end the line with `]`")
                 }
             }
         };
@@ -248,6 +248,24 @@ impl<'s> Reader<'s> {
             value,
         }));
     }
+}
+
+/// A section whose name is cut short, by a comment or for want of a bracket.
+fn cut_section((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
+    let (why, help) = match mark {
+        Some(mark) => (
+            format!("`{mark}` begins a comment inside the name of a section"),
+            "a name holds neither `;` nor `#`",
+        ),
+        None => (
+            "a section without its closing bracket".to_owned(),
+            "end the line with `]`",
+        ),
+    };
+    let title = format!("{why}: fio calls this job `{}`", excerpt(name));
+    Problem::warning(title)
+        .at(place, "the name ends here")
+        .help(help)
 }
 
 /// The start of what somebody wrote, for a message.

@@ -281,6 +281,11 @@ impl<'w> Value<'w> {
             Unit::Time { .. } => format!("`{text}` is not a time"),
         };
         let label = match (number::fio_reads(self.text, unit), unit) {
+            // fio keeps a percentage as a number from the top down, for any option.
+            (Some(value), Unit::Bytes { .. }) if self.text.ends_with('%') => {
+                let value = u64::MAX.wrapping_sub(value as u64);
+                format!("fio reads {value} and says nothing")
+            }
             (Some(value), Unit::Bytes { .. }) => format!("fio reads {value} and says nothing"),
             (Some(value), Unit::Time { .. }) => format!("fio reads {value} us and says nothing"),
             (None, _) => "fio drops the job".to_owned(),

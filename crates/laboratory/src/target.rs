@@ -38,11 +38,11 @@ pub struct Target {
 /// The name of a target that is not there: requests complete as they are submitted, and
 /// what is left is the cost of generating load. A directory of that name is `./null`.
 pub(crate) const NULL: &str = "null";
-/// Its length.
-const NULL_BYTES: u64 = 1 << 40;
+/// Its length: above that of any drive, so that offsets on a large one lie within it.
+const NULL_BYTES: u64 = 1 << 44;
 
 /// What a run leaves free of a file system, for whoever else writes there.
-const RESERVE_BYTES: u64 = 16 << 20;
+pub(crate) const RESERVE_BYTES: u64 = 16 << 20;
 
 impl Target {
     /// Looks at a path.

@@ -15,7 +15,7 @@ enum Calls {
     Name(NamedCall),
 }
 
-/// The calls of an engine; none of one that moves data.
+/// The calls of an engine; none of one that moves data, or that makes no calls.
 fn of_engine(engine: Engine) -> Option<Calls> {
     match engine {
         Engine::Falloc => Some(Calls::Allocate),
@@ -23,23 +23,8 @@ fn of_engine(engine: Engine) -> Option<Calls> {
         Engine::Filecreate => Some(Calls::Name(NamedCall::Create)),
         Engine::Filestat => Some(Calls::Name(NamedCall::Stat)),
         Engine::Filedelete => Some(Calls::Name(NamedCall::Unlink)),
-        Engine::Sync
-        | Engine::Psync
-        | Engine::Vsync
-        | Engine::Pvsync
-        | Engine::Pvsync2
-        | Engine::Mmap
-        | Engine::Splice
-        | Engine::Libaio
-        | Engine::Posixaio
-        | Engine::IoUring
-        | Engine::Null => None,
+        _ => None,
     }
-}
-
-/// Whether an engine makes calls on files and moves no data.
-pub(super) fn is_of_calls(engine: Engine) -> bool {
-    of_engine(engine).is_some()
 }
 
 impl FioJob {

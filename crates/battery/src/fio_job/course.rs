@@ -12,6 +12,7 @@ use super::script::{Cursor, Step};
 use super::search::{DepthSearch, SearchStep};
 use super::stream::{Next, Stream};
 use super::syncs::DueSync;
+use super::trims::Trims;
 use super::watch::Watch;
 use crate::blocks::remove_file;
 use crate::load::slots::Slots;
@@ -19,7 +20,7 @@ use crate::program::ProgramError;
 use crate::random::Draws;
 use crate::verify::Verifier;
 use crate::worker::Worker;
-use diskperf_fio::job::Engine;
+use diskperf_fio::job::{Engine, EngineKind};
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{File, Operation, Spans, Submission, System};
 use diskperf_timeline::Nanoseconds;
@@ -48,6 +49,10 @@ pub(super) struct Course<'a> {
     pub(super) slots: Slots,
     /// Where blocks are verified.
     pub(super) verifier: Option<Verifier>,
+    /// Blocks that are to be trimmed among the writes.
+    pub(super) trims: Option<Trims>,
+    /// Whether a write found no space, which ends a job that fills the device.
+    is_full: bool,
     /// Time of writes and of what reads them back, and the start of the one that is on.
     pub(super) spans: Spans,
     pub(super) span_start: Nanoseconds,
@@ -122,6 +127,8 @@ impl<'a> Course<'a> {
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
             slots: program.slots(worker),
             verifier: super::read_back::verifier(program, worker),
+            trims: Trims::new(job, worker.seed),
+            is_full: false,
             spans: Spans::default(),
             span_start: start,
             syncs_under_way: 0,
@@ -143,6 +150,13 @@ impl<'a> Course<'a> {
     pub(super) async fn run(&mut self) -> Result<(), ProgramError> {
         if super::read_back::verifies_only(self.job) {
             self.verify_only().await?;
+            return self.end().await;
+        }
+        if self.job.files.only_created {
+            return self.end().await;
+        }
+        if self.job.engine.engine.kind() == EngineKind::Processor {
+            self.use_processor().await?;
             return self.end().await;
         }
         loop {
@@ -224,13 +238,16 @@ impl<'a> Course<'a> {
             if self.job.engine.serialize_overlap && self.is_over(self.system.now()) {
                 return Ok(Halt::Over);
             }
+            let guard = self.lock_file(&io).await?;
             self.put(operation(io.direction), place, intended).await?;
             let is_before_its_write =
                 io.direction == Direction::Trim && self.job.pattern.access.does(Direction::Write);
-            if is_before_its_write {
+            if is_before_its_write || guard.is_some() {
                 self.drain().await?;
             }
-            let read_back = self.verify_backlog().await?;
+            drop(guard);
+            let trimmed = self.trim_written(&io).await?;
+            let read_back = self.verify_backlog().await? || trimmed;
             if self.pause(io.direction).await? || read_back || is_before_its_write {
                 return Ok(Halt::Waited);
             }
@@ -285,7 +302,7 @@ impl<'a> Course<'a> {
     }
 
     /// Gives a request a slot, and submits as many at once as the job says.
-    async fn put(
+    pub(super) async fn put(
         &mut self,
         operation: Operation,
         (file, offset_bytes, bytes): (usize, u64, u32),

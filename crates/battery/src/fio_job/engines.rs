@@ -1,8 +1,7 @@
 //! Limits of engines that read and write in ways of their own, and what is said of them.
 
-use super::calls::is_of_calls;
 use super::support::when;
-use diskperf_fio::job::{Engine, Verification};
+use diskperf_fio::job::{CpuMode, Engine, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Errors, Job, Problem};
 
@@ -28,6 +27,10 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
             let label = "this engine has no call that trims a file, and fio's fails";
             refuse("rw", "a trim", label, "use psync or io_uring")
         }),
+        when(copies && job.verify.has_trims(), || {
+            let label = "this engine has no call that trims a file";
+            refuse("trim_percentage", "a trim", label, "use psync or io_uring")
+        }),
         when(
             engine == Engine::Ftruncate && !only(Direction::Write),
             || {
@@ -35,26 +38,19 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
                 refuse("rw", "no write", label, "use rw=write or rw=randwrite")
             },
         ),
-        synced.filter(|_| is_of_calls(engine)).map(|(key, _)| {
+        synced.filter(|_| engine.is_of_calls()).map(|(key, _)| {
             let label = match engine.is_of_names() {
                 true => "there is no data to sync, and fio's does nothing",
                 false => "the engine has no syncs: fio's fails with EINVAL",
             };
             refuse(key, "a sync", label, "remove it")
         }),
-        when(
-            engine.is_of_names() && !only(Direction::Read) && !only(Direction::Write),
-            || {
-                let label = "a call on a name is no mix: fio counts all as reads, or fails";
-                refuse("rw", "this `rw`", label, "use rw=read or rw=write")
-            },
-        ),
-        when(is_of_calls(engine) && job.iolog.read.is_some(), || {
+        when(engine.is_of_calls() && job.iolog.read.is_some(), || {
             let label = "a log has reads and writes, which this engine does not make";
             refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
         }),
         when(
-            is_of_calls(engine) && job.verify.kind != Verification::None,
+            engine.is_of_calls() && job.verify.kind != Verification::None,
             || {
                 let label = "this engine moves no data that could be compared";
                 refuse("verify", "verify", label, "use psync or io_uring")
@@ -109,7 +105,7 @@ fn appends(job: &Job) -> Vec<Problem> {
                 refuse(label, "use rw=write or rw=randwrite")
             },
         ),
-        when(engine == Engine::Mmap || is_of_calls(engine), || {
+        when(engine == Engine::Mmap || engine.is_of_calls(), || {
             let label = "this engine does not extend a file";
             refuse(label, "use psync or io_uring")
         }),
@@ -175,6 +171,10 @@ pub(super) fn through(job: &Job) -> Option<String> {
             "{} moves no data: an I/O of bs bytes is one call on a name",
             job.engine.engine.name()
         )),
+        Engine::Cpuio => Some(match job.engine.cpu.mode {
+            CpuMode::Loop => "cpuio uses the processor and does no I/O".to_owned(),
+            CpuMode::Sort => "cpuio does no I/O: it uses the processor in a loop for cpuchunks, where fio sorts an array".to_owned(),
+        }),
         Engine::Sync
         | Engine::Psync
         | Engine::Vsync

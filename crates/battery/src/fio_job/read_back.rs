@@ -23,6 +23,7 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
         is_fatal: job.verify.fatal,
         tolerates: job.errors.verify,
         checks_reads: !job.pattern.access.does(Direction::Write),
+        trims_to_zero: job.verify.trims.must_be_zero,
         is_alone: program.writes_alone(),
         thread: job.verify.clones_before + worker.index + 1,
         randseed: job.random.seed,

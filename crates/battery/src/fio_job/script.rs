@@ -3,7 +3,7 @@
 use super::FioJob;
 use crate::program::{Program, gcd};
 use diskperf_blocktrace::{Form, Operation as Logged, Reader};
-use diskperf_fio::job::{Access, Blocks};
+use diskperf_fio::job::{Access, Blocks, Skips};
 use diskperf_fio::offsets::Region;
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Errors, Job, PerDirection, Problem};
@@ -20,6 +20,10 @@ pub struct Script {
     ios: Vec<ScriptedIo>,
     /// What the log has that is left out.
     trims: u64,
+    /// I/Os of the log that `replay_skip` leaves out.
+    skipped: u64,
+    /// Whether the log is a trace of blktrace, and no iolog.
+    is_of_blktrace: bool,
 }
 
 /// One I/O of a log.
@@ -47,12 +51,19 @@ impl Script {
     /// Why the log cannot be read or repeated, in words.
     pub fn read(job: &Job, mut reader: Reader) -> Result<Self, String> {
         let form = reader.form();
-        if !matches!(form, Form::FioIolog2 | Form::FioIolog3) {
-            return Err(format!(
-                "it is of the form {form}, and no iolog of fio: use `diskperf replay`"
-            ));
-        }
-        let mut script = Self::default();
+        let is_of_blktrace = match form {
+            Form::FioIolog2 | Form::FioIolog3 => false,
+            Form::Blktrace => true,
+            _ => {
+                return Err(format!(
+                    "it is of the form {form}, and neither an iolog of fio nor a trace of blktrace: use `diskperf replay`"
+                ));
+            }
+        };
+        let mut script = Self {
+            is_of_blktrace,
+            ..Self::default()
+        };
         let iolog = &job.iolog;
         while let Some(record) = reader.next() {
             let record = record.map_err(|error| error.to_string())?;
@@ -61,11 +72,16 @@ impl Script {
                 Logged::Read => Operation::Read,
                 Logged::Write => Operation::Write,
                 Logged::Flush => Operation::Fsync,
+                Logged::Discard if is_of_blktrace => Operation::Discard,
                 Logged::Discard | Logged::WriteZeroes => {
                     script.trims += 1;
                     continue;
                 }
             };
+            if is_of_blktrace && is_skipped(iolog.skips, operation) {
+                script.skipped += 1;
+                continue;
+            }
             if record.length_bytes > IO_BYTES_MAX {
                 let bytes = record.length_bytes;
                 return Err(format!(
@@ -102,13 +118,26 @@ impl Script {
         Ok(script)
     }
 
+    /// Leaves the trims out, for a kernel that has no discards.
+    pub fn leave_out_trims(&mut self) {
+        let before = self.ios.len();
+        self.ios.retain(|io| io.operation != Operation::Discard);
+        self.trims += (before - self.ios.len()) as u64;
+    }
+
+    /// Reads, writes and syncs.
+    fn moving(&self) -> impl Iterator<Item = &ScriptedIo> {
+        let moving = |io: &&ScriptedIo| io.operation != Operation::Discard;
+        self.ios.iter().filter(moving)
+    }
+
     fn moves(&self, operation: Operation) -> bool {
         self.ios.iter().any(|io| io.operation == operation)
     }
 
     /// Bytes that are read and written.
     pub(super) fn moved_bytes(&self) -> u64 {
-        self.ios.iter().map(|io| u64::from(io.bytes)).sum()
+        self.moving().map(|io| u64::from(io.bytes)).sum()
     }
 
     /// What all offsets and lengths are multiples of.
@@ -139,12 +168,13 @@ impl Script {
     fn applied(&self, job: &Job) -> Job {
         let mut applied = job.clone();
         let reads = self.moves(Operation::Read);
-        applied.pattern.access = match (reads, self.moves(Operation::Write)) {
+        let changes = self.moves(Operation::Write) || self.moves(Operation::Discard);
+        applied.pattern.access = match (reads, changes) {
             (true, true) => Access::Mixed,
             (true, false) => Access::Read,
             (false, _) => Access::Write,
         };
-        let largest = self.ios.iter().map(|io| io.bytes).max().unwrap_or(0);
+        let largest = self.moving().map(|io| io.bytes).max().unwrap_or(0);
         applied.blocks = Blocks {
             bytes: PerDirection::all(u64::from(largest.max(512))),
             ..Blocks::default()
@@ -167,13 +197,29 @@ impl Script {
             "{} I/Os of the log {paced}; rw, bs, size, loops and time_based do not count",
             self.ios.len()
         );
-        let trims = (self.trims > 0).then(|| {
-            format!(
+        let trims = (self.trims > 0).then(|| match self.is_of_blktrace {
+            true => format!("left out: {} trims of the trace", self.trims),
+            false => format!(
                 "left out: {} trims of the log, as fio 3.33 leaves them out",
                 self.trims
-            )
+            ),
         });
-        [Some(said), trims].into_iter().flatten().collect()
+        let skips = match (self.is_of_blktrace, job.iolog.skips != Skips::default()) {
+            (true, true) => Some(format!("replay_skip leaves out {} I/Os", self.skipped)),
+            (false, true) => Some("replay_skip changes nothing: fio too obeys it for traces of blktrace, and not for an iolog".to_owned()),
+            (_, false) => None,
+        };
+        [Some(said), trims, skips].into_iter().flatten().collect()
+    }
+}
+
+/// Whether `replay_skip` leaves out an operation of a trace.
+fn is_skipped(skips: Skips, operation: Operation) -> bool {
+    match operation {
+        Operation::Read => skips.reads,
+        Operation::Write => skips.writes,
+        Operation::Discard => skips.trims,
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => skips.syncs,
     }
 }
 
@@ -277,12 +323,19 @@ mod tests {
     const LOG: &str = "fio version 3 iolog\n0 x add\n10 x open\n1000 x read 0 4096\n\
                        201000 x write 12288 8192\n301000 y sync 0 0\n401000 x trim 0 4096\n";
 
+    /// A trace of 14 reads, 25 writes, 4 flushes and a discard.
+    const TRACE: &[u8] = include_bytes!("../../../blocktrace/tests/data/all.blktrace.0");
+
     fn read(options: &str, log: &'static str) -> Result<Script, String> {
+        read_bytes(options, log.as_bytes())
+    }
+
+    fn read_bytes(options: &str, log: &'static [u8]) -> Result<Script, String> {
         let text = format!("[x]\nread_iolog=log\n{}\n", options.replace(' ', "\n"));
         let parsed = JobFile::parse("x.fio", &text, &Surroundings::default());
         let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
         let options = ReadOptions::default();
-        let reader = Reader::open("log", Box::new(log.as_bytes()), &options);
+        let reader = Reader::open("log", Box::new(log), &options);
         Script::read(&job, reader.map_err(|error| error.to_string())?)
     }
 
@@ -317,6 +370,38 @@ mod tests {
                 (1, &["x", "y"].map(str::to_owned)[..])
             );
         }
+    }
+
+    /// Reads, writes, syncs and trims: those of fio 3.33 with the same trace and options.
+    #[test]
+    fn a_trace_of_blktrace_is_repeated_without_what_is_skipped() {
+        for (options, expected) in [
+            ("", [14, 25, 4, 1]),
+            ("replay_skip=write", [14, 0, 4, 1]),
+            ("replay_skip=read,sync", [0, 25, 0, 1]),
+            ("replay_skip=trim", [14, 25, 4, 0]),
+            ("replay_redirect=/dev/x replay_scale=2", [14, 25, 4, 1]),
+        ] {
+            let mut script = read_bytes(options, TRACE).unwrap();
+            let all = [
+                Operation::Read,
+                Operation::Write,
+                Operation::Fsync,
+                Operation::Discard,
+            ];
+            let count = |script: &Script, operation| {
+                let ios = script.ios.iter();
+                ios.filter(|io| io.operation == operation).count()
+            };
+            let found = all.map(|operation| count(&script, operation));
+            assert_eq!(found, expected, "{options}");
+            script.leave_out_trims();
+            assert_eq!(count(&script, Operation::Discard), 0);
+            assert_eq!(script.trims, expected[3] as u64, "{options}");
+        }
+        // An iolog keeps all of its own.
+        let script = read("replay_skip=write", LOG).unwrap();
+        assert!(script.moves(Operation::Write));
     }
 
     #[test]

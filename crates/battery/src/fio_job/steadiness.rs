@@ -98,6 +98,10 @@ impl Steadiness {
 
     /// How far from steady the samples are, in the unit of the limit.
     fn distance(&mut self) -> f64 {
+        if self.window == 1 {
+            // One sample is its own mean, and fio takes it for steady.
+            return 0.0;
+        }
         let Some(window) = Window::of(self.samples.make_contiguous()) else {
             return f64::INFINITY;
         };

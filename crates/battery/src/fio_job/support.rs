@@ -1,6 +1,6 @@
 //! What of a job file cannot be done here, and what is done in another way.
 
-use diskperf_fio::job::{Distribution, Engine, SubmitMode, ThinkOn};
+use diskperf_fio::job::{Distribution, Engine, EngineKind, FileLock, SubmitMode, ThinkOn};
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
@@ -60,11 +60,6 @@ fn files(job: &Job) -> Vec<Problem> {
             let label = "a file that is made as it is opened has nothing to read or trim";
             job.refuse("create_on_open", "create_on_open", label, "remove it")
         }),
-        when(!files.may_create, || {
-            let label = "files are made where there are none";
-            let title = "allow_file_create=0";
-            job.refuse("allow_file_create", title, label, "remove it")
-        }),
         when(files.unlink_each_loop && !only_writes, || {
             let label = "what was unlinked cannot be read or trimmed in the next pass";
             job.refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
@@ -114,8 +109,8 @@ fn rate_key(job: &Job) -> &'static str {
 fn ends(job: &Job) -> Vec<Problem> {
     let steady = &job.steady;
     let samples = steady.window_us / steady.interval_us;
-    let refusals = [when(steady.is_asked && samples < 2, || {
-        let label = "a window of fewer than two samples";
+    let refusals = [when(steady.is_asked && samples == 0, || {
+        let label = "a window of less than one sample";
         let title = "steadystate needs samples to compare";
         job.refuse("steadystate_duration", title, label, "raise ss_dur")
     })];
@@ -134,7 +129,8 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         | Engine::Ftruncate
         | Engine::Filecreate
         | Engine::Filestat
-        | Engine::Filedelete => super::engines::through(job),
+        | Engine::Filedelete
+        | Engine::Cpuio => super::engines::through(job),
         Engine::Null => Some("ioengine=null asks for the null target: --on null".to_owned()),
         Engine::Libaio if engine.direct => {
             Some("libaio's I/Os are submitted through io_uring".to_owned())
@@ -152,7 +148,7 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         }
     };
     let trims_and_writes = is_of_trims_and_writes(job);
-    let sync = &job.sync;
+    let (sync, steady) = (&job.sync, &job.steady);
     let every = [
         sync.fsync_every,
         sync.fdatasync_every,
@@ -184,27 +180,19 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         (job.data.compressible_percent > 0).then(|| {
             "what compresses is a share of every 4096 bytes".to_owned()
         }),
+        (steady.is_asked && steady.window_us / steady.interval_us == 1).then(|| {
+            "a window of one sample is steady at once: the job ends at its first one, as fio's does".to_owned()
+        }),
+        (job.files.lock != FileLock::None && !super::locks(job)).then(|| {
+            "lockfile changes nothing: an engine that queues holds the lock while it submits alone, as fio's does".to_owned()
+        }),
+        super::trims::note(job),
+        job.files.only_created.then(|| "create_only: files are made, and no I/O is done".to_owned()),
     ];
     notes.into_iter().flatten().collect()
 }
 
-/// Whether the engine's syncs are requests like others, and not calls.
+/// Whether the engine's syncs are requests like others: that of libaio is a call.
 fn is_queued(engine: Engine) -> bool {
-    match engine {
-        Engine::IoUring | Engine::Posixaio => true,
-        Engine::Sync
-        | Engine::Psync
-        | Engine::Vsync
-        | Engine::Pvsync
-        | Engine::Pvsync2
-        | Engine::Mmap
-        | Engine::Splice
-        | Engine::Falloc
-        | Engine::Ftruncate
-        | Engine::Filecreate
-        | Engine::Filestat
-        | Engine::Filedelete
-        | Engine::Libaio
-        | Engine::Null => false,
-    }
+    engine.kind() == EngineKind::Queue && engine != Engine::Libaio
 }

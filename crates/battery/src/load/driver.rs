@@ -186,6 +186,7 @@ fn verifier(system: &System, worker: &Worker) -> Verifier {
         is_fatal: false,
         tolerates: false,
         checks_reads: false,
+        trims_to_zero: false,
         is_alone: true,
         thread: worker.index + 1,
         randseed: worker.seed ^ system.now().0,

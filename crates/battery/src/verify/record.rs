@@ -18,6 +18,8 @@ pub(super) struct BlockRecord {
     /// Writes that the clone issued before it.
     pub(super) number: u64,
     pub(super) state: WriteState,
+    /// Whether it was trimmed since.
+    pub(super) is_trimmed: bool,
 }
 
 /// State of the latest write of a block.
@@ -60,6 +62,7 @@ impl BlockRecords {
             seed,
             number,
             state,
+            is_trimmed: false,
         };
         // Of two writes in flight that overlap in part, no block of either may be left.
         if !is_torn {
@@ -80,6 +83,16 @@ impl BlockRecords {
         {
             record.state = WriteState::Complete;
         }
+    }
+
+    /// Notes that a block is trimmed; whether there is one.
+    pub(super) fn trim(&mut self, place: BlockPlace, bytes: u32) -> bool {
+        let record = self.blocks.get_mut(&place);
+        let Some(record) = record.filter(|record| record.bytes == bytes) else {
+            return false;
+        };
+        record.is_trimmed = true;
+        true
     }
 
     /// Removes a block whose latest write failed.

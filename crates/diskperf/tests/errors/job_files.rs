@@ -59,7 +59,7 @@ fn a_modelled_drive_refuses_at_the_line_of_the_job() {
             ][..],
         ),
         (
-            "rw=randread\noffset=7t\noffset_increment=1t\nnumjobs=2\nsize=100g",
+            "rw=randread\noffset=8t\noffset_increment=1t\nnumjobs=2\nsize=100g",
             &["job.fio:3:8", "this begins at byte 8796093022208 of"],
         ),
         (

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Share of the files that fio takes, in percent, that must be taken here.
-const TAKEN_PERCENT_MIN: usize = 80;
+const TAKEN_PERCENT_MIN: usize = 92;
 /// Files that must do exactly as many I/Os as with fio.
 const EQUAL_MIN: usize = 80;
 

@@ -90,3 +90,115 @@ fn a_log_replaces_a_log_and_no_other_file_and_is_repeated() {
         refused.expect(2, &["job.fio:2:12", says]);
     }
 }
+
+/// Rates of four clones that read one file of a modelled drive: reads in the time of the last.
+fn locked_reads(user: &User, lock: &str) -> Vec<f64> {
+    let job = format!(
+        "[a]\nfilename=x\nsize=1m\nbs=4k\nrw=randread\nnumjobs=4\ntime_based\nruntime=10ms\nlockfile={lock}\n"
+    );
+    fs::write(user.file("job.fio"), job).unwrap();
+    let run = user.run(&words("run job.fio --on bare-nvme-tlc --format fio-json"));
+    let run = run.expect(0, &[]).json();
+    let jobs = run["jobs"].as_array().expect("jobs").iter();
+    jobs.map(|job| job["read"]["total_ios"].as_f64().expect("a count"))
+        .collect()
+}
+
+#[test]
+fn an_exclusive_lock_leaves_one_io_in_flight_and_a_shared_one_all_reads() {
+    let user = User::new();
+    let reads = ["none", "readwrite", "exclusive"].map(|lock| locked_reads(&user, lock));
+    let [none, shared, alone] = reads.each_ref().map(|reads| reads.iter().sum::<f64>());
+    assert!((shared / none - 1.0).abs() < 0.01, "{shared} of {none}");
+    let share = none / alone;
+    assert!((3.8..4.5).contains(&share), "{alone} of {none}");
+}
+
+#[test]
+fn a_job_of_the_processor_ends_with_the_io_beside_it() {
+    let user = User::new();
+    let job = "[burn]\nioengine=cpuio\ncpuload=20\ncpuchunks=1000\nexit_on_io_done=1\n\
+               [disk]\nrw=write\nsize=64k\n";
+    for on in ["./target", "vax780-sc780-eagle", "bare-nvme-tlc", "null"] {
+        assert_eq!(counts(&user, job, on), [[0, 0], [0, 16]], "{on}");
+    }
+    for (options, says) in [
+        ("cpuload=9\n", "add `runtime=`"),
+        ("cpuload=9\nexit_on_io_done=1\n", "add `runtime=`"),
+        ("runtime=1\n", "add `cpuload=`"),
+        (
+            "cpuload=9\nruntime=1\n[b]\ncpuload=9\nioengine=psync\nsize=4k\n",
+            "it belongs to cpuio",
+        ),
+    ] {
+        fs::write(
+            user.file("job.fio"),
+            format!("[x]\nioengine=cpuio\n{options}"),
+        )
+        .unwrap();
+        let refused = user.run(&words("run job.fio --on ./target"));
+        refused.expect(2, &["job.fio:", says]);
+    }
+}
+
+#[test]
+fn what_fills_a_modelled_drive_or_disk_ends_where_it_is_full() {
+    let user = User::new();
+    let job = "[a]\nrw=write\nbs=1m\nfill_device=1\nnumber_ios=9\n";
+    for on in ["vax780-sc780-eagle", "bare-nvme-tlc", "null"] {
+        assert_eq!(counts(&user, job, on), [[0, 9]], "{on}");
+    }
+}
+
+/// Blocks that are trimmed among the writes are zeroes when they are read back.
+#[test]
+fn a_share_of_verified_blocks_is_trimmed() {
+    let user = User::new();
+    let job = |options: &str| {
+        let job = format!("[a]\nrw=randwrite\nbs=4k\nsize=1m\ntrim_percentage=50\n{options}\n");
+        fs::write(user.file("job.fio"), job).unwrap();
+        let run = user.run(&words("run job.fio --on ./target --format fio-json"));
+        let run = run.expect(0, &[]).json();
+        ["read", "write", "trim"].map(|way| run["jobs"][0][way]["total_ios"].as_u64().unwrap_or(0))
+    };
+    let [reads, writes, trims] = job("verify=crc32c\ntrim_backlog=32");
+    assert_eq!([reads, writes], [256, 256]);
+    assert!((90..=166).contains(&trims), "{trims} of 256");
+    assert_eq!(job("verify=crc32c"), [256, 256, 0]);
+    assert_eq!(job("trim_backlog=32"), [0, 256, 0]);
+    fs::write(
+        user.file("job.fio"),
+        "[a]\nrw=write\nsize=1m\nverify=md5\ntrim_percentage=9\ntrim_backlog=9\n",
+    )
+    .unwrap();
+    let refused = user.run(&words("run job.fio --on bare-nvme-tlc"));
+    refused.expect(2, &["job.fio:5:17", "no modelled kernel has discards"]);
+}
+
+/// A clone that begins behind the end of a device does nothing, as with fio.
+#[test]
+fn clones_behind_the_end_of_a_drive_do_nothing() {
+    let user = User::new();
+    let job = "[a]\nrw=read\nfilename=/dev/x\nsize=64k\nnumjobs=3\noffset_increment=600g\n";
+    assert_eq!(counts(&user, job, "bare-nvme-tlc"), [[32, 0]]);
+    assert_eq!(counts(&user, job, "null"), [[48, 0]]);
+}
+
+/// Files are made for the sections below, and nothing else is done.
+#[test]
+fn a_section_that_only_creates_does_no_io() {
+    let user = User::new();
+    let job = "[global]\nfilename=x\nrw=read\nsize=64k\n[make]\ncreate_only=1\n[read]\nstonewall\n";
+    for on in ["./target", "vax780-sc780-eagle"] {
+        assert_eq!(counts(&user, job, on), [[0, 0], [16, 0]], "{on}");
+    }
+}
+
+#[test]
+fn a_job_that_may_make_no_files_runs_on_a_device() {
+    let user = User::new();
+    let job = "[a]\nrw=read\nsize=64k\nallow_file_create=0\n";
+    assert_eq!(counts(&user, job, "bare-nvme-tlc"), [[16, 0]]);
+    let refused = user.run(&words("run job.fio --on ./target"));
+    refused.expect(2, &["job.fio:4:19", "name a device"]);
+}

@@ -295,6 +295,8 @@ pub struct Verify {
     pub backlog: u64,
     /// `verify_backlog_batch`: so many at once.
     pub backlog_batch: Option<u32>,
+    /// Trims among the writes.
+    pub trims: VerifiedTrims,
     /// Clones of the jobs before this one in its file, where it verifies: its seeds follow
     /// from their number.
     pub clones_before: u32,
@@ -312,8 +314,42 @@ impl Default for Verify {
             pattern: None,
             backlog: 0,
             backlog_batch: None,
+            trims: VerifiedTrims::default(),
             clones_before: 0,
         }
+    }
+}
+
+/// Trims of a share of the blocks that a job writes and verifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedTrims {
+    /// `trim_percentage`: share of the written blocks.
+    pub percent: u8,
+    /// `trim_backlog`: blocks are trimmed after each so many writes; 0 is never.
+    pub backlog: u32,
+    /// `trim_backlog_batch`: so many at once; 0 is as many as `trim_backlog`.
+    pub batch: u32,
+    /// `trim_verify_zero`: what was trimmed is read back, and must be zeroes.
+    pub must_be_zero: bool,
+}
+
+impl Default for VerifiedTrims {
+    fn default() -> VerifiedTrims {
+        VerifiedTrims {
+            percent: 0,
+            backlog: 0,
+            batch: 0,
+            must_be_zero: true,
+        }
+    }
+}
+
+impl Verify {
+    /// Whether blocks are trimmed among the writes: as in fio, of a job alone that verifies
+    /// what it writes.
+    pub fn has_trims(&self) -> bool {
+        let verifies = self.kind != Verification::None && self.read_back && !self.only;
+        verifies && self.trims.percent > 0 && self.trims.backlog > 0
     }
 }
 

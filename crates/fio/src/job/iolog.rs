@@ -17,6 +17,21 @@ pub struct Iolog {
     pub scale: u64,
     /// `replay_align`: offsets are rounded down to multiples of so many bytes.
     pub align_bytes: u64,
+    /// `replay_skip`.
+    pub skips: Skips,
+}
+
+/// I/O of a trace of blktrace that is left out. As in fio, an iolog keeps all of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skips {
+    /// `read`.
+    pub reads: bool,
+    /// `write`.
+    pub writes: bool,
+    /// `trim`.
+    pub trims: bool,
+    /// `sync`.
+    pub syncs: bool,
 }
 
 impl Default for Iolog {
@@ -29,6 +44,7 @@ impl Default for Iolog {
             redirect: None,
             scale: 1,
             align_bytes: 1,
+            skips: Skips::default(),
         }
     }
 }

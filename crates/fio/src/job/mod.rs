@@ -11,12 +11,13 @@ pub use access::{
 };
 pub use course::{
     Criterion, ErrorKind, ErrorNumbers, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess,
-    Report, Steady, SteadyLimit, Think, ThinkOn, Times, Unified, Verification, Verify,
+    Report, Steady, SteadyLimit, Think, ThinkOn, Times, Unified, Verification, VerifiedTrims,
+    Verify,
 };
-pub use iolog::Iolog;
+pub use iolog::{Iolog, Skips};
 pub use storage::{
-    Allocation, Amount, Data, DedupeMode, Engine, EngineOptions, Files, RangeSync, SubmitMode,
-    Sync, SyncFlag, Target,
+    Allocation, Amount, Cpu, CpuMode, Data, DedupeMode, Engine, EngineKind, EngineOptions,
+    FileLock, Files, RangeSync, SubmitMode, Sync, SyncFlag, Target,
 };
 
 use std::collections::{BTreeMap, BTreeSet};

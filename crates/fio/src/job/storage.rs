@@ -50,6 +50,18 @@ pub enum Allocation {
     Truncate,
 }
 
+/// `lockfile`: I/O that excludes that of other jobs on the same file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileLock {
+    /// `none`.
+    #[default]
+    None,
+    /// `exclusive`: one I/O at a time.
+    Exclusive,
+    /// `readwrite`: one write at a time, or several reads.
+    ReadWrite,
+}
+
 /// Which files a job uses, and what becomes of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
@@ -78,6 +90,8 @@ pub struct Files {
     pub create_on_open: bool,
     /// `create_fsync`: after a file is laid out.
     pub create_fsync: bool,
+    /// `create_only`: files are made, and nothing else is done.
+    pub only_created: bool,
     /// `allow_file_create`.
     pub may_create: bool,
     /// `pre_read`: read before the job starts.
@@ -91,6 +105,10 @@ pub struct Files {
     pub unlink_each_loop: bool,
     /// `allow_mounted_write`.
     pub allow_mounted_write: bool,
+    /// `lockfile`.
+    pub lock: FileLock,
+    /// `fill_device`: where no space is left, the job ends well.
+    pub fills: bool,
 }
 
 impl Default for Files {
@@ -108,12 +126,15 @@ impl Default for Files {
             allocation: Allocation::default(),
             create_on_open: false,
             create_fsync: true,
+            only_created: false,
             may_create: true,
             pre_read: false,
             invalidate: true,
             unlink: false,
             unlink_each_loop: false,
             allow_mounted_write: false,
+            lock: FileLock::default(),
+            fills: false,
         }
     }
 }
@@ -187,6 +208,23 @@ pub enum Engine {
     IoUring,
     /// `null`: every I/O is done at once.
     Null,
+    /// `cpuio`: uses the processor, and does no I/O.
+    Cpuio,
+}
+
+/// Kinds of engines, by what a request is to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineKind {
+    /// Moves data in a call that returns when it is done.
+    Call,
+    /// Queues it, with others in flight.
+    Queue,
+    /// Makes a call on an open file, and moves no data.
+    FileCall,
+    /// Makes a call on the name of a file, and moves no data.
+    NameCall,
+    /// Uses the processor alone.
+    Processor,
 }
 
 impl Engine {
@@ -209,46 +247,79 @@ impl Engine {
             Engine::Posixaio => "posixaio",
             Engine::IoUring => "io_uring",
             Engine::Null => "null",
+            Engine::Cpuio => "cpuio",
+        }
+    }
+
+    /// Its kind.
+    pub fn kind(self) -> EngineKind {
+        match self {
+            Engine::Sync
+            | Engine::Psync
+            | Engine::Vsync
+            | Engine::Pvsync
+            | Engine::Pvsync2
+            | Engine::Mmap
+            | Engine::Splice
+            | Engine::Null => EngineKind::Call,
+            Engine::Libaio | Engine::Posixaio | Engine::IoUring => EngineKind::Queue,
+            Engine::Falloc | Engine::Ftruncate => EngineKind::FileCall,
+            Engine::Filecreate | Engine::Filestat | Engine::Filedelete => EngineKind::NameCall,
+            Engine::Cpuio => EngineKind::Processor,
         }
     }
 
     /// Whether it does one I/O at a time, whatever `iodepth` says.
     pub fn is_synchronous(self) -> bool {
-        match self {
-            Engine::Sync
-            | Engine::Psync
-            | Engine::Vsync
-            | Engine::Pvsync
-            | Engine::Pvsync2
-            | Engine::Mmap
-            | Engine::Splice
-            | Engine::Falloc
-            | Engine::Ftruncate
-            | Engine::Filecreate
-            | Engine::Filestat
-            | Engine::Filedelete
-            | Engine::Null => true,
-            Engine::Libaio | Engine::Posixaio | Engine::IoUring => false,
-        }
+        self.kind() != EngineKind::Queue
     }
 
     /// Whether it makes one call for each file, by its name, and moves no data.
     pub fn is_of_names(self) -> bool {
-        match self {
-            Engine::Filecreate | Engine::Filestat | Engine::Filedelete => true,
-            Engine::Sync
-            | Engine::Psync
-            | Engine::Vsync
-            | Engine::Pvsync
-            | Engine::Pvsync2
-            | Engine::Mmap
-            | Engine::Splice
-            | Engine::Falloc
-            | Engine::Ftruncate
-            | Engine::Libaio
-            | Engine::Posixaio
-            | Engine::IoUring
-            | Engine::Null => false,
+        self.kind() == EngineKind::NameCall
+    }
+
+    /// Whether it makes calls on files and moves no data.
+    pub fn is_of_calls(self) -> bool {
+        matches!(self.kind(), EngineKind::FileCall | EngineKind::NameCall)
+    }
+
+    /// Whether it reads and writes: it has data, and requests that move it.
+    pub fn moves_data(self) -> bool {
+        matches!(self.kind(), EngineKind::Call | EngineKind::Queue)
+    }
+}
+
+/// `cpumode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuMode {
+    /// `noop`: a loop.
+    #[default]
+    Loop,
+    /// `qsort`: sorts an array.
+    Sort,
+}
+
+/// Options of the engine cpuio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// `cpuload`: share of the time in which the processor is used, in percent.
+    pub load_percent: u32,
+    /// `cpuchunks`: length of each use, in microseconds.
+    pub chunk_us: u32,
+    /// `cpumode`.
+    pub mode: CpuMode,
+    /// `exit_on_io_done`: the job ends when those that do I/O have ended.
+    pub exits_with_io: bool,
+}
+
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu {
+            load_percent: 0,
+            chunk_us: 50_000,
+            mode: CpuMode::default(),
+            exits_with_io: false,
         }
     }
 }
@@ -293,6 +364,8 @@ pub struct EngineOptions {
     pub registered_files: bool,
     /// `sqthread_poll` of io_uring: the kernel takes submissions by itself.
     pub kernel_polls: bool,
+    /// Those of cpuio.
+    pub cpu: Cpu,
 }
 
 impl Default for EngineOptions {
@@ -311,6 +384,7 @@ impl Default for EngineOptions {
             fixed_buffers: false,
             registered_files: false,
             kernel_polls: false,
+            cpu: Cpu::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Key, each, harmless, honoured, refused};
+use super::{Key, each, harmless, honoured};
 use crate::job::{
     Access, Distribution, FileService, FileServiceOrder, Generator, Pattern, PerDirection,
     Sequencer, Weighted, Zone, ZoneMode,
@@ -126,34 +126,16 @@ pub(super) const KEYS: &[Key] = &[
         job.zones.skip_bytes = w.value()?.single()?.number(..)?;
         Ok(())
     }),
-    refused("zonecapacity", "it is of zoned block devices", "remove it"),
-    refused(
-        "read_beyond_wp",
-        "it is of zoned block devices",
-        "remove it",
-    ),
-    refused(
-        "zone_reset_threshold",
-        "it is of zoned block devices",
-        "remove it",
-    ),
-    refused(
-        "zone_reset_frequency",
-        "it is of zoned block devices",
-        "remove it",
-    ),
-    refused(
-        "max_open_zones",
-        "it is of zoned block devices",
-        "remove it",
-    ),
-    refused(
-        "job_max_open_zones",
-        "it is of zoned block devices",
-        "remove it",
-    ),
-    harmless("ignore_zone_limits", "there are no zones"),
+    harmless("zonecapacity", OF_ZBD),
+    harmless("read_beyond_wp", OF_ZBD),
+    harmless("zone_reset_threshold", OF_ZBD),
+    harmless("zone_reset_frequency", OF_ZBD),
+    harmless("max_open_zones", OF_ZBD),
+    harmless("job_max_open_zones", OF_ZBD),
+    harmless("ignore_zone_limits", OF_ZBD),
 ];
+
+const OF_ZBD: &str = "fio too does nothing for it without zonemode=zbd";
 
 fn percent(value: &Value<'_>) -> Result<u8, Problem> {
     let percent = value.count(0..=100)?;
@@ -217,22 +199,55 @@ fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
         let (size, share) = part.split_once(&['/']);
         let share = share.filter(|share| !share.text().is_empty());
         let share = share.map(|share| share.count(0..=100)).transpose()?;
+        // fio takes 0 for no share.
+        let share = share.filter(|share| *share > 0);
         read.push((block(&size.trimmed_end())?, share));
     }
     let sum: u32 = read.iter().filter_map(|(_, share)| *share).sum();
     let missing = read.iter().filter(|(_, share)| share.is_none()).count() as u32;
-    if sum > 100 || (sum < 100 && missing == 0) {
-        let title = format!("the shares of bssplit are {sum} percent");
-        let label = "fio issues other shares than these, and says nothing";
-        let help = "make them 100, or leave out the share of the last size";
-        return Err(value.wrong(title, label).help(help));
-    }
-    let rest = (100 - sum).checked_div(missing).unwrap_or(0);
+    let rest = 100_u32
+        .saturating_sub(sum)
+        .checked_div(missing)
+        .unwrap_or(0);
     let weighted = read.into_iter().map(|(bytes, share)| Weighted {
         bytes,
         percent: share.unwrap_or(rest),
     });
-    Ok(weighted.collect())
+    let mut weighted: Vec<Weighted> = weighted.collect();
+    if sum > 100 && missing > 0 {
+        let title = format!("the shares of bssplit are {sum} percent");
+        let label = match missing {
+            1 => "fio issues other shares than these, and says nothing",
+            _ => "fio drops the job",
+        };
+        return Err(value.wrong(title, label).help("make them 100"));
+    }
+    if sum > 100 || (sum < 100 && missing == 0) {
+        share_out(&mut weighted);
+        let shares = weighted
+            .iter()
+            .map(|part| format!("{} bytes {} %", part.bytes, part.percent));
+        let shares: Vec<String> = shares.collect();
+        let shares = shares.join(", ");
+        let title = format!("the shares of bssplit are {sum} percent, of which fio makes {shares}");
+        value.warn(title, "these are issued");
+    }
+    Ok(weighted.into())
+}
+
+/// Makes shares those that fio issues where they are not 100 together: it looks at them from
+/// the smallest on, nothing is left for what lies beyond 100, and the largest has the rest.
+fn share_out(parts: &mut [Weighted]) {
+    parts.sort_by_key(|part| part.percent);
+    let mut left = 100;
+    let last = parts.len() - 1;
+    for (at, part) in parts.iter_mut().enumerate() {
+        part.percent = match at == last {
+            true => left,
+            false => part.percent.min(left),
+        };
+        left -= part.percent;
+    }
 }
 
 const DISTRIBUTIONS: [(&str, &str); 6] = [

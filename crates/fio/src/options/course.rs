@@ -236,10 +236,23 @@ pub(super) const KEYS: &[Key] = &[
         "verify_dump",
         "a difference is named with its place and its first byte",
     ),
-    harmless(
-        "trim_verify_zero",
-        "trims among writes alone are compared, and a job has none here",
-    ),
+    honoured("trim_percentage", |job, w| {
+        let percent = w.value()?.single()?.count(0..=100)?;
+        job.verify.trims.percent = percent as u8;
+        Ok(())
+    }),
+    honoured("trim_backlog", |job, w| {
+        job.verify.trims.backlog = w.value()?.single()?.count(..)?;
+        Ok(())
+    }),
+    honoured("trim_backlog_batch", |job, w| {
+        job.verify.trims.batch = w.value()?.single()?.count(..)?;
+        Ok(())
+    }),
+    honoured("trim_verify_zero", |job, w| {
+        job.verify.trims.must_be_zero = w.value()?.boolean()?;
+        Ok(())
+    }),
     harmless("verify_async", "each worker compares what it reads"),
     harmless("verify_async_cpus", "each worker compares what it reads"),
     harmless(

@@ -1,7 +1,7 @@
 //! Options that say how I/O is submitted.
 
 use super::{Key, harmless, honoured, refused};
-use crate::job::{Engine, SubmitMode};
+use crate::job::{CpuMode, Engine, SubmitMode};
 use crate::value::Value;
 use diskperf_diagnostics::Problem;
 
@@ -9,6 +9,7 @@ use diskperf_diagnostics::Problem;
 const POLLED: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
 /// Those that can refuse to wait.
 const NOWAIT: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
+const PROCESSOR: &[Engine] = &[Engine::Cpuio];
 /// Those that give single I/Os a priority.
 const PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
 
@@ -104,13 +105,35 @@ pub(super) const KEYS: &[Key] = &[
     .of(&[Engine::IoUring, Engine::Pvsync2]),
     refused("nowait", "RWF_NOWAIT is not supported", "remove it").of(NOWAIT),
     refused("force_async", "IOSQE_ASYNC is not supported", "remove it").of(&[Engine::IoUring]),
+    honoured("cpuload", |job, w| {
+        // fio takes what is above 100 for 100.
+        job.engine.cpu.load_percent = w.value()?.single()?.count(..)?.min(100);
+        Ok(())
+    })
+    .of(PROCESSOR),
+    honoured("cpuchunks", |job, w| {
+        job.engine.cpu.chunk_us = w.value()?.single()?.count(1..)?;
+        Ok(())
+    })
+    .of(PROCESSOR),
+    honoured("cpumode", |job, w| {
+        let choices = [("noop", CpuMode::Loop), ("qsort", CpuMode::Sort)];
+        job.engine.cpu.mode = w.value()?.choice(&choices)?;
+        Ok(())
+    })
+    .of(PROCESSOR),
+    honoured("exit_on_io_done", |job, w| {
+        job.engine.cpu.exits_with_io = w.value()?.boolean()?;
+        Ok(())
+    })
+    .of(PROCESSOR),
     honoured("serialize_overlap", |job, w| {
         job.engine.serialize_overlap = w.value()?.boolean()?;
         Ok(())
     }),
 ];
 
-const ENGINES: [Engine; 16] = [
+const ENGINES: [Engine; 17] = [
     Engine::Sync,
     Engine::Psync,
     Engine::Vsync,
@@ -127,11 +150,11 @@ const ENGINES: [Engine; 16] = [
     Engine::Posixaio,
     Engine::IoUring,
     Engine::Null,
+    Engine::Cpuio,
 ];
 
 /// fio's others, which move data elsewhere or are no storage at all.
-const OTHERS: [&str; 27] = [
-    "cpuio",
+const OTHERS: [&str; 26] = [
     "dev-dax",
     "e4defrag",
     "exec",
@@ -162,10 +185,6 @@ const OTHERS: [&str; 27] = [
 
 /// Options of those engines, which fio knows under them alone.
 const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
-    (
-        "cpuio",
-        &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
-    ),
     ("e4defrag", &["donorname", "inplace"]),
     (
         "exec",

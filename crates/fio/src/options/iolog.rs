@@ -1,6 +1,7 @@
 //! Options that record a job's I/O in a log, and that repeat one.
 
 use super::{Key, harmless, honoured, refused};
+use crate::job::Skips;
 use crate::value::{Value, Written};
 use diskperf_diagnostics::Problem;
 
@@ -43,11 +44,10 @@ pub(super) const KEYS: &[Key] = &[
         job.iolog.align_bytes = align_bytes.max(1);
         Ok(())
     }),
-    refused(
-        "replay_skip",
-        "fio obeys it for traces of blktrace, and not for an iolog",
-        "leave the lines out of the log; for a trace of blktrace use `diskperf replay FILE`",
-    ),
+    honoured("replay_skip", |job, w| {
+        job.iolog.skips = skips(&w.value()?)?;
+        Ok(())
+    }),
     refused("merge_blktrace_file", NO_MERGE, MERGE),
     refused("merge_blktrace_scalars", NO_MERGE, MERGE),
     refused("merge_blktrace_iters", NO_MERGE, MERGE),
@@ -59,6 +59,21 @@ fn path(value: &Value<'_>) -> Result<String, Problem> {
         "" => Err(value.wrong("a path is empty", "no file has this name")),
         path => Ok(path.to_owned()),
     }
+}
+
+/// `read,trim`: kinds of a trace's I/O that are left out.
+fn skips(value: &Value<'_>) -> Result<Skips, Problem> {
+    let choices = [("read", 0), ("write", 1), ("trim", 2), ("sync", 3)];
+    let mut skips = Skips::default();
+    for part in value.split(&[',']) {
+        match part.choice(&choices)? {
+            0 => skips.reads = true,
+            1 => skips.writes = true,
+            2 => skips.trims = true,
+            _ => skips.syncs = true,
+        }
+    }
+    Ok(skips)
 }
 
 /// Offsets are divided by it: 0 is 1.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Key, harmless, honoured, refused};
-use crate::job::{Allocation, Amount, DedupeMode, Files, RangeSync, SyncFlag};
+use crate::job::{Allocation, Amount, DedupeMode, FileLock, Files, RangeSync, SyncFlag};
 use crate::value::{Value, Written};
 use diskperf_diagnostics::Problem;
 
@@ -165,23 +165,29 @@ pub(super) const KEYS: &[Key] = &[
         job.files.appends = w.value()?.boolean()?;
         Ok(())
     }),
-    refused(
-        "fill_device",
-        "filling until the space ends is not supported",
-        "give a `size=`",
-    )
+    honoured("fill_device", |job, w| {
+        job.files.fills = w.value()?.boolean()?;
+        Ok(())
+    })
     .or(&["fill_fs"]),
     refused(
         "opendir",
         "it takes whatever is in a folder",
         "name the files by `filename=`",
     ),
-    refused("lockfile", "files are not locked here", "remove it"),
-    refused(
-        "create_only",
-        "a job without I/O is not supported",
-        "remove the job",
-    ),
+    honoured("lockfile", |job, w| {
+        let choices = [
+            ("none", FileLock::None),
+            ("exclusive", FileLock::Exclusive),
+            ("readwrite", FileLock::ReadWrite),
+        ];
+        job.files.lock = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("create_only", |job, w| {
+        job.files.only_created = w.value()?.boolean()?;
+        Ok(())
+    }),
     refused("atomic", "atomic writes are not supported", "remove it"),
     harmless("write_barrier", "kernels since 2.6.37 have no barriers"),
     harmless("write_hint", "no lifetime of writes is told to the drive"),

@@ -4,6 +4,7 @@
 #[path = "../installed/mod.rs"]
 mod installed;
 mod options;
+mod programs;
 mod readings;
 mod results;
 mod runs;

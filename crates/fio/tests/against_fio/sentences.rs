@@ -112,9 +112,34 @@ const CASES: &[(&str, &str, Shows)] = &[
         Refusal("failed parsing bsrange"),
     ),
     (
-        "bssplit=4k/60:8k/60",
+        "bssplit=4k/60:8k/60:16k",
         "fio issues other shares than these, and says nothing",
         Taken,
+    ),
+    (
+        "bssplit=4k/60:8k/60:16k:32k",
+        "fio drops the job",
+        Refusal("more than 100%"),
+    ),
+    (
+        "bssplit=4k/60:8k/60",
+        "the shares of bssplit are 120 percent, of which fio makes 4096 bytes 60 %, 8192 bytes 40 %",
+        Taken,
+    ),
+    (
+        "zonecapacity=4k\nread_beyond_wp=1\nmax_open_zones=4\njob_max_open_zones=2\nzone_reset_threshold=0.5\nzone_reset_frequency=0.5\nignore_zone_limits=1",
+        "fio too does nothing for it without zonemode=zbd",
+        Ios(16),
+    ),
+    (
+        "rwmixread=70%",
+        "fio reads 18446744073709551545 and says nothing",
+        Reads("rwmixread", 18_446_744_073_709_551_545),
+    ),
+    (
+        "ioengine=cpuio\nruntime=1\ncpuload=9\ncpuchunks=20ms",
+        "fio reads 20971520 and says nothing",
+        Reads("cpuchunks", 20_971_520),
     ),
     ("random_distribution=random:3", "fio ignores this", Ios(16)),
     (
@@ -231,11 +256,6 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     ("replay_align=3", "fio drops the job", Refusal("power-of-2")),
     (
-        "replay_skip=write",
-        "fio obeys it for traces of blktrace, and not for an iolog",
-        Taken,
-    ),
-    (
         "ignore_error=EFOO",
         "fio knows no error `EFOO`",
         Refusal("Unknown error EFOO"),
@@ -301,8 +321,21 @@ const CASES: &[(&str, &str, Shows)] = &[
         Reads("size", 50),
     ),
     ("[]\nsize=4k", "a section without a name", Taken),
-    ("[y\nsize=4k", "fio calls this job ``", Taken),
-    ("[y] z\nsize=4k", "fio calls this job `y] `", Taken),
+    (
+        "[yz\nioengine=null\nsize=4k",
+        "a section without its closing bracket: fio calls this job `y`",
+        Prints("\ny: (g=0)"),
+    ),
+    (
+        "[y] z\nioengine=null\nsize=4k",
+        "a section without its closing bracket: fio calls this job `y] `",
+        Prints("\ny] : (g=0)"),
+    ),
+    (
+        "[ab #2]\nioengine=null\nsize=4k",
+        "`#` begins a comment inside the name of a section: fio calls this job `a`",
+        Prints("\na: (g=0)"),
+    ),
     (
         "includefoo",
         "fio reads this as the file `oo`",
@@ -432,7 +465,7 @@ fn said(text: &str) -> String {
     }
 }
 
-fn total(output: &str) -> Option<u64> {
+pub(crate) fn total(output: &str) -> Option<u64> {
     let from = output.find("\n{").map_or(0, |at| at + 1);
     let report: Value = serde_json::from_str(output.get(from..=output.rfind('}')?)?).ok()?;
     let jobs = report["jobs"].as_array()?.iter();
@@ -543,7 +576,7 @@ fn what_is_said_of_the_command_line_is_so() {
 }
 
 /// The texts in quotes of a source file, without comments and tests.
-fn literals(source: &str) -> Vec<String> {
+pub(crate) fn literals(source: &str) -> Vec<String> {
     let code = source.split("#[cfg(test)]").next().unwrap_or("");
     let lines = code
         .lines()
@@ -554,7 +587,7 @@ fn literals(source: &str) -> Vec<String> {
 }
 
 /// Whether a text has the parts of a pattern between its `{}`, in order.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut rest = text;
     for part in pattern.split('{').enumerate().map(|(at, part)| match at {
         0 => part,

@@ -1,158 +1,24 @@
 //! From a job file to steps.
 
 mod duration;
+mod ground;
 mod iolog;
 mod makers;
 mod missing;
 
 use crate::error::LaboratoryError;
 use crate::job_file::parse;
-use crate::model::computer::Computer;
 use crate::rig::ONCE;
-use crate::target::Target;
-use diskperf_battery::{Job, MadeBy, Medium, Program, Step, Suite};
+use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
 use diskperf_catalogue::Component;
-use diskperf_fio::job::{Allocation, SyncFlag};
-use diskperf_fio::plan::{self, PlannedFile};
-use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
+use diskperf_fio::job::Engine;
+use diskperf_fio::plan;
+use diskperf_fio::{self as fio, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, SizeChoice};
+pub(super) use ground::Ground;
 use makers::{existing, made_by_others};
 use std::collections::BTreeMap;
-
-/// What jobs are to run on.
-pub(super) struct Ground {
-    /// Length of the target, where it ends somewhere.
-    room_bytes: Option<u64>,
-    /// Whether the target is a file of the user's, which stays as long as it is.
-    is_file: bool,
-    /// Whether O_DIRECT is there for them, where that is not for them to say.
-    direct: Option<bool>,
-    /// Whether the kernel has ftruncate.
-    has_ftruncate: bool,
-}
-
-/// More than any drive has; of many files it can be summed.
-const ANY_ROOM_BYTES: u64 = 1 << 50;
-
-impl Ground {
-    /// Real storage.
-    pub(super) fn of(targets: &[Target]) -> Self {
-        let there = targets
-            .iter()
-            .filter(|target| target.medium != Medium::Directory);
-        Self {
-            room_bytes: there.map(Target::room_bytes).min(),
-            is_file: targets.iter().any(|target| target.medium == Medium::File),
-            direct: None,
-            has_ftruncate: true,
-        }
-    }
-
-    /// A modelled computer: with files all goes through its kernel's buffer cache, and
-    /// past every cache where programs have the drive by itself.
-    pub(super) fn modelled(computer: &Computer) -> Self {
-        let by_itself = computer.medium() != Medium::Directory;
-        let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
-        Self {
-            room_bytes: rooms.min().filter(|_| by_itself),
-            is_file: false,
-            direct: Some(by_itself),
-            has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
-        }
-    }
-
-    /// Some modelled computer, before it is known which: every share of a drive is there.
-    pub(super) fn some_model() -> Self {
-        Self {
-            room_bytes: Some(ANY_ROOM_BYTES),
-            is_file: false,
-            direct: None,
-            has_ftruncate: true,
-        }
-    }
-
-    /// That a modelled computer can do what a job asks for.
-    fn check(&self, job: &fio::Job) -> Result<(), Errors> {
-        if self.direct.is_none() {
-            return Ok(());
-        }
-        if job.pattern.access.does(Direction::Trim) {
-            let problem = Problem::error("no modelled kernel has discards")
-                .at(job.place_of("rw"), "this discards")
-                .help("give another `rw`, or a real block device");
-            return Err(problem.into());
-        }
-        if let Some(problem) = missing::call(job, self.has_ftruncate) {
-            return Err(problem.into());
-        }
-        Ok(())
-    }
-
-    /// A job as it can be here, and what is then not as it says.
-    fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
-        let mut fitted = job.clone();
-        let Some(direct) = self.direct else {
-            return (fitted, Vec::new());
-        };
-        let mut notes = Vec::new();
-        if job.data.duplicate_percent > 0 {
-            notes.push("dedupe_percentage changes nothing: a modelled drive has no data");
-        }
-        if direct != job.engine.direct {
-            fitted.engine.direct = direct;
-            notes.push(match direct {
-                true => "direct=1, since programs have the drive by itself",
-                false => "direct=0, since the kernel cannot bypass its buffer cache",
-            });
-        }
-        if job.sync.flag != SyncFlag::None && !direct {
-            fitted.sync.flag = SyncFlag::None;
-            notes.push("sync=none, since the kernel opens no file so");
-        }
-        if matches!(
-            job.files.allocation,
-            Allocation::Native | Allocation::Posix | Allocation::Keep
-        ) {
-            fitted.files.allocation = Allocation::Truncate;
-            if job.says("fallocate") {
-                notes.push("fallocate=truncate, since the kernel has no such call");
-            }
-        }
-        (fitted, notes.into_iter().map(str::to_owned).collect())
-    }
-
-    /// A note where a job reaches beyond the end of what is there.
-    fn shortened(&self, job: &fio::Job, existing: &BTreeMap<String, u64>) -> Option<String> {
-        let room_bytes = self.room_bytes?;
-        let mut files = (0..job.order.clones)
-            .filter_map(|clone| plan::files(job, clone, existing).ok())
-            .flatten();
-        let reaches_beyond =
-            |file: &PlannedFile| file.region.used_bytes() < file.region.length_bytes;
-        let region = files.find(reaches_beyond)?.region;
-        Some(match (self.is_file, job.pattern.access.is_random()) {
-            (true, _) => {
-                format!("the file stays {room_bytes} bytes long, where fio would make it longer")
-            }
-            (false, true) if region.offset_bytes > 0 => format!(
-                "the device ends at byte {room_bytes}, and what is drawn too: fio 3.33 gives up at the first I/O beyond it"
-            ),
-            (false, _) => format!(
-                "the device ends at byte {room_bytes}: as with fio, nothing is done beyond it"
-            ),
-        })
-    }
-
-    /// The files that are there, by the names of a job.
-    fn existing(&self, job: &fio::Job) -> BTreeMap<String, u64> {
-        let Some(bytes) = self.room_bytes else {
-            return BTreeMap::new();
-        };
-        let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
-        paths.map(|path| (path, bytes)).collect()
-    }
-}
 
 /// The jobs of a file as steps, and what a reader must know.
 pub(super) fn suite(
@@ -161,9 +27,10 @@ pub(super) fn suite(
     experiment: &Experiment,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
     check_options(experiment)?;
-    let file = parse(text)?;
+    let mut file = parse(text)?;
     check_file_count(&file)?;
     let mut told = notes_of(&file);
+    told.extend(ground.fill(&mut file));
     let mut steps: Vec<Step> = Vec::new();
     let places = places(&file);
     let existing = existing(&file, ground);
@@ -194,7 +61,11 @@ fn job(
     let checked = ground.check(section);
     checked.map_err(LaboratoryError::request)?;
     let (fitted, changed) = ground.fitted(section);
-    let program = match iolog::read(section)? {
+    let mut script = iolog::read(section)?;
+    if let (Some(script), Some(_)) = (&mut script, ground.direct) {
+        script.leave_out_trims();
+    }
+    let program = match script {
         Some(script) => Program::of_fio_log(&fitted, script, existing),
         None => Program::of_fio_job(&fitted, existing, made),
     };
@@ -224,9 +95,10 @@ fn job(
 
 /// What a file becomes, step by step; nothing of one that is wrong.
 pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
-    let Ok(file) = parse(text) else {
+    let Ok(mut file) = parse(text) else {
         return String::new();
     };
+    ground.fill(&mut file);
     let runs = text.protocol.unwrap_or(ONCE).repetitions;
     let places = places(&file);
     let existing = existing(&file, ground);
@@ -260,6 +132,11 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Groun
     }
     let files = plan::files_of_clones(job, existing).unwrap_or_default();
     let clones = u64::from(job.order.clones);
+    if job.engine.engine == Engine::Cpuio {
+        let runtime_s = job.times.runtime_us as f64 / 1e6;
+        let load = job.engine.cpu.load_percent;
+        return format!("{load} % of a processor, at most {runtime_s} s");
+    }
     let rw = format!("{:?}", job.pattern.access);
     let (smallest, largest) = (job.smallest_block_bytes(), job.largest_block_bytes());
     let mut told = format!("{} of {}", rw.to_lowercase(), format_size(smallest));
@@ -424,10 +301,12 @@ fn notes_of(file: &JobFile) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::job_file::of_text;
+    use diskperf_battery::Medium;
 
     fn anywhere() -> Ground {
         Ground {
             room_bytes: None,
+            free_bytes: None,
             is_file: false,
             direct: None,
             has_ftruncate: true,
@@ -510,6 +389,29 @@ mod tests {
         assert!(words.contains("1200000 files"), "{words}");
     }
 
+    /// Bytes that the sections of a job file move where 1 MiB is free.
+    #[test]
+    fn a_job_that_fills_a_directory_has_what_is_free() {
+        let mebibyte = 1 << 20;
+        for (options, bytes) in [
+            ("fill_device=1", mebibyte),
+            ("fill_fs=1\nsize=1g", mebibyte),
+            ("fill_device=1\nsize=64k", 64 << 10),
+            ("fill_device=1\nnumjobs=2", mebibyte / 2),
+            ("fill_device=1\nbs=3k", mebibyte - mebibyte % 3072),
+        ] {
+            let text = format!("[x]\nrw=write\n{options}\n");
+            let text = of_text("x.fio", &text, &[]).unwrap();
+            let ground = Ground {
+                free_bytes: Some(mebibyte),
+                ..anywhere()
+            };
+            let (suite, _) = suite(&text, &ground, &Experiment::default()).unwrap();
+            let sizes: Vec<_> = suite.jobs().map(|job| job.size_bytes).collect();
+            assert_eq!(sizes, [Some(bytes)], "{options}");
+        }
+    }
+
     #[test]
     fn a_result_keeps_what_the_sections_above_it_say() {
         let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
@@ -531,6 +433,7 @@ mod tests {
             let ground = Ground {
                 room_bytes: None,
                 is_file: false,
+                free_bytes: None,
                 direct: Some(medium != Medium::Directory),
                 has_ftruncate: true,
             };

@@ -1,15 +1,25 @@
 //! The waits of a clone. Each ends with the job at the latest, and where the job is to be
 //! looked at.
 
+use super::super::locks;
 use super::super::search::SearchStep;
+use super::super::stream::Io;
 use super::{Course, Halt, is_sync};
 use crate::blocks::pause;
+use crate::file_locks::FileGuard;
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_fio::job::ErrorKind;
+use diskperf_fio::job::{ErrorKind, FileLock};
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
+use std::time::Duration;
+
+/// Part of its wait after which a worker in virtual time looks at a lock again.
+const LOCK_LOOKS: u64 = 32;
+
+/// Least time after which it looks again.
+const LOCK_LOOK_NS_MIN: u64 = 100;
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
 const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
@@ -68,6 +78,40 @@ impl Course<'_> {
             self.reap((1, usize::MAX), None).await?;
         }
         Ok(())
+    }
+
+    /// Takes the lock of an I/O's file, where the job locks it: when nobody else has it.
+    pub(super) async fn lock_file(&mut self, io: &Io) -> Result<Option<FileGuard>, ProgramError> {
+        if !locks(self.job) {
+            return Ok(None);
+        }
+        let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
+        let path = self.files[io.file].1.clone();
+        let since = self.system.now();
+        loop {
+            if let Some(guard) = self.worker.company.locks().try_lock(&path, shares) {
+                return Ok(Some(guard));
+            }
+            let now = self.system.now();
+            self.look(now)?;
+            if self.is_over(now) {
+                return Ok(None);
+            }
+            if self.system.wakes_late() {
+                self.worker
+                    .company
+                    .locks()
+                    .wait(Duration::from_nanos(LOOK_EVERY.0));
+                // Whoever wants the run to end is heard by each call.
+                self.system.sleep_until(now).await?;
+                continue;
+            }
+            // In virtual time nothing wakes a worker: it looks again, at most a part of its
+            // wait too late.
+            let waited = now.since(since).0 / LOCK_LOOKS;
+            let look = Nanoseconds(waited.max(LOCK_LOOK_NS_MIN));
+            self.system.sleep_until(now + look).await?;
+        }
     }
 
     /// Takes as many as the job takes at once, until so few are under way that it fills the
@@ -137,7 +181,13 @@ impl Course<'_> {
         for _ in 0..at_most {
             let (errors, system) = (&self.job.errors, &mut *self.system);
             let mut has_failed = false;
+            let (fills, is_full) = (self.job.files.fills, &mut self.is_full);
             let passes_over = |request: &Submission, errno: Errno| {
+                let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
+                if fills && has_no_space && request.operation == Operation::Write {
+                    (*is_full, has_failed) = (true, true);
+                    return true;
+                }
                 let is_passed_over =
                     errors.passes_over(error_kind(request.operation), errno.number());
                 if is_passed_over {
@@ -199,15 +249,16 @@ impl Course<'_> {
     }
 
     /// Whether the job issues nothing more, because its time is over or it was ended early.
-    pub(super) fn is_over(&self, now: Nanoseconds) -> bool {
+    pub(in super::super) fn is_over(&self, now: Nanoseconds) -> bool {
         self.is_steady
+            || self.is_full
             || self.worker.company.must_end()
             || self.times.end.is_some_and(|end| now >= end)
     }
 
     /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
     /// the processor.
-    pub(super) async fn pass_until(
+    pub(in super::super) async fn pass_until(
         &mut self,
         moment: Nanoseconds,
         sleeps: bool,

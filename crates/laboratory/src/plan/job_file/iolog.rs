@@ -19,7 +19,7 @@ pub(super) fn read(job: &Job) -> Result<Option<Script>, LaboratoryError> {
     let script = open(path).and_then(|reader| Script::read(job, reader));
     let script = script.map_err(|why| {
         let title = format!("the log {path} cannot be repeated");
-        let help = "give an iolog that fio or diskperf wrote by write_iolog=";
+        let help = "give an iolog that fio or diskperf wrote by write_iolog=, or a binary trace of blktrace";
         let problem = job.refuse("read_iolog", &title, &why, help);
         LaboratoryError::request(Errors::from(problem))
     })?;

@@ -123,6 +123,7 @@ mod tests {
         let ground = Ground {
             room_bytes: None,
             is_file: false,
+            free_bytes: None,
             direct: Some(false),
             has_ftruncate: true,
         };

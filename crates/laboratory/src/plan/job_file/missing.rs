@@ -11,6 +11,11 @@ pub(super) fn call(job: &Job, has_ftruncate: bool) -> Option<Problem> {
         let help = "use `fsync`, or real storage";
         return Some(job.refuse("sync_file_range", title, "this asks for it", help));
     }
+    if job.verify.has_trims() {
+        let title = "no modelled kernel has discards";
+        let help = "remove it, or give a real block device";
+        return Some(job.refuse("trim_percentage", title, "this discards", help));
+    }
     let missing = match engine {
         Engine::Mmap => "no modelled kernel maps files into memory",
         Engine::Splice => "no modelled kernel has splice",
@@ -28,7 +33,8 @@ pub(super) fn call(job: &Job, has_ftruncate: bool) -> Option<Problem> {
         | Engine::Libaio
         | Engine::Posixaio
         | Engine::IoUring
-        | Engine::Null => return None,
+        | Engine::Null
+        | Engine::Cpuio => return None,
     };
     let help = match engine {
         Engine::Mmap | Engine::Splice => "use psync, or real storage",
@@ -60,6 +66,7 @@ mod tests {
                 direct,
                 has_ftruncate,
                 is_file: false,
+                free_bytes: None,
             };
             let plan = |direct| suite(&text, &ground(direct), &Experiment::default()).map(drop);
             let words = plan(Some(false)).unwrap_err().to_string();

@@ -1,0 +1,138 @@
+//! Trims of a share of the blocks that a clone writes and verifies: `trim_percentage`.
+
+use super::course::Course;
+use super::stream::Io;
+use crate::program::ProgramError;
+use crate::random::Draws;
+use diskperf_fio::job::VerifiedTrims;
+use diskperf_fio::{Direction, Job};
+use diskperf_system::Operation;
+use std::collections::VecDeque;
+
+/// The random stream that says which blocks are trimmed.
+const TRIM_STREAM: u128 = 18;
+
+/// Blocks that are to be trimmed.
+#[derive(Clone, Debug)]
+pub(super) struct Trims {
+    rule: VerifiedTrims,
+    random: Draws,
+    /// Drawn, oldest first.
+    waiting: VecDeque<Io>,
+    /// Writes since the last batch.
+    writes: u32,
+}
+
+impl Trims {
+    /// Those of a clone, if its job has any.
+    pub(super) fn new(job: &Job, seed: u64) -> Option<Self> {
+        job.verify.has_trims().then(|| Self {
+            rule: job.verify.trims,
+            random: Draws::new(seed, TRIM_STREAM),
+            waiting: VecDeque::new(),
+            writes: 0,
+        })
+    }
+
+    /// Counts a write, and draws whether it is to be trimmed. Returns the blocks of a batch
+    /// that is due.
+    fn written(&mut self, io: Io) -> Vec<Io> {
+        if self.random.below(100) < u64::from(self.rule.percent) {
+            self.waiting.push_back(io);
+        }
+        self.writes += 1;
+        if self.writes < self.rule.backlog {
+            return Vec::new();
+        }
+        self.writes = 0;
+        let batch = match self.rule.batch {
+            0 => self.rule.backlog,
+            batch => batch,
+        };
+        let count = self.waiting.len().min(batch as usize);
+        self.waiting.drain(..count).collect()
+    }
+}
+
+impl Course<'_> {
+    /// Trims a batch of blocks where one is due after a write. Returns whether it did.
+    pub(super) async fn trim_written(&mut self, io: &Io) -> Result<bool, ProgramError> {
+        let Some(trims) = self
+            .trims
+            .as_mut()
+            .filter(|_| io.direction == Direction::Write)
+        else {
+            return Ok(false);
+        };
+        let batch = trims.written(*io);
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        // No write of a block that is trimmed is in flight.
+        self.drain().await?;
+        for io in batch {
+            let verifier = self.verifier.as_mut().expect("what is trimmed is verified");
+            if !verifier.trim(io.file, (io.offset_bytes, io.bytes)) {
+                continue;
+            }
+            while self.slots.are_full() {
+                self.submit().await?;
+                self.reap((1, usize::MAX), None).await?;
+            }
+            let place = (io.file, io.offset_bytes, io.bytes);
+            self.put(Operation::Discard, place, None).await?;
+        }
+        self.drain().await?;
+        Ok(true)
+    }
+}
+
+/// What is to be said of the trims of a job.
+pub(super) fn note(job: &Job) -> Option<String> {
+    if job.verify.has_trims() {
+        let fio = "fio 3.33 ends with a failed assertion at the first trim";
+        return Some(format!("blocks that were written are trimmed; {fio}"));
+    }
+    (job.verify.trims.percent > 0).then(|| {
+        "no block is trimmed: as in fio, trim_percentage is of writes that are verified, with a trim_backlog".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trims(percent: u8, backlog: u32, batch: u32) -> Trims {
+        let mut job = diskperf_fio::JobFile::parse(
+            "x.fio",
+            "[x]\nsize=1m\nrw=write\nverify=crc32c\n",
+            &diskperf_fio::Surroundings::default(),
+        )
+        .expect("a job")
+        .jobs
+        .remove(0);
+        let rule = &mut job.verify.trims;
+        (rule.percent, rule.backlog, rule.batch) = (percent, backlog, batch);
+        Trims::new(&job, 7).expect("it trims")
+    }
+
+    /// Blocks of each batch of a thousand writes.
+    fn batches(mut trims: Trims) -> Vec<usize> {
+        let io = |number: u64| Io {
+            direction: Direction::Write,
+            file: 0,
+            offset_bytes: number * 4096,
+            bytes: 4096,
+        };
+        let batches = (0..1000).map(|number| trims.written(io(number)).len());
+        batches.filter(|count| *count > 0).collect()
+    }
+
+    #[test]
+    fn a_share_of_the_writes_is_trimmed_in_batches() {
+        assert_eq!(batches(trims(100, 100, 0)), [100; 10]);
+        assert_eq!(batches(trims(100, 100, 7)), [7; 10]);
+        let some: usize = batches(trims(20, 50, 0)).iter().sum();
+        assert!((150..=250).contains(&some), "{some} of 1000");
+    }
+}
