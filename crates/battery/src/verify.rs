@@ -1,21 +1,63 @@
 //! Verification of a worker's blocks: filled as they are written, read back, and compared.
 
+pub(crate) mod calls;
+pub(crate) mod copies;
 mod generation;
 mod record;
+pub(crate) mod ring;
 
+use crate::load::{YesNo, field};
+use crate::parameter::{self, Value};
 use crate::program::ProgramError;
-use diskperf_fio::verify::{BlockLayout, BlockWrite, Expectation, Field, Mismatch, Seeds};
+use crate::worker::Worker;
+use diskperf_fio::verify::{
+    BlockLayout, BlockWrite, Checksum, Expectation, Field, Mismatch, Seeds,
+};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Verified;
 use generation::OtherRun;
 use record::{BlockPlace, BlockRecord, BlockRecords, WriteState};
+use std::cell::RefCell;
 
 /// Differences that are named one by one; the others are counted.
 const NAMED_MAX: usize = 20;
 
+/// Name of the parameter that has what was written read back.
+pub(crate) const VERIFY: &str = "verify";
+
+/// The parameter that has what was written read back.
+pub(crate) fn verify_field(verify: &mut YesNo) -> parameter::Field<'_> {
+    field(
+        VERIFY,
+        "read all that was written back at the end, and compare it",
+        Value::Choice(verify),
+    )
+}
+
+thread_local! {
+    static BEFORE_READ_BACK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+}
+
+/// Has a test called on this thread whenever a worker begins to read back: where it plants
+/// the damage that is to be found.
+#[doc(hidden)]
+pub fn before_read_back(plant: Option<Box<dyn FnMut()>>) {
+    BEFORE_READ_BACK.set(plant);
+}
+
+fn begin_read_back() {
+    BEFORE_READ_BACK.with_borrow_mut(|plant| {
+        if let Some(plant) = plant {
+            plant();
+        }
+    });
+}
+
 /// Verification of a worker's blocks.
 pub(crate) struct Verifier {
     plan: Plan,
+    /// Layout of blocks without room for a header.
+    short: BlockLayout,
     seeds: Seeds,
     /// Writes that were issued.
     writes: u64,
@@ -79,6 +121,16 @@ impl Unread {
         self.place.file
     }
 
+    /// Its offset in the file.
+    pub(crate) fn offset_bytes(&self) -> u64 {
+        self.place.offset_bytes
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.record.bytes
+    }
+
     /// The read of it, in a file that is open.
     pub(crate) fn request(&self, file: File) -> Submission {
         Submission {
@@ -106,7 +158,30 @@ impl Verifier {
                 ..Verified::default()
             },
             differences: Vec::new(),
+            short: BlockLayout::of_seed(),
             plan,
+        }
+    }
+
+    /// The verification of a worker of one of the battery's own programs, whose seeds no other
+    /// repetition has.
+    pub(crate) fn of_program(system: &System, worker: &Worker) -> Self {
+        Self::new(Plan {
+            layout: BlockLayout::of_checksum(Checksum::Crc32c),
+            is_fatal: false,
+            tolerates: false,
+            checks_reads: false,
+            is_alone: true,
+            thread: worker.index + 1,
+            randseed: worker.seed ^ system.now().0,
+        })
+    }
+
+    /// The layout of blocks of this length.
+    fn layout(&self, bytes: u32) -> &BlockLayout {
+        match self.plan.layout.header_bytes() > bytes as usize {
+            true => &self.short,
+            false => &self.plan.layout,
         }
     }
 
@@ -136,7 +211,7 @@ impl Verifier {
                 };
                 let number = self.writes - 1;
                 let buffer = buffer(system, request.slot, request.bytes);
-                self.plan.layout.fill(buffer, write);
+                self.layout(request.bytes).fill(buffer, write);
                 Purpose::Write(number)
             }
             Operation::Read if self.plan.checks_reads => Purpose::Check,
@@ -171,6 +246,7 @@ impl Verifier {
         };
         let number = self.writes;
         self.writes += 1;
+        self.verified.written_bytes += u64::from(bytes);
         self.records.add(place, (bytes, seed), number);
         BlockWrite {
             offset_bytes: place.offset_bytes,
@@ -181,11 +257,17 @@ impl Verifier {
         }
     }
 
+    /// Notes that the last write is complete.
+    fn complete_last(&mut self, place: BlockPlace) {
+        self.records.complete(place, self.writes - 1);
+    }
+
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
         let place = BlockPlace { file, offset_bytes };
         self.record_write(place, bytes);
         self.records.complete(place, self.writes - 1);
+        self.verified.written_bytes = 0;
     }
 
     /// Puts the rests of short writes to the front of their buffers, from where they are
@@ -239,6 +321,16 @@ impl Verifier {
             return Ok(());
         }
         let bytes = buffer(system, slot, block.bytes);
+        self.judge(block, bytes, path)
+    }
+
+    /// Compares a block that was read, and counts it.
+    fn judge(
+        &mut self,
+        block: Block,
+        bytes: &mut [u8],
+        path: impl Fn(usize) -> String,
+    ) -> Result<(), ProgramError> {
         let compared = self.compare(block, bytes);
         self.verified.blocks += 1;
         self.verified.bytes += u64::from(block.bytes);
@@ -275,14 +367,14 @@ impl Verifier {
             ..Expectation::default()
         };
         let Purpose::Compare(record) = block.purpose else {
-            return self.plan.layout.check(bytes, expected);
+            return self.layout(block.bytes).check(bytes, expected);
         };
         let Some(other) = &mut self.other_run else {
             if self.plan.is_alone && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
                 expected.number = Some(record.number as u16);
             }
-            return self.plan.layout.check(bytes, expected);
+            return self.layout(block.bytes).check(bytes, expected);
         };
         let layout = &self.plan.layout;
         let header = layout.header(bytes).map(|decoded| decoded.header);
@@ -320,23 +412,29 @@ impl Verifier {
     /// All differences, the first of them by name.
     pub(crate) fn outcome(&mut self) -> Result<Verified, ProgramError> {
         self.settle_strangers()?;
-        let verified = &self.verified;
-        if verified.mismatches == 0 || self.plan.tolerates {
-            return Ok(verified.clone());
+        if !self.plan.tolerates {
+            outcome(&self.verified, &self.differences)?;
         }
-        let more = verified.mismatches - self.differences.len() as u64;
-        let more = match more {
-            0 => String::new(),
-            more => format!("\n  and {more} more"),
-        };
-        Err(ProgramError::Corrupt(format!(
-            "{}: {} of {} blocks differ from what was written:\n  {}{more}",
-            verified.kind,
-            verified.mismatches,
-            verified.blocks,
-            self.differences.join("\n  ")
-        )))
+        Ok(self.verified.clone())
     }
+}
+
+/// An error of blocks that differ, with the first of them by name.
+fn outcome(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
+    if verified.mismatches == 0 {
+        return Ok(());
+    }
+    let more = match verified.mismatches - differences.len() as u64 {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    Err(ProgramError::Corrupt(format!(
+        "{}: {} of {} blocks differ from what was written:\n  {}{more}",
+        verified.kind,
+        verified.mismatches,
+        verified.blocks,
+        differences.join("\n  ")
+    )))
 }
 
 /// The part of a slot's buffer that a block takes.

@@ -71,6 +71,14 @@ impl BlockLayout {
         }
     }
 
+    /// The layout of blocks without room for a header: data that is made from their seeds.
+    pub fn of_seed() -> Self {
+        Self {
+            kind: Verification::Pattern,
+            ..Self::of_checksum(Checksum::Crc32c)
+        }
+    }
+
     /// The kind of verification.
     pub fn kind(&self) -> Verification {
         self.kind
@@ -174,10 +182,7 @@ impl BlockLayout {
             return Ok(());
         }
         if !self.has_headers() {
-            let of_pattern = self.expected_data(block.len(), expected.offset_bytes, 0);
-            let found = mismatch::first_difference(&of_pattern, block);
-            let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
-            return found.map_or(Ok(()), |byte| Err(Mismatch::of_data("pattern", byte)));
+            return self.check_data(block, expected);
         }
         let step = self.step_bytes(block.len());
         let mut checked = Ok(());
@@ -200,6 +205,20 @@ impl BlockLayout {
             }
         }
         checked
+    }
+
+    /// Checks an I/O without headers; nothing is known of one that was made from a seed that
+    /// is not.
+    fn check_data(&self, block: &[u8], expected: Expectation) -> Result<(), Mismatch> {
+        let (name, seed) = match (&self.pattern, expected.seed) {
+            (Some(_), _) => ("pattern", 0),
+            (None, Some(seed)) => ("made from a seed", seed),
+            (None, None) => return Ok(()),
+        };
+        let made = self.expected_data(block.len(), expected.offset_bytes, seed);
+        let found = mismatch::first_difference(&made, block);
+        let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
+        found.map_or(Ok(()), |byte| Err(Mismatch::of_data(name, byte)))
     }
 
     fn check_part(&self, bytes: &[u8], part: Part) -> Result<(), Mismatch> {
