@@ -16,6 +16,7 @@ mod script;
 mod search;
 mod service;
 mod sizes;
+mod state;
 mod steadiness;
 mod stream;
 mod support;
@@ -499,7 +500,13 @@ impl Pattern for FioJob {
     fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
             let mut course = Course::start((system, worker), self).await?;
-            course.run().await?;
+            let ran = course.run().await;
+            match &ran {
+                Ok(()) => course.save_state(false)?,
+                Err(ProgramError::System(_)) => course.save_state(true)?,
+                Err(_) => {}
+            }
+            ran?;
             worker.company.leave_flow();
             if self.job.order.exit_all {
                 worker.company.end_others(self.ends_with_it());

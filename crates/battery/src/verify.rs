@@ -2,9 +2,11 @@
 
 pub(crate) mod calls;
 pub(crate) mod copies;
+pub(crate) mod dump;
 mod generation;
 mod record;
 pub(crate) mod ring;
+pub(crate) mod state;
 
 use crate::load::{YesNo, field};
 use crate::parameter::{self, Value};
@@ -15,8 +17,10 @@ use diskperf_fio::verify::{
 };
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Verified;
+use dump::Dump;
 use generation::OtherRun;
 use record::{BlockPlace, BlockRecord, BlockRecords, WriteState};
+use state::WriteProgress;
 use std::cell::RefCell;
 
 /// Differences that are named one by one; the others are counted.
@@ -66,6 +70,8 @@ pub(crate) struct Verifier {
     blocks: Vec<Option<Block>>,
     /// Where another run wrote the blocks.
     other_run: Option<OtherRun>,
+    /// Writes by which another run knows how far this one came.
+    progress: WriteProgress,
     verified: Verified,
     differences: Vec<String>,
 }
@@ -90,6 +96,15 @@ enum Purpose {
     Check,
 }
 
+/// Outcome of a comparison without a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    /// It is what was written.
+    Same,
+    /// Another run was interrupted before it wrote the block.
+    NotWritten,
+}
+
 /// How the blocks of a worker are verified.
 pub(crate) struct Plan {
     pub(crate) layout: BlockLayout,
@@ -106,6 +121,8 @@ pub(crate) struct Plan {
     pub(crate) thread: u32,
     /// Seed of the seeds.
     pub(crate) randseed: u64,
+    /// Where blocks that differ are dumped.
+    pub(crate) dump: Option<Dump>,
 }
 
 /// Block that was written and is to be read back.
@@ -153,6 +170,7 @@ impl Verifier {
             records: BlockRecords::default(),
             blocks: Vec::new(),
             other_run: None,
+            progress: WriteProgress::default(),
             verified: Verified {
                 kind: plan.layout.kind().name().to_owned(),
                 ..Verified::default()
@@ -174,6 +192,7 @@ impl Verifier {
             is_alone: true,
             thread: worker.index + 1,
             randseed: worker.seed ^ system.now().0,
+            dump: None,
         })
     }
 
@@ -248,6 +267,7 @@ impl Verifier {
         self.writes += 1;
         self.verified.written_bytes += u64::from(bytes);
         self.records.add(place, (bytes, seed), number);
+        self.progress.issue(place);
         BlockWrite {
             offset_bytes: place.offset_bytes,
             seed,
@@ -260,13 +280,14 @@ impl Verifier {
     /// Notes that the last write is complete.
     fn complete_last(&mut self, place: BlockPlace) {
         self.records.complete(place, self.writes - 1);
+        self.progress.complete(self.writes - 1);
     }
 
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
         let place = BlockPlace { file, offset_bytes };
         self.record_write(place, bytes);
-        self.records.complete(place, self.writes - 1);
+        self.complete_last(place);
         self.verified.written_bytes = 0;
     }
 
@@ -318,6 +339,7 @@ impl Verifier {
         };
         if let Purpose::Write(number) = block.purpose {
             self.records.complete(block.place, number);
+            self.progress.complete(number);
             return Ok(());
         }
         let bytes = buffer(system, slot, block.bytes);
@@ -332,12 +354,16 @@ impl Verifier {
         path: impl Fn(usize) -> String,
     ) -> Result<(), ProgramError> {
         let compared = self.compare(block, bytes);
+        if compared == Ok(Compared::NotWritten) {
+            return Ok(());
+        }
         self.verified.blocks += 1;
         self.verified.bytes += u64::from(block.bytes);
         let Err(mismatch) = compared else {
             return Ok(());
         };
-        let text = format!("{}: {mismatch}", path(block.place.file));
+        let dumped = self.dump(block, bytes);
+        let text = format!("{}: {mismatch}{dumped}", path(block.place.file));
         match &mut self.other_run {
             Some(other) if mismatch.field == Field::Seed && !other.is_met => {
                 other.strangers.push(text);
@@ -361,35 +387,71 @@ impl Verifier {
         }
     }
 
-    fn compare(&mut self, block: Block, bytes: &mut [u8]) -> Result<(), Mismatch> {
+    /// Writes a block that differs to files, where that is asked for; says where.
+    fn dump(&self, block: Block, bytes: &[u8]) -> String {
+        let is_named = self.differences.len() < NAMED_MAX;
+        let Some(dump) = self.plan.dump.as_ref().filter(|_| is_named) else {
+            return String::new();
+        };
+        let mut expected = Expectation {
+            offset_bytes: block.place.offset_bytes,
+            ..Expectation::default()
+        };
+        if let Purpose::Compare(record) = block.purpose {
+            expected.seed = Some(record.seed);
+            if self.other_run.is_none() {
+                expected.number = Some(record.number as u16);
+            }
+        }
+        if let Some(other) = &self.other_run {
+            let header = self.plan.layout.header(bytes).map(|one| one.header.seed);
+            expected.seed = header
+                .filter(|seed| other.seeds.contains(seed))
+                .or(expected.seed);
+        }
+        let layout = self.layout(block.bytes);
+        let restored = layout.restore(bytes, expected);
+        let step_bytes = layout.step_bytes(bytes.len());
+        let place = (block.place.file, block.place.offset_bytes);
+        dump.write(place, step_bytes, (&restored, bytes))
+    }
+
+    fn compare(&mut self, block: Block, bytes: &mut [u8]) -> Result<Compared, Mismatch> {
         let mut expected = Expectation {
             offset_bytes: block.place.offset_bytes,
             ..Expectation::default()
         };
         let Purpose::Compare(record) = block.purpose else {
-            return self.layout(block.bytes).check(bytes, expected);
+            let checked = self.layout(block.bytes).check(bytes, expected);
+            return checked.map(|()| Compared::Same);
         };
         let Some(other) = &mut self.other_run else {
             if self.plan.is_alone && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
                 expected.number = Some(record.number as u16);
             }
-            return self.layout(block.bytes).check(bytes, expected);
+            let checked = self.layout(block.bytes).check(bytes, expected);
+            return checked.map(|()| Compared::Same);
         };
         let layout = &self.plan.layout;
         let header = layout.header(bytes).map(|decoded| decoded.header);
         // Of the job in another order, too, as fio's of random writes.
         let seed = header.map(|header| header.seed);
         let seed = seed.filter(|seed| other.seeds.contains(seed));
+        if other.writes_min.is_some() && seed.is_none() {
+            return Ok(Compared::NotWritten);
+        }
+        other.found += u64::from(seed.is_some());
         layout.check(bytes, Expectation { seed, ..expected })?;
         other.is_met |= seed.is_some();
         match (header, seed) {
             (Some(_), None) => {
                 expected.seed = Some(record.seed);
-                layout.check(bytes, expected)
+                layout.check(bytes, expected)?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(Compared::Same)
     }
 
     /// Notes a difference.

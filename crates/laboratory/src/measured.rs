@@ -376,8 +376,9 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
 
 /// What was read back and compared, in all repetitions.
 fn verified_note(result: &ProgramResult) -> Option<String> {
-    let loads = result.repetitions.iter().flat_map(Repetition::loads);
-    let verified = Verified::sum(loads.filter_map(|load| load.verified.as_ref()))?;
+    let of_each = result.repetitions.iter().filter_map(Repetition::verified);
+    let of_each: Vec<Verified> = of_each.collect();
+    let verified = Verified::sum(&of_each)?;
     let Verified {
         kind,
         written_bytes,

@@ -10,6 +10,7 @@ use super::pace::{Rates, Times, Turn};
 use super::pauses::Pauses;
 use super::script::{Cursor, Step};
 use super::search::{DepthSearch, SearchStep};
+use super::state::LoadedState;
 use super::stream::{Next, Stream};
 use super::syncs::DueSync;
 use super::watch::Watch;
@@ -48,6 +49,8 @@ pub(super) struct Course<'a> {
     pub(super) slots: Slots,
     /// Where blocks are verified.
     pub(super) verifier: Option<Verifier>,
+    /// How far another run wrote what is verified.
+    pub(super) loaded_state: Option<LoadedState>,
     /// Time of writes and of what reads them back, and the start of the one that is on.
     pub(super) spans: Spans,
     pub(super) span_start: Nanoseconds,
@@ -120,6 +123,7 @@ impl<'a> Course<'a> {
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
             slots: program.slots(worker),
             verifier: super::read_back::verifier(program, worker),
+            loaded_state: LoadedState::load(job, worker)?,
             spans: Spans::default(),
             span_start: start,
             syncs_under_way: 0,
@@ -203,6 +207,9 @@ impl<'a> Course<'a> {
                 return self.yield_flow(now).await;
             }
             let io = match self.stream.next(direction) {
+                Next::Io(io) if !self.is_covered(io.file, io.offset_bytes) => {
+                    return Ok(Halt::Over);
+                }
                 Next::Io(io) => io,
                 Next::EndOfPass => return Ok(Halt::Drain),
                 Next::Nothing => return Ok(Halt::Over),

@@ -295,6 +295,12 @@ pub struct Verify {
     pub backlog: u64,
     /// `verify_backlog_batch`: so many at once.
     pub backlog_batch: Option<u32>,
+    /// `verify_dump`: a block that differs is written to files, beside what was expected.
+    pub dump: bool,
+    /// `verify_state_save`; nothing where the job does not say.
+    pub state_save: Option<bool>,
+    /// `verify_state_load`: just what another run wrote is verified.
+    pub state_load: bool,
     /// Clones of the jobs before this one in its file, where it verifies: its seeds follow
     /// from their number.
     pub clones_before: u32,
@@ -312,6 +318,9 @@ impl Default for Verify {
             pattern: None,
             backlog: 0,
             backlog_batch: None,
+            dump: false,
+            state_save: None,
+            state_load: false,
             clones_before: 0,
         }
     }

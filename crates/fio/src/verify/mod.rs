@@ -7,12 +7,14 @@ mod fill;
 mod header;
 mod mismatch;
 mod pattern;
+mod state;
 
 pub use checksum::Checksum;
 pub use fill::Seeds;
 pub use header::{DecodedHeader, HEADER_BYTES, Header, MAGIC};
 pub use mismatch::{DifferingByte, Field, Mismatch};
 pub use pattern::{BytePattern, PATTERN_BYTES_MAX, PatternError};
+pub use state::{CompletedWrite, STATE_VERSION, StateError, VerifyState};
 
 use crate::job::{Direction, Job, Verification};
 
@@ -121,6 +123,25 @@ impl BlockLayout {
     /// Whether the data of a block is made from a seed.
     pub fn is_seeded(&self) -> bool {
         self.pattern.is_none()
+    }
+
+    /// Makes an I/O as it should have been read: with the data of a seed that is expected, or
+    /// else of the one in its header, whose time and job it keeps where it is a header.
+    pub fn restore(&self, read: &[u8], expected: Expectation) -> Vec<u8> {
+        let decoded = self.header(read);
+        let found =
+            decoded.filter(|one| one.magic == MAGIC && one.checksum == one.checksum_expected);
+        let found = found.map(|one| one.header);
+        let mut block = vec![0; read.len()];
+        let write = BlockWrite {
+            offset_bytes: expected.offset_bytes,
+            seed: expected.seed.or(found.map(|one| one.seed)).unwrap_or(0),
+            time_ns: found.map_or(0, |one| one.time_ns),
+            thread: found.map_or(1, |one| one.thread),
+            number: expected.number.or(found.map(|one| one.number)).unwrap_or(0),
+        };
+        self.fill(&mut block, write);
+        block
     }
 
     /// Fills an I/O with its data and its headers.
