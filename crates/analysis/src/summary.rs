@@ -122,7 +122,6 @@ pub struct Summary {
     pub load: Option<LoadSummary>,
     /// Blocks that were read back and compared with what was written, over all kept
     /// repetitions; absent where the program verifies nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
 

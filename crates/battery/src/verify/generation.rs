@@ -23,13 +23,16 @@ pub(super) struct OtherRun {
 }
 
 impl Verifier {
-    /// Takes what is recorded for writes of another run. fio draws a seed for each block that
-    /// it reads back in between as well, where `reads_between` says that it does so.
+    /// Takes what is recorded for writes of another run. fio draws a seed as well for each
+    /// block that it reads back between its writes: `reads_between` where the job does so, and
+    /// the run that wrote the blocks may have, which moves seeds behind those of all writes.
     pub(crate) fn expect_other_run(&mut self, reads_between: bool) {
         let mut seeds: BTreeSet<u64> = self.records.seeds().collect();
-        if reads_between && self.plan.layout.is_seeded() {
+        if self.plan.layout.is_seeded() {
             let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
-            seeds.extend((0..2 * self.writes).map(|_| drawn.next_seed()));
+            let drawn = (0..2 * self.writes).map(|_| drawn.next_seed());
+            let behind = if reads_between { 0 } else { self.writes };
+            seeds.extend(drawn.skip(behind as usize));
         }
         self.other_run = Some(OtherRun {
             seeds,
