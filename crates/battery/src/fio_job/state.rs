@@ -4,7 +4,7 @@ use super::course::Course;
 use super::read_back::verifies_only;
 use super::{depth, writes};
 use crate::program::ProgramError;
-use crate::worker::Worker;
+use crate::worker::{Medium, Worker};
 use diskperf_fio::verify::{CompletedWrite, STATE_VERSION, VerifyState};
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{begin_log, read_small_file};
@@ -74,7 +74,9 @@ impl Course<'_> {
         };
         let writes = job.pattern.access.does(Direction::Write) && !verifies_only(job);
         let is_interrupted = is_interrupted || self.is_past_its_end();
-        if !writes || !job.verify.state_save.unwrap_or(is_interrupted) {
+        // Files in a folder are removed when the run ends: nobody can verify them later.
+        let is_left = self.worker.medium != Medium::Directory;
+        if !writes || !job.verify.state_save.unwrap_or(is_interrupted && is_left) {
             return Ok(());
         }
         let index = index(job, self.worker);
