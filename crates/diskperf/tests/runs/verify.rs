@@ -29,7 +29,7 @@ fn a_run_tells_what_was_read_back() {
     let shown = user.run(&words(&format!("{SEQUENTIAL} --on ./target")));
     shown
         .expect(0, &[])
-        .shows(&["written, 16 blocks", "all as they were written (crc32c)"]);
+        .shows(&["MiB written, ", "all as they were written (crc32c)"]);
 }
 
 #[test]
