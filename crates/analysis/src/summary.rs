@@ -9,7 +9,8 @@ use crate::statistics::shape::Shape;
 use crate::statistics::steady::is_steady;
 use crate::statistics::{Interval, mean, median, median_interval};
 use diskperf_timeline::{
-    Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, WorkerMeasure, World,
+    Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, Verified,
+    WorkerMeasure, World,
 };
 use load::LoadSummary;
 use serde::Serialize;
@@ -119,6 +120,9 @@ pub struct Summary {
     pub steady: Option<SteadySummary>,
     /// Of a program with several requests under way: what these took.
     pub load: Option<LoadSummary>,
+    /// Blocks that were read back and compared with what was written, over all kept
+    /// repetitions; absent where the program verifies nothing.
+    pub verified: Option<Verified>,
 }
 
 /// Whether a program that was repeated until it was steady came to that.
@@ -217,8 +221,14 @@ impl Summary {
                 (&kept, &chosen),
                 result.protocol.statistic,
             ),
+            verified: verified(&kept),
         }
     }
+}
+
+fn verified(kept: &[&Repetition]) -> Option<Verified> {
+    let of_each: Vec<Verified> = kept.iter().filter_map(|one| one.verified()).collect();
+    Verified::sum(&of_each)
 }
 
 /// The median of a figure over the repetitions that have it; `None` if none

@@ -17,6 +17,7 @@ mod script;
 mod search;
 mod service;
 mod sizes;
+mod state;
 mod steadiness;
 mod stream;
 mod support;
@@ -181,7 +182,13 @@ impl FioJob {
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
         let mut course = Course::start((system, worker), self).await?;
-        course.run().await
+        let ran = course.run().await;
+        match &ran {
+            Ok(()) => course.save_state(false)?,
+            Err(ProgramError::System(_)) => course.save_state(true)?,
+            Err(_) => {}
+        }
+        ran
     }
 
     /// The jobs that its end ends, where the file has `exitall`.

@@ -33,4 +33,6 @@ pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
 pub use replay::Replay;
 pub use suite::{Job, Needs, Step, Suite};
+#[doc(hidden)]
+pub use verify::before_read_back;
 pub use worker::{Medium, Other, PipeEnd, Worker};

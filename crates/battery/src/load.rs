@@ -15,6 +15,7 @@ use crate::blocks::ensure_file;
 use crate::parameter::{Field, Value, choices};
 use crate::pattern::Facts;
 use crate::program::ProgramError;
+use crate::verify::{Verifier, verify_field};
 use crate::worker::{Medium, Worker};
 use arrivals::{Arrivals, Spacing};
 use diskperf_system::{
@@ -79,9 +80,6 @@ impl SyncCall {
         }
     }
 }
-
-/// Name of the parameter that has what was written read back.
-const VERIFY: &str = "verify";
 
 /// Meaning of `rate_iops` of programs whose commits arrive.
 pub(crate) const COMMIT_RATE: &str = "commits that arrive a second, of each worker, whether or not the one before is durable; 0: a new one when one is";
@@ -155,13 +153,6 @@ pub fn open_loop_slots(call_bytes: u64) -> u64 {
 impl Load {
     /// Its parameters.
     pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
-        let mut fields = self.fields_with_verify();
-        fields.retain(|field| field.name != VERIFY);
-        fields
-    }
-
-    /// The parameters of a program that can verify what it writes.
-    pub(crate) fn fields_with_verify(&mut self) -> Vec<Field<'_>> {
         vec![
             field(
                 "depth",
@@ -228,11 +219,7 @@ impl Load {
                 "the interval of the course over time",
                 Value::Count(&mut self.interval_ms, 10, DAY_MS),
             ),
-            field(
-                VERIFY,
-                "read all that was written back at the end, and compare it",
-                Value::Choice(&mut self.verify),
-            ),
+            verify_field(&mut self.verify),
         ]
     }
 
@@ -361,6 +348,11 @@ impl Load {
             },
         };
         Ok((file, there_bytes))
+    }
+
+    /// The verification of a worker, where that is asked for.
+    pub(crate) fn verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
+        (self.verify == YesNo::Yes).then(|| Verifier::of_program(system, worker))
     }
 
     /// Opens a ring for files, with buffers for requests of at most so many bytes.

@@ -5,6 +5,7 @@ use crate::parameter::{Field, Parameter, ParameterError, Value};
 use crate::pattern::{Entry, Facts, Pattern};
 use crate::programs;
 use crate::replay::Replay;
+use crate::verify::VERIFY;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::tree;
 use diskperf_fio::Job;
@@ -177,6 +178,24 @@ impl Program {
             name: field.name,
             value: value.to_owned(),
             allowed: field.describe().allowed,
+        })
+    }
+
+    /// The reason that what it writes cannot be read back and compared; `None` where it has
+    /// the parameter that asks for it.
+    pub fn why_unverified(&self) -> Option<&'static str> {
+        let mut parameters = self.parameters().into_iter();
+        if parameters.any(|one| one.name == VERIFY) {
+            return None;
+        }
+        Some(match (self.fio_job(), self.replay()) {
+            (Some(_), _) => "a job file says it itself: add verify=crc32c to its sections",
+            (_, Some(_)) => {
+                "a trace does not say what was written; give `run random` or `run sequential` with --set program.write_share=1"
+            }
+            (None, None) => {
+                "the program writes no blocks that could be read back; give one that does, as `run sequential --set program.write_share=1`"
+            }
         })
     }
 

@@ -1,23 +1,67 @@
 //! Verification of a worker's blocks: filled as they are written, read back, and compared.
 
+pub(crate) mod calls;
+pub(crate) mod copies;
+pub(crate) mod dump;
 mod generation;
 mod record;
+pub(crate) mod ring;
+pub(crate) mod state;
 
+use crate::load::{YesNo, field};
+use crate::parameter::{self, Value};
 use crate::program::ProgramError;
+use crate::worker::Worker;
 use diskperf_fio::verify::{
-    BlockLayout, BlockWrite, DifferingByte, Expectation, Field, Mismatch, Seeds,
+    BlockLayout, BlockWrite, Checksum, DifferingByte, Expectation, Field, Mismatch, Seeds,
 };
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Verified;
+use dump::Dump;
 use generation::OtherRun;
 use record::{BlockPlace, BlockRecord, BlockRecords, WriteState};
+use state::WriteProgress;
+use std::cell::RefCell;
 
 /// Differences that are named one by one; the others are counted.
 const NAMED_MAX: usize = 20;
 
+/// Name of the parameter that has what was written read back.
+pub(crate) const VERIFY: &str = "verify";
+
+/// The parameter that has what was written read back.
+pub(crate) fn verify_field(verify: &mut YesNo) -> parameter::Field<'_> {
+    field(
+        VERIFY,
+        "read all that was written back at the end, and compare it",
+        Value::Choice(verify),
+    )
+}
+
+thread_local! {
+    static BEFORE_READ_BACK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+}
+
+/// Has a test called on this thread whenever a worker begins to read back: where it plants
+/// the damage that is to be found.
+#[doc(hidden)]
+pub fn before_read_back(plant: Option<Box<dyn FnMut()>>) {
+    BEFORE_READ_BACK.set(plant);
+}
+
+fn begin_read_back() {
+    BEFORE_READ_BACK.with_borrow_mut(|plant| {
+        if let Some(plant) = plant {
+            plant();
+        }
+    });
+}
+
 /// Verification of a worker's blocks.
 pub(crate) struct Verifier {
     plan: Plan,
+    /// Layout of blocks without room for a header.
+    short: BlockLayout,
     seeds: Seeds,
     /// Writes that were issued.
     writes: u64,
@@ -26,6 +70,8 @@ pub(crate) struct Verifier {
     blocks: Vec<Option<Block>>,
     /// Where another run wrote the blocks.
     other_run: Option<OtherRun>,
+    /// Writes by which another run knows how far this one came.
+    progress: WriteProgress,
     verified: Verified,
     differences: Vec<String>,
 }
@@ -50,6 +96,15 @@ enum Purpose {
     Check,
 }
 
+/// Outcome of a comparison without a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    /// It is what was written.
+    Same,
+    /// Another run was interrupted before it wrote the block.
+    NotWritten,
+}
+
 /// How the blocks of a worker are verified.
 pub(crate) struct Plan {
     pub(crate) layout: BlockLayout,
@@ -68,6 +123,8 @@ pub(crate) struct Plan {
     pub(crate) thread: u32,
     /// Seed of the seeds.
     pub(crate) randseed: u64,
+    /// Where blocks that differ are dumped.
+    pub(crate) dump: Option<Dump>,
 }
 
 /// Block that was written and is to be read back.
@@ -81,6 +138,16 @@ impl Unread {
     /// The index of its file among the worker's.
     pub(crate) fn file(&self) -> usize {
         self.place.file
+    }
+
+    /// Its offset in the file.
+    pub(crate) fn offset_bytes(&self) -> u64 {
+        self.place.offset_bytes
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.record.bytes
     }
 
     /// The read of it, in a file that is open.
@@ -105,12 +172,38 @@ impl Verifier {
             records: BlockRecords::default(),
             blocks: Vec::new(),
             other_run: None,
+            progress: WriteProgress::default(),
             verified: Verified {
                 kind: plan.layout.kind().name().to_owned(),
                 ..Verified::default()
             },
             differences: Vec::new(),
+            short: BlockLayout::of_seed(),
             plan,
+        }
+    }
+
+    /// The verification of a worker of one of the battery's own programs, whose seeds no other
+    /// repetition has.
+    pub(crate) fn of_program(system: &System, worker: &Worker) -> Self {
+        Self::new(Plan {
+            layout: BlockLayout::of_checksum(Checksum::Crc32c),
+            is_fatal: false,
+            tolerates: false,
+            checks_reads: false,
+            trims_to_zero: false,
+            is_alone: true,
+            thread: worker.index + 1,
+            randseed: worker.seed ^ system.now().0,
+            dump: None,
+        })
+    }
+
+    /// The layout of blocks of this length.
+    fn layout(&self, bytes: u32) -> &BlockLayout {
+        match self.plan.layout.header_bytes() > bytes as usize {
+            true => &self.short,
+            false => &self.plan.layout,
         }
     }
 
@@ -140,7 +233,7 @@ impl Verifier {
                 };
                 let number = self.writes - 1;
                 let buffer = buffer(system, request.slot, request.bytes);
-                self.plan.layout.fill(buffer, write);
+                self.layout(request.bytes).fill(buffer, write);
                 Purpose::Write(number)
             }
             Operation::Read if self.plan.checks_reads => Purpose::Check,
@@ -181,7 +274,9 @@ impl Verifier {
         };
         let number = self.writes;
         self.writes += 1;
+        self.verified.written_bytes += u64::from(bytes);
         self.records.add(place, (bytes, seed), number);
+        self.progress.issue(place);
         BlockWrite {
             offset_bytes: place.offset_bytes,
             seed,
@@ -191,11 +286,18 @@ impl Verifier {
         }
     }
 
+    /// Notes that the last write is complete.
+    fn complete_last(&mut self, place: BlockPlace) {
+        self.records.complete(place, self.writes - 1);
+        self.progress.complete(self.writes - 1);
+    }
+
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
         let place = BlockPlace { file, offset_bytes };
         self.record_write(place, bytes);
-        self.records.complete(place, self.writes - 1);
+        self.complete_last(place);
+        self.verified.written_bytes = 0;
     }
 
     /// Puts the rests of short writes to the front of their buffers, from where they are
@@ -246,16 +348,31 @@ impl Verifier {
         };
         if let Purpose::Write(number) = block.purpose {
             self.records.complete(block.place, number);
+            self.progress.complete(number);
             return Ok(());
         }
         let bytes = buffer(system, slot, block.bytes);
+        self.judge(block, bytes, path)
+    }
+
+    /// Compares a block that was read, and counts it.
+    fn judge(
+        &mut self,
+        block: Block,
+        bytes: &mut [u8],
+        path: impl Fn(usize) -> String,
+    ) -> Result<(), ProgramError> {
         let compared = self.compare(block, bytes);
+        if compared == Ok(Compared::NotWritten) {
+            return Ok(());
+        }
         self.verified.blocks += 1;
         self.verified.bytes += u64::from(block.bytes);
         let Err(mismatch) = compared else {
             return Ok(());
         };
-        let text = format!("{}: {mismatch}", path(block.place.file));
+        let dumped = self.dump(block, bytes);
+        let text = format!("{}: {mismatch}{dumped}", path(block.place.file));
         match &mut self.other_run {
             Some(other) if mismatch.field == Field::Seed && !other.is_met => {
                 other.strangers.push(text);
@@ -279,38 +396,74 @@ impl Verifier {
         }
     }
 
-    fn compare(&mut self, block: Block, bytes: &mut [u8]) -> Result<(), Mismatch> {
+    /// Writes a block that differs to files, where that is asked for; says where.
+    fn dump(&self, block: Block, bytes: &[u8]) -> String {
+        let is_named = self.differences.len() < NAMED_MAX;
+        let Some(dump) = self.plan.dump.as_ref().filter(|_| is_named) else {
+            return String::new();
+        };
+        let mut expected = Expectation {
+            offset_bytes: block.place.offset_bytes,
+            ..Expectation::default()
+        };
+        if let Purpose::Compare(record) = block.purpose {
+            expected.seed = Some(record.seed);
+            if self.other_run.is_none() {
+                expected.number = Some(record.number as u16);
+            }
+        }
+        if let Some(other) = &self.other_run {
+            let header = self.plan.layout.header(bytes).map(|one| one.header.seed);
+            expected.seed = header
+                .filter(|seed| other.seeds.contains(seed))
+                .or(expected.seed);
+        }
+        let layout = self.layout(block.bytes);
+        let restored = layout.restore(bytes, expected);
+        let step_bytes = layout.step_bytes(bytes.len());
+        let place = (block.place.file, block.place.offset_bytes);
+        dump.write(place, step_bytes, (&restored, bytes))
+    }
+
+    fn compare(&mut self, block: Block, bytes: &mut [u8]) -> Result<Compared, Mismatch> {
         let mut expected = Expectation {
             offset_bytes: block.place.offset_bytes,
             ..Expectation::default()
         };
         let Purpose::Compare(record) = block.purpose else {
-            return self.plan.layout.check(bytes, expected);
+            let checked = self.layout(block.bytes).check(bytes, expected);
+            return checked.map(|()| Compared::Same);
         };
         if record.is_trimmed {
-            return self.compare_trimmed(block, bytes);
+            return self.compare_trimmed(block, bytes).map(|()| Compared::Same);
         }
         let Some(other) = &mut self.other_run else {
             if self.plan.is_alone && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
                 expected.number = Some(record.number as u16);
             }
-            return self.plan.layout.check(bytes, expected);
+            let checked = self.layout(block.bytes).check(bytes, expected);
+            return checked.map(|()| Compared::Same);
         };
         let layout = &self.plan.layout;
         let header = layout.header(bytes).map(|decoded| decoded.header);
         // Of the job in another order, too, as fio's of random writes.
         let seed = header.map(|header| header.seed);
         let seed = seed.filter(|seed| other.seeds.contains(seed));
+        if other.writes_min.is_some() && seed.is_none() {
+            return Ok(Compared::NotWritten);
+        }
+        other.found += u64::from(seed.is_some());
         layout.check(bytes, Expectation { seed, ..expected })?;
         other.is_met |= seed.is_some();
         match (header, seed) {
             (Some(_), None) => {
                 expected.seed = Some(record.seed);
-                layout.check(bytes, expected)
+                layout.check(bytes, expected)?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(Compared::Same)
     }
 
     /// Compares a block that was trimmed with zeroes, where it must be zero.
@@ -353,23 +506,29 @@ impl Verifier {
     /// All differences, the first of them by name.
     pub(crate) fn outcome(&mut self) -> Result<Verified, ProgramError> {
         self.settle_strangers()?;
-        let verified = &self.verified;
-        if verified.mismatches == 0 || self.plan.tolerates {
-            return Ok(verified.clone());
+        if !self.plan.tolerates {
+            outcome(&self.verified, &self.differences)?;
         }
-        let more = verified.mismatches - self.differences.len() as u64;
-        let more = match more {
-            0 => String::new(),
-            more => format!("\n  and {more} more"),
-        };
-        Err(ProgramError::Corrupt(format!(
-            "{}: {} of {} blocks differ from what was written:\n  {}{more}",
-            verified.kind,
-            verified.mismatches,
-            verified.blocks,
-            self.differences.join("\n  ")
-        )))
+        Ok(self.verified.clone())
     }
+}
+
+/// An error of blocks that differ, with the first of them by name.
+fn outcome(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
+    if verified.mismatches == 0 {
+        return Ok(());
+    }
+    let more = match verified.mismatches - differences.len() as u64 {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    Err(ProgramError::Corrupt(format!(
+        "{}: {} of {} blocks differ from what was written:\n  {}{more}",
+        verified.kind,
+        verified.mismatches,
+        verified.blocks,
+        differences.join("\n  ")
+    )))
 }
 
 /// The part of a slot's buffer that a block takes.

@@ -2,154 +2,17 @@
 //! and planted damage by both.
 #![cfg(target_os = "linux")]
 
-#[path = "../../fio/tests/installed/mod.rs"]
-mod installed;
+mod verification;
 
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
-use diskperf_catalogue::Catalogue;
-use diskperf_fio::{Job, JobFile, Surroundings};
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-use diskperf_system::model::{Model, ModelPorts};
-use diskperf_system::{System, run_ready};
-use diskperf_timeline::{LoadMeasure, Nanoseconds};
-use installed::is_fio_installed;
+use diskperf_battery::{Medium, Program};
 use rand_core::Rng;
 use rand_pcg::Pcg64;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::process::Command;
-use std::rc::Rc;
 use std::sync::Arc;
-
-type Outcome = Result<LoadMeasure, ProgramError>;
-
-fn job(options: &str) -> Job {
-    let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
-    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
-    let mut parsed = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
-    parsed.jobs.remove(0)
-}
-
-fn worker(medium: Medium) -> Worker {
-    Worker {
-        index: 0,
-        drive: 0,
-        medium,
-        folder: "",
-        other: None,
-        size_bytes: 1 << 20,
-        direct: medium == Medium::Device,
-        seed: 1983,
-        company: Default::default(),
-        think: Nanoseconds::ZERO,
-    }
-}
-
-async fn work(system: &mut System, program: &Program, worker: &Worker) -> Outcome {
-    let mut buffer = program.buffer(worker);
-    program.prepare(system, worker).await?;
-    let origin = system.now();
-    system.start_measuring(origin)?;
-    let run = program.run(system, worker, &mut buffer).await;
-    let measure = system.finish_measuring().await?;
-    system.close_all().await;
-    run.map(|()| measure.load.expect("it has a ring"))
-}
-
-/// Runs a section in a directory.
-fn on_host(folder: &Path, options: &str) -> Outcome {
-    let program = Program::of_fio_job(&job(options), &BTreeMap::new(), &BTreeMap::new());
-    let program = program.unwrap_or_else(|errors| panic!("{options}: {errors}"));
-    program_on_host(folder, &program)
-}
-
-fn program_on_host(folder: &Path, program: &Program) -> Outcome {
-    let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
-    let ports = Ports {
-        directories: vec![directory],
-        ..Ports::default()
-    };
-    let control = Control {
-        stop: Arc::default(),
-        abandoned: Arc::default(),
-        moved_bytes: Arc::default(),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls: true,
-        clock: Clock::calibrated(),
-    };
-    let mut system = System::Host(Box::new(Host::new(ports, control)));
-    run_ready(work(&mut system, program, &worker(Medium::Directory)))
-}
-
-/// Runs sections one after the other on a modelled computer.
-fn on_model(rig: &str, medium: Medium, sections: &[&str]) -> Vec<Outcome> {
-    let program = |options: &&str| {
-        let existing = match medium {
-            Medium::Device => BTreeMap::from([("f".to_owned(), 8 << 20)]),
-            Medium::Directory | Medium::File => BTreeMap::new(),
-        };
-        let program = Program::of_fio_job(&job(options), &existing, &BTreeMap::new());
-        program.unwrap_or_else(|errors| panic!("{options}: {errors}"))
-    };
-    let programs: Vec<Program> = sections.iter().map(program).collect();
-    programs_on_model(rig, medium, programs)
-}
-
-fn programs_on_model(rig: &str, medium: Medium, programs: Vec<Program>) -> Vec<Outcome> {
-    let resolved = Catalogue::embedded().resolve(rig, &[]);
-    let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let machine = Machine::build(&read.0, Circumstances::default());
-    let ports = ModelPorts {
-        number: 0,
-        pipe_ends: Vec::new(),
-        meeting: Meeting::new(1),
-        time_calls: false,
-        stop: Default::default(),
-        moved_bytes: Default::default(),
-    };
-    let kernel = machine.kernel().clone();
-    let outcomes: Rc<RefCell<Vec<Outcome>>> = Rc::default();
-    let kept = Rc::clone(&outcomes);
-    machine.spawn("worker", async move {
-        let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
-        for program in &programs {
-            let outcome = work(&mut system, program, &worker(medium)).await;
-            kept.borrow_mut().push(outcome);
-        }
-        system.end().await;
-    });
-    machine.run().expect("the worker ends");
-    outcomes.take()
-}
-
-/// Every kind of verification.
-const KINDS: &[&str] = &[
-    "verify=md5",
-    "verify=crc64",
-    "verify=crc32",
-    "verify=crc32c",
-    "verify=crc32c-intel",
-    "verify=crc16",
-    "verify=crc7",
-    "verify=sha1",
-    "verify=sha256",
-    "verify=sha512",
-    "verify=sha3-224",
-    "verify=sha3-256",
-    "verify=sha3-384",
-    "verify=sha3-512",
-    "verify=xxhash",
-    "verify=meta",
-    "verify=null",
-    "verify_pattern=0xdeadbeef",
-    "verify=pattern verify_pattern=\"ab\"%o0x07",
-    "verify=crc32c verify_pattern=0xaa%o",
-];
+use verification::installed::is_fio_installed;
+use verification::{
+    KINDS, by_fio, flip, flip_last, on_host, on_model, program_on_host, programs_on_model,
+};
 
 /// Orders of writes, for every kind.
 const ORDERS: &[&str] = &["bs=4k rw=write", "bs=4k rw=randwrite"];
@@ -187,29 +50,6 @@ fn reading(case: &str) -> String {
     order.iter().fold(case.to_owned(), |case, order| {
         case.replace(order, "rw=read")
     })
-}
-
-/// Runs sections by fio, one after the other; the error number of each.
-fn by_fio(folder: &Path, sections: &[String]) -> Vec<i64> {
-    let mut text = "[global]\nthread\n".to_owned();
-    for section in sections {
-        text += &format!("[job]\nstonewall\n{}\n", section.replace(' ', "\n"));
-    }
-    std::fs::write(folder.join("all.fio"), &text).expect("a job file");
-    let output = Command::new("fio")
-        .args(["--output-format=json", "--output=all.json", "all.fio"])
-        .current_dir(folder)
-        .output()
-        .expect("fio runs");
-    let json = std::fs::read_to_string(folder.join("all.json")).expect("fio's results");
-    // fio prints what differs in front of its results.
-    let start = json.find('{').unwrap_or_else(|| panic!("{output:?}"));
-    let json: serde_json::Value = serde_json::from_str(&json[start..]).expect("JSON");
-    let jobs = json["jobs"].as_array().expect("jobs");
-    assert_eq!(jobs.len(), sections.len(), "{text}");
-    jobs.iter()
-        .map(|job| job["error"].as_i64().expect("a number"))
-        .collect()
 }
 
 #[test]
@@ -278,19 +118,6 @@ fn what_fio_wrote_is_verified_here_and_changes_are_found() {
             assert_eq!(found.is_err(), sees_it, "{options}: {found:?}");
         }
     }
-}
-
-/// Flips a bit of the last byte, which every checksum of fio's covers.
-fn flip_last(path: &Path) {
-    let bytes = std::fs::metadata(path).expect("a file").len();
-    flip(path, bytes as usize - 1);
-}
-
-/// Flips a bit of a byte.
-fn flip(path: &Path, at: usize) {
-    let mut bytes = std::fs::read(path).expect("a file");
-    bytes[at] ^= 4;
-    std::fs::write(path, bytes).expect("a file");
 }
 
 /// Damage that is planted into a file, and the text that tells it.

@@ -211,8 +211,8 @@ pub(crate) struct ExperimentArguments {
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Read all that programs wrote back at the end of each repetition, and compare it: that of
-    /// random, sequential and suites of them (a fio job file says it itself, by verify=)
+    /// Read all that programs wrote back at the end of each repetition, and compare it: of every
+    /// program that writes blocks (a fio job file says it itself, by verify=)
     #[arg(long)]
     pub(crate) verify: bool,
     /// State of the page cache before each repetition [default: cold; programs that keep requests

@@ -11,6 +11,7 @@ use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
 use crate::substitute::{names, substitute};
 use crate::surroundings::{Keyword, Surroundings};
 use crate::value::Written;
+use crate::verify::PATTERN_BYTES_MAX;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::{Errors, Problem};
 
@@ -89,9 +90,11 @@ impl JobFile {
             clones: 0,
             variables: BTreeMap::new(),
             keywords: BTreeSet::new(),
+            pattern_files: BTreeMap::new(),
         };
         let mut file = resolver.file(name, entries);
         file.included = included;
+        file.included.append(&mut resolver.pattern_files);
         file.variables = std::mem::take(&mut resolver.variables);
         file.keywords = std::mem::take(&mut resolver.keywords);
         if file.jobs.is_empty() && resolver.errors.is_empty() {
@@ -125,6 +128,8 @@ struct Resolver<'s> {
     variables: BTreeMap<String, String>,
     /// Those that values ask for.
     keywords: BTreeSet<Keyword>,
+    /// Files that patterns name, by their names in quotes: their bytes as digits after `0x`.
+    pattern_files: BTreeMap<String, String>,
 }
 
 /// An option after substitution, and what is known of it.
@@ -288,10 +293,43 @@ impl Resolver<'_> {
                 let warnings = self.warnings.get_mut();
                 let substituted = substitute(text, place, self.surroundings, warnings)?;
                 self.keywords.extend(substituted.keywords);
-                Some(substituted.value)
+                match key.name {
+                    "verify_pattern" => Some(self.with_pattern_files(substituted.value, place)?),
+                    _ => Some(substituted.value),
+                }
             }
         };
         Ok(Known { line, key, text })
+    }
+
+    /// Puts the bytes of files in the place of their names in single quotes.
+    fn with_pattern_files(&mut self, text: String, place: &Place) -> Result<String, Problem> {
+        let (mut taken, mut rest) = (String::new(), &*text);
+        while let Some(at) = rest.find(['"', '\'']) {
+            let (before, quoted) = rest.split_at(at);
+            let quote = &quoted[..1];
+            let Some((name, after)) = quoted[1..].split_once(quote) else {
+                break;
+            };
+            taken += before;
+            rest = after;
+            if quote == "\"" {
+                taken += &format!("\"{name}\"");
+                continue;
+            }
+            let bytes_max = PATTERN_BYTES_MAX as u64;
+            let digits = self.surroundings.files.pattern(name, bytes_max);
+            let digits = digits.map_err(|why| {
+                let title = format!("cannot read the pattern file `{}`", excerpt(name));
+                let problem = Problem::error(title).at(place, why);
+                problem.help(
+                    "name a file in the working directory, or write the bytes as 0x and digits",
+                )
+            })?;
+            taken += &format!(" {digits} ");
+            self.pattern_files.insert(format!("'{name}'"), digits);
+        }
+        Ok(taken + rest)
     }
 }
 

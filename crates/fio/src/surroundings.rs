@@ -101,12 +101,42 @@ impl Files {
     }
 }
 
-fn read(path: &Path, most_bytes: u64) -> Result<String, String> {
+impl Files {
+    /// The bytes of a file that a pattern names, at most so many of them, as digits after
+    /// `0x`: what [`Files::Memory`] has under the name in quotes.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read, in words.
+    pub(crate) fn pattern(&self, name: &str, bytes_max: u64) -> Result<String, String> {
+        match self {
+            Files::Memory(files) => {
+                let digits = files.get(&format!("'{name}'")).cloned();
+                digits.ok_or_else(|| "no such file".to_owned())
+            }
+            Files::Disk { working_directory } => {
+                let bytes = read_bytes(&working_directory.join(name), bytes_max)?;
+                if bytes.is_empty() {
+                    return Err("it has no bytes".to_owned());
+                }
+                let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+                Ok(format!("0x{}", digits.collect::<String>()))
+            }
+        }
+    }
+}
+
+fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let file = diskperf_diagnostics::input::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    let mut file = file.take(most_bytes.saturating_add(1));
+    let mut file = file.take(bytes_max);
     file.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+fn read(path: &Path, most_bytes: u64) -> Result<String, String> {
+    let bytes = read_bytes(path, most_bytes.saturating_add(1))?;
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
 }
 

@@ -434,24 +434,35 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
 
 /// What was read back and compared, in all repetitions.
 fn verified_note(result: &ProgramResult) -> Option<String> {
-    let loads = result.repetitions.iter().flat_map(Repetition::loads);
-    let verified = Verified::sum(loads.filter_map(|load| load.verified.as_ref()))?;
+    let of_each = result.repetitions.iter().filter_map(Repetition::verified);
+    let of_each: Vec<Verified> = of_each.collect();
+    let verified = Verified::sum(&of_each)?;
     let Verified {
         kind,
+        written_bytes,
         blocks,
         bytes,
         mismatches,
     } = verified;
     Some(match (blocks, mismatches) {
+        (0, _) if written_bytes == 0 => {
+            format!("verified nothing ({kind}): no block was written or read back")
+        }
         (0, _) => format!("verified nothing ({kind}): no block was read back"),
-        (_, 0) => format!(
-            "verified: {blocks} blocks ({}) read back, all as they were written ({kind})",
-            format_size(bytes)
-        ),
-        (_, mismatches) => format!(
-            "verified: {blocks} blocks ({}) read back, {mismatches} not as they were written ({kind})",
-            format_size(bytes)
-        ),
+        (_, mismatches) => {
+            let written = match written_bytes {
+                0 => String::new(),
+                bytes => format!("{} written, ", format_size(bytes)),
+            };
+            let outcome = match mismatches {
+                0 => "all as they were written".to_owned(),
+                count => format!("{count} not as they were written"),
+            };
+            format!(
+                "verified: {written}{blocks} blocks ({}) read back and compared, {outcome} ({kind})",
+                format_size(bytes)
+            )
+        }
     })
 }
 

@@ -361,6 +361,34 @@ impl System {
     }
 }
 
+/// Writes a file beside what a program measures, whole, under a name that nothing has: no file
+/// is replaced, and no link is followed.
+///
+/// # Errors
+///
+/// Why it cannot be written, in words.
+pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), String> {
+    #[cfg(target_os = "linux")]
+    return host::log_file::write_new(Path::new(path), bytes);
+    #[cfg(not(target_os = "linux"))]
+    Err(format!(
+        "{path}: {} bytes are written on Linux alone",
+        bytes.len()
+    ))
+}
+
+/// Reads a small regular file that a program left beside what it measured, not through a link.
+///
+/// # Errors
+///
+/// Why it cannot be read, in words.
+pub fn read_small_file(path: &str, bytes_max: u64) -> std::result::Result<Vec<u8>, String> {
+    #[cfg(target_os = "linux")]
+    return host::log_file::read_small(Path::new(path), bytes_max);
+    #[cfg(not(target_os = "linux"))]
+    Err(format!("{path}: {bytes_max} bytes are read on Linux alone"))
+}
+
 /// Begins a log that a program writes beside what it measures, empty, under a name of the
 /// user's: a file that is there is replaced if it begins with these bytes.
 ///

@@ -288,6 +288,9 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         ));
     }
     check_latencies(worker, sums)?;
+    if let Some(verified) = &worker.verified {
+        load::check_verified(verified, sums)?;
+    }
     if let Some(measure) = &worker.load {
         load::check(measure, sums).map_err(|wrong| wrong.within("load"))?;
     }

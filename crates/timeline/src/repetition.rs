@@ -72,6 +72,9 @@ pub struct WorkerMeasure {
     /// before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<WorkerFailure>,
+    /// Blocks of a worker with one call at a time that were read back and compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
 }
 
 /// Error that ended one worker of several.
@@ -86,11 +89,20 @@ pub struct WorkerFailure {
 impl WorkerMeasure {
     /// Adds blocks that were read back and compared.
     pub fn count_verified(&mut self, verified: Verified) {
-        let load = self.load.get_or_insert_default();
-        match &mut load.verified {
+        let all = match &mut self.load {
+            Some(load) => &mut load.verified,
+            None => &mut self.verified,
+        };
+        match all {
             Some(all) => all.merge(&verified),
-            None => load.verified = Some(verified),
+            None => *all = Some(verified),
         }
+    }
+
+    /// Blocks that were read back and compared; `None` where nothing is verified.
+    pub fn all_verified(&self) -> Option<&Verified> {
+        let of_load = self.load.as_ref().and_then(|load| load.verified.as_ref());
+        of_load.or(self.verified.as_ref())
     }
 
     /// When the last timed call returned, since the repetition's start.
@@ -362,6 +374,11 @@ impl Repetition {
         self.workers
             .iter()
             .filter_map(|worker| worker.failure.as_ref())
+    }
+
+    /// Blocks of all workers that were read back and compared; `None` where nothing is verified.
+    pub fn verified(&self) -> Option<Verified> {
+        Verified::sum(self.workers.iter().filter_map(WorkerMeasure::all_verified))
     }
 
     /// Whether requests arrived by the clock, and did not wait for one another.

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 pub struct Verified {
     /// Kind of verification, by fio's name of it: `crc32c`, `pattern` and so on.
     pub kind: String,
+    /// Bytes that were written, with those that were written over; 0 of runs that did not
+    /// count them.
+    #[serde(default)]
+    pub written_bytes: u64,
     /// Blocks that were compared.
     pub blocks: u64,
     /// Bytes of these blocks.
@@ -26,6 +30,7 @@ impl Verified {
 
     /// Adds the blocks of another worker.
     pub fn merge(&mut self, other: &Self) {
+        self.written_bytes += other.written_bytes;
         self.blocks += other.blocks;
         self.bytes += other.bytes;
         self.mismatches += other.mismatches;

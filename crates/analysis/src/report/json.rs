@@ -16,7 +16,7 @@ use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
     Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic,
     Interference, Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult,
-    Protocol, Repetition, Residency, Run, RunState, WorkerMeasure, World, printable,
+    Protocol, Repetition, Residency, Run, RunState, Verified, WorkerMeasure, World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -101,6 +101,8 @@ struct ResultJson<'a> {
     /// Of a program with several requests under way.
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<&'a Verified>,
     /// Of a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
@@ -300,6 +302,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         device_share: summary.device_share,
         generator_share: row.generator_share,
         load: summary.load.as_ref(),
+        verified: summary.verified.as_ref(),
         replay: ReplayJson::of(run, result),
         steady: summary.steady,
         write_amplification: write_amplification(result),

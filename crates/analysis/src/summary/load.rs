@@ -5,7 +5,7 @@ use crate::quantity::judged_s;
 use crate::statistics::{Interval, median, median_interval};
 use diskperf_timeline::{
     Engine, Histogram, LoadMeasure, Nanoseconds, OperationMeasure, Repetition, SeriesPoint,
-    Statistic, Verified,
+    Statistic,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -48,10 +48,6 @@ pub struct LoadSummary {
     /// Where requests arrived by the clock: how many were not complete at the end, over
     /// all kept repetitions.
     pub unfinished: u64,
-    /// Blocks that were read back and compared with what was written, over all kept
-    /// repetitions; absent where the program verifies nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verified: Option<Verified>,
     /// The length of the intervals of `series`.
     pub interval_s: f64,
     /// Which repetition `series` is of, counted from 0 among all: the middle one.
@@ -186,7 +182,6 @@ impl LoadSummary {
                 max: us(lags.max()),
             }),
             unfinished: loads().map(|load| load.unfinished).sum(),
-            verified: Verified::sum(loads().filter_map(|load| load.verified.as_ref())),
             interval_s: course.interval_s,
             series_of: all
                 .iter()

@@ -10,6 +10,7 @@ use super::pace::{Rates, Times, Turn};
 use super::pauses::Pauses;
 use super::script::{Cursor, Step};
 use super::search::{DepthSearch, SearchStep};
+use super::state::LoadedState;
 use super::stream::{Next, Stream};
 use super::syncs::DueSync;
 use super::trims::Trims;
@@ -53,6 +54,8 @@ pub(super) struct Course<'a> {
     pub(super) trims: Option<Trims>,
     /// Whether a write found no space, which ends a job that fills the device.
     is_full: bool,
+    /// How far another run wrote what is verified.
+    pub(super) loaded_state: Option<LoadedState>,
     /// Time of writes and of what reads them back, and the start of the one that is on.
     pub(super) spans: Spans,
     pub(super) span_start: Nanoseconds,
@@ -129,6 +132,7 @@ impl<'a> Course<'a> {
             verifier: super::read_back::verifier(program, worker),
             trims: Trims::new(job, worker.seed),
             is_full: false,
+            loaded_state: LoadedState::load(job, worker)?,
             spans: Spans::default(),
             span_start: start,
             syncs_under_way: 0,
@@ -225,6 +229,9 @@ impl<'a> Course<'a> {
                 return Ok(halt);
             }
             let io = match self.stream.next(direction) {
+                Next::Io(io) if !self.is_covered(io.file, io.offset_bytes) => {
+                    return Ok(Halt::Over);
+                }
                 Next::Io(io) => io,
                 Next::EndOfPass => return Ok(Halt::Drain),
                 Next::Nothing => return Ok(Halt::Over),

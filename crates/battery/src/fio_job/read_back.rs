@@ -1,9 +1,11 @@
 //! Blocks that were written are read back.
 
 use super::course::Course;
+use super::state::state_depth;
 use super::stream::Next;
 use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
+use crate::verify::dump::Dump;
 use crate::verify::{Plan, Verifier};
 use crate::worker::Worker;
 use diskperf_fio::job::Verification;
@@ -27,8 +29,23 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
         is_alone: program.writes_alone(),
         thread: job.verify.clones_before + worker.index + 1,
         randseed: job.random.seed,
+        dump: job.verify.dump.then(|| Dump {
+            names: program
+                .of(worker)
+                .iter()
+                .map(|file| last_name(&file.path))
+                .collect(),
+        }),
     };
-    Some(Verifier::new(plan))
+    let mut verifier = Verifier::new(plan);
+    verifier.keep_progress(state_depth(job));
+    Some(verifier)
+}
+
+/// The last component of a path.
+fn last_name(path: &str) -> String {
+    let last = path.trim_end_matches('/').rsplit('/').next();
+    last.unwrap_or(path).to_owned()
 }
 
 /// Whether it compares what is there with what it would write, and writes nothing.
@@ -87,9 +104,21 @@ impl Course<'_> {
     }
 
     /// Whether its time has passed, or another job has ended it.
-    fn is_past_its_end(&self) -> bool {
+    pub(super) fn is_past_its_end(&self) -> bool {
         let is_late = |end| self.system.now() >= end;
         self.worker.company.must_end() || self.times.end.is_some_and(is_late)
+    }
+
+    /// Whether a block was written, as far as the state of another run says; all are without
+    /// one.
+    pub(super) fn is_covered(&mut self, file: usize, offset_bytes: u64) -> bool {
+        let job = self.job;
+        match &mut self.loaded_state {
+            Some(loaded) if loaded.in_other_order(job).is_none() => {
+                loaded.covers_next(file, offset_bytes)
+            }
+            Some(_) | None => true,
+        }
     }
 
     /// Reads all blocks back that were written and not read since, from storage: after a
@@ -159,7 +188,11 @@ impl Course<'_> {
     pub(super) async fn verify_only(&mut self) -> Result<(), ProgramError> {
         self.record_what_another_run_wrote().await?;
         let verifier = self.verifier.as_mut().expect("it verifies");
-        verifier.expect_other_run();
+        let loaded = self.loaded_state.as_ref();
+        match loaded.and_then(|loaded| loaded.in_other_order(self.job)) {
+            Some(writes) => verifier.expect_part_of_other_run(writes),
+            None => verifier.expect_other_run(self.job.verify.backlog > 0),
+        }
         self.verify_pass().await
     }
 
@@ -171,14 +204,20 @@ impl Course<'_> {
         while !(self.job.times.time_based && bytes >= lengths_bytes) {
             let direction = self.stream.draw_direction();
             let next = self.stream.next(direction);
-            let verifier = self.verifier.as_mut().expect("it verifies");
             match next {
                 Next::Io(io) if io.direction == Direction::Write => {
+                    if !self.is_covered(io.file, io.offset_bytes) {
+                        break;
+                    }
+                    let verifier = self.verifier.as_mut().expect("it verifies");
                     verifier.record_other_write(io.file, (io.offset_bytes, io.bytes));
                     writes += 1;
                 }
                 Next::Io(_) => {}
-                Next::EndOfPass => verifier.restart_seeds(),
+                Next::EndOfPass => {
+                    let verifier = self.verifier.as_mut().expect("it verifies");
+                    verifier.restart_seeds();
+                }
                 Next::Nothing => break,
             }
             if let Next::Io(io) = next {

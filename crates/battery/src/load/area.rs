@@ -11,9 +11,6 @@ use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use std::fmt::Debug;
 
-/// Smallest block that has room for what it is verified by.
-const VERIFIED_BYTES_MIN: u64 = 512;
-
 /// An area of a file, and what is asked of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Area {
@@ -81,13 +78,9 @@ impl Area {
 impl<P: Places> AreaProgram<P> {
     /// Why what it writes cannot be verified, if it is to be and cannot.
     fn unfit_to_verify(&self) -> Option<String> {
-        let smallest_bytes = self.area.block_bytes.sizes().min().unwrap_or(0);
         let reason = match self.area.load.verify {
             YesNo::No => return None,
             YesNo::Yes if !self.area.writes() => return None,
-            YesNo::Yes if smallest_bytes < VERIFIED_BYTES_MIN => {
-                "each block that is verified takes 512 bytes or more; give a larger block_bytes"
-            }
             YesNo::Yes if self.area.load.workers > 1 && !P::PARTS => {
                 "workers that write over each other's blocks cannot verify them; give program.workers=1, or run `sequential`, whose workers have parts of their own"
             }
@@ -132,7 +125,7 @@ impl<P: Places> Pattern for AreaProgram<P> {
             Value::Bytes(&mut area.start_bytes, 0, 1 << 60),
         ));
         fields.extend(area.durability.fields());
-        fields.extend(area.load.fields_with_verify());
+        fields.extend(area.load.fields());
         fields
     }
 

@@ -2,12 +2,12 @@
 
 use super::pace::Pace;
 use super::slots::Slots;
-use super::{AREA, Durability, Load, Request, YesNo};
+use super::{AREA, Durability, Load, Request};
 use crate::blocks::pause;
 use crate::program::ProgramError;
-use crate::verify::{Plan, Verifier};
+use crate::verify::Verifier;
+use crate::verify::ring::read_back;
 use crate::worker::Worker;
-use diskperf_fio::verify::{BlockLayout, Checksum};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
@@ -35,7 +35,7 @@ impl<'a> Driver<'a> {
         slots: Slots,
     ) -> Self {
         let pace = Pace::new(load, worker, system.now());
-        let verifier = (load.verify == YesNo::Yes).then(|| verifier(system, worker));
+        let verifier = load.verifier(system, worker);
         Self {
             system,
             worker,
@@ -88,35 +88,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Reads back what was written, where that is wanted, from storage: past the page cache,
-    /// or with it dropped. That is no part of what is measured.
+    /// Reads back what was written, where that is wanted.
     async fn verify(&mut self) -> Result<(), ProgramError> {
-        let Some(verifier) = &mut self.verifier else {
+        let Some(verifier) = self.verifier.take() else {
             return Ok(());
         };
-        self.system.end_timed_part().await?;
-        if !self.worker.direct {
-            self.system.drop_cached(&self.worker.file(AREA)).await?;
-        }
-        let path = || self.worker.file(AREA);
-        loop {
-            while !self.slots.are_full()
-                && let Some(unread) = verifier.next_unread()
-            {
-                let slot = self.slots.put(unread.request(self.file));
-                verifier.expect(slot, unread);
-            }
-            if self.slots.under_way() == 0 {
-                break;
-            }
-            self.slots.submit(self.system).await?;
-            self.slots.reap(self.system, 1, None).await?;
-            while let Some(done) = self.slots.take(|_| path())? {
-                verifier.complete(self.system, done.slot, |_| path())?;
-            }
-        }
-        self.system.count_verified(verifier.outcome()?);
-        Ok(())
+        let files = [(self.file, self.worker.file(AREA))];
+        let place = (&mut *self.system, self.worker);
+        read_back(place, &mut self.slots, verifier, &files).await
     }
 
     /// Counts what had arrived and is given up.
@@ -177,21 +156,6 @@ impl<'a> Driver<'a> {
         }
         Ok(done.is_some())
     }
-}
-
-/// The verification of a worker, whose seeds no other repetition has.
-fn verifier(system: &System, worker: &Worker) -> Verifier {
-    let plan = Plan {
-        layout: BlockLayout::of_checksum(Checksum::Crc32c),
-        is_fatal: false,
-        tolerates: false,
-        checks_reads: false,
-        trims_to_zero: false,
-        is_alone: true,
-        thread: worker.index + 1,
-        randseed: worker.seed ^ system.now().0,
-    };
-    Verifier::new(plan)
 }
 
 fn operation(write: bool) -> Operation {

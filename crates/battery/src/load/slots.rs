@@ -3,6 +3,7 @@
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
+use crate::verify::Verifier;
 use diskperf_system::{Call, Completion, Errno, Error, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::hint::black_box;
@@ -218,21 +219,33 @@ impl Slots {
         Ok(None)
     }
 
-    /// Submits all requests in order, and waits for all. Nothing else may be under way.
+    /// Submits all requests of one file in order, and waits for all. Nothing else may be under
+    /// way. `index` is that of the file where its blocks are verified.
     pub(crate) async fn carry_out(
         &mut self,
-        (system, path): (&mut System, &str),
+        (system, path, index): (&mut System, &str, usize),
         requests: &[Submission],
+        mut verifier: Option<&mut Verifier>,
     ) -> Result<(), ProgramError> {
         let mut next = 0;
         while next < requests.len() || self.under_way() > 0 {
             while let Some(request) = requests.get(next).filter(|_| !self.are_full()) {
-                self.put(*request);
+                let slot = self.put(*request);
+                if let Some(verifier) = &mut verifier {
+                    verifier.prepare(system, Submission { slot, ..*request }, index);
+                }
                 next += 1;
             }
             self.submit(system).await?;
             self.reap(system, 1, None).await?;
-            while self.take(|_| path.to_owned())?.is_some() {}
+            while let Some(done) = self.take(|_| path.to_owned())? {
+                if let Some(verifier) = &mut verifier {
+                    verifier.complete(system, done.slot, |_| path.to_owned())?;
+                }
+            }
+            if let Some(verifier) = &mut verifier {
+                verifier.move_rests(system, self.waiting());
+            }
         }
         Ok(())
     }

@@ -2,9 +2,12 @@
 //! of the same file system, or to a file of another one (Zachariassen 1987).
 
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
+use crate::load::YesNo;
 use crate::parameter::{Field, Value, choices};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, ProgramError, gcd};
+use crate::verify::copies::{CopiedFile, CopyComparison};
+use crate::verify::verify_field;
 use crate::worker::{Medium, Other, Worker};
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
@@ -17,6 +20,7 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
         Box::new(Copy {
             destination: Destination::Null,
             call_bytes: 8192,
+            verify: YesNo::No,
         })
     },
 }];
@@ -25,6 +29,7 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 struct Copy {
     destination: Destination,
     call_bytes: u64,
+    verify: YesNo,
 }
 
 choices! {
@@ -51,6 +56,7 @@ impl Pattern for Copy {
                 &mut self.call_bytes,
                 "bytes that one call reads and one call writes",
             ),
+            verify_field(&mut self.verify),
         ]
     }
 
@@ -110,7 +116,7 @@ impl Pattern for Copy {
                 write_block(system, destination, &*block, worker.think).await?;
                 left_bytes -= length as u64;
             }
-            Ok(())
+            self.verify((system, worker), destination).await
         })
     }
 }
@@ -146,6 +152,43 @@ impl Copy {
         }
     }
 
+    /// Compares the copy with what it is of, where that is asked for and there is one.
+    async fn verify(
+        &self,
+        (system, worker): (&mut System, &Worker),
+        destination: File,
+    ) -> Result<(), ProgramError> {
+        if self.verify == YesNo::No {
+            return Ok(());
+        }
+        let copied = match self.output(worker) {
+            None => None,
+            Some(copy) => Some(CopiedFile {
+                source: Self::input(worker),
+                copy,
+                copy_offset_bytes: self.start_of_copy(system, worker, destination).await?,
+                bytes: worker.size_bytes,
+            }),
+        };
+        let block_bytes = self.call_bytes;
+        CopyComparison::run((system, worker), copied.as_slice(), block_bytes).await
+    }
+
+    /// Offset of the copy: on the same device, its second half.
+    async fn start_of_copy(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        destination: File,
+    ) -> Result<u64, ProgramError> {
+        let medium = self.output_medium(worker);
+        if medium == Medium::Directory || self.destination != Destination::Same {
+            return Ok(0);
+        }
+        let half = system.length(destination).await? / 2;
+        Ok(half - half % self.call_bytes)
+    }
+
     async fn open_destination(
         &self,
         system: &mut System,
@@ -155,10 +198,9 @@ impl Copy {
             Some(path) => {
                 let medium = self.output_medium(worker);
                 let file = create(system, medium, &path, worker.direct).await?;
-                // Of the same device, its second half.
-                if medium != Medium::Directory && self.destination == Destination::Same {
-                    let half = system.length(file).await? / 2;
-                    seek_to(system, file, half - half % self.call_bytes).await?;
+                match self.start_of_copy(system, worker, file).await? {
+                    0 => {}
+                    start_bytes => seek_to(system, file, start_bytes).await?,
                 }
                 Ok(file)
             }

@@ -5,11 +5,12 @@
 use crate::load::distribution::{Blocks, Distribution};
 use crate::load::pace::Pace;
 use crate::load::slots::Slots;
-use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, field};
+use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
+use crate::verify::ring::read_back;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, File, Open, Operation, Submission, System};
@@ -156,7 +157,12 @@ impl Pattern for Database {
     }
 
     fn unfit(&self) -> Option<String> {
-        self.load.unfit(self.largest_bytes())
+        let shares_pages = self.load.verify == YesNo::Yes && self.load.workers > 1;
+        let unfit = shares_pages.then(|| {
+            "workers that write over each other's pages cannot verify them; give program.workers=1"
+                .to_owned()
+        });
+        unfit.or_else(|| self.load.unfit(self.largest_bytes()))
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
@@ -195,9 +201,11 @@ impl Pattern for Database {
                 .open((system, worker), Open::READ_WRITE, bytes)
                 .await?;
             let log = self.log_file(worker);
-            let log_file = system
-                .open(&log.path, Open::WRITE.direct(worker.direct))
-                .await?;
+            let how = match self.load.verify {
+                YesNo::Yes => Open::READ_WRITE,
+                YesNo::No => Open::WRITE,
+            };
+            let log_file = system.open(&log.path, how.direct(worker.direct)).await?;
             let ring = Load {
                 depth: self.slots(),
                 ..self.load.clone()
@@ -206,7 +214,9 @@ impl Pattern for Database {
             ring.open_ring((system, worker), &files, self.largest_bytes())
                 .await?;
             let mut slots = Slots::new(self.slots());
-            let mut log = Log::new((log_file, log.path), log.bytes, self.sync_call);
+            let paths = [(file, worker.file(AREA)), (log_file, log.path.clone())];
+            let mut log = Log::new((log_file, log.path, 1), log.bytes, self.sync_call);
+            let mut verifier = self.load.verifier(system, worker);
             let mut pages = Pages::new(self, file, worker);
             let mut pace = Pace::new(&self.load, worker, system.now());
             system.judge_by_commits();
@@ -214,19 +224,27 @@ impl Pattern for Database {
             while let Some(start) = next_commit(&mut pace, system, &mut slots).await? {
                 pages.next_group();
                 pace.issued(self.group_bytes());
-                let path = &worker.file(AREA);
-                slots.carry_out((system, path), &pages.requests).await?;
+                let path = &*paths[0].1;
+                let place = (&mut *system, path, 0);
+                let requests = &pages.requests;
+                slots.carry_out(place, requests, verifier.as_mut()).await?;
                 for _ in 0..self.clients {
                     log.append(self.log_record_bytes as u32);
                 }
-                log.commit((system, worker), &mut slots, start).await?;
+                let place = (&mut *system, worker);
+                let verifier = verifier.as_mut();
+                log.commit(place, &mut slots, start, verifier).await?;
                 groups += 1;
                 if self.checkpoint_every > 0 && groups % self.checkpoint_every == 0 {
                     let checkpoint = pages.checkpoint();
-                    slots.carry_out((system, path), &[checkpoint]).await?;
+                    let place = (&mut *system, path, 0);
+                    slots.carry_out(place, &[checkpoint], None).await?;
                 }
             }
-            Ok(())
+            match verifier {
+                Some(verifier) => read_back((system, worker), &mut slots, verifier, &paths).await,
+                None => Ok(()),
+            }
         })
     }
 }

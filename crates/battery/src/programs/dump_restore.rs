@@ -10,9 +10,12 @@
 mod dump;
 mod restore;
 
+use crate::load::YesNo;
 use crate::parameter::{Field, Value, choices};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, ProgramError};
+use crate::verify::copies::{CopiedFile, CopyComparison};
+use crate::verify::verify_field;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::populate::{self, seed_field};
 use crate::workload::tape::TAPE_BYTES;
@@ -32,6 +35,7 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 struct DumpRestore {
     destination: Destination,
     tree_seed: u64,
+    verify: YesNo,
     /// What the survey of who dumps found.
     dump: Option<Dump>,
 }
@@ -41,6 +45,7 @@ impl Default for DumpRestore {
         Self {
             destination: Destination::Same,
             tree_seed: 1,
+            verify: YesNo::No,
             dump: None,
         }
     }
@@ -65,6 +70,7 @@ impl Pattern for DumpRestore {
                 value: Value::Choice(&mut self.destination),
             },
             seed_field(&mut self.tree_seed),
+            verify_field(&mut self.verify),
         ]
     }
 
@@ -158,7 +164,11 @@ impl Pattern for DumpRestore {
                 }
                 PipeEnd::Read => {
                     let top = self.restored(worker)?;
-                    restore::run(system, &top, (pipe, buffer)).await
+                    restore::run(system, &top, (pipe, buffer)).await?;
+                    match self.verify {
+                        YesNo::Yes => self.verify((system, worker), &top).await,
+                        YesNo::No => Ok(()),
+                    }
                 }
             }
         })
@@ -168,6 +178,23 @@ impl Pattern for DumpRestore {
 impl DumpRestore {
     fn tree(&self, worker: &Worker) -> Tree {
         Tree::new(populate::kind(worker, self.tree_seed))
+    }
+
+    /// Compares what was restored with what was dumped.
+    async fn verify(
+        &self,
+        place: (&mut System, &Worker),
+        restored: &str,
+    ) -> Result<(), ProgramError> {
+        let (top, tree) = (populate::top(place.1), self.tree(place.1));
+        let copied = tree.files().map(|(path, file)| CopiedFile {
+            source: format!("{top}/{path}"),
+            copy: format!("{restored}/{path}"),
+            copy_offset_bytes: 0,
+            bytes: file.size_bytes,
+        });
+        let copied: Vec<CopiedFile> = copied.collect();
+        CopyComparison::run(place, &copied, populate::CALL_BYTES).await
     }
 
     /// The directory that everything is restored in.

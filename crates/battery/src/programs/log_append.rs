@@ -9,6 +9,7 @@ use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
+use crate::verify::ring::read_back;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, Open, System};
@@ -148,9 +149,11 @@ impl Pattern for LogAppend {
 
     fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
-            let how = match self.preallocated {
-                YesNo::Yes => Open::WRITE,
-                YesNo::No => Open::CREATE,
+            let how = match (self.preallocated, self.load.verify) {
+                (YesNo::No, YesNo::No) => Open::CREATE,
+                (YesNo::No, YesNo::Yes) => Open::READ_WRITE.create(),
+                (YesNo::Yes, YesNo::No) => Open::WRITE,
+                (YesNo::Yes, YesNo::Yes) => Open::READ_WRITE,
             };
             let path = self.file(worker);
             let file = system.open(&path, how.direct(worker.direct)).await?;
@@ -160,7 +163,9 @@ impl Pattern for LogAppend {
             };
             let largest = self.record_bytes.largest();
             ring.open_ring((system, worker), &[file], largest).await?;
-            let mut log = Log::new((file, path), self.load.area_bytes, self.sync_call);
+            let place = (file, path.clone(), 0);
+            let mut log = Log::new(place, self.load.area_bytes, self.sync_call);
+            let mut verifier = self.load.verifier(system, worker);
             let mut slots = Slots::new(self.group);
             let mut random = Draws::new(worker.seed, RECORD_STREAM);
             let weight = self.record_bytes.total_weight();
@@ -174,9 +179,17 @@ impl Pattern for LogAppend {
                     group_bytes += bytes;
                 }
                 pace.issued(group_bytes);
-                log.commit((system, worker), &mut slots, start).await?;
+                let place = (&mut *system, worker);
+                let verifier = verifier.as_mut();
+                log.commit(place, &mut slots, start, verifier).await?;
             }
-            Ok(())
+            match verifier {
+                Some(verifier) => {
+                    let files = [(file, path)];
+                    read_back((system, worker), &mut slots, verifier, &files).await
+                }
+                None => Ok(()),
+            }
         })
     }
 }

@@ -7,10 +7,12 @@
 //! have left is there before the clock starts.
 
 use crate::blocks::{pause, write_block};
-use crate::load::field;
+use crate::load::{YesNo, field};
 use crate::parameter::{Field, Subset, Value, choices};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::ProgramError;
+use crate::verify::calls::CallVerifier;
+use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Errno, File, NameCall, Open, System};
 use diskperf_timeline::units::{GIB, MIB};
@@ -58,6 +60,7 @@ struct Metadata {
     file_bytes: u64,
     fsync: Fsync,
     phases: Subset,
+    verify: YesNo,
 }
 
 impl Default for Metadata {
@@ -69,6 +72,7 @@ impl Default for Metadata {
             file_bytes: 4096,
             fsync: Fsync::FileAndDirectory,
             phases: Subset::all(Phase::NAMES),
+            verify: YesNo::No,
         }
     }
 }
@@ -114,6 +118,7 @@ impl Pattern for Metadata {
                 "what is done to all files and timed, in this order",
                 Value::Subset(&mut self.phases),
             ),
+            verify_field(&mut self.verify),
         ]
     }
 
@@ -135,6 +140,12 @@ impl Pattern for Metadata {
     }
 
     fn unfit(&self) -> Option<String> {
+        if self.verify == YesNo::Yes && self.has(Phase::Unlink) && self.has(Phase::Create) {
+            return Some(
+                "files that are removed cannot be read back; give program.phases=create+stat+rename"
+                    .to_owned(),
+            );
+        }
         (self.directories > self.files).then(|| {
             format!(
                 "{} directories for {} files leave some empty; give fewer directories or more files",
@@ -185,6 +196,7 @@ impl Pattern for Metadata {
             system.count_calls(INTERVAL);
             let tree = Tree::new(self, worker);
             let data = &buffer[..self.file_bytes as usize];
+            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), self.unit());
             for phase in Phase::ALL.into_iter().filter(|phase| self.has(*phase)) {
                 for directory in 0..tree.directories {
                     let names = match self.fsync {
@@ -194,7 +206,12 @@ impl Pattern for Metadata {
                         _ => None,
                     };
                     for number in tree.files_of(directory) {
-                        self.operate((system, &tree), (phase, number), data).await?;
+                        let contents = match &mut verifier {
+                            Some(verifier) => Contents::Verified(verifier),
+                            None => Contents::Same(data),
+                        };
+                        self.operate((system, &tree), (phase, number), contents)
+                            .await?;
                         if let Some(names) = names {
                             sync(system, names).await?;
                         }
@@ -205,7 +222,10 @@ impl Pattern for Metadata {
                     }
                 }
             }
-            Ok(())
+            match verifier {
+                Some(verifier) => verifier.read_back((system, worker)).await,
+                None => Ok(()),
+            }
         })
     }
 }
@@ -231,11 +251,11 @@ impl Metadata {
         &self,
         (system, tree): (&mut System, &Tree),
         (phase, number): (Phase, u64),
-        data: &[u8],
+        contents: Contents<'_>,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let call = match phase {
-            Phase::Create => return self.create((system, tree), number, data).await,
+            Phase::Create => return self.create((system, tree), number, contents).await,
             Phase::Stat => {
                 let length = system.stat(&tree.path(number)).await?;
                 if length != self.file_bytes {
@@ -264,13 +284,21 @@ impl Metadata {
         &self,
         (system, tree): (&mut System, &Tree),
         number: u64,
-        data: &[u8],
+        contents: Contents<'_>,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let path = tree.path(number);
         let file = system.open(&path, Open::WRITE.create_new()).await?;
-        if !data.is_empty() {
-            write_block(system, file, data, Nanoseconds::ZERO).await?;
+        match contents {
+            _ if self.file_bytes == 0 => {}
+            Contents::Same(data) => write_block(system, file, data, Nanoseconds::ZERO).await?,
+            Contents::Verified(verifier) => {
+                let index = verifier.add_file(tree.last_name(number));
+                let open = (&mut *system, file);
+                verifier
+                    .write(open, (index, 0), self.file_bytes, Nanoseconds::ZERO)
+                    .await?;
+            }
         }
         let mut took = system.now().since(begin);
         if self.fsync != Fsync::None {
@@ -279,9 +307,17 @@ impl Metadata {
         let closing = system.now();
         system.close(file).await?;
         took = took + system.now().since(closing);
-        system.count_call(NameCall::Create, data.len() as u64, took);
+        system.count_call(NameCall::Create, self.file_bytes, took);
         Ok(())
     }
+}
+
+/// Bytes of the files.
+enum Contents<'c> {
+    /// The same in each.
+    Same(&'c [u8]),
+    /// Others in each, which are verified.
+    Verified(&'c mut CallVerifier),
 }
 
 /// Makes a file, or a directory's names, durable, and counts it.

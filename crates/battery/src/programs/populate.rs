@@ -2,8 +2,11 @@
 //! all sizes, each created, written and closed, directory by directory. `fsck`
 //! and `dump_restore` work on the same tree.
 
+use crate::load::YesNo;
 use crate::parameter::Field;
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps, nothing};
+use crate::verify::calls::CallVerifier;
+use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
 use crate::workload::populate::{CALL_BYTES, kind, make, note, remove_old, seed_field, top};
 use crate::workload::tree::{self, TREE, Tree};
@@ -17,6 +20,7 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
     pattern: || {
         Box::new(Populate {
             tree_seed: 1,
+            verify: YesNo::No,
             tree: None,
         })
     },
@@ -25,13 +29,17 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 #[derive(Clone, Debug)]
 struct Populate {
     tree_seed: u64,
+    verify: YesNo,
     /// What the survey drew.
     tree: Option<Tree>,
 }
 
 impl Pattern for Populate {
     fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![seed_field(&mut self.tree_seed)]
+        vec![
+            seed_field(&mut self.tree_seed),
+            verify_field(&mut self.verify),
+        ]
     }
 
     fn facts(&self) -> Facts {
@@ -74,7 +82,13 @@ impl Pattern for Populate {
     fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
             let tree = self.tree.as_ref().expect("the survey drew it");
-            make(system, &top(worker), tree, worker.think).await
+            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), CALL_BYTES);
+            let (top, how) = (top(worker), (tree, worker.think));
+            make(system, &top, how, verifier.as_mut()).await?;
+            match verifier {
+                Some(verifier) => verifier.read_back((system, worker)).await,
+                None => Ok(()),
+            }
         })
     }
 }

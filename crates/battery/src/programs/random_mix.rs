@@ -7,10 +7,13 @@
 //! missing: no real system spreads its requests over the disk at random.
 
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
+use crate::load::YesNo;
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
+use crate::verify::calls::CallVerifier;
+use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::units::{GIB, MIB};
@@ -31,6 +34,7 @@ struct RandomMix {
     local_bytes: u64,
     area_bytes: u64,
     align_bytes: u64,
+    verify: YesNo,
 }
 
 impl Default for RandomMix {
@@ -42,6 +46,7 @@ impl Default for RandomMix {
             local_bytes: MIB,
             area_bytes: 64 * MIB,
             align_bytes: 4096,
+            verify: YesNo::No,
         }
     }
 }
@@ -90,6 +95,7 @@ impl Pattern for RandomMix {
                 meaning: "what every offset is a multiple of",
                 value: Value::Bytes(&mut self.align_bytes, 512, MIB),
             },
+            verify_field(&mut self.verify),
         ]
     }
 
@@ -150,6 +156,9 @@ impl Pattern for RandomMix {
                 Medium::Device | Medium::File => self.area_bytes.min(system.length(file).await?),
             };
             let mut requests = Requests::new(self, area_bytes, worker.seed);
+            let largest = self.sizes.largest();
+            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), largest);
+            let index = verifier.as_mut().map(|one| one.add_file(Self::input(worker)));
             let mut moved_bytes = 0;
             while moved_bytes < worker.size_bytes {
                 let Request {
@@ -160,7 +169,13 @@ impl Pattern for RandomMix {
                 // What is written must not be what was read.
                 let (reading, writing) = buffer.split_at_mut(self.sizes.largest() as usize);
                 seek_to(system, file, offset_bytes).await?;
-                if write {
+                if let (true, Some(verifier), Some(index)) = (write, &mut verifier, index) {
+                    let place = (index, offset_bytes);
+                    let open = (&mut *system, file);
+                    verifier
+                        .write(open, place, bytes, Nanoseconds::ZERO)
+                        .await?;
+                } else if write {
                     write_block(system, file, &writing[..bytes as usize], Nanoseconds::ZERO)
                         .await?;
                 } else {
@@ -170,7 +185,10 @@ impl Pattern for RandomMix {
                 pause(system, worker.think).await?;
                 moved_bytes += bytes;
             }
-            Ok(())
+            match verifier {
+                Some(verifier) => verifier.read_back((system, worker)).await,
+                None => Ok(()),
+            }
         })
     }
 }

@@ -2,9 +2,12 @@
 //! McKusick 1983, appendix A). No block is allocated.
 
 use crate::blocks::{ensure_file, write_file};
+use crate::load::YesNo;
 use crate::parameter::Field;
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::Input;
+use crate::verify::calls::CallVerifier;
+use crate::verify::verify_field;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
@@ -13,20 +16,30 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
     name: "rewrite_8192",
     does: "writes over a file that exists, 8192 bytes a call (1983)",
     files: "tst2",
-    pattern: || Box::new(Rewrite { call_bytes: 8192 }),
+    pattern: || Box::new(Rewrite::of(8192)),
 }];
 
 #[derive(Clone, Debug)]
 struct Rewrite {
     call_bytes: u64,
+    verify: YesNo,
+}
+
+impl Rewrite {
+    fn of(call_bytes: u64) -> Self {
+        Self {
+            call_bytes,
+            verify: YesNo::No,
+        }
+    }
 }
 
 impl Pattern for Rewrite {
     fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![Field::call_bytes(
-            &mut self.call_bytes,
-            "bytes that one call writes",
-        )]
+        vec![
+            Field::call_bytes(&mut self.call_bytes, "bytes that one call writes"),
+            verify_field(&mut self.verify),
+        ]
     }
 
     fn facts(&self) -> Facts {
@@ -55,14 +68,16 @@ impl Pattern for Rewrite {
         Box::pin(async move {
             let how = Open::READ_WRITE.direct(worker.direct);
             let file = system.open(&worker.shared_file(), how).await?;
-            write_file(
-                system,
-                file,
-                (self.call_bytes, worker.size_bytes),
-                buffer,
-                worker.think,
-            )
-            .await
+            let sizes = (self.call_bytes, worker.size_bytes);
+            let verifier = CallVerifier::new(self.verify, (&*system, worker), self.call_bytes);
+            let Some(mut verifier) = verifier else {
+                return write_file(system, file, sizes, buffer, worker.think).await;
+            };
+            let (path, think) = (worker.shared_file(), worker.think);
+            verifier
+                .write_file((&mut *system, file), path, sizes, think)
+                .await?;
+            verifier.read_back((system, worker)).await
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::load::SyncCall;
 use crate::load::pace::Pace;
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
+use crate::verify::Verifier;
 use crate::worker::Worker;
 use diskperf_system::{Commit, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
@@ -35,6 +36,8 @@ impl LogFile {
 pub(crate) struct Log {
     file: File,
     path: String,
+    /// Index of its file where its blocks are verified.
+    index: usize,
     bytes: u64,
     sync_call: SyncCall,
     next_bytes: u64,
@@ -42,11 +45,17 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log in an open file, of so many bytes at most.
-    pub(crate) fn new((file, path): (File, String), bytes: u64, sync_call: SyncCall) -> Self {
+    /// A log in an open file, of so many bytes at most. `index` is that of the file where its
+    /// blocks are verified.
+    pub(crate) fn new(
+        (file, path, index): (File, String, usize),
+        bytes: u64,
+        sync_call: SyncCall,
+    ) -> Self {
         Self {
             file,
             path,
+            index,
             bytes,
             sync_call,
             next_bytes: 0,
@@ -77,6 +86,7 @@ impl Log {
         (system, worker): (&mut System, &Worker),
         slots: &mut Slots,
         start: CommitStart,
+        verifier: Option<&mut Verifier>,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let sync = Submission {
@@ -85,8 +95,12 @@ impl Log {
             bytes: 0,
             ..self.records[0]
         };
-        slots.carry_out((system, &self.path), &self.records).await?;
-        slots.carry_out((system, &self.path), &[sync]).await?;
+        let (path, index) = (&self.path, self.index);
+        let records = &self.records;
+        let place = (&mut *system, &**path, index);
+        slots.carry_out(place, records, verifier).await?;
+        let place = (&mut *system, &**path, index);
+        slots.carry_out(place, &[sync], None).await?;
         let bytes = self.records.iter().map(|record| u64::from(record.bytes));
         system.count_commit(Commit {
             bytes: bytes.sum(),

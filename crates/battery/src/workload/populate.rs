@@ -3,6 +3,7 @@
 use crate::blocks::{data, write_block};
 use crate::parameter::{Field, Value};
 use crate::program::ProgramError;
+use crate::verify::calls::CallVerifier;
 use crate::worker::{Medium, Worker};
 use crate::workload::tree::{Kind, TOP, Tree, TreeFile};
 use diskperf_system::{Buffer, Errno, Open, System, Written};
@@ -73,19 +74,23 @@ impl Contents {
     }
 }
 
-/// Makes a tree, directory by directory.
+/// Makes a tree, directory by directory. Where its files are verified, their contents are
+/// those by which they are.
 pub(crate) async fn make(
     system: &mut System,
     top: &str,
-    tree: &Tree,
-    think: Nanoseconds,
+    (tree, think): (&Tree, Nanoseconds),
+    mut verifier: Option<&mut CallVerifier>,
 ) -> Result<(), ProgramError> {
     let contents = Contents::new(system);
     for directory in &tree.directories {
         let path = under(top, &directory.path);
         system.mkdir(&path).await?;
         for file in &directory.files {
-            make_file(system, &path, file, (&contents, think)).await?;
+            match &mut verifier {
+                Some(verifier) => make_verified(system, &path, file, (verifier, think)).await?,
+                None => make_file(system, &path, file, (&contents, think)).await?,
+            }
         }
     }
     Ok(())
@@ -103,6 +108,25 @@ async fn make_file(
         let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
         let call = contents.call(file.number, offset_bytes, left);
         write_block(system, open, call, think).await?;
+    }
+    Ok(system.close(open).await?)
+}
+
+async fn make_verified(
+    system: &mut System,
+    directory: &str,
+    file: &TreeFile,
+    (verifier, think): (&mut CallVerifier, Nanoseconds),
+) -> Result<(), ProgramError> {
+    let path = format!("{directory}/{}", file.name);
+    let open = system.open(&path, Open::CREATE).await?;
+    let index = verifier.add_file(path);
+    for offset_bytes in (0..file.size_bytes).step_by(CALL_BYTES as usize) {
+        let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
+        let place = (index, offset_bytes);
+        verifier
+            .write((&mut *system, open), place, left, think)
+            .await?;
     }
     Ok(system.close(open).await?)
 }
@@ -127,7 +151,7 @@ pub(crate) async fn ensure(
         remove_old(system, worker).await?;
         note(system, worker, wanted).await?;
         let tree = Tree::new(wanted);
-        make(system, &top(worker), &tree, Nanoseconds::ZERO).await?;
+        make(system, &top(worker), (&tree, Nanoseconds::ZERO), None).await?;
     }
     let file = system.open(&worker.file(MADE), Open::READ_WRITE).await?;
     system.fsync(file).await?;

@@ -29,7 +29,7 @@ fn a_run_tells_what_was_read_back() {
     let shown = user.run(&words(&format!("{SEQUENTIAL} --on ./target")));
     shown
         .expect(0, &[])
-        .shows(&["all as they were written (crc32c)"]);
+        .shows(&["MiB written, ", "all as they were written (crc32c)"]);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_file_of_fios_is_verified_and_a_changed_bit_ends_with_1() {
     for job in ["read.fio", "only.fio"] {
         let done = user.run(&words(&format!("run {job}")));
         done.expect(0, &[])
-            .shows(&["64 blocks (256 KiB) read back"]);
+            .shows(&["64 blocks (256 KiB) read back and compared"]);
     }
     assert!(before == fs::read(&data).unwrap(), "nothing is written");
     let mut changed = before;

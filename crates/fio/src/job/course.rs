@@ -297,6 +297,12 @@ pub struct Verify {
     pub backlog_batch: Option<u32>,
     /// Trims among the writes.
     pub trims: VerifiedTrims,
+    /// `verify_dump`: a block that differs is written to files, beside what was expected.
+    pub dump: bool,
+    /// `verify_state_save`; nothing where the job does not say.
+    pub state_save: Option<bool>,
+    /// `verify_state_load`: just what another run wrote is verified.
+    pub state_load: bool,
     /// Clones of the jobs before this one in its file, where it verifies: its seeds follow
     /// from their number.
     pub clones_before: u32,
@@ -315,6 +321,9 @@ impl Default for Verify {
             backlog: 0,
             backlog_batch: None,
             trims: VerifiedTrims::default(),
+            dump: false,
+            state_save: None,
+            state_load: false,
             clones_before: 0,
         }
     }

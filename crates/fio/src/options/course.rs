@@ -1,6 +1,6 @@
 //! Options that say when, how fast, beside whom, and until what.
 
-use super::{Key, each, harmless, honoured, refused};
+use super::{Key, each, harmless, honoured};
 use crate::job::{
     Criterion, ErrorPolicy, ExitScope, RateProcess, SteadyLimit, ThinkOn, Verification,
 };
@@ -232,10 +232,6 @@ pub(super) const KEYS: &[Key] = &[
         job.verify.pattern = Some(verify_pattern(&w.value()?)?);
         Ok(())
     }),
-    harmless(
-        "verify_dump",
-        "a difference is named with its place and its first byte",
-    ),
     honoured("trim_percentage", |job, w| {
         let percent = w.value()?.single()?.count(0..=100)?;
         job.verify.trims.percent = percent as u8;
@@ -253,17 +249,23 @@ pub(super) const KEYS: &[Key] = &[
         job.verify.trims.must_be_zero = w.value()?.boolean()?;
         Ok(())
     }),
+    honoured("verify_dump", |job, w| {
+        job.verify.dump = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("verify_state_save", |job, w| {
+        job.verify.state_save = Some(w.value()?.boolean()?);
+        Ok(())
+    }),
+    honoured("verify_state_load", |job, w| {
+        job.verify.state_load = w.value()?.boolean()?;
+        Ok(())
+    }),
     harmless("verify_async", "each worker compares what it reads"),
     harmless("verify_async_cpus", "each worker compares what it reads"),
     harmless(
         "experimental_verify",
         "blocks are read back from the record of writes",
-    ),
-    harmless("verify_state_save", "nothing is kept of an interrupted run"),
-    refused(
-        "verify_state_load",
-        "there is no state of an interrupted run",
-        "remove it",
     ),
 ];
 

@@ -7,12 +7,14 @@ mod fill;
 mod header;
 mod mismatch;
 mod pattern;
+mod state;
 
 pub use checksum::Checksum;
 pub use fill::Seeds;
 pub use header::{DecodedHeader, HEADER_BYTES, Header, MAGIC};
 pub use mismatch::{DifferingByte, Field, Mismatch};
 pub use pattern::{BytePattern, PATTERN_BYTES_MAX, PatternError};
+pub use state::{CompletedWrite, STATE_VERSION, StateError, VerifyState};
 
 use crate::job::{Direction, Job, Verification};
 
@@ -71,6 +73,14 @@ impl BlockLayout {
         }
     }
 
+    /// The layout of blocks without room for a header: data that is made from their seeds.
+    pub fn of_seed() -> Self {
+        Self {
+            kind: Verification::Pattern,
+            ..Self::of_checksum(Checksum::Crc32c)
+        }
+    }
+
     /// The kind of verification.
     pub fn kind(&self) -> Verification {
         self.kind
@@ -113,6 +123,25 @@ impl BlockLayout {
     /// Whether the data of a block is made from a seed.
     pub fn is_seeded(&self) -> bool {
         self.pattern.is_none()
+    }
+
+    /// Makes an I/O as it should have been read: with the data of a seed that is expected, or
+    /// else of the one in its header, whose time and job it keeps where it is a header.
+    pub fn restore(&self, read: &[u8], expected: Expectation) -> Vec<u8> {
+        let decoded = self.header(read);
+        let found =
+            decoded.filter(|one| one.magic == MAGIC && one.checksum == one.checksum_expected);
+        let found = found.map(|one| one.header);
+        let mut block = vec![0; read.len()];
+        let write = BlockWrite {
+            offset_bytes: expected.offset_bytes,
+            seed: expected.seed.or(found.map(|one| one.seed)).unwrap_or(0),
+            time_ns: found.map_or(0, |one| one.time_ns),
+            thread: found.map_or(1, |one| one.thread),
+            number: expected.number.or(found.map(|one| one.number)).unwrap_or(0),
+        };
+        self.fill(&mut block, write);
+        block
     }
 
     /// Fills an I/O with its data and its headers.
@@ -174,10 +203,7 @@ impl BlockLayout {
             return Ok(());
         }
         if !self.has_headers() {
-            let of_pattern = self.expected_data(block.len(), expected.offset_bytes, 0);
-            let found = mismatch::first_difference(&of_pattern, block);
-            let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
-            return found.map_or(Ok(()), |byte| Err(Mismatch::of_data("pattern", byte)));
+            return self.check_data(block, expected);
         }
         let step = self.step_bytes(block.len());
         let mut checked = Ok(());
@@ -200,6 +226,20 @@ impl BlockLayout {
             }
         }
         checked
+    }
+
+    /// Checks an I/O without headers; nothing is known of one that was made from a seed that
+    /// is not.
+    fn check_data(&self, block: &[u8], expected: Expectation) -> Result<(), Mismatch> {
+        let (name, seed) = match (&self.pattern, expected.seed) {
+            (Some(_), _) => ("pattern", 0),
+            (None, Some(seed)) => ("made from a seed", seed),
+            (None, None) => return Ok(()),
+        };
+        let made = self.expected_data(block.len(), expected.offset_bytes, seed);
+        let found = mismatch::first_difference(&made, block);
+        let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
+        found.map_or(Ok(()), |byte| Err(Mismatch::of_data(name, byte)))
     }
 
     fn check_part(&self, bytes: &[u8], part: Part) -> Result<(), Mismatch> {

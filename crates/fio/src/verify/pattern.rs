@@ -26,8 +26,8 @@ pub enum PatternError {
     /// A part that is neither a number nor a text in quotes nor `%o`.
     #[error("this is neither a number, nor 0x and digits, nor a text in quotes, nor %o")]
     Unreadable,
-    /// A number beyond 32 bits.
-    #[error("a decimal number has at most 32 bits; write it as 0x and digits")]
+    /// A number beyond 32 bits with a sign.
+    #[error("a decimal number is from -2147483648 to 2147483647; write it as 0x and digits")]
     TooLarge,
     /// The contents of a file.
     #[error("a file's contents are not read here; write them as 0x and digits")]
@@ -96,7 +96,7 @@ impl BytePattern {
         Ok(rest)
     }
 
-    /// A number of 32 bits, least significant byte first, without zeroes at its end.
+    /// A number of 32 bits with its sign, least significant byte first, without zeroes at its end.
     fn decimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let end = unsigned.find(|letter: char| !letter.is_ascii_digit());
@@ -106,12 +106,8 @@ impl BytePattern {
         }
         let (number, rest) = text.split_at(text.len() - unsigned.len() + digits);
         let value: i64 = number.parse().map_err(|_| PatternError::TooLarge)?;
-        let bits = match (i32::try_from(value), u32::try_from(value)) {
-            (Ok(negative), Err(_)) => negative as u32,
-            (_, Ok(bits)) => bits,
-            (Err(_), Err(_)) => return Err(PatternError::TooLarge),
-        };
-        let bytes = bits.to_le_bytes();
+        let value = i32::try_from(value).map_err(|_| PatternError::TooLarge)?;
+        let bytes = value.to_le_bytes();
         let last = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
         self.bytes.extend_from_slice(&bytes[..=last]);
         Ok(rest)
@@ -140,6 +136,7 @@ mod tests {
             ("256", &[0, 1]),
             ("65536", &[0, 0, 1]),
             ("-1", &[255; 4]),
+            ("2147483647", &[255, 255, 255, 127]),
             ("0", &[0]),
             ("010", &[10]),
             ("0xf", &[15]),
@@ -168,7 +165,8 @@ mod tests {
             ("0x", PatternError::Unreadable),
             (r#""ab"#, PatternError::Unreadable),
             ("%x", PatternError::Unreadable),
-            ("4294967296", PatternError::TooLarge),
+            ("2147483648", PatternError::TooLarge),
+            ("-2147483649", PatternError::TooLarge),
             ("'/etc/hostname'", PatternError::File),
         ] {
             assert_eq!(BytePattern::parse(text), Err(error), "{text}");

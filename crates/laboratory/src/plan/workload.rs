@@ -279,6 +279,14 @@ fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError
 
 /// Says that no program of a suite has such a parameter, with the nearest.
 fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
+    if name == "verify"
+        && let Some(reason) = suite.programs().find_map(Program::why_unverified)
+    {
+        return ParameterError::Unfit {
+            program: suite.name.clone(),
+            reason: format!("nothing can be verified: {reason}"),
+        };
+    }
     let known = parameter_names(suite);
     let (of, name) = (suite.name.clone(), name.to_owned());
     let nearest = nearest(&name, known.iter().copied());

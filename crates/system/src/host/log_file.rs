@@ -1,8 +1,10 @@
 //! A log that a program writes beside what it measures, under a name of the user's.
 
 use super::output_file::OutputFile;
+use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Begins a log, empty, in the place of an older one: a file that is there must begin with
@@ -26,9 +28,75 @@ pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
     output.begin(true).map_err(|error| error.to_string())
 }
 
+/// Writes a file, whole, under a name that nothing has.
+///
+/// # Errors
+///
+/// Why it cannot be written, in words: something is there, were it a link to nowhere.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if path.symlink_metadata().is_ok() {
+        return Err(format!("{} is there", path.display()));
+    }
+    let output = OutputFile::open(path).map_err(|error| error.to_string())?;
+    let mut file = output.begin(false).map_err(|error| error.to_string())?;
+    let written = file.write_all(bytes);
+    written.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Reads a regular file of at most `bytes_max`, not through a link.
+///
+/// # Errors
+///
+/// Why it cannot be read, in words.
+pub fn read_small(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = File::options();
+    let opened = options
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path);
+    let file = opened.map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(format!("{} is no regular file", path.display()));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(format!(
+            "{} has more than {bytes_max} bytes",
+            path.display()
+        )),
+        false => Ok(bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_file_takes_no_place_and_a_small_one_is_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("mine"), b"mine").unwrap();
+        std::os::unix::fs::symlink(at("nowhere"), at("link")).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        for name in ["mine", "link", "folder"] {
+            let refused = write_new(&at(name), b"block").unwrap_err();
+            assert!(refused.contains("is there"), "{refused}");
+        }
+        assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine");
+        assert!(!at("nowhere").exists());
+        write_new(&at("new"), b"block").unwrap();
+        assert_eq!(read_small(&at("new"), 5).unwrap(), b"block");
+        for (name, bytes_max) in [("new", 4), ("link", 9), ("folder", 9), ("absent", 9)] {
+            let refused = read_small(&at(name), bytes_max).unwrap_err();
+            assert!(refused.contains(name), "{refused}");
+        }
+    }
 
     #[test]
     fn an_older_log_is_replaced_and_nothing_else() {

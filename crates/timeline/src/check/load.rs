@@ -3,6 +3,7 @@
 use super::{Impossible, LONGEST_LATENCY_NS, Sums, at_most};
 use crate::histogram::Histogram;
 use crate::load::{LoadMeasure, SeriesPoint};
+use crate::verified::Verified;
 
 /// Longer series than any: a day in intervals of 10 ms.
 const LONGEST_SERIES: u64 = 10_000_000;
@@ -26,9 +27,7 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
     sums.add("deepest", load.deepest)?;
     sums.add("interval", load.interval.0)?;
     if let Some(verified) = &load.verified {
-        sums.add("verified_blocks", verified.blocks)?;
-        sums.add("verified_bytes", verified.bytes)?;
-        sums.add("mismatches", verified.mismatches)?;
+        check_verified(verified, sums)?;
     }
     let points = load.series.len() as u64;
     at_most(
@@ -46,6 +45,14 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
         point(one, sums).map_err(|wrong| wrong.within(&format!("series[{number}]")))?;
     }
     Ok(())
+}
+
+/// Checks counts of blocks that were read back.
+pub(super) fn check_verified(verified: &Verified, sums: &mut Sums) -> Result<(), Impossible> {
+    sums.add("verified_written_bytes", verified.written_bytes)?;
+    sums.add("verified_blocks", verified.blocks)?;
+    sums.add("verified_bytes", verified.bytes)?;
+    sums.add("mismatches", verified.mismatches)
 }
 
 fn point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {

@@ -1,0 +1,149 @@
+//! Blocks that calls write one after the other, and read back.
+
+use super::record::BlockPlace;
+use super::{Block, Purpose, Unread, Verifier, begin_read_back};
+use crate::blocks::{read_block, seek_to, write_block};
+use crate::load::YesNo;
+use crate::program::ProgramError;
+use crate::worker::Worker;
+use diskperf_fio::verify::BlockWrite;
+use diskperf_system::{Buffer, File, Open, System};
+use diskperf_timeline::Nanoseconds;
+
+/// Verification of a worker whose calls write one block after the other.
+pub(crate) struct CallVerifier {
+    verifier: Verifier,
+    /// Names of the files, by their indices.
+    paths: Vec<String>,
+    /// Block that is written, or was read.
+    block: Buffer,
+}
+
+impl CallVerifier {
+    /// The verification of a worker with calls of at most `call_bytes`, where it is asked for.
+    pub(crate) fn new(
+        verify: YesNo,
+        (system, worker): (&System, &Worker),
+        call_bytes: u64,
+    ) -> Option<Self> {
+        (verify == YesNo::Yes).then(|| Self {
+            verifier: Verifier::of_program(system, worker),
+            paths: Vec::new(),
+            block: Buffer::new(call_bytes as usize),
+        })
+    }
+
+    /// Adds a file under the name by which it is read back; returns its index.
+    pub(crate) fn add_file(&mut self, path: String) -> usize {
+        self.paths.push(path);
+        self.paths.len() - 1
+    }
+
+    /// Writes the next block of an open file, which is at this offset.
+    pub(crate) async fn write(
+        &mut self,
+        (system, file): (&mut System, File),
+        (index, offset_bytes): (usize, u64),
+        bytes: u64,
+        think: Nanoseconds,
+    ) -> Result<(), ProgramError> {
+        let place = BlockPlace {
+            file: index,
+            offset_bytes,
+        };
+        let write = BlockWrite {
+            time_ns: system.now().0,
+            ..self.verifier.record_write(place, bytes as u32)
+        };
+        let block = &mut self.block[..bytes as usize];
+        self.verifier.layout(bytes as u32).fill(block, write);
+        write_block(system, file, &*block, think).await?;
+        self.verifier.complete_last(place);
+        Ok(())
+    }
+
+    /// Writes a whole file from its start, in calls of so many bytes.
+    pub(crate) async fn write_file(
+        &mut self,
+        (system, file): (&mut System, File),
+        path: String,
+        (call_bytes, size_bytes): (u64, u64),
+        think: Nanoseconds,
+    ) -> Result<(), ProgramError> {
+        let index = self.add_file(path);
+        for number in 0..size_bytes / call_bytes {
+            let place = (index, number * call_bytes);
+            self.write((system, file), place, call_bytes, think).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads all blocks back from storage: past the page cache, or with it dropped. That is no
+    /// part of what is measured.
+    pub(crate) async fn read_back(
+        mut self,
+        (system, worker): (&mut System, &Worker),
+    ) -> Result<(), ProgramError> {
+        system.end_timed_part().await?;
+        begin_read_back();
+        let mut open: Option<(usize, File)> = None;
+        while let Some(unread) = self.verifier.next_unread() {
+            let file = match open {
+                Some((index, file)) if index == unread.file() => file,
+                other => {
+                    if let Some((_, file)) = other {
+                        system.close(file).await?;
+                    }
+                    let path = &self.paths[unread.file()];
+                    let file = open_uncached((system, worker), path).await?;
+                    open = Some((unread.file(), file));
+                    file
+                }
+            };
+            self.compare((system, file), unread).await?;
+        }
+        system.count_verified(self.verifier.outcome()?);
+        Ok(())
+    }
+
+    async fn compare(
+        &mut self,
+        (system, file): (&mut System, File),
+        unread: Unread,
+    ) -> Result<(), ProgramError> {
+        let paths = &self.paths;
+        let path = |file: usize| paths[file].clone();
+        let bytes = &mut self.block[..unread.bytes() as usize];
+        seek_to(system, file, unread.offset_bytes()).await?;
+        match read_block(system, file, bytes, Nanoseconds::ZERO).await {
+            Ok(()) => {}
+            Err(ProgramError::ShortFile) => {
+                let (path, offset) = (path(unread.file()), unread.offset_bytes());
+                let count = unread.bytes();
+                let text = format!(
+                    "{path}: byte {offset}: expected a block of {count} bytes, got the end of the file"
+                );
+                return self.verifier.note(text);
+            }
+            Err(error) => return Err(error),
+        }
+        let block = Block {
+            place: unread.place,
+            bytes: unread.bytes(),
+            purpose: Purpose::Compare(unread.record),
+            taken_bytes: 0,
+        };
+        self.verifier.judge(block, bytes, path)
+    }
+}
+
+/// Opens a file to read what is on storage.
+pub(super) async fn open_uncached(
+    (system, worker): (&mut System, &Worker),
+    path: &str,
+) -> Result<File, ProgramError> {
+    if !worker.direct {
+        system.drop_cached(path).await?;
+    }
+    Ok(system.open(path, Open::READ.direct(worker.direct)).await?)
+}

@@ -1,0 +1,113 @@
+//! Copies that are compared with what they are of.
+
+use super::calls::open_uncached;
+use super::{NAMED_MAX, begin_read_back};
+use crate::blocks::{read_block, seek_to};
+use crate::program::ProgramError;
+use crate::worker::Worker;
+use diskperf_system::{Buffer, System};
+use diskperf_timeline::{Nanoseconds, Verified};
+
+/// A copy, and what it is of.
+#[derive(Clone, Debug)]
+pub(crate) struct CopiedFile {
+    pub(crate) source: String,
+    pub(crate) copy: String,
+    /// Offset of the copy in its file or device.
+    pub(crate) copy_offset_bytes: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Comparison of copies with what they are of, block by block.
+pub(crate) struct CopyComparison {
+    expected: Buffer,
+    got: Buffer,
+    verified: Verified,
+    differences: Vec<String>,
+}
+
+/// Kind of this verification: there is no checksum in between.
+const KIND: &str = "each byte";
+
+impl CopyComparison {
+    /// Reads all copies and what they are of from storage, past the page cache or with it
+    /// dropped, and compares each byte. That is no part of what is measured.
+    ///
+    /// # Errors
+    ///
+    /// All differences, the first of them by name.
+    pub(crate) async fn run(
+        (system, worker): (&mut System, &Worker),
+        files: &[CopiedFile],
+        block_bytes: u64,
+    ) -> Result<(), ProgramError> {
+        system.end_timed_part().await?;
+        begin_read_back();
+        let mut comparison = Self {
+            expected: Buffer::new(block_bytes as usize),
+            got: Buffer::new(block_bytes as usize),
+            verified: Verified {
+                kind: KIND.to_owned(),
+                ..Verified::default()
+            },
+            differences: Vec::new(),
+        };
+        for file in files {
+            comparison.compare((&mut *system, worker), file).await?;
+        }
+        super::outcome(&comparison.verified, &comparison.differences)?;
+        system.count_verified(comparison.verified);
+        Ok(())
+    }
+
+    async fn compare(
+        &mut self,
+        (system, worker): (&mut System, &Worker),
+        file: &CopiedFile,
+    ) -> Result<(), ProgramError> {
+        let source = open_uncached((&mut *system, worker), &file.source).await?;
+        let copy = open_uncached((&mut *system, worker), &file.copy).await?;
+        let mut offset_bytes = 0;
+        self.verified.written_bytes += file.bytes;
+        while offset_bytes < file.bytes {
+            let bytes = (file.bytes - offset_bytes).min(self.got.len() as u64);
+            let expected = &mut self.expected[..bytes as usize];
+            seek_to(system, source, offset_bytes).await?;
+            read_block(system, source, expected, Nanoseconds::ZERO).await?;
+            let got = &mut self.got[..bytes as usize];
+            let at = file.copy_offset_bytes + offset_bytes;
+            seek_to(system, copy, at).await?;
+            let difference = match read_block(system, copy, got, Nanoseconds::ZERO).await {
+                Ok(()) => first_difference((expected, got), at),
+                Err(ProgramError::ShortFile) => Some(format!(
+                    "byte {at}: expected a block of {bytes} bytes, got the end of the file"
+                )),
+                Err(error) => return Err(error),
+            };
+            self.verified.blocks += 1;
+            self.verified.bytes += bytes;
+            if let Some(difference) = difference {
+                self.verified.mismatches += 1;
+                if self.differences.len() < NAMED_MAX {
+                    let (copy, source) = (&file.copy, &file.source);
+                    let text = format!("{copy}: {difference} (the copy of {source})");
+                    self.differences.push(text);
+                }
+            }
+            offset_bytes += bytes;
+        }
+        system.close(source).await?;
+        Ok(system.close(copy).await?)
+    }
+}
+
+/// The first byte that differs, in words.
+fn first_difference((expected, got): (&[u8], &[u8]), at: u64) -> Option<String> {
+    let mut pairs = expected.iter().zip(got);
+    let index = pairs.position(|(expected, got)| expected != got)?;
+    let byte = at + index as u64;
+    let (expected, got) = (expected[index], got[index]);
+    Some(format!(
+        "byte {byte}: expected 0x{expected:02x}, got 0x{got:02x}"
+    ))
+}

@@ -1,0 +1,301 @@
+//! Programs that write blocks read them back and compare them: planted damage is found in each
+//! of them and named, and nothing else is.
+#![cfg(target_os = "linux")]
+
+mod verification;
+
+use diskperf_battery::{Medium, Program, before_read_back};
+use diskperf_fio::verify::MAGIC;
+use std::fs;
+use std::path::{Path, PathBuf};
+use verification::{program_on_host, programs_on_model};
+
+/// A program with the parameters by which it writes, and where it can run.
+struct Case {
+    name: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+    /// File of the program whose blocks are damaged.
+    file: &'static str,
+    /// Bytes from one block of the file to the next.
+    block_bytes: usize,
+    models: &'static [(&'static str, Medium)],
+}
+
+const MODELS: &[(&str, Medium)] = &[
+    ("vax780-sc780-eagle", Medium::Directory),
+    ("bare-fixed", Medium::Device),
+];
+const MODELS_OF_FILES: &[(&str, Medium)] = &[("vax780-sc780-eagle", Medium::Directory)];
+
+const CASES: &[Case] = &[
+    Case {
+        name: "write_4096",
+        parameters: &[],
+        file: "tst2",
+        block_bytes: 4096,
+        models: MODELS,
+    },
+    Case {
+        name: "write_8192",
+        parameters: &[],
+        file: "tst2",
+        block_bytes: 8192,
+        models: MODELS,
+    },
+    Case {
+        name: "rewrite_8192",
+        parameters: &[],
+        file: "tst2",
+        block_bytes: 8192,
+        models: MODELS,
+    },
+    Case {
+        name: "copy",
+        parameters: &[("destination", "same")],
+        file: "bigfile.new",
+        block_bytes: 8192,
+        models: MODELS_OF_FILES,
+    },
+    Case {
+        name: "random_mix",
+        parameters: &[
+            ("write_share", "1"),
+            ("area_bytes", "1M"),
+            ("sizes", "8K:1"),
+            ("align_bytes", "8K"),
+        ],
+        file: "mix",
+        block_bytes: 8192,
+        models: MODELS,
+    },
+    Case {
+        name: "random",
+        parameters: &[
+            ("write_share", "1"),
+            ("area_bytes", "1M"),
+            ("block_bytes", "8K"),
+            ("depth", "4"),
+        ],
+        file: "load",
+        block_bytes: 8192,
+        models: MODELS,
+    },
+    Case {
+        name: "sequential",
+        parameters: &[
+            ("write_share", "1"),
+            ("area_bytes", "1M"),
+            ("block_bytes", "8K"),
+        ],
+        file: "load",
+        block_bytes: 8192,
+        models: MODELS,
+    },
+    Case {
+        name: "log_append",
+        parameters: &[("area_bytes", "1M"), ("group", "4")],
+        file: "log0",
+        block_bytes: 4096,
+        models: MODELS_OF_FILES,
+    },
+    Case {
+        name: "log_append",
+        parameters: &[("area_bytes", "512K"), ("preallocated", "yes")],
+        file: "log0",
+        block_bytes: 4096,
+        models: MODELS_OF_FILES,
+    },
+    Case {
+        name: "database",
+        parameters: &[("area_bytes", "1M"), ("log_bytes", "1M")],
+        file: "wal0",
+        block_bytes: 4096,
+        models: MODELS_OF_FILES,
+    },
+    Case {
+        name: "metadata",
+        parameters: &[
+            ("phases", "create+stat+rename"),
+            ("file_bytes", "8K"),
+            ("directories", "1"),
+        ],
+        file: "names0/d0",
+        block_bytes: 8192,
+        models: MODELS_OF_FILES,
+    },
+    Case {
+        name: "populate",
+        parameters: &[],
+        file: "usr",
+        block_bytes: 8192,
+        models: MODELS_OF_FILES,
+    },
+];
+
+fn program(case: &Case) -> Program {
+    let mut program = Program::named(case.name).expect("a program");
+    for (key, value) in case.parameters.iter().chain(&[("verify", "yes")]) {
+        let set = program.set(key, value);
+        set.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    }
+    program
+}
+
+/// Planted damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Damage {
+    None,
+    /// One bit of a byte.
+    Bit,
+    /// Bytes that were there before.
+    Stale,
+    /// A block that was written elsewhere.
+    Misplaced,
+}
+
+/// Blocks of a program's files: each is in a file, from an offset on.
+fn blocks(path: &Path, block_bytes: usize) -> Vec<(PathBuf, usize)> {
+    if path.is_dir() {
+        let mut entries: Vec<PathBuf> = fs::read_dir(path)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        entries.sort();
+        let all = entries.iter().flat_map(|entry| blocks(entry, block_bytes));
+        return all.collect();
+    }
+    let length = fs::metadata(path).expect("a file").len() as usize;
+    let whole = (0..length / block_bytes).map(|block| block * block_bytes);
+    whole.map(|at| (path.to_owned(), at)).collect()
+}
+
+/// Plants damage into one block; returns the file and the offset of the block.
+fn plant(
+    path: &Path,
+    block_bytes: usize,
+    (damage, seed): (Damage, usize),
+) -> Option<(PathBuf, usize)> {
+    let read = |(file, at): &(PathBuf, usize)| {
+        fs::read(file).expect("a file")[*at..at + block_bytes].to_vec()
+    };
+    let mut all = blocks(path, block_bytes);
+    // Where requests are drawn, not every block of the file is written.
+    let is_written = |block: &(PathBuf, usize)| read(block).starts_with(&MAGIC.to_le_bytes());
+    if all.iter().any(is_written) {
+        all.retain(is_written);
+    }
+    assert!(all.len() > 1, "{path:?}");
+    let (file, at) = all[seed % all.len()].clone();
+    let mut block = read(&(file.clone(), at));
+    match damage {
+        Damage::None => return None,
+        Damage::Bit => block[seed * 7 % block_bytes] ^= 1 << (seed % 8),
+        Damage::Stale => block.fill(0x5a),
+        Damage::Misplaced => block = read(&all[(seed + 1) % all.len()]),
+    }
+    let mut bytes = fs::read(&file).expect("a file");
+    bytes[at..at + block_bytes].copy_from_slice(&block);
+    fs::write(&file, bytes).expect("a file");
+    Some((file, at))
+}
+
+#[test]
+fn each_program_finds_planted_damage_and_nothing_else() {
+    let damages = [Damage::None, Damage::Bit, Damage::Stale, Damage::Misplaced];
+    for case in CASES {
+        for (number, damage) in damages.iter().enumerate() {
+            find(case, (*damage, number));
+            find(case, (*damage, number + 17));
+        }
+    }
+}
+
+fn find(case: &Case, (damage, seed): (Damage, usize)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let what = format!(
+        "{} {:?}on a folder, {damage:?}, {seed}",
+        case.name, case.parameters
+    );
+    let path = folder.path().join(case.file);
+    let planted = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let at = std::rc::Rc::clone(&planted);
+    let block_bytes = case.block_bytes;
+    before_read_back(Some(Box::new(move || {
+        *at.borrow_mut() = plant(&path, block_bytes, (damage, seed));
+    })));
+    let outcome = program_on_host(folder.path(), &program(case));
+    before_read_back(None);
+    let planted = planted.take();
+    let Some((file, at)) = planted else {
+        let load = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let verified = load
+            .verified
+            .unwrap_or_else(|| panic!("{what}: nothing verified"));
+        assert!(
+            verified.blocks > 1 && verified.mismatches == 0,
+            "{what}: {verified:?}"
+        );
+        assert!(
+            verified.written_bytes >= verified.bytes,
+            "{what}: {verified:?}"
+        );
+        return;
+    };
+    let text = outcome.expect_err(&what).to_string();
+    let place = (at..at + block_bytes).any(|byte| text.contains(&format!("byte {byte}: ")));
+    let name = file
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    assert!(
+        text.contains(": 1 of ") && place && text.contains(&*name),
+        "{what}, block {at} of {file:?}: {text}"
+    );
+    assert!(
+        text.contains("expected ") && text.contains(", got "),
+        "{what}: {text}"
+    );
+}
+
+#[test]
+fn contents_are_verified_on_models() {
+    for case in CASES {
+        for (rig, medium) in case.models {
+            let outcome = programs_on_model(rig, *medium, vec![program(case)]).remove(0);
+            let load = outcome.unwrap_or_else(|error| panic!("{} on {rig}: {error}", case.name));
+            let verified = load
+                .verified
+                .unwrap_or_else(|| panic!("{} on {rig}", case.name));
+            assert!(
+                verified.blocks > 1 && verified.mismatches == 0,
+                "{} on {rig}: {verified:?}",
+                case.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_program_is_verified_or_says_why_not() {
+    let verified: Vec<&str> = CASES
+        .iter()
+        .map(|case| case.name)
+        .chain(["dump_restore"])
+        .collect();
+    for (name, _) in Program::all() {
+        let program = Program::named(name).expect("a program");
+        let reason = program.why_unverified();
+        assert_eq!(
+            reason.is_none(),
+            verified.contains(&name),
+            "{name}: {reason:?}"
+        );
+        assert!(
+            program.writes()
+                || reason.is_some()
+                || ["copy", "random", "sequential"].contains(&name),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! State of an interrupted job, by which another run knows how far it wrote: fio's file
+//! `local-JOB-N-verify.state`, version 3.
+
+use super::checksum::crc32c;
+
+/// Version of the format, and so the first bytes of each file.
+pub const STATE_VERSION: u64 = 3;
+
+/// Bytes of the head: version, length of what follows, and its checksum.
+const HEAD_BYTES: usize = 24;
+/// Bytes of what follows, without completions.
+const FIXED_BYTES: usize = 152;
+/// Bytes of a completion.
+const COMPLETION_BYTES: usize = 16;
+/// Offset of the state of the generator of offsets, and its length.
+const GENERATOR: std::ops::Range<usize> = 32..88;
+/// Offset of the job's name, which ends with a zero.
+const NAME: std::ops::Range<usize> = 88..152;
+
+/// A write that was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletedWrite {
+    /// Index of its file among the job's.
+    pub file: u64,
+    /// Offset in the file.
+    pub offset_bytes: u64,
+}
+
+/// State of a job that wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyState {
+    /// `iodepth` of the job.
+    pub depth: u32,
+    /// Files of the job.
+    pub files: u32,
+    /// Writes that were issued.
+    pub writes: u64,
+    /// Number of the job in its file, clones counted, from 0.
+    pub index: u64,
+    /// Name of the job, at most 63 bytes of it.
+    pub name: String,
+    /// Last writes that were complete, the latest first, at most as many as the depth.
+    pub completed: Vec<CompletedWrite>,
+    /// Whether fio drew the offsets: their order is then not that of diskperf.
+    pub is_drawn_by_fio: bool,
+}
+
+/// Reason that a file is no state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// Another version, or another file.
+    #[error("it is no state of version {STATE_VERSION}")]
+    Version,
+    /// Fewer or more bytes than it says.
+    #[error("it is not as long as it says")]
+    Length,
+    /// The checksum is another.
+    #[error("its checksum does not fit")]
+    Checksum,
+}
+
+impl VerifyState {
+    /// The name of a job's state file; `index` is its number, clones counted, from 0.
+    pub fn file_name(job: &str, index: u64) -> String {
+        format!("local-{job}-{index}-verify.state")
+    }
+
+    /// Encodes the state as fio writes it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = vec![0; FIXED_BYTES];
+        body[0..8].copy_from_slice(&(self.completed.len() as u64).to_le_bytes());
+        body[8..12].copy_from_slice(&self.depth.to_le_bytes());
+        body[12..16].copy_from_slice(&self.files.to_le_bytes());
+        body[16..24].copy_from_slice(&self.writes.to_le_bytes());
+        body[24..32].copy_from_slice(&self.index.to_le_bytes());
+        let name = self.name.as_bytes();
+        let length = name.len().min(NAME.len() - 1);
+        body[NAME.start..NAME.start + length].copy_from_slice(&name[..length]);
+        for write in &self.completed {
+            body.extend_from_slice(&write.file.to_le_bytes());
+            body.extend_from_slice(&write.offset_bytes.to_le_bytes());
+        }
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len());
+        bytes.extend_from_slice(&STATE_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&u64::from(crc32c(&body)).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    /// Decodes a state that fio or diskperf wrote.
+    ///
+    /// # Errors
+    ///
+    /// If it is none, or is damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, StateError> {
+        let (head, body) = bytes
+            .split_at_checked(HEAD_BYTES)
+            .ok_or(StateError::Version)?;
+        if u64_at(head, 0) != STATE_VERSION {
+            return Err(StateError::Version);
+        }
+        if u64_at(head, 8) != body.len() as u64 || body.len() < FIXED_BYTES {
+            return Err(StateError::Length);
+        }
+        if u64_at(head, 16) != u64::from(crc32c(body)) {
+            return Err(StateError::Checksum);
+        }
+        let (completions, _) = body[FIXED_BYTES..].as_chunks::<COMPLETION_BYTES>();
+        if u64_at(body, 0) != completions.len() as u64 {
+            return Err(StateError::Length);
+        }
+        let name = &body[NAME];
+        let end = name.iter().position(|byte| *byte == 0);
+        let name = &name[..end.unwrap_or(name.len())];
+        Ok(Self {
+            depth: u64_at(body, 8) as u32,
+            files: (u64_at(body, 8) >> 32) as u32,
+            writes: u64_at(body, 16),
+            index: u64_at(body, 24),
+            name: String::from_utf8_lossy(name).into_owned(),
+            completed: completions
+                .iter()
+                .map(|one| CompletedWrite {
+                    file: u64_at(one, 0),
+                    offset_bytes: u64_at(one, 8),
+                })
+                .collect(),
+            is_drawn_by_fio: body[GENERATOR].iter().any(|byte| *byte != 0),
+        })
+    }
+
+    /// Whether a write was made, by fio's rule: `number` is the number of writes before it.
+    /// All that were issued longer ago than the depth are complete; a later one is if it is
+    /// among the completed ones. Nothing is known behind the first that was not.
+    pub fn covers(&self, number: u64, write: CompletedWrite) -> bool {
+        let depth = u64::from(self.depth);
+        let is_long_ago = number < depth || self.writes.saturating_sub(number) > depth;
+        if self.writes > depth && is_long_ago {
+            return true;
+        }
+        self.completed.contains(&write)
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let field = bytes[at..at + 8].try_into();
+    u64::from_le_bytes(field.expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state that fio 3.33 wrote, of a job `j` at depth 4 that a runtime ended.
+    fn of_fio() -> Vec<u8> {
+        let mut bytes = from_hexadecimal(
+            "0300000000000000d8000000000000006650da8100000000\
+             0400000000000000040000000100000032000000000000000000000000000000\
+             0000000000000000c14e4a8590b1bdfe062801d6",
+        );
+        bytes.resize(HEAD_BYTES + NAME.start, 0);
+        bytes.push(b'j');
+        bytes.resize(HEAD_BYTES + FIXED_BYTES, 0);
+        for offset_bytes in [708_608_u64, 24_576, 356_352, 499_712] {
+            bytes.extend_from_slice(&[0; 8]);
+            bytes.extend_from_slice(&offset_bytes.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn from_hexadecimal(text: &str) -> Vec<u8> {
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let pairs = digits
+            .chunks(2)
+            .map(|pair| std::str::from_utf8(pair).unwrap());
+        pairs
+            .map(|pair| u8::from_str_radix(pair, 16).unwrap())
+            .collect()
+    }
+
+    fn state() -> VerifyState {
+        VerifyState {
+            depth: 2,
+            files: 1,
+            writes: 5,
+            index: 3,
+            name: "a job".to_owned(),
+            completed: [16384, 8192]
+                .map(|offset_bytes| CompletedWrite {
+                    file: 0,
+                    offset_bytes,
+                })
+                .to_vec(),
+            is_drawn_by_fio: false,
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_as_it_was_written_and_damage_is_seen() {
+        let bytes = state().encode();
+        assert_eq!(bytes.len(), HEAD_BYTES + FIXED_BYTES + 2 * COMPLETION_BYTES);
+        assert_eq!(VerifyState::decode(&bytes), Ok(state()));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(VerifyState::decode(&damaged).is_err(), "byte {at}");
+        }
+        for length in 0..bytes.len() {
+            assert!(
+                VerifyState::decode(&bytes[..length]).is_err(),
+                "{length} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_not_complete_ends_what_is_known() {
+        let state = state();
+        let covers = |number, offset_bytes| {
+            state.covers(
+                number,
+                CompletedWrite {
+                    file: 0,
+                    offset_bytes,
+                },
+            )
+        };
+        // In order: the fourth is the one that was in flight.
+        let blocks: Vec<bool> = (0..6).map(|number| covers(number, number * 4096)).collect();
+        assert_eq!(blocks, [true, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_state_of_fio_is_read() {
+        let decoded = VerifyState::decode(&of_fio()).expect("a state");
+        assert_eq!((decoded.depth, decoded.files, decoded.writes), (4, 1, 50));
+        assert_eq!((&*decoded.name, decoded.is_drawn_by_fio), ("j", true));
+        let offsets = decoded.completed.iter().map(|write| write.offset_bytes);
+        assert_eq!(
+            offsets.collect::<Vec<_>>(),
+            [708_608, 24_576, 356_352, 499_712]
+        );
+        assert_eq!(VerifyState::file_name("j", 0), "local-j-0-verify.state");
+    }
+}
