@@ -182,6 +182,7 @@ prop_compose! {
                 cached_bytes: whole,
                 streamed_bytes: 0,
                 cleaned_bytes: whole,
+                past_cache_bytes: whole,
                 bands_cleaned: whole,
                 cleaning: Nanoseconds(whole),
             }],

@@ -363,6 +363,7 @@ impl Bench {
                     cached_bytes: now.cached_bytes - before.cached_bytes,
                     streamed_bytes: now.streamed_bytes - before.streamed_bytes,
                     cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
+                    past_cache_bytes: now.past_cache_bytes - before.past_cache_bytes,
                     bands_cleaned: now.bands_cleaned - before.bands_cleaned,
                     cleaning: moment(now.cleaning - before.cleaning),
                 }
