@@ -121,7 +121,10 @@ class Run(Document[_native.Run]):
         ``response_p99_9_us``, ``response_max_us``) and ``cpu_us_per_io``; `latencies` has
         each operation, `series` the course over time. Of programs that were repeated until
         they were steady ``steady`` says whether they came to that, ``steady_at_s`` after
-        how many seconds of load.
+        how many seconds of load. Of modelled drives whose write cache filled up,
+        ``cliff_cache`` names it (``slc`` of flash, ``media`` of a shingled disk),
+        ``cliff_at_bytes`` is how much was written by then, and ``cliff_past_share`` the
+        share of what counts that came after.
         What nobody can tell is ``None``, as a percentile of too few calls is.
         """
         return self._native.results()

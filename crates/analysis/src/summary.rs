@@ -1,5 +1,6 @@
 //! What stands for all repetitions of one program.
 
+pub mod cliff;
 pub mod load;
 
 use crate::cache::{CacheVerdict, device_share};
@@ -8,6 +9,7 @@ use crate::quantity::judged_s;
 use crate::statistics::shape::Shape;
 use crate::statistics::steady::is_steady;
 use crate::statistics::{Interval, mean, median, median_interval};
+use cliff::CacheCliff;
 use diskperf_timeline::{
     Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, Verified,
     WorkerMeasure, World,
@@ -123,6 +125,8 @@ pub struct Summary {
     /// Blocks that were read back and compared with what was written, over all kept
     /// repetitions; absent where the program verifies nothing.
     pub verified: Option<Verified>,
+    /// On a modelled drive whose write cache filled up: where.
+    pub cliff: Option<CacheCliff>,
 }
 
 /// Whether a program that was repeated until it was steady came to that.
@@ -216,6 +220,7 @@ impl Summary {
             cache,
             shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
             steady: SteadySummary::of(result),
+            cliff: CacheCliff::of(result),
             load: LoadSummary::of(
                 &result.repetitions,
                 (&kept, &chosen),

@@ -436,11 +436,9 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     let drive = drive.strip_prefix("bare-").unwrap_or(drive);
     let stop = stop_on_signals()?;
     let progress = MachinesProgress::new(false);
-    let found =
-        diskperf_laboratory::expected::expected(&known, drive, &stop, &|done, of, next| {
-            progress.show(done, of);
-            progress.name(next);
-        })?;
+    let threads = diskperf_laboratory::reproduce::available_threads();
+    let shown = |done, of| progress.show(done, of);
+    let found = diskperf_laboratory::expected::expected((&known, drive), threads, &stop, &shown)?;
     drop(progress);
     print(&report::expected(&found, format.into(), width()))?;
     Ok(DONE)

@@ -301,13 +301,6 @@ impl MachinesProgress {
         }
     }
 
-    /// Names what runs now.
-    pub(crate) fn name(&self, running: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(running.to_owned());
-        }
-    }
-
     /// So many of so many.
     pub(crate) fn show(&self, done: usize, of: usize) {
         if let Some(bar) = &self.bar {

@@ -1,13 +1,14 @@
 //! Signals: what ends a run in order.
 
 use diskperf_laboratory::LaboratoryError;
+use diskperf_laboratory::clean::{answer, has_workspace};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
     SIGXFSZ,
 };
 use signal_hook::flag::register;
 use signal_hook::low_level;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -28,9 +29,17 @@ const SAME_WISH: Duration = Duration::from_secs(1);
 /// The exit code of a run that a signal ended.
 const INTERRUPTED: i32 = 130;
 
+/// Answer to the first signal while a run has files. Removing many of them takes a while.
+const ENDING_IN_ORDER: &str = "diskperf: interrupted: the run's folder is being removed; a second signal leaves it to `diskperf clean`\n";
+
+/// Answer to the second signal then.
+const ENDED_AT_ONCE: &str =
+    "diskperf: ended at once: the run's folder is left; `diskperf clean` removes it\n";
+
 /// The first signal ends the run in order; a second one ends the process at
 /// once, and leaves the rest to `diskperf clean`. Not so the end of the CPU time
 /// that the process may take, which the kernel says every second from then on.
+/// Each is answered at once where the run has a folder.
 pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
     let wish = Arc::new(Wish::new());
     let ignored = ignored_signals();
@@ -84,12 +93,27 @@ impl Wish {
 #[allow(unsafe_code)]
 fn watch(signal: i32, wish: &Arc<Wish>) -> io::Result<()> {
     let wish = Arc::clone(wish);
+    // A progress bar, which is drawn again below the line.
+    let clear = if io::stderr().is_terminal() {
+        "\r\x1b[K"
+    } else {
+        ""
+    };
+    let say = move |line| {
+        if has_workspace() {
+            answer(&[clear, line]);
+        }
+    };
     let act = move || match wish.insists(signal) {
-        true => low_level::exit(INTERRUPTED),
-        false => wish.stop.store(true, Ordering::SeqCst),
+        true => {
+            say(ENDED_AT_ONCE);
+            low_level::exit(INTERRUPTED);
+        }
+        false if !wish.stop.swap(true, Ordering::SeqCst) => say(ENDING_IN_ORDER),
+        false => {}
     };
     // SAFETY: what is done in the handler is allowed there (signal-safety(7)): operations of
-    // atomics, clock_gettime(2) and _exit(2).
+    // atomics, clock_gettime(2), poll(2), write(2) and _exit(2).
     unsafe { low_level::register(signal, act) }.map(|_| ())
 }
 

@@ -13,6 +13,16 @@ use support::{MOUNTS, Random, User, entries, words};
 /// On the directory as it is, and on a fresh file system in it.
 const KINDS: [&str; 2] = ["", "--fresh ext4:block_bytes=4096"];
 
+/// Answer to a signal while a run has files.
+const REMOVING: &str = "diskperf: interrupted: the run's folder is being removed; a second signal leaves it to `diskperf clean`\n";
+
+/// Answer to the second.
+const LEFT: &str =
+    "diskperf: ended at once: the run's folder is left; `diskperf clean` removes it\n";
+
+/// A signal has an answer within this: a watchdog, for machines that do much else.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+
 fn endless(options: &str) -> String {
     format!("run write_8192 --on ./target --size 1M --runs 100000 {options}")
 }
@@ -201,12 +211,61 @@ fn ends_at_once(kind: &str) -> bool {
         user.assert_nothing_left(kind);
         return false;
     }
-    // There was no time to print, to say anything, or to clean up.
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    // There was no time to print or to clean up: only the signals were answered.
+    assert_eq!(outcome.stdout, "");
+    assert_eq!(outcome.stderr, format!("{REMOVING}{LEFT}"));
     assert!(user.stored()[0].repetitions >= 2);
     assert_eq!(user.stored()[0].state, RunState::Running);
     assert_eq!(entries(&user.target()).len(), 1);
     user.run(&words("clean --on ./target")).expect(0, &[]);
     user.assert_nothing_left(kind);
     true
+}
+
+/// Programs whose folders hold many files: making and removing these takes far longer than
+/// a call.
+const TREES: [&str; 4] = [
+    "read_files --size 24M --set program.file_bytes=2K --set program.churn=2",
+    "metadata --set program.files=4000 --set program.fsync=none",
+    "dump_restore --size 24M",
+    "populate --size 24M",
+];
+
+/// The answer comes at any moment, while files are made, used or removed; then the folder is
+/// gone, or, after a second signal, found by `clean`.
+#[test]
+fn a_signal_is_answered_at_once_whatever_a_run_is_at() {
+    let test = "a_signal_is_answered_at_once_whatever_a_run_is_at";
+    let mut random = Random::new(test);
+    for (number, program) in TREES.iter().cycle().take(4 * TREES.len()).enumerate() {
+        let signal = [Signal::HUP, Signal::QUIT, Signal::TERM, Signal::INT][number / TREES.len()];
+        let insists = number % 2 == 1;
+        let user = User::new();
+        let line = format!("run {program} --on ./target --runs 100000");
+        let mut process = user.start(&words(&line));
+        let answers = process.lines_of_stderr();
+        process.wait_until(|| !entries(&user.target()).is_empty());
+        let delay = random.up_to(Duration::from_millis(1500));
+        thread::sleep(delay);
+        let when = format!("{line}: {signal:?} after {delay:?}");
+        process.signal(signal);
+        let first = answers.recv_timeout(ANSWERED_WITHIN);
+        assert_eq!(first.as_deref(), Ok(REMOVING.trim_end()), "{when}");
+        if insists {
+            // The other wish: the same within a second is the same.
+            process.signal(Signal::USR1);
+        }
+        let code = process.finish().code;
+        assert_eq!(code, Some(130), "{when}");
+        let left = entries(&user.target());
+        let rest: Vec<String> = answers.iter().collect();
+        let was_left = rest.iter().any(|line| line == LEFT.trim_end());
+        assert!(left.is_empty() || was_left, "{when}: {left:?}, {rest:?}");
+        let cleaned = user.run(&words("clean --on ./target")).expect(0, &[]);
+        assert!(
+            left.is_empty() || cleaned.stdout.contains("removed"),
+            "{when}: {cleaned:?}"
+        );
+        user.assert_nothing_left(&when);
+    }
 }

@@ -10,6 +10,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
+pub use diskperf_system::host::answer;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::output_file::AbandonedOutput;
 use diskperf_system::host::workspace::{Workspace, orphaned_loops};
@@ -19,6 +20,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// Whether a run of this process has a folder now. A handler of a signal may ask.
+pub fn has_workspace() -> bool {
+    Workspace::exists()
+}
 
 /// Where and how to clean.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use diskperf_system::host::limits::{ForbiddenCall, is_cpu_time_used_up};
 use diskperf_system::host::page_cache::DROP_CACHES;
 use diskperf_system::{Call, Errno, Error as System};
 use diskperf_timeline::{SettingError, WorkerFailure};
+use std::fmt;
 use std::path::PathBuf;
 
 /// An error, with the remedy in its text.
@@ -42,7 +43,7 @@ pub enum LaboratoryError {
     Work(String),
     /// A model that takes more events, virtual time or memory than it may.
     #[error("{0}")]
-    Budget(diskperf_machine::Exceeded),
+    Budget(OverBudget),
     /// The result store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -68,6 +69,35 @@ pub enum LaboratoryError {
     },
 }
 
+/// A model that took more than it may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverBudget {
+    /// What it took too much of.
+    pub exceeded: diskperf_machine::Exceeded,
+    /// Settings that are far from what the system has without them, in words, the farthest
+    /// first.
+    pub settings: Vec<String>,
+}
+
+impl From<diskperf_machine::Exceeded> for OverBudget {
+    fn from(exceeded: diskperf_machine::Exceeded) -> Self {
+        Self {
+            exceeded,
+            settings: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.exceeded.fmt(formatter)?;
+        for setting in &self.settings {
+            write!(formatter, "\n{setting}")?;
+        }
+        Ok(())
+    }
+}
+
 impl LaboratoryError {
     /// The exit code of design: 1 where the work failed, 2 where the command
     /// line or a file was wrong, 130 where the user ended it.
@@ -80,7 +110,7 @@ impl LaboratoryError {
             | Self::Store(_)
             | Self::File { .. } => 2,
             // What can be told from the command line is wrong there.
-            Self::Budget(exceeded) if exceeded.is_known_before() => 2,
+            Self::Budget(over) if over.exceeded.is_known_before() => 2,
             Self::Program { .. } | Self::Work(_) | Self::Budget(_) => 1,
             Self::Interrupted => 130,
             Self::Left { error, .. } => error.exit_code(),

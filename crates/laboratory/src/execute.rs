@@ -58,6 +58,7 @@ pub fn execute(
             let of = (&plan.suite, plan.computers.len());
             let mut execution = Execution::of(of, model::new_run(plan), observer, recorder);
             let error = execution.on_computers(plan, stop).err();
+            let error = error.map(|error| plan.with_settings_named(error));
             execution.finished(error)
         }
     }
@@ -152,8 +153,10 @@ impl<'a> Execution<'a> {
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         self.begin();
+        // Of all machines, as they share one budget.
+        let usage = usage(plan, stop);
         for computer in &plan.computers {
-            let rig = ModelRig::build(&computer.specification, usage(plan, stop))?;
+            let rig = ModelRig::build(&computer.specification, usage.clone())?;
             if plan.record {
                 let source = rig.source();
                 let from = Recorded::From(Ok(&source));
@@ -164,7 +167,7 @@ impl<'a> Execution<'a> {
         }
         for (number, setting) in plan.experiment.settings.iter().enumerate() {
             self.observer.event(Event::SettingTried(setting));
-            if model::is_idle(plan, number, stop, &self.run.results)? {
+            if model::is_idle(plan, number, &usage, &self.run.results)? {
                 let note = format!(
                     "--set {setting} had no effect in this run: without it every repetition is the same"
                 );

@@ -2,16 +2,19 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
+use crate::parallel::Threads;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
 use diskperf_catalogue::{Catalogue, DiskFigure, Expected, Figure};
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_machine::expected::flash::Experiment;
 use diskperf_machine::expected::{disk, flash};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Measures each figure that is expected of a drive on the modelled one, in the system that
-/// has nothing but it. `shown` is called with how many are done, of how many, and with the
-/// figure that comes next, in words.
+/// has nothing but it, on so many threads. `progress` is called with how many experiments are
+/// done, and of how many: several figures may be taken of one.
 ///
 /// # Errors
 ///
@@ -19,56 +22,100 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// that is neither a disk with firmware nor a flash drive; a figure that it cannot have; an
 /// end that the user asked for.
 pub fn expected(
-    catalogue: &Catalogue,
-    drive: &str,
-    stop: &AtomicBool,
-    shown: &dyn Fn(usize, usize, &str),
+    (catalogue, drive): (&Catalogue, &str),
+    threads: usize,
+    stop: &Arc<AtomicBool>,
+    progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<ExpectedFigures, LaboratoryError> {
     let of = catalogue
         .expectations(drive)
         .map_err(LaboratoryError::catalogue)?;
-    let mut values = Vec::new();
-    for one in &of.values {
-        shown(values.len(), of.values.len(), one.what.words().0);
-        if stop.load(Ordering::Relaxed) {
-            return Err(LaboratoryError::Interrupted);
-        }
-        let found = found(catalogue, drive, one)?;
-        values.push(value(found, one));
-    }
-    shown(values.len(), values.len(), "");
+    let together = experiments(&of.values);
+    progress(0, together.len());
+    let threads = Threads {
+        most: threads,
+        stop,
+        progress,
+    };
+    let found = threads.each(together.len(), |number| {
+        let figures: Vec<&Expected> = together[number]
+            .iter()
+            .map(|place| &of.values[*place])
+            .collect();
+        found(catalogue, drive, &figures)
+    })?;
+    let places = together.into_iter().flatten();
+    let mut values: Vec<(usize, f64)> = places.zip(found.into_iter().flatten()).collect();
+    values.sort_by_key(|(place, _)| *place);
     Ok(ExpectedFigures {
         drive: drive.to_owned(),
         seed: match of.values.first().map(|of| of.what) {
             Some(Figure::Flash(_)) => flash::SEED,
             Some(Figure::Disk(_)) | None => disk::SEED,
         },
-        values,
+        values: values
+            .iter()
+            .map(|(place, found)| value(*found, &of.values[*place]))
+            .collect(),
     })
 }
 
-/// The figure of the modelled drive, with the settings that it is expected of.
-fn found(catalogue: &Catalogue, drive: &str, of: &Expected) -> Result<f64, LaboratoryError> {
+/// The places of figures, those together that are taken of one experiment.
+fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
+    let mut together: Vec<Vec<usize>> = Vec::new();
+    for (place, one) in values.iter().enumerate() {
+        let is_same = |group: &&mut Vec<usize>| {
+            let other = &values[group[0]];
+            let experiments = match (one.what, other.what) {
+                (Figure::Flash(one), Figure::Flash(other)) => {
+                    Experiment::from(one) == Experiment::from(other)
+                }
+                (one, other) => one == other,
+            };
+            experiments && one.depth == other.depth && one.settings() == other.settings()
+        };
+        match together.iter_mut().find(is_same) {
+            Some(group) => group.push(place),
+            None => together.push(vec![place]),
+        }
+    }
+    together
+}
+
+/// Figures of one experiment with the modelled drive, with the settings that they are
+/// expected of.
+fn found(
+    catalogue: &Catalogue,
+    drive: &str,
+    figures: &[&Expected],
+) -> Result<Vec<f64>, LaboratoryError> {
     let system = format!("bare-{drive}");
-    let computer = Computer::read(catalogue, &system, &of.settings())?;
+    let first = figures[0];
+    let computer = Computer::read(catalogue, &system, &first.settings())?;
     let no = |kind: &str| {
         LaboratoryError::Request(format!(
             "{drive}: `{}` is a figure of {kind}, and {system} has none of that name",
-            of.what.name()
+            first.what.name()
         ))
     };
-    match of.what {
+    match first.what {
         Figure::Disk(figure) => {
             let disk = computer.disk(drive);
             let disk = disk.ok_or_else(|| no("a disk with firmware of its own"))?;
-            check_disk(drive, disk, (figure, of.depth))?;
-            Ok(disk::measured(disk, figure, of.depth))
+            check_disk(drive, disk, (figure, first.depth))?;
+            let found = disk::measured(disk, figure, first.depth);
+            Ok(vec![found; figures.len()])
         }
         Figure::Flash(figure) => {
             let flash = computer.flash(drive);
             let flash = flash.ok_or_else(|| no("a flash drive"))?;
-            check_flash(drive, flash, of.depth)?;
-            Ok(flash::measured(flash, figure, of.depth))
+            check_flash(drive, flash, first.depth)?;
+            let measured = flash::measured(flash, figure.into(), first.depth);
+            let figure = |of: &&Expected| match of.what {
+                Figure::Flash(figure) => measured.figure(figure),
+                Figure::Disk(_) => unreachable!("figures of one experiment are of one kind"),
+            };
+            Ok(figures.iter().map(figure).collect())
         }
     }
 }

@@ -48,7 +48,7 @@ pub mod traces;
 mod traffic;
 pub mod tune;
 
-pub use error::LaboratoryError;
+pub use error::{LaboratoryError, OverBudget};
 pub use observer::{Event, Nobody, Observer, Recorded, Source};
 pub use output::Output;
 pub use plan::Plan;

@@ -138,6 +138,8 @@ prop_compose! {
             write_latency: write.into(),
             ledger: Ledger::from_table(&table),
             load,
+            failure: None,
+            verified: None,
         }
     }
 }
@@ -182,6 +184,7 @@ prop_compose! {
                 cached_bytes: whole,
                 streamed_bytes: 0,
                 cleaned_bytes: whole,
+                past_cache_bytes: whole,
                 bands_cleaned: whole,
                 cleaning: Nanoseconds(whole),
             }],

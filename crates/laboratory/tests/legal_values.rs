@@ -25,6 +25,7 @@ const BUDGET: Budget = Budget {
     events: 100_000,
     time: Time::from_millis(1000 * 3600),
     bytes: 64 << 20,
+    table_bytes: 64 << 20,
 };
 
 /// A system with what it says of its parameters: paths and ranges.
@@ -275,6 +276,7 @@ fn usual_suites_are_far_below_the_budget() {
         time: Time(Budget::USUAL.time.0 / share),
         // Records of all repetitions are kept until one stands for all.
         bytes: Budget::USUAL.bytes / 8,
+        table_bytes: Budget::USUAL.table_bytes / 8,
     };
     let systems = Catalogue::embedded().system_names().into_iter();
     for system in systems.filter(|system| !system.contains(':')) {

@@ -7,28 +7,31 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::fmt;
 
-/// The most that a machine may take.
+/// The most that machines may take which do the work of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Events in one [`crate::Machine::run`].
+    /// Events of all machines, one after the other: they are what takes processor time.
     pub events: u64,
-    /// Virtual time that passes in one.
+    /// Virtual time that passes in one [`crate::Machine::run`].
     pub time: Time,
     /// Bytes of memory: the tables that the machine is built with, what its drives
     /// hold that programs did not write in whole blocks, and what is recorded of it.
     /// What its cache holds is shared with who wrote it.
     pub bytes: u64,
+    /// Bytes of the tables alone.
+    pub table_bytes: u64,
 }
 
 const DAY: Time = Time::from_millis(24 * 60 * 60 * 1000);
 
 impl Budget {
-    /// Far above what any suite takes on any system of the catalogue; an engine
-    /// that does some millions of events a second is at it for a minute.
+    /// Far above what one repetition of any suite takes on any system of the catalogue; an
+    /// engine that does some millions of events a second is at it for a minute.
     pub const USUAL: Self = Self {
         events: 200_000_000,
         time: Time(7 * DAY.0),
         bytes: 2 << 30,
+        table_bytes: 2 << 30,
     };
 
     /// No limit but that of the clock, which counts nanoseconds in 64 bits.
@@ -36,7 +39,37 @@ impl Budget {
         events: u64::MAX,
         time: Time(500 * 365 * DAY.0),
         bytes: u64::MAX,
+        table_bytes: u64::MAX,
     };
+
+    /// The same for so many repetitions, one after the other.
+    pub fn for_repetitions(self, repetitions: u64) -> Self {
+        Self {
+            events: self.events.saturating_mul(repetitions),
+            ..self
+        }
+    }
+
+    /// That of systems with settings of the user's, who also chose that programs move so
+    /// many bytes.
+    pub fn with_settings(asked_bytes: u64) -> Self {
+        let asked = (asked_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
+        Self {
+            events: EVENTS_WITH_SETTINGS.saturating_add(asked),
+            table_bytes: 512 << 20,
+            ..Self::USUAL
+        }
+    }
+
+    /// What is within both.
+    pub fn min(self, other: Self) -> Self {
+        Self {
+            events: self.events.min(other.events),
+            time: self.time.min(other.time),
+            bytes: self.bytes.min(other.bytes),
+            table_bytes: self.table_bytes.min(other.table_bytes),
+        }
+    }
 
     /// The usual one, unless it is lifted.
     pub fn unless(lifted: bool) -> Self {
@@ -46,6 +79,13 @@ impl Budget {
         }
     }
 }
+
+/// Events that end within ten seconds on processors of today, which do three millions and more
+/// in a second.
+const EVENTS_WITH_SETTINGS: u64 = 30_000_000;
+
+/// Events that a slow system may take for each KiB: 4 KiB at random take five in all on most.
+const EVENTS_PER_KIB: u64 = 4;
 
 impl Default for Budget {
     fn default() -> Self {
@@ -58,9 +98,9 @@ impl Default for Budget {
 pub enum Exceeded {
     /// Events.
     Events {
-        /// How many there were.
+        /// How many there were, of all machines of the command.
         events: u64,
-        /// The virtual time in which they came.
+        /// The virtual time since the last [`crate::Machine::run`] began.
         time: Time,
         /// What the programs were at for the longest part of it.
         stage: Option<Stage>,
@@ -108,7 +148,7 @@ impl fmt::Display for Exceeded {
                 stage,
             } => write!(
                 formatter,
-                "the model was stopped after {events} events in {} of its time{}; give it less to do, with a smaller --size or fewer --serial-lines, or lift the limit with --no-budget",
+                "the model was stopped after {events} events of all repetitions, {} of its time into one{}; set what that hangs on nearer to what it was, give a smaller --size, or lift the limit with --no-budget",
                 Span(*time),
                 Most(*stage),
             ),

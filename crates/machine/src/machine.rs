@@ -62,6 +62,8 @@ pub struct Circumstances {
     pub what_if: WhatIf,
     /// What it may take.
     pub budget: Budget,
+    /// Events of the machines before it, which count in its budget.
+    pub events_before: u64,
 }
 
 impl Circumstances {
@@ -91,6 +93,7 @@ impl Default for Circumstances {
             record: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
+            events_before: 0,
         }
     }
 }
@@ -99,6 +102,7 @@ impl Default for Circumstances {
 pub struct Machine {
     kernel: Kernel,
     budget: Budget,
+    events_before: u64,
     /// Memory that it was built with.
     built_bytes: u64,
 }
@@ -148,6 +152,7 @@ impl Machine {
         let machine = Self {
             kernel,
             budget: circumstances.budget,
+            events_before: circumstances.events_before,
             built_bytes: specification.memory(circumstances.volumes).bytes(),
         };
         machine.start();
@@ -203,7 +208,8 @@ impl Machine {
             stop: Arc::clone(stop),
             budget: self.budget,
             built_bytes: self.built_bytes,
-            since: (computer.sim.events(), computer.sim.now()),
+            events_before: self.events_before,
+            since: computer.sim.now(),
         };
         let outcome = computer.sim.run_on_the_spot(move |event| {
             if matches!(event, Event::Tick) {
@@ -219,6 +225,12 @@ impl Machine {
                 Ok(())
             }
         }
+    }
+
+    /// Events of this machine and of those before it, which cost processor time: those that
+    /// its budget counts.
+    pub fn events(&self) -> u64 {
+        self.events_before + self.kernel.computer().events()
     }
 
     /// The present moment.
@@ -371,8 +383,9 @@ struct Watch {
     stop: Arc<AtomicBool>,
     budget: Budget,
     built_bytes: u64,
-    /// The events and the moment that it began with.
-    since: (u64, Time),
+    events_before: u64,
+    /// When the run began.
+    since: Time,
 }
 
 impl Watch {
@@ -388,9 +401,8 @@ impl Watch {
 
     /// What has grown beyond the budget.
     fn exceeded(&self, computer: &Computer) -> Option<Exceeded> {
-        let (events, began) = self.since;
-        let events = computer.sim.events() - events;
-        let time = computer.sim.now() - began;
+        let events = self.events_before + computer.events();
+        let time = computer.sim.now() - self.since;
         let (made, recorded) = computer.memory_bytes();
         let bytes = self.built_bytes + made + recorded;
         if events > self.budget.events {

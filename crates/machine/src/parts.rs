@@ -55,6 +55,11 @@ pub trait Controller: Sized {
     fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
         None
     }
+
+    /// Events of simulations of its own, in which it tries something out.
+    fn rehearsed_events(&self) -> u64 {
+        0
+    }
 }
 
 /// A part, as the catalogue describes it.
@@ -289,6 +294,16 @@ macro_rules! each_controller {
                     })*
                 };
                 self.numbered.iter().map(caches).collect()
+            }
+
+            /// Events of simulations of their own.
+            pub(crate) fn rehearsed_events(&self) -> u64 {
+                let events = |numbered: &Numbered| match numbered {
+                    $(Numbered::$Part(id) => {
+                        self.$folder[id.place()].rehearsed_events()
+                    })*
+                };
+                self.numbered.iter().map(events).sum()
             }
         }
 

@@ -82,6 +82,15 @@ pub(crate) fn results(run: &Run) -> Columns {
         )
         .flag("steady", of().map(|one| Some(one.steady?.attained)))
         .number("steady_at_s", of().map(|one| one.steady?.at_s))
+        .text("cliff_cache", of().map(|one| Some(one.cliff?.cache.name())))
+        .integer(
+            "cliff_at_bytes",
+            of().map(|one| Some(one.cliff?.at_bytes as i64)),
+        )
+        .number(
+            "cliff_past_share",
+            of().map(|one| Some(one.cliff?.past_share)),
+        )
         .number("read_share", of().map(|one| one.load.as_ref()?.read_share))
         .number("response_p50_us", of().map(|one| response(one)?.p50_us))
         .number("response_p99_us", of().map(|one| response(one)?.p99_us))

@@ -371,6 +371,7 @@ fn check_media_cache(cache: &MediaCache, sums: &mut Sums) -> Result<(), Impossib
     sums.add("cached_bytes", cache.cached_bytes)?;
     sums.add("streamed_bytes", cache.streamed_bytes)?;
     sums.add("cleaned_bytes", cache.cleaned_bytes)?;
+    sums.add("past_cache_bytes", cache.past_cache_bytes)?;
     sums.add("bands_cleaned", cache.bands_cleaned)?;
     sums.add("cleaning", cache.cleaning.0)?;
     let room = ("room_bytes", cache.room_bytes);

@@ -241,6 +241,10 @@ pub struct MediaCache {
     pub streamed_bytes: u64,
     /// Bytes that cleaning wrote.
     pub cleaned_bytes: u64,
+    /// Bytes of the host's that came while cache or map was full, so that writes waited until
+    /// bands were cleaned. 0 in runs of versions that did not count them.
+    #[serde(default)]
+    pub past_cache_bytes: u64,
     /// Bands that were written anew.
     pub bands_cleaned: u64,
     /// How long the arm was at it.
@@ -266,6 +270,7 @@ impl MediaCache {
                         cached_bytes: sum.cached_bytes + one.cached_bytes,
                         streamed_bytes: sum.streamed_bytes + one.streamed_bytes,
                         cleaned_bytes: sum.cleaned_bytes + one.cleaned_bytes,
+                        past_cache_bytes: sum.past_cache_bytes + one.past_cache_bytes,
                         bands_cleaned: sum.bands_cleaned + one.bands_cleaned,
                         cleaning: sum.cleaning + one.cleaning,
                         ..one.clone()

@@ -4,7 +4,7 @@ use super::view::Row;
 use crate::cache::CacheVerdict;
 use crate::quantity::Quantity;
 use crate::statistics::{Interval, Method, shape};
-use crate::summary::Summary;
+use crate::summary::{Summary, cliff};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, ProgramResult};
 
@@ -18,7 +18,7 @@ pub(super) const UNWRITTEN_MARK: &str = "¶";
 pub(super) const NOT_MEASURED: &str = "n.m.";
 
 /// Bytes of a unit of [`diskperf_timeline::FlashTraffic`].
-pub(super) const FLASH_UNIT_BYTES: f64 = 4096.0;
+pub(super) const FLASH_UNIT_BYTES: f64 = cliff::FLASH_UNIT_BYTES as f64;
 
 /// KB/s: whole, but for slow devices.
 pub(super) fn speed(kb_per_s: f64) -> String {

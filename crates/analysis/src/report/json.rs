@@ -11,6 +11,7 @@ use crate::comparison::{
 use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::statistics::shape::Shape;
+use crate::summary::cliff::CacheCliff;
 use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
 use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
@@ -106,6 +107,9 @@ struct ResultJson<'a> {
     /// Of a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
+    /// Of a modelled drive whose write cache filled up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cliff: Option<CacheCliff>,
     /// Of a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
@@ -305,6 +309,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         verified: summary.verified.as_ref(),
         replay: ReplayJson::of(run, result),
         steady: summary.steady,
+        cliff: summary.cliff,
         write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,

@@ -9,8 +9,9 @@ use super::targets;
 use super::view::{Row, View};
 use crate::layers::Layer;
 use crate::statistics::Method;
+use crate::summary::cliff::WriteCache;
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{CacheMode, FlashTraffic, Run, RunState, Statistic, World};
+use diskperf_timeline::{CacheMode, Run, RunState, Statistic, World};
 
 /// The report on runs: who they are, their tables, what the marks mean, and
 /// all notes.
@@ -442,41 +443,32 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
 }
 
 /// Names the rows in which a modelled drive filled its cache: after how much, and how much
-/// of what counts went past it.
+/// of what counts came after that.
 fn cliffs(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
-        let (mut before_units, mut full) = (0, false);
-        // What the repetitions wrote that do not count fills the cache, too.
-        for one in row.result.repetitions.iter().flat_map(|one| &one.flash) {
-            if one.past_cache_units > 0 {
-                full = true;
-                before_units += one.host_units.saturating_sub(one.past_cache_units);
-                break;
-            }
-            before_units += one.host_units;
-        }
-        let counted = row.result.flash();
-        let sum = |of: fn(&FlashTraffic) -> u64| counted.iter().map(of).sum::<u64>();
-        let past_units = sum(|one| one.past_cache_units);
-        let share = past_units as f64 / sum(|one| one.host_units).max(1) as f64;
-        let falls = match before_units {
+        let cliff = row.summary.cliff?;
+        let falls = match cliff.at_bytes {
             0 => "is slow from the start".to_owned(),
-            units => format!("falls at {}", gigabytes(units)),
+            bytes => format!("falls at {}", written(bytes)),
         };
-        full.then(|| {
-            format!(
-                "{}: {falls}: the drive's cache of one bit a cell (SLC) is full; {} of the writes that count went past it",
-                view.title_of(row, views),
-                figures::share(share)
-            )
+        let title = view.title_of(row, views);
+        let past = figures::share(cliff.past_share);
+        Some(match cliff.cache {
+            WriteCache::Slc => format!(
+                "{title}: {falls}: the drive's cache of one bit a cell (SLC) is full; {past} of the writes that count went past it"
+            ),
+            WriteCache::Media => format!(
+                "{title}: {falls}: the disk's media cache, or its map, is full; {past} of the writes that count came after that, and wait until bands are cleaned"
+            ),
         })
     };
     view.rows.iter().filter_map(line).collect()
 }
 
-/// Units of a flash drive in GB: `142 GB`, `1.8 GB`.
-fn gigabytes(units: u64) -> String {
-    match units as f64 * figures::FLASH_UNIT_BYTES / 1e9 {
+/// Bytes as drives are sold: `142 GB`, `1.8 GB`, `2.1 MB`.
+fn written(bytes: u64) -> String {
+    match bytes as f64 / 1e9 {
+        few if few < 0.0995 => format!("{:.1} MB", few * 1000.0),
         few if few < 9.95 => format!("{few:.1} GB"),
         many => format!("{many:.0} GB"),
     }

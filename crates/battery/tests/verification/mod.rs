@@ -6,8 +6,8 @@
 pub(crate) mod installed;
 
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
-use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_catalogue::Catalogue;
+use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};

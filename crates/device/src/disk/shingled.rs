@@ -61,6 +61,8 @@ pub struct Counters {
     pub streamed_sectors: u64,
     /// Sectors that cleaning wrote.
     pub cleaned_sectors: u64,
+    /// Sectors that hosts wrote while cache or map was full, whether they went there or not.
+    pub past_cache_sectors: u64,
 }
 
 /// An extent in the media cache.
@@ -98,6 +100,9 @@ pub struct Shingled {
     stream: Option<u64>,
     /// The sector behind the last write, and how many have followed each other up to there.
     run: (u64, u64),
+    /// Whether a write waited for the last step of cleaning: from then on each waits sooner or
+    /// later, until the drive cleans in an idle period.
+    is_full: bool,
     counters: Counters,
 }
 
@@ -113,8 +118,14 @@ impl Shingled {
             cleaning: None,
             stream: None,
             run: (0, 0),
+            is_full: false,
             counters: Counters::default(),
         }
+    }
+
+    /// Sets whether a write waits for the next step of cleaning.
+    pub fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
     }
 
     /// What was done so far.
@@ -308,6 +319,9 @@ impl Shingled {
             self.cleaning = None;
         }
         self.drop_cached(of);
+        if self.is_full {
+            self.counters.past_cache_sectors += of.sectors();
+        }
         let streams = self.streams(of);
         self.run = (of.end, self.run_with(of));
         if streams {

@@ -32,6 +32,35 @@ fn virtual_time_without_end_is_ended_with_what_it_went_to() {
     User::new().run(&SLOW).expect(1, &said);
 }
 
+/// A value within its range may make a system so slow, or so large, that its run takes minutes:
+/// it ends, and the message names the key and how far it is from what was there before.
+#[test]
+fn a_setting_far_from_its_default_is_ended_and_named() {
+    for (line, code, said) in [
+        (
+            "run metadata --on vax780-sc780-eagle --set driver.complete_ms=10000",
+            1,
+            [
+                "events of all repetitions",
+                "--no-budget",
+                "driver.complete_ms is 10000, 21978 times the 0.455 of vax780-sc780-eagle",
+            ],
+        ),
+        (
+            "run read_8192 --on atarist-supra:driver-read-ahead --set kernel.cache_blocks=1000000",
+            2,
+            [
+                "MiB of memory",
+                "kernel.cache_blocks takes",
+                "kernel.cache_blocks is 1000000, ",
+            ],
+        ),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        User::new().run(&words).expect(code, &said);
+    }
+}
+
 #[test]
 fn a_machine_of_terabytes_is_refused_before_it_is_built() {
     let words = [

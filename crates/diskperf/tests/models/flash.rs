@@ -282,3 +282,31 @@ fn a_cliff_that_a_run_crosses_is_named() {
     let short = run("16M");
     assert!(!short.has("falls at"), "{}", short.stdout);
 }
+
+/// A shingled disk writes into its media cache until that, or its map, is full; the table, JSON
+/// and pages say after how much.
+#[test]
+fn the_cliff_of_a_shingled_disk_is_named() {
+    let user = User::new();
+    let run = |extents: u32, more: &str| {
+        let line = format!(
+            "run random --on bare-smr-5400 --set program.write_share=1 --set drive.media_cache_extents={extents} --set drive.write_cache_extents=16 --size 4M --runs 1 --quiet {more}"
+        );
+        user.run(&words(&line)).expect(0, &[])
+    };
+    let cliff = "the disk's media cache, or its map, is full";
+    run(500, "").shows(&["falls at 2.", cliff]);
+    let found = run(500, "--format json").json()["runs"][0]["results"][0]["cliff"].clone();
+    assert_eq!(found["cache"], "media");
+    // 500 extents of 4 KiB, and as much as fills the last places.
+    let at_bytes = found["at_bytes"].as_u64().expect("bytes");
+    assert!((400 * 4096..=540 * 4096).contains(&at_bytes), "{found}");
+    let past = found["past_share"].as_f64().expect("a share");
+    assert!((0.3..0.7).contains(&past), "{found}");
+    let report = user.run(&words("report last -o page.html"));
+    report.expect(0, &[]);
+    let page = std::fs::read_to_string(user.file("page.html")).expect("a page");
+    assert!(page.contains("media cache, or its map, is full"));
+    let room = run(5000, "--format json").json()["runs"][0]["results"][0].clone();
+    assert!(room.get("cliff").is_none(), "{room}");
+}

@@ -13,10 +13,12 @@ use machine::{Needs, Scratch, Undo, expect_no_loops_in, retry, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fmt::Debug;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -236,6 +238,17 @@ impl Process {
         if self.is_running() {
             kill_process(self.pid(), signal).expect("a child can be signalled");
         }
+    }
+
+    /// Lines of standard error, each as it comes. What is read here is not in the outcome.
+    pub(crate) fn lines_of_stderr(&mut self) -> Receiver<String> {
+        let stderr = self.child().stderr.take().expect("it was not taken yet");
+        let (tell, lines) = channel();
+        thread::spawn(move || {
+            let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+            lines.all(|line| tell.send(line).is_ok());
+        });
+        lines
     }
 
     /// Waits until something is so; it must become so while the process runs.

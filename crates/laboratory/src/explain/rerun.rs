@@ -214,10 +214,11 @@ impl<'p> Variation<'p> {
             recorded <= most
         })?;
         if recorded > most {
-            return Err(LaboratoryError::Budget(Exceeded::Memory {
+            let exceeded = Exceeded::Memory {
                 bytes: recorded,
                 recorded,
-            }));
+            };
+            return Err(LaboratoryError::Budget(exceeded.into()));
         }
         // Which of them count is known when all are made.
         kept.retain(|outcome: &Outcome| !made[outcome.number as usize].discarded);

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The directory that the script of Kridle and McKusick 1983 makes for its files.
 const FOLDER: &str = "foo/";
@@ -56,8 +56,10 @@ pub(crate) struct Usage {
     pub(crate) record: bool,
     /// What is supposed of the machine.
     pub(crate) what_if: WhatIf,
-    /// What it may take.
+    /// What all machines that are used so may take, one after the other.
     pub(crate) budget: Budget,
+    /// Events that they took so far.
+    pub(crate) events: Arc<AtomicU64>,
     /// Set when the user ends the run.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -79,6 +81,7 @@ impl Usage {
             record: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
+            events: Arc::default(),
             stop: Arc::clone(stop),
         }
     }
@@ -125,13 +128,14 @@ impl Bench {
             record: usage.record,
             what_if: usage.what_if,
             budget: usage.budget,
+            events_before: usage.events.load(Ordering::Relaxed),
             ..Circumstances::default()
         };
         let volumes = circumstances.volumes;
         let memory = specification.memory(volumes);
         memory
             .within(usage.budget)
-            .map_err(LaboratoryError::Budget)?;
+            .map_err(|exceeded| LaboratoryError::Budget(exceeded.into()))?;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
             medium: medium_of(specification),
@@ -194,9 +198,11 @@ impl Bench {
 
     fn run_machine(&self) -> Result<(), LaboratoryError> {
         let outcome = self.machine.run_unless(&self.usage.stop);
+        let events = self.machine.events();
+        self.usage.events.store(events, Ordering::Relaxed);
         outcome.map_err(|standstill| match standstill {
             Standstill::Stopped => LaboratoryError::Interrupted,
-            Standstill::Exceeded(exceeded) => LaboratoryError::Budget(exceeded),
+            Standstill::Exceeded(exceeded) => LaboratoryError::Budget(exceeded.into()),
             other => LaboratoryError::work(other),
         })
     }
@@ -361,6 +367,7 @@ impl Bench {
                     cached_bytes: now.cached_bytes - before.cached_bytes,
                     streamed_bytes: now.streamed_bytes - before.streamed_bytes,
                     cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
+                    past_cache_bytes: now.past_cache_bytes - before.past_cache_bytes,
                     bands_cleaned: now.bands_cleaned - before.bands_cleaned,
                     cleaning: moment(now.cleaning - before.cleaning),
                 }

@@ -150,11 +150,11 @@ pub(crate) fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
 }
 
 /// Whether a run does the same without one of the settings of its system. What is not
-/// possible without it is not the same.
+/// possible without it, or takes more than what is left of the budget, is not the same.
 pub(crate) fn is_idle(
     plan: &ModelPlan,
     setting: usize,
-    stop: &Arc<AtomicBool>,
+    usage: &Usage,
     results: &[ProgramResult],
 ) -> Result<bool, LaboratoryError> {
     let mut settings = plan.experiment.settings.clone();
@@ -169,7 +169,7 @@ pub(crate) fn is_idle(
     }
     let mut before = results;
     for computer in &computers {
-        let bench = Bench::build(&computer.specification, usage(plan, stop))?;
+        let bench = Bench::build(&computer.specification, usage.clone())?;
         for step in &plan.suite.steps {
             let Some((of_step, rest)) = before.split_at_checked(step.jobs.len()) else {
                 return Ok(false);
@@ -203,7 +203,7 @@ fn is_same(
             && before
                 .iter()
                 .all(|result| result.repetitions.len() == number)),
-        Err(LaboratoryError::Program { .. }) => Ok(false),
+        Err(LaboratoryError::Program { .. } | LaboratoryError::Budget(_)) => Ok(false),
         Err(error) => Err(error),
     }
 }

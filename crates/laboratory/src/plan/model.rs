@@ -1,5 +1,6 @@
 //! A run on a modelled computer.
 
+mod budget;
 mod describe;
 mod notes;
 mod obstacle;
@@ -54,7 +55,7 @@ pub struct ModelPlan {
     pub(crate) usual_sizes_halved: Option<u32>,
     /// Whether the size that was asked for is rounded to whole calls.
     pub(crate) whole_calls: bool,
-    /// What each machine may take.
+    /// What all machines of a run may take together.
     pub budget: Budget,
     /// Whether what storage is asked for is told, to be recorded.
     pub record: bool,
@@ -173,7 +174,7 @@ fn plan_on(
     }
     own.cache = direct::of_run(&suite, own.cache);
     let plan = ModelPlan {
-        budget: Budget::unless(own.no_budget),
+        budget: budget::of_run(experiment, &suite),
         experiment: own,
         other: drives < computers[0].configured_drives(),
         suite,

@@ -27,46 +27,128 @@ const STEADY: u64 = 300_000;
 /// a quarter of the writes.
 const PARTS: u32 = 4;
 
-/// A figure of a flash drive, in its own unit. The drive is as [`FlashFigure::settings`]
-/// and the file have it.
+/// What is done with a drive, once, for the figures that are taken of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    /// Reads at random of a drive that was filled at random.
+    RandomReads,
+    /// Reads at random of what was just written.
+    CachedReads,
+    /// Writes at random to a drive that was idle.
+    RandomWrites,
+    /// Writes at random in the steady state.
+    SteadyWrites,
+    /// Sequential reads.
+    SequentialReads,
+    /// Sequential writes.
+    SequentialWrites,
+    /// Writes, each with a flush.
+    SyncedWrites,
+    /// Reads and writes at random in the steady state.
+    Mixed,
+}
+
+impl From<FlashFigure> for Experiment {
+    fn from(figure: FlashFigure) -> Self {
+        match figure {
+            FlashFigure::RandomReadUs | FlashFigure::RandomReadIops => Self::RandomReads,
+            FlashFigure::CachedReadUs | FlashFigure::CachedReadIops => Self::CachedReads,
+            FlashFigure::RandomWriteUs => Self::RandomWrites,
+            FlashFigure::SteadyWriteIops | FlashFigure::SteadyAmplification => Self::SteadyWrites,
+            FlashFigure::SequentialReadMbPerS => Self::SequentialReads,
+            FlashFigure::SequentialWriteMbPerS | FlashFigure::WritePastCacheMbPerS => {
+                Self::SequentialWrites
+            }
+            FlashFigure::SyncedWritesPerS => Self::SyncedWrites,
+            FlashFigure::MixedIops | FlashFigure::MixedReadP99Us => Self::Mixed,
+        }
+    }
+}
+
+/// What an experiment came to.
+pub enum Measured {
+    /// Requests, one after the other or several at a time.
+    Requests(Stretch),
+    /// The steady state of writes.
+    Steady {
+        /// Writes a second.
+        iops: f64,
+        /// Units programmed for each that was written.
+        amplification: f64,
+    },
+}
+
+impl Measured {
+    /// A figure that is taken of this experiment, in its own unit.
+    ///
+    /// # Panics
+    ///
+    /// When the figure is of another experiment.
+    pub fn figure(&self, figure: FlashFigure) -> f64 {
+        match (figure, self) {
+            (FlashFigure::SteadyWriteIops, Self::Steady { iops, .. }) => *iops,
+            (FlashFigure::SteadyAmplification, Self::Steady { amplification, .. }) => {
+                *amplification
+            }
+            (_, Self::Steady { .. }) => panic!("{figure:?} is no figure of a steady state"),
+            (figure, Self::Requests(of)) => match figure {
+                FlashFigure::RandomReadUs | FlashFigure::CachedReadUs => of.mean_us(),
+                FlashFigure::RandomWriteUs => of.seconds * 1e6 / of.done as f64,
+                FlashFigure::MixedReadP99Us => of.p99_us(),
+                FlashFigure::SequentialReadMbPerS
+                | FlashFigure::SequentialWriteMbPerS
+                | FlashFigure::WritePastCacheMbPerS => of.mb_per_s(),
+                _ => of.iops(),
+            },
+        }
+    }
+}
+
+/// Does an experiment with a flash drive. The drive is as [`FlashFigure::settings`] and the
+/// file have it.
 ///
 /// # Panics
 ///
 /// When the specification contradicts itself.
-pub fn measured(specification: &FlashSpecification, figure: FlashFigure, depth: u32) -> f64 {
-    match figure {
-        FlashFigure::RandomReadUs => random_reads(specification, 0, depth).mean_us(),
-        FlashFigure::RandomReadIops => random_reads(specification, 0, depth).iops(),
-        FlashFigure::CachedReadUs => random_reads(specification, GIBIBYTE, depth).mean_us(),
-        FlashFigure::CachedReadIops => random_reads(specification, GIBIBYTE, depth).iops(),
-        FlashFigure::RandomWriteUs => {
+pub fn measured(
+    specification: &FlashSpecification,
+    experiment: Experiment,
+    depth: u32,
+) -> Measured {
+    let requests = match experiment {
+        Experiment::RandomReads => random_reads(specification, 0, depth),
+        Experiment::CachedReads => random_reads(specification, GIBIBYTE, depth),
+        Experiment::RandomWrites => {
             let mut host = Host::new(specification, SEED);
             let units = host.flash().sectors();
             let mut asked = Loop::new(&mut host, depth);
-            let written = asked.run((0, 2000), |draws, _| (WRITE, draws.below(units), 1));
-            written.seconds * 1e6 / written.done as f64
+            asked.run((0, 2000), |draws, _| (WRITE, draws.below(units), 1))
         }
-        FlashFigure::SteadyWriteIops => steady_writes(specification, depth).0,
-        FlashFigure::SteadyAmplification => steady_writes(specification, depth).1,
-        FlashFigure::SequentialReadMbPerS => {
+        Experiment::SteadyWrites => {
+            let (iops, amplification) = steady_writes(specification, depth);
+            return Measured::Steady {
+                iops,
+                amplification,
+            };
+        }
+        Experiment::SequentialReads => {
             let mut host = Host::new(specification, SEED);
             fill(&mut host, GIBIBYTE);
             let of = |_: &mut Stream, call: u64| {
                 let unit = call * u64::from(CALL_UNITS) % GIBIBYTE;
                 (READ, unit, CALL_UNITS)
             };
-            Loop::new(&mut host, depth).run((500, 8000), of).mb_per_s()
+            Loop::new(&mut host, depth).run((500, 8000), of)
         }
-        FlashFigure::SequentialWriteMbPerS | FlashFigure::WritePastCacheMbPerS => {
+        Experiment::SequentialWrites => {
             let mut host = Host::new(specification, SEED);
             let of = |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
-            let mut asked = Loop::new(&mut host, depth);
-            asked.run((6000, 10_000), of).mb_per_s()
+            Loop::new(&mut host, depth).run((6000, 10_000), of)
         }
-        FlashFigure::SyncedWritesPerS => synced_per_s(specification),
-        FlashFigure::MixedIops => mixed(specification, depth).iops(),
-        FlashFigure::MixedReadP99Us => mixed(specification, depth).p99_us(),
-    }
+        Experiment::SyncedWrites => synced(specification),
+        Experiment::Mixed => mixed(specification, depth),
+    };
+    Measured::Requests(requests)
 }
 
 /// Reads of a unit anywhere in what was written before, which is `written` units from the
@@ -137,7 +219,7 @@ fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
     Loop::new(&mut host, depth).run((before, 3 * STEADY), of)
 }
 
-fn synced_per_s(specification: &FlashSpecification) -> f64 {
+fn synced(specification: &FlashSpecification) -> Stretch {
     let mut host = Host::new(specification, SEED);
     let units = host.flash().sectors();
     let mut draws = Streams::new(SEED).stream("places");
@@ -147,7 +229,11 @@ fn synced_per_s(specification: &FlashSpecification) -> f64 {
             host.one(Operation::Flush, 0, 0);
         }
     }
-    SYNCED as f64 / host.now().seconds()
+    Stretch {
+        seconds: host.now().seconds(),
+        read_us: Vec::new(),
+        done: SYNCED,
+    }
 }
 
 /// Writes units from the first on, and lets the drive rest.
@@ -194,8 +280,8 @@ struct Loop<'h> {
     draws: Stream,
 }
 
-/// What a stretch of a loop came to.
-struct Stretch {
+/// What requests one after the other, or in a closed loop, came to.
+pub struct Stretch {
     seconds: f64,
     read_us: Vec<f64>,
     done: u64,

@@ -21,6 +21,7 @@ pub use streaming::TrackRead;
 use diskperf_device::WhatIf;
 use diskperf_sim::Time;
 use passage::{Leg, STILL};
+use std::sync::Arc;
 
 /// What a drive is made of.
 #[derive(Clone, Debug)]
@@ -41,7 +42,9 @@ pub struct Mechanics {
 /// A drive, at some cylinder, turning.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
-    mechanics: Mechanics,
+    /// Shared by all that are like it: a seek time for each distance takes megabytes, and an
+    /// adaptive controller rehearses on a new one again and again.
+    mechanics: Arc<Mechanics>,
     rotation: Rotation,
     cylinder: u32,
     head: u32,
@@ -94,6 +97,10 @@ pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> 
 impl Mechanism {
     /// A drive at rest at cylinder 0, head 0.
     pub fn new(mechanics: Mechanics, rotation: Rotation) -> Self {
+        Self::of_shared(Arc::new(mechanics), rotation)
+    }
+
+    fn of_shared(mechanics: Arc<Mechanics>, rotation: Rotation) -> Self {
         Self {
             mechanics,
             rotation,
@@ -109,7 +116,7 @@ impl Mechanism {
 
     /// Another one like it, that has done nothing.
     pub(crate) fn at_rest(&self) -> Self {
-        Self::new(self.mechanics.clone(), self.rotation).supposing(self.what_if)
+        Self::of_shared(Arc::clone(&self.mechanics), self.rotation).supposing(self.what_if)
     }
 
     /// The same drive, with some of its costs taken away.

@@ -40,6 +40,11 @@ impl Computer {
         Time((self.costs.programs.of(work).0 as f64 / self.speed + 0.5) as u64)
     }
 
+    /// Events so far, those included of simulations in which a controller tries something out.
+    pub(crate) fn events(&self) -> u64 {
+        self.sim.events() + self.hardware.borrow().controllers.rehearsed_events()
+    }
+
     /// Nothing more happens; [`crate::Machine::run`] says why.
     pub(crate) fn halt(&self, why: Standstill) {
         *self.halted.borrow_mut() = Some(why);

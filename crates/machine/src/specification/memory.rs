@@ -69,7 +69,7 @@ impl Memory {
     /// [`Exceeded`], with the parameter that takes most of it.
     pub fn within(&self, budget: Budget) -> Result<(), Exceeded> {
         let bytes = self.bytes();
-        if bytes <= budget.bytes {
+        if bytes <= budget.table_bytes {
             return Ok(());
         }
         let parts = self.parts.iter().copied();
@@ -80,7 +80,7 @@ impl Memory {
             bytes,
             parameter,
             part,
-            limit: budget.bytes,
+            limit: budget.table_bytes,
         })
     }
 }

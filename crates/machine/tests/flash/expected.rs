@@ -20,7 +20,7 @@ fn off_share(drive: &str, expected: &Expected) -> (f64, String) {
         panic!("{drive}: {:?} is of a disk", expected.what);
     };
     let specification = set(drive, &expected.settings());
-    let found = measured(&specification, figure, expected.depth);
+    let found = measured(&specification, figure.into(), expected.depth).figure(figure);
     let by = found / expected.expected - 1.0;
     let line = format!(
         "{drive} {figure:?} at {}: {found:.2} for {:.2}, {:+.1} %: {}",

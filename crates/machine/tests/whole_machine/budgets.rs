@@ -46,6 +46,47 @@ fn events_beyond_the_budget_end_a_run_at_the_same_moment_each_time() {
     assert_eq!(ended_by(&specification, budget, false), (at, outcome));
 }
 
+/// Repetitions, and machines one after the other, have one budget.
+#[test]
+fn one_budget_holds_for_all_runs_of_all_machines_of_a_command() {
+    let specification = specification(SC780, &[]);
+    let run = |machine: &Machine, number: usize| {
+        start(machine, 0, async move |session: &mut Session| {
+            make(session, &format!("/mnt0/file{number}"), 100).await
+        });
+        machine.run()
+    };
+    let unlimited = Machine::build(&specification, Circumstances::default());
+    run(&unlimited, 0).expect("the usual budget is enough");
+    // Enough for two runs, and not for a third.
+    let budget = Budget {
+        events: 5 * unlimited.events() / 2,
+        ..Budget::NONE
+    };
+    let circumstances = Circumstances {
+        budget,
+        ..Circumstances::default()
+    };
+    let machine = Machine::build(&specification, circumstances);
+    let outcomes = [0, 1, 2].map(|number| run(&machine, number).is_ok());
+    assert_eq!(outcomes, [true, true, false]);
+    let mut events_before = 0;
+    let outcomes = [0, 1, 2].map(|_| {
+        let machine = Machine::build(
+            &specification,
+            Circumstances {
+                events_before,
+                ..circumstances
+            },
+        );
+        let outcome = run(&machine, 0);
+        assert!(machine.events() > events_before);
+        events_before = machine.events();
+        outcome.is_ok()
+    });
+    assert_eq!(outcomes, [true, true, false]);
+}
+
 /// The kernel's time is what passes, and the message says so.
 #[test]
 fn virtual_time_beyond_the_budget_is_told_with_what_took_it() {
@@ -114,6 +155,11 @@ fn what_a_machine_is_built_with_is_known_before() {
     assert_eq!(case(SC780, &by_itself), Ok(()));
     let cached = [("kernel.cache_blocks", "1000000")];
     assert_eq!(case("atarist-supra", &cached), Ok(()));
+    // Who sets something has less, however much is asked of it.
+    let memory = specification("atarist-supra", &cached).memory(1);
+    let refused = memory.within(Budget::with_settings(u64::MAX));
+    let refused = refused.expect_err("a cache of a gibibyte").to_string();
+    assert!(refused.contains("kernel.cache_blocks"), "{refused}");
 }
 
 /// A budget that is not reached is not seen.

@@ -130,6 +130,7 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             cached_bytes: random.below(1 << 40),
             streamed_bytes: random.below(1 << 40),
             cleaned_bytes: random.below(1 << 40),
+            past_cache_bytes: random.below(1 << 40),
             bands_cleaned: random.below(1 << 20),
             cleaning: Nanoseconds(random.below(1 << 40)),
         }],

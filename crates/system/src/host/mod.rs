@@ -1,6 +1,7 @@
 //! The host arm: real storage, on Linux. The only folder that makes system
 //! calls.
 
+mod answer;
 mod attributes;
 pub mod block_events;
 mod clock;
@@ -32,6 +33,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+pub use answer::answer;
 pub use clock::Clock;
 pub use names::{DrivePort, Ports, ReadAhead};
 pub use rendezvous::Rendezvous;

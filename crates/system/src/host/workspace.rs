@@ -47,10 +47,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many names are tried; each fails only by accident.
 const ATTEMPTS: usize = 100;
+
+/// Workspaces of this process.
+static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Why a workspace could not be made or removed.
 #[derive(Debug, thiserror::Error)]
@@ -172,6 +176,24 @@ impl WorkspaceError {
 pub struct Workspace {
     folder: Folder,
     removed: bool,
+    _counted: Counted,
+}
+
+/// One of [`WORKSPACE_COUNT`], from before its folder is made until it is removed.
+#[derive(Debug)]
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        WORKSPACE_COUNT.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        WORKSPACE_COUNT.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Workspace {
@@ -196,6 +218,7 @@ impl Workspace {
             .map_err(|error| WorkspaceError::from_io("open", &path, error))?;
         require_space(parent.as_fd(), &path, needed_bytes)?;
         let parent = Arc::new(parent);
+        let counted = Counted::new();
         for _ in 0..ATTEMPTS {
             let name = folder::new_name(std::process::id(), random_number());
             announce(&path.join(&name));
@@ -203,6 +226,7 @@ impl Workspace {
                 return Ok(Self {
                     folder,
                     removed: false,
+                    _counted: counted,
                 });
             }
         }
@@ -223,6 +247,11 @@ impl Workspace {
     /// The folder, open for reading since it was made.
     pub fn directory(&self) -> BorrowedFd<'_> {
         self.folder.directory()
+    }
+
+    /// Whether this process has a workspace. A handler of a signal may ask.
+    pub fn exists() -> bool {
+        WORKSPACE_COUNT.load(Ordering::Relaxed) > 0
     }
 
     /// Whether a path is that of a workspace, of whatever run.

@@ -37,13 +37,13 @@ impl Disk {
         self.watch(now);
         let Some(candidates) = self.candidates(now) else {
             if self.cleans_at().is_some_and(|at| at <= now) {
-                self.clean_now(now);
+                self.clean_now(now, false);
             }
             return;
         };
         let free = self.stop_reading_on(now);
         match self.choose(free.at, candidates) {
-            chosen if self.waits_for_room(chosen, requests) => self.clean_now(free.at),
+            chosen if self.waits_for_room(chosen, requests) => self.clean_now(free.at, true),
             Chosen::Command(index) => {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);

@@ -25,6 +25,8 @@ pub struct MediaCacheState {
     pub streamed_bytes: u64,
     /// What cleaning wrote.
     pub cleaned_bytes: u64,
+    /// What came while cache or map was full.
+    pub past_cache_bytes: u64,
     /// Bands that were written anew.
     pub bands_cleaned: u64,
     /// How long the arm was at it.
@@ -188,9 +190,10 @@ impl Disk {
         (is_free && shingles.map.is_dirty()).then(|| self.still_since + shingles.idle)
     }
 
-    /// A step of cleaning.
-    pub(super) fn clean_now(&mut self, now: Time) {
+    /// A step of cleaning, which a write may wait for.
+    pub(super) fn clean_now(&mut self, now: Time, is_awaited: bool) {
         let shingles = self.shingles.as_mut().expect("a disk with bands");
+        shingles.map.set_full(is_awaited);
         let step = shingles.map.next_step();
         let access = Access {
             sector: step.piece.first,
@@ -235,6 +238,7 @@ impl Disk {
             cached_bytes: counters.cached_sectors * bytes,
             streamed_bytes: counters.streamed_sectors * bytes,
             cleaned_bytes: counters.cleaned_sectors * bytes,
+            past_cache_bytes: counters.past_cache_sectors * bytes,
             bands_cleaned: counters.bands_cleaned,
             cleaning: shingles.cleaned,
         })

@@ -24,6 +24,7 @@ use adaptive::Rehearsal;
 use arm::{Arm, Unit};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::Stage;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 /// How such a controller is built.
@@ -243,6 +244,11 @@ impl Controller for Vme {
         let keeps = !matches!(self.config.caching, Caching::None);
         keeps.then_some(self.statistics)
     }
+
+    fn rehearsed_events(&self) -> u64 {
+        let of_units = self.units.iter().map(|unit| unit.watch.rehearsed_events);
+        of_units.sum()
+    }
 }
 
 impl Vme {
@@ -336,6 +342,8 @@ impl Vme {
             config: &self.config,
             drive: &parts.drives[self.drives.at(place)],
             bus: parts.bus,
+            events: Cell::new(0),
+            known: RefCell::default(),
         };
         let watch = &mut self.units[place].watch;
         watch.come(now, (id, transfer), &rehearsal);

@@ -48,6 +48,8 @@ pub(super) struct Watch {
     /// Those that have come and not been decoded.
     undecoded: Vec<Asked>,
     choice: Choice,
+    /// Events of the simulations in which policies were tried out.
+    pub(super) rehearsed_events: u64,
 }
 
 /// What a command is to those before it.
@@ -194,5 +196,6 @@ impl Watch {
             let policies = asked.iter().map(|asked| asked.policy(choice));
             rehearsal.took(&script, policies.collect())
         });
+        self.rehearsed_events += rehearsal.events.get();
     }
 }

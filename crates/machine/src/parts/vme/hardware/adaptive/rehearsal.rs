@@ -11,6 +11,7 @@ use crate::hardware::mechanism::Mechanism;
 use crate::hardware::{RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A script, and what it is carried out on.
@@ -31,12 +32,24 @@ pub(in super::super) struct Rehearsal<'a> {
     pub(in super::super) config: &'a VmeConfig,
     pub(in super::super) drive: &'a Mechanism,
     pub(in super::super) bus: &'a Bus,
+    /// Events of its simulations so far.
+    pub(in super::super) events: Cell<u64>,
+    /// How long the commands took with policies that were tried already: several searches come
+    /// by the same ones.
+    pub(in super::super) known: RefCell<BTreeMap<Vec<Policy>, Halves>>,
 }
 
 impl Rehearsal<'_> {
     /// How long the commands take, with a policy for each.
     pub(super) fn took(&self, script: &Rc<Script>, policies: Vec<Policy>) -> Halves {
-        self.bench(script, policies).run()
+        if let Some(halves) = self.known.borrow().get(&policies) {
+            return *halves;
+        }
+        let bench = self.bench(script, policies.clone());
+        let halves = bench.run();
+        self.events.set(self.events.get() + bench.bare.sim.events());
+        self.known.borrow_mut().insert(policies, halves);
+        halves
     }
 
     fn bench(&self, script: &Rc<Script>, policies: Vec<Policy>) -> Rc<Bench> {
@@ -180,6 +193,8 @@ mod tests {
             config: &config,
             drive: &drive(0),
             bus: &Bus::new(1_000_000_000, 0.0),
+            events: Cell::new(0),
+            known: RefCell::default(),
         };
         for (bits, ahead) in [("0", 0), ("SEA|CRD|XHD|XCY", 30), ("SEA|SRD|XHD", 100)] {
             let policy = Policy::parse(bits, ahead).expect("bits");
