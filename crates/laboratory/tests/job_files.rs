@@ -2,6 +2,8 @@
 //! modelled device without mechanics, and beside fio itself.
 #![cfg(target_os = "linux")]
 
+#[path = "job_files/counts.rs"]
+mod counts;
 #[path = "job_files/drawn.rs"]
 mod drawn;
 #[path = "job_files/ends.rs"]

@@ -154,6 +154,9 @@ impl<'a> Course<'a> {
                     self.drain().await?;
                     self.sync_at_end().await?;
                     self.verify_pass().await?;
+                    if !self.stream.begin_pass() {
+                        return self.end().await;
+                    }
                     self.begin_pass().await?;
                 }
                 Halt::Over => {
@@ -205,7 +208,6 @@ impl<'a> Course<'a> {
             let io = match self.stream.next(direction) {
                 Next::Io(io) => io,
                 Next::EndOfPass => return Ok(Halt::Drain),
-                Next::Nothing => return Ok(Halt::Over),
             };
             while let Some(file) = self.stream.begun_again() {
                 self.drop_cached(file).await?;
