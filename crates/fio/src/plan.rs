@@ -269,7 +269,7 @@ impl Ios {
 
 /// How many I/Os a clone does on these files, unless time ends it before; nothing where
 /// that cannot be told: a `time_based` job, blocks of several sizes, random zones, a
-/// `percentage_random` below 100, or more than 2^26 blocks with gaps between them.
+/// `percentage_random` below 100, an `io_size` with `do_verify=0`, or more than 2^26 blocks with gaps between them.
 pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let block = job.blocks.sizes(job.pattern.access.first()).only()?;
     let mut directions = job.pattern.access.directions().iter();
@@ -280,7 +280,9 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     // Where another direction has smaller blocks, the map ends a file at a place that is drawn.
     let ends_by_chance =
         job.pattern.access.is_random() && job.has_random_map() && block != job.map_unit_bytes();
-    if job.times.time_based || !same || block == 0 || may_go_on || ends_by_chance {
+    let goes_on_behind = job.target.io_size.is_some() && !job.begins_again();
+    if goes_on_behind || job.times.time_based || !same || block == 0 || may_go_on || ends_by_chance
+    {
         return None;
     }
     total(job, files, block).map(|total| shared_out(job, total))
@@ -315,7 +317,7 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let loops = u64::from(job.target.loops);
     let limit = io_size.unwrap_or(size);
     let most = limit.saturating_mul(loops).div_ceil(block);
-    let pass = pass(job, regions, block)?.min(pass_limit(job, size, io_size).div_ceil(block));
+    let pass = pass(job, regions, block)?.min(size.max(io_size.unwrap_or(0)).div_ceil(block));
     if pass > 0 && reads_back(job) {
         return passes_read_back(job, pass, block, (limit, most));
     }
@@ -371,14 +373,6 @@ fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64))
         }
     }
     None
-}
-
-/// The bytes after which a pass ends whatever is left of the files.
-fn pass_limit(job: &Job, size: u64, io_size: Option<u64>) -> u64 {
-    if job.pattern.access.is_random() && !job.has_random_map() {
-        return size.max(io_size.unwrap_or(0));
-    }
-    size
 }
 
 /// How many I/Os there are until the files are done, if that can be counted.

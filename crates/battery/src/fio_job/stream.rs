@@ -214,6 +214,9 @@ impl<'a> Stream<'a> {
         }
         self.amounts.begin_pass();
         self.syncs.begin_pass();
+        if !self.job.begins_again() {
+            return true;
+        }
         self.service.reset();
         for places in &mut self.files {
             places.reset();
@@ -258,10 +261,6 @@ impl Amounts {
         let size = job.target.size.and_then(Amount::bytes);
         let size_bytes = size.map_or(lengths, |size| size.min(lengths));
         let io_size = job.target.io_size.map(|amount| amount.of(size_bytes));
-        let goes_past = match job.pattern.access {
-            Access::Mixed => true,
-            access => access.is_random() && !job.has_random_map(),
-        };
         // What is read back within a pass counts in it.
         let backlog_bytes = match job.verify.kind != Verification::None && job.verify.backlog > 0 {
             true if job.pattern.access.does(Direction::Write) => size_bytes,
@@ -272,10 +271,7 @@ impl Amounts {
         Self {
             is_by_time: job.times.time_based,
             limit_bytes: io_size.unwrap_or(size_bytes),
-            pass_limit_bytes: backlog_bytes.saturating_add(match goes_past {
-                true => size_bytes.max(io_size.unwrap_or(0)),
-                false => size_bytes,
-            }),
+            pass_limit_bytes: backlog_bytes.saturating_add(size_bytes.max(io_size.unwrap_or(0))),
             loops,
             most_ios: most_ios.saturating_mul(loops),
             goes_round: io_size.is_some() && !job.files.appends,

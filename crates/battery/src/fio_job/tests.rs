@@ -180,6 +180,26 @@ const CASES: &[(Alike, &str)] = &[
     // The largest block of any direction decides whether another pass follows.
     (InOrder, "rw=read bs=4k,4k,1m size=1m io_size=2500k"),
     (InOrder, "rw=read bs=4k,64k size=1m io_size=1540k"),
+    // What decides is `do_verify`, whether or not data are verified.
+    (InOrder, "rw=read do_verify=0 io_size=256k"),
+    (InOrder, "rw=write do_verify=0 io_size=256k number_ios=40"),
+    (InOrder, "rw=read do_verify=0 io_size=256k nrfiles=2"),
+    (InOrder, "rw=read do_verify=0 io_size=2m filesize=256k"),
+    (
+        InOrder,
+        "rw=read do_verify=0 io_size=256k zonemode=strided zonesize=8k zoneskip=8k",
+    ),
+    (InNumber, "rw=randread do_verify=0 io_size=256k norandommap"),
+    (InOrder, "rw=write do_verify=0 io_size=256k loops=2"),
+    (
+        InNumber,
+        "rw=randread norandommap do_verify=0 io_size=256k loops=3",
+    ),
+    // A pass ends where the files end, or behind the larger of `size` and `io_size`.
+    (InNumber, "rw=randread filesize=256k io_size=96k loops=2"),
+    (InNumber, "rw=randwrite filesize=256k io_size=96k loops=2"),
+    (InNumber, "rw=read filesize=256k io_size=96k loops=2"),
+    (InOrder, "rw=write filesize=256k io_size=300k"),
     (InOrder, "rw=trimwrite io_size=128k"),
     (InOrder, "rw=trimwrite io_size=200k"),
 ];

@@ -293,6 +293,12 @@ impl Job {
         })
     }
 
+    /// Whether a pass begins at the front of the files again. As in fio, it goes on behind the
+    /// last one with `do_verify=0`, whether or not data are verified, unless there are `loops`.
+    pub fn begins_again(&self) -> bool {
+        self.verify.read_back || self.target.loops > 1 || self.times.time_based
+    }
+
     /// Whether each block is taken once before any is taken twice.
     pub fn has_random_map(&self) -> bool {
         !self.random.no_map
