@@ -274,6 +274,15 @@ fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
             "reads and writes each go at their own rate",
         );
     }
+    let mut directions = access.directions().iter();
+    let is_smallest =
+        |&direction: &Direction| job.blocks.sizes(direction).bounds().0 == job.map_unit_bytes();
+    if access.is_random() && job.has_random_map() && !directions.all(is_smallest) {
+        let title = "the random map ends the job before all blocks are done".to_owned();
+        let label =
+            "it counts blocks of the smallest size of any direction; `norandommap` does all";
+        warn("bs", title, label);
+    }
     let many = access
         .directions()
         .iter()

@@ -290,7 +290,7 @@ impl Ios {
 
 /// How many I/Os a clone does on these files, unless time ends it before; nothing where
 /// that cannot be told: a `time_based` job, blocks of several sizes, random zones, a
-/// `percentage_random` below 100, or more than 2^26 blocks with gaps between them.
+/// `percentage_random` below 100, an `io_size` with `do_verify=0`, or more than 2^26 blocks with gaps between them.
 pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let block = job.blocks.sizes(job.pattern.access.first()).only()?;
     let mut directions = job.pattern.access.directions().iter();
@@ -298,7 +298,12 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let is_drawn = |&direction: &Direction| *job.random.percent.get(direction) == 100;
     let mut directions = job.pattern.access.directions().iter();
     let may_go_on = job.pattern.access.is_random() && !directions.all(is_drawn);
-    if job.times.time_based || !same || block == 0 || may_go_on {
+    // Where another direction has smaller blocks, the map ends a file at a place that is drawn.
+    let ends_by_chance =
+        job.pattern.access.is_random() && job.has_random_map() && block != job.map_unit_bytes();
+    let goes_on_behind = job.target.io_size.is_some() && !job.begins_again();
+    if goes_on_behind || job.times.time_based || !same || block == 0 || may_go_on || ends_by_chance
+    {
         return None;
     }
     total(job, files, block).map(|total| shared_out(job, total))
@@ -333,7 +338,10 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let loops = u64::from(job.target.loops);
     let limit = io_size.unwrap_or(size);
     let most = limit.saturating_mul(loops).div_ceil(block);
-    let pass = pass(job, regions, block)?.min(pass_limit(job, size, io_size).div_ceil(block));
+    let pass = pass(job, regions, block)?.min(size.max(io_size.unwrap_or(0)).div_ceil(block));
+    if pass > 0 && reads_back(job) {
+        return passes_read_back(job, pass, block, (limit, most));
+    }
     let pass = job.target.most_ios.map_or(pass, |most| pass.min(most));
     if pass == 0 {
         return Some(0);
@@ -346,7 +354,7 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let mut done = looped;
     let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
     while done < most
-        && limit.saturating_sub(done.saturating_mul(block)) >= block
+        && limit.saturating_sub(done.saturating_mul(block)) >= job.pass_bytes_min()
         && done < most_ios
     {
         let full = (limit / block - done) / pass;
@@ -358,12 +366,34 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     Some(done.min(most_ios.max(looped)))
 }
 
-/// The bytes after which a pass ends whatever is left of the files.
-fn pass_limit(job: &Job, size: u64, io_size: Option<u64>) -> u64 {
-    if job.pattern.access.is_random() && !job.has_random_map() {
-        return size.max(io_size.unwrap_or(0));
+fn reads_back(job: &Job) -> bool {
+    let writes = job.pattern.access.does(Direction::Write);
+    writes && job.verify.kind != Verification::None && job.verify.read_back
+}
+
+/// Writes of passes that are each read back: as in fio, what was read counts as I/O when it
+/// is to be decided whether another pass follows.
+fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64)) -> Option<u64> {
+    let limits_ios = job.target.io_size.is_some() || job.target.most_ios.is_some();
+    if job.pattern.access.directions() != [Direction::Write] && limits_ios {
+        return None;
     }
-    size
+    let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
+    let most_ios = most_ios.saturating_mul(job.target.loops.into());
+    let mut writes = 0u64;
+    for number in 1..MOST_WALKED {
+        let ios = writes.saturating_mul(2);
+        writes += pass.min(most - writes).min(most_ios.saturating_sub(ios));
+        let ios = writes.saturating_mul(2);
+        let left = limit.saturating_sub(ios.saturating_mul(block));
+        let goes_round = job.target.io_size.is_some() && !job.files.appends;
+        let has_loops = number < job.target.loops.into();
+        let follows = has_loops || (goes_round && left > 0 && left >= job.pass_bytes_min());
+        if !follows || writes >= most || ios >= most_ios {
+            return Some(writes);
+        }
+    }
+    None
 }
 
 /// How many I/Os there are until the files are done, if that can be counted.

@@ -2,6 +2,8 @@
 //! modelled device without mechanics, and beside fio itself.
 #![cfg(target_os = "linux")]
 
+#[path = "job_files/counts.rs"]
+mod counts;
 #[path = "job_files/drawn.rs"]
 mod drawn;
 #[path = "job_files/ends.rs"]
@@ -418,6 +420,59 @@ fn jobs_beside_each_other_do_as_much_as_those_of_fio() {
             assert!(
                 ours_of.abs_diff(*theirs_of) <= room,
                 "{text}: {ours:?} here, {theirs:?} by fio"
+            );
+        }
+    }
+}
+
+/// I/Os of a job in a second: reads and writes.
+fn ios_by_fio(text: &str) -> [u64; 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("{GLOBAL}ioengine=null\n{}", sections(text));
+    std::fs::write(folder.path().join("job.fio"), file).expect("a job file");
+    let output = Command::new("timeout")
+        .args(["-k", "1", "30", "fio", "--output-format=json", "job.fio"])
+        .current_dir(folder.path())
+        .output()
+        .expect("fio");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}: {said}");
+    let json = &said[said.find("{\n").expect("JSON")..];
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    ["read", "write"].map(|direction| {
+        json["jobs"][0][direction]["total_ios"]
+            .as_u64()
+            .expect("a number")
+    })
+}
+
+/// Rates of I/Os and of bytes, of blocks of several sizes: with `rate_iops` the smallest size
+/// counts, so that larger ones lower it.
+#[test]
+fn blocks_of_several_sizes_come_at_the_rates_of_fio() {
+    if !is_fio_installed() {
+        return;
+    }
+    for options in [
+        "rw=randrw bs=4k,16k rate_iops=200,100",
+        "rw=randrw bs=4k,16k rate_iops=200,100 norandommap",
+        "rw=randrw bs=4k,16k rate=800k,1600k",
+        "rw=randrw bs=8k,4k rate_iops=100,300",
+        "rw=randread bsrange=4k-16k rate_iops=300 norandommap",
+        "rw=randwrite bssplit=4k/50:16k/50 rate_iops=300 norandommap",
+        "rw=randwrite bssplit=4k/50:16k/50 rate=2m norandommap",
+    ] {
+        let text = format!("a: runtime=1 size=256m {options}");
+        let run = run_on_model(&text);
+        let load = run.results[0].repetitions[0].workers[0].load.as_ref();
+        let load = load.expect("it has a ring");
+        let ours = [load.read.count(), load.write.count()];
+        let theirs = ios_by_fio(&text);
+        for (ours_of, theirs_of) in ours.iter().zip(&theirs) {
+            // A machine with more to do delays fio's ends.
+            assert!(
+                ours_of.abs_diff(*theirs_of) <= theirs_of / 8 + 5,
+                "{options}: {ours:?} here, {theirs:?} by fio"
             );
         }
     }

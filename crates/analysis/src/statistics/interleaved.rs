@@ -240,16 +240,18 @@ impl Sequence {
     }
 
     /// Whether B's rate is lower than A's by more than the share `limit` (0 to 1):
-    /// surely lower, and by more than that, or surely not by that much; `None`
-    /// while it is open.
+    /// surely lower, and by more than that in [size](Self::size), or surely not by that
+    /// much; `None` while it is open. A limit on a comparison judges by the same numbers.
+    /// Blocks that measure the size may leave open what was answered before them.
     pub fn is_regression(&self, limit: f64) -> Option<bool> {
         let estimate = self.estimate()?;
         // Rates are the inverse of times.
         let bound = -libm::log1p(-limit);
-        if self.verdict() == Some(Decided::Slower) && estimate.ln_ratio > bound {
+        let is_beyond = self.size().is_some_and(|size| size > bound);
+        if self.verdict() == Some(Decided::Slower) && is_beyond {
             return Some(true);
         }
-        (estimate.high < bound).then_some(false)
+        (estimate.high <= bound).then_some(false)
     }
 
     /// ln of how much longer the second repetition of a block takes: the median;

@@ -180,6 +180,9 @@ impl<'a> Course<'a> {
                     self.drain().await?;
                     self.sync_at_end().await?;
                     self.verify_pass().await?;
+                    if !self.stream.begin_pass() {
+                        return self.end().await;
+                    }
                     self.begin_pass().await?;
                 }
                 Halt::Over => {
@@ -234,7 +237,6 @@ impl<'a> Course<'a> {
                 }
                 Next::Io(io) => io,
                 Next::EndOfPass => return Ok(Halt::Drain),
-                Next::Nothing => return Ok(Halt::Over),
             };
             while let Some(file) = self.stream.begun_again() {
                 self.drop_cached(file).await?;

@@ -13,7 +13,8 @@ pub(super) enum Map {
         next: u64,
         seed: u64,
     },
-    /// Blocks of several sizes take units, and one that was begun is not taken whole.
+    /// Blocks of several sizes take units, and one that was begun is not taken whole. As in
+    /// fio, a unit is as large as the smallest block of the direction that looks at it.
     Marked(Marks),
 }
 
@@ -24,7 +25,6 @@ pub(super) struct Marks {
     words: Vec<u64>,
     units: u64,
     taken: u64,
-    unit_bytes: u64,
 }
 
 impl Map {
@@ -37,12 +37,11 @@ impl Map {
         }
     }
 
-    pub(super) fn of_sizes(units: u64, unit_bytes: u64) -> Self {
+    pub(super) fn of_sizes(units: u64) -> Self {
         Self::Marked(Marks {
             words: vec![0; units.div_ceil(64) as usize],
             units,
             taken: 0,
-            unit_bytes,
         })
     }
 
@@ -83,9 +82,9 @@ impl Map {
         }
     }
 
-    /// Where the next block is, which is not taken yet; `align_bytes` is the step of those
-    /// that are drawn. Nothing where all are taken.
-    pub(super) fn next(&mut self, random: &mut Draws, align_bytes: u64) -> Option<u64> {
+    /// Returns the next unit that is not taken yet, one of `drawn` or the next free one
+    /// behind, which may lie beyond these; nothing where all are taken.
+    pub(super) fn next(&mut self, random: &mut Draws, drawn: u64) -> Option<u64> {
         match self {
             Self::Ordered {
                 order,
@@ -94,41 +93,39 @@ impl Map {
                 ..
             } => (*next < *blocks).then(|| {
                 *next += 1;
-                order.at(*next - 1) * align_bytes
+                order.at(*next - 1)
             }),
-            Self::Marked(marks) => marks.next(random, align_bytes),
+            Self::Marked(marks) => marks.next(random, drawn),
         }
     }
 
-    /// Takes a block; how many of its bytes were free.
-    pub(super) fn take(&mut self, at_bytes: u64, bytes: u64) -> u64 {
+    /// Takes a block in units of so many bytes, and returns how many of its bytes were free.
+    pub(super) fn take(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
         match self {
             Self::Ordered { .. } => bytes,
-            Self::Marked(marks) => marks.take(at_bytes, bytes),
+            Self::Marked(marks) => marks.take(at_bytes, bytes, unit_bytes),
         }
     }
 }
 
 impl Marks {
-    fn next(&self, random: &mut Draws, align_bytes: u64) -> Option<u64> {
+    fn next(&self, random: &mut Draws, drawn: u64) -> Option<u64> {
         if self.taken == self.units {
             return None;
         }
-        let places = (self.units * self.unit_bytes / align_bytes).max(1);
-        let drawn = random.below(places) * align_bytes / self.unit_bytes;
-        Some(next_free(&self.words, self.units, drawn)? * self.unit_bytes)
+        next_free(&self.words, self.units, random.below(drawn.max(1)))
     }
 
-    fn take(&mut self, at_bytes: u64, bytes: u64) -> u64 {
-        let first = at_bytes / self.unit_bytes;
-        let wanted = bytes.div_ceil(self.unit_bytes).min(self.units - first);
+    fn take(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
+        let first = at_bytes / unit_bytes;
+        let wanted = bytes.div_ceil(unit_bytes).min(self.units - first);
         let is_free = |unit: &u64| self.words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
         let free = (first..first + wanted).take_while(is_free).count() as u64;
         for unit in first..first + free {
             self.words[(unit / 64) as usize] |= 1 << (unit % 64);
         }
         self.taken += free;
-        bytes.min(free * self.unit_bytes)
+        bytes.min(free * unit_bytes)
     }
 }
 
@@ -153,14 +150,15 @@ mod tests {
     #[test]
     fn each_unit_is_taken_once_whatever_the_sizes() {
         for units in [1, 63, 64, 65, 1000] {
-            let mut map = Map::of_sizes(units, 512);
+            let mut map = Map::of_sizes(units);
             let mut random = Draws::new(1983, 1);
             let mut seen = BTreeSet::new();
             for size in [512, 1536, 1024].iter().cycle() {
-                let Some(offset) = map.next(&mut random, 512) else {
+                let Some(unit) = map.next(&mut random, units) else {
                     break;
                 };
-                let bytes = map.take(offset, *size);
+                let offset = 512 * unit;
+                let bytes = map.take(offset, *size, 512);
                 assert!(bytes > 0, "seed 1983: {units} {offset}");
                 for unit in offset / 512..(offset + bytes) / 512 {
                     assert!(seen.insert(unit), "seed 1983: {units} {unit}");

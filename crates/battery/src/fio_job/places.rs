@@ -26,6 +26,8 @@ pub(super) struct Places {
     popular: PerDirection<Option<Popular>>,
     /// What drawn offsets are multiples of.
     align_bytes: PerDirection<u64>,
+    /// Smallest block.
+    least_bytes: PerDirection<u64>,
     percent: PerDirection<u8>,
     is_random: bool,
     sequencer: Sequencer,
@@ -89,6 +91,7 @@ impl Places {
                 trim: popular(Direction::Trim),
             },
             align_bytes,
+            least_bytes: each(&least),
             percent: job.random.percent,
             is_random: job.pattern.access.is_random(),
             sequencer: job.pattern.sequencer,
@@ -107,14 +110,19 @@ impl Places {
         let sizes: Vec<Sizes> = directions.iter().map(|&of| job.blocks.sizes(of)).collect();
         let only = sizes[0].only();
         let same = sizes.iter().all(|sizes| sizes.only() == only);
-        let unit_bytes = job.smallest_block_bytes();
-        let part_bytes = match self.zones.mode {
+        let unit_bytes = job.map_unit_bytes();
+        let units = self.part_bytes() / unit_bytes;
+        match same && only == Some(unit_bytes) {
+            true => Map::of_one_size(units, self.seed),
+            false => Map::of_sizes(units),
+        }
+    }
+
+    /// Bytes of the zone, or of the file, that offsets are drawn in.
+    fn part_bytes(&self) -> u64 {
+        match self.zones.mode {
             ZoneMode::Strided => self.zones.range_bytes,
             ZoneMode::None => self.region.used_bytes(),
-        };
-        match only.filter(|_| same) {
-            Some(bytes) => Map::of_one_size(part_bytes / bytes.max(1), self.seed),
-            None => Map::of_sizes(part_bytes / unit_bytes, unit_bytes),
         }
     }
 
@@ -188,31 +196,36 @@ impl Places {
 
     fn drawn(&mut self, direction: Direction) -> Option<u64> {
         let align_bytes = *self.align_bytes.get(direction);
-        let start = self.zone_start_bytes;
-        if let Some(map) = &mut self.map {
-            return Some(start + map.next(&mut self.random, align_bytes)?);
-        }
-        let block = match self.popular.get(direction) {
-            Some(blocks) => blocks.draw(&mut self.random),
-            None => self.random.below(self.blocks(align_bytes)?),
+        let places = self.drawn_places(direction)?;
+        let place = match (&mut self.map, self.popular.get(direction)) {
+            (Some(map), _) => map.next(&mut self.random, places)?,
+            (None, Some(blocks)) => blocks.draw(&mut self.random),
+            (None, None) => self.random.below(places),
         };
-        Some(start + block * align_bytes)
+        // Where blocks of another direction are smaller, the map has units beyond the end: who
+        // comes to one is done with the file.
+        let at_bytes = place * align_bytes;
+        (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
 
-    /// How many places of a step there are to draw from.
-    fn blocks(&self, align_bytes: u64) -> Option<u64> {
-        let bytes = match self.zones.mode {
-            ZoneMode::Strided => self.zones.range_bytes,
-            ZoneMode::None => self.region.used_bytes(),
-        };
-        Some(bytes / align_bytes).filter(|blocks| *blocks > 0)
+    /// Number of places to draw from, at each of which the smallest block fits.
+    fn drawn_places(&self, direction: Direction) -> Option<u64> {
+        let align_bytes = *self.align_bytes.get(direction);
+        let beyond_bytes = self.least_bytes.get(direction).saturating_sub(align_bytes);
+        let bytes = self.part_bytes().saturating_sub(beyond_bytes);
+        Some(bytes / align_bytes).filter(|places| *places > 0)
     }
 
     /// How much of an I/O at a place is done: of one that the map counts, what is free.
     pub(super) fn take(&mut self, direction: Direction, found: Found, bytes: u64) -> u64 {
         let bytes = match &mut self.map {
             Some(map) if found.is_mapped && self.is_random => {
-                map.take(found.offset_bytes - self.zone_start_bytes, bytes)
+                let unit_bytes = *self.least_bytes.get(direction);
+                map.take(
+                    found.offset_bytes - self.zone_start_bytes,
+                    bytes,
+                    unit_bytes,
+                )
             }
             Some(_) | None => bytes,
         };

@@ -142,7 +142,7 @@ impl Course<'_> {
             }
         }
         let start = self.system.now();
-        self.read_back(count).await?;
+        self.read_back(count, false).await?;
         self.span_start = self.system.now();
         self.spans.read = self.spans.read + self.span_start.since(start);
         Ok(())
@@ -158,11 +158,11 @@ impl Course<'_> {
         }
         let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
         self.drain().await?;
-        self.read_back(batch.max(1)).await?;
+        self.read_back(batch.max(1), true).await?;
         Ok(true)
     }
 
-    async fn read_back(&mut self, count: u64) -> Result<(), ProgramError> {
+    async fn read_back(&mut self, count: u64, is_within_pass: bool) -> Result<(), ProgramError> {
         let mut left = count;
         loop {
             while left > 0 && !self.slots.are_full() && !self.is_past_its_end() {
@@ -172,7 +172,9 @@ impl Course<'_> {
                 };
                 left -= 1;
                 let file = self.files[unread.file()].0;
-                let slot = self.slots.put(unread.request(file));
+                let request = unread.request(file);
+                self.stream.count_read_back(request.bytes, is_within_pass);
+                let slot = self.slots.put(request);
                 verifier.expect(slot, unread);
             }
             self.submit().await?;
@@ -200,6 +202,7 @@ impl Course<'_> {
         let files = self.program.of(self.worker).iter();
         let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
         let (mut bytes, mut writes) = (0_u64, 0_u64);
+        let mut unread_bytes = Vec::new();
         // By time there is no last pass.
         while !(self.job.times.time_based && bytes >= lengths_bytes) {
             let direction = self.stream.draw_direction();
@@ -211,14 +214,21 @@ impl Course<'_> {
                     }
                     let verifier = self.verifier.as_mut().expect("it verifies");
                     verifier.record_other_write(io.file, (io.offset_bytes, io.bytes));
+                    unread_bytes.push(io.bytes);
                     writes += 1;
                 }
                 Next::Io(_) => {}
                 Next::EndOfPass => {
+                    // fio reads each pass back before the next.
+                    for bytes in unread_bytes.drain(..) {
+                        self.stream.count_read_back(bytes, false);
+                    }
+                    if !self.stream.begin_pass() {
+                        break;
+                    }
                     let verifier = self.verifier.as_mut().expect("it verifies");
                     verifier.restart_seeds();
                 }
-                Next::Nothing => break,
             }
             if let Next::Io(io) = next {
                 bytes += u64::from(io.bytes);

@@ -6,7 +6,7 @@ use super::service::Service;
 use super::sizes::SizeDraws;
 use super::syncs::{DueSync, Syncs};
 use crate::random::Draws;
-use diskperf_fio::job::{Access, Amount};
+use diskperf_fio::job::{Access, Amount, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
 
@@ -27,10 +27,9 @@ pub(super) struct Io {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Io(Io),
-    /// All that is under way ends before it goes on.
+    /// All that is under way ends, and what was written is read back, before
+    /// [another pass](Stream::begin_pass) may follow.
     EndOfPass,
-    /// The job is done.
-    Nothing,
 }
 
 /// The I/Os of a clone.
@@ -103,13 +102,14 @@ impl<'a> Stream<'a> {
             return Next::Io(write);
         }
         if self.amounts.pass_is_over() {
-            return self.end_pass();
+            return Next::EndOfPass;
         }
         let Some(io) = self.find(direction) else {
-            return self.end_pass();
+            return Next::EndOfPass;
         };
         if self.trims_first() {
             self.trimmed = Some(io);
+            self.amounts.done_bytes += u64::from(io.bytes);
         } else {
             self.amounts.count(&io);
         }
@@ -140,8 +140,15 @@ impl<'a> Stream<'a> {
 
     /// What is counted begins at zero: the ramp is over.
     pub(super) fn forget_amounts(&mut self) {
+        self.amounts.issued_bytes = 0;
         self.amounts.done_bytes = 0;
         self.amounts.done_ios = 0;
+    }
+
+    /// Counts a block that was read back: as in fio, it is I/O of the job, too.
+    pub(super) fn count_read_back(&mut self, bytes: u32, is_within_pass: bool) {
+        self.amounts
+            .count_read_back(u64::from(bytes), is_within_pass);
     }
 
     fn trims_first(&self) -> bool {
@@ -200,12 +207,16 @@ impl<'a> Stream<'a> {
         })
     }
 
-    fn end_pass(&mut self) -> Next {
+    /// Begins another pass, and returns whether there is one.
+    pub(super) fn begin_pass(&mut self) -> bool {
         if !self.amounts.goes_on() {
-            return Next::Nothing;
+            return false;
         }
         self.amounts.begin_pass();
         self.syncs.begin_pass();
+        if !self.job.begins_again() {
+            return true;
+        }
         self.service.reset();
         for places in &mut self.files {
             places.reset();
@@ -217,7 +228,7 @@ impl<'a> Stream<'a> {
             self.sizes = SizeDraws::new(&self.job.blocks, self.seed);
             self.directions = Draws::new(self.seed, DIRECTION_STREAM);
         }
-        Next::EndOfPass
+        true
     }
 }
 
@@ -232,8 +243,12 @@ struct Amounts {
     most_ios: u64,
     /// Whether passes go on after the loops, as with `io_size`.
     goes_round: bool,
-    largest_bytes: u64,
+    /// Bytes that are left at least when another pass follows after the loops.
+    pass_bytes_min: u64,
     loops_left: u64,
+    /// Without what was read back: this is limited by `size` and `io_size`.
+    issued_bytes: u64,
+    /// With all that was read back: what decides whether another pass follows.
     done_bytes: u64,
     done_ios: u64,
     pass_bytes: u64,
@@ -246,24 +261,23 @@ impl Amounts {
         let size = job.target.size.and_then(Amount::bytes);
         let size_bytes = size.map_or(lengths, |size| size.min(lengths));
         let io_size = job.target.io_size.map(|amount| amount.of(size_bytes));
-        let goes_past = match job.pattern.access {
-            Access::Mixed => true,
-            access => access.is_random() && !job.has_random_map(),
+        // What is read back within a pass counts in it.
+        let backlog_bytes = match job.verify.kind != Verification::None && job.verify.backlog > 0 {
+            true if job.pattern.access.does(Direction::Write) => size_bytes,
+            _ => 0,
         };
         let loops = u64::from(job.target.loops);
         let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
         Self {
             is_by_time: job.times.time_based,
             limit_bytes: io_size.unwrap_or(size_bytes),
-            pass_limit_bytes: match goes_past {
-                true => size_bytes.max(io_size.unwrap_or(0)),
-                false => size_bytes,
-            },
+            pass_limit_bytes: backlog_bytes.saturating_add(size_bytes.max(io_size.unwrap_or(0))),
             loops,
             most_ios: most_ios.saturating_mul(loops),
             goes_round: io_size.is_some() && !job.files.appends,
-            largest_bytes: job.largest_block_bytes(),
+            pass_bytes_min: job.pass_bytes_min(),
             loops_left: loops.saturating_sub(1),
+            issued_bytes: 0,
             done_bytes: 0,
             done_ios: 0,
             pass_bytes: 0,
@@ -271,7 +285,16 @@ impl Amounts {
         }
     }
 
+    fn count_read_back(&mut self, bytes: u64, is_within_pass: bool) {
+        self.done_bytes += bytes;
+        self.done_ios += 1;
+        if is_within_pass {
+            self.pass_bytes += bytes;
+        }
+    }
+
     fn count(&mut self, io: &Io) {
+        self.issued_bytes += u64::from(io.bytes);
         self.done_bytes += u64::from(io.bytes);
         self.pass_bytes += u64::from(io.bytes);
         self.done_ios += 1;
@@ -281,7 +304,7 @@ impl Amounts {
     /// Whether all that is to be done is, of all passes.
     fn are_done(&self) -> bool {
         let limit_bytes = self.limit_bytes.saturating_mul(self.loops);
-        !self.is_by_time && (self.done_bytes >= limit_bytes || self.done_ios >= self.most_ios)
+        !self.is_by_time && (self.issued_bytes >= limit_bytes || self.done_ios >= self.most_ios)
     }
 
     fn pass_is_over(&self) -> bool {
@@ -302,6 +325,6 @@ impl Amounts {
         let left_bytes = self.limit_bytes.saturating_sub(self.done_bytes);
         self.is_by_time
             || self.loops_left > 0
-            || (self.goes_round && left_bytes > 0 && left_bytes >= self.largest_bytes)
+            || (self.goes_round && left_bytes > 0 && left_bytes >= self.pass_bytes_min)
     }
 }

@@ -161,6 +161,47 @@ const CASES: &[(Alike, &str)] = &[
         InSizes,
         "rw=randrw bs=8k,16k bs_is_seq_rand=1 size=16m norandommap",
     ),
+    // A step of their own takes the map away, the size of the blocks does not.
+    (InNumber, "rw=randwrite ba=512 bs=8k size=1m"),
+    (InNumber, "rw=randread ba=512 size=1m"),
+    (InNumber, "rw=randread ba=512 size=1m loops=2"),
+    (InNumber, "rw=randread ba=16k size=1m"),
+    (InNumber, "rw=randread ba=4k,8k,4k size=1m"),
+    (AsASet, "rw=randread ba=4k size=1m"),
+    (InNumber, "rw=randread ba=4k size=1m io_size=2m loops=2"),
+    (
+        InNumber,
+        "rw=randread ba=4k bs=8k size=1m io_size=2m loops=2",
+    ),
+    (
+        InNumber,
+        "rw=randread ba=4k bs=8k size=1m io_size=2m loops=3",
+    ),
+    // The largest block of any direction decides whether another pass follows.
+    (InOrder, "rw=read bs=4k,4k,1m size=1m io_size=2500k"),
+    (InOrder, "rw=read bs=4k,64k size=1m io_size=1540k"),
+    // What decides is `do_verify`, whether or not data are verified.
+    (InOrder, "rw=read do_verify=0 io_size=256k"),
+    (InOrder, "rw=write do_verify=0 io_size=256k number_ios=40"),
+    (InOrder, "rw=read do_verify=0 io_size=256k nrfiles=2"),
+    (InOrder, "rw=read do_verify=0 io_size=2m filesize=256k"),
+    (
+        InOrder,
+        "rw=read do_verify=0 io_size=256k zonemode=strided zonesize=8k zoneskip=8k",
+    ),
+    (InNumber, "rw=randread do_verify=0 io_size=256k norandommap"),
+    (InOrder, "rw=write do_verify=0 io_size=256k loops=2"),
+    (
+        InNumber,
+        "rw=randread norandommap do_verify=0 io_size=256k loops=3",
+    ),
+    // A pass ends where the files end, or behind the larger of `size` and `io_size`.
+    (InNumber, "rw=randread filesize=256k io_size=96k loops=2"),
+    (InNumber, "rw=randwrite filesize=256k io_size=96k loops=2"),
+    (InNumber, "rw=read filesize=256k io_size=96k loops=2"),
+    (InOrder, "rw=write filesize=256k io_size=300k"),
+    (InOrder, "rw=trimwrite io_size=128k"),
+    (InOrder, "rw=trimwrite io_size=200k"),
 ];
 
 fn job_file() -> String {
@@ -226,8 +267,8 @@ fn streamed(job: &diskperf_fio::Job, clone: u32) -> Vec<Logged> {
         let direction = stream.draw_direction();
         match stream.next(direction) {
             Next::Io(io) => ios.push(logged_of(io)),
-            Next::EndOfPass => {}
-            Next::Nothing => return ios,
+            Next::EndOfPass if stream.begin_pass() => {}
+            Next::EndOfPass => return ios,
         }
     }
 }
@@ -288,8 +329,8 @@ fn synced(options: &str) -> Vec<String> {
                 };
                 done.push(format!("{letter} {}", files[io.file].path));
             }
-            Next::EndOfPass => {}
-            Next::Nothing => return done,
+            Next::EndOfPass if stream.begin_pass() => {}
+            Next::EndOfPass => return done,
         }
     }
 }
@@ -375,6 +416,77 @@ fn compare(alike: Alike, mut ours: Vec<Logged>, mut theirs: Vec<Logged>) -> Resu
             reads(&ours, &theirs)?;
             let sizes = |ios: &[Logged]| ios.iter().map(|io| io.bytes).collect();
             kolmogorov_smirnov(sizes(&ours), sizes(&theirs))
+        }
+    }
+}
+
+/// Blocks whose size differs by direction, of which a map is kept: chance ends these jobs,
+/// so that many seeds of each are compared. `randseed` is one of them.
+const ENDED_BY_CHANCE: &[&str] = &[
+    "rw=randwrite bs=4k,8k size=1m",
+    "rw=randwrite bs=4k,16k size=2m",
+    "rw=randread bs=8k,4k size=1m",
+    "rw=randread bs=16k,4k size=1m",
+    "rw=randread bs=8k,8k,4k size=1m",
+    "rw=randrw bs=4k,16k rwmixwrite=30 size=4m",
+    "rw=randrw bs=16k,4k size=2m",
+    "rw=randwrite bs=4k,8k size=1m nrfiles=2",
+    "rw=randwrite bsrange=4k-4k,8k-32k size=4m",
+];
+
+/// Seeds of each.
+const SEEDS: u64 = 48;
+
+/// Runs fio on a case with many seeds, and returns the I/Os of each.
+fn logs_of_seeds(case: &str) -> Vec<Vec<Logged>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = case.replace(' ', "\n");
+    let sections = (0..SEEDS)
+        .map(|seed| format!("[job{seed}]\nrandseed={seed}\nwrite_bw_log=log{seed}\n{options}\n"));
+    let global = "[global]\nioengine=null\nlog_offset=1\nper_job_logs=0\n";
+    let text = global.to_owned() + &sections.collect::<String>();
+    std::fs::write(folder.path().join("job.fio"), text).expect("a job file");
+    let output = Command::new("timeout")
+        .args(["-k", "1", "60", "fio", "job.fio"])
+        .current_dir(folder.path())
+        .env("LC_ALL", "C")
+        .output()
+        .expect("fio");
+    assert!(output.status.success(), "{case}: {output:?}");
+    let log = |seed| {
+        let path = folder.path().join(format!("log{seed}_bw.log"));
+        let log = std::fs::read_to_string(path).expect("a log");
+        log.lines().map(logged).collect()
+    };
+    (0..SEEDS).map(log).collect()
+}
+
+#[test]
+fn a_map_of_blocks_that_differ_by_direction_ends_jobs_as_early_as_in_fio() {
+    if !is_fio_installed() {
+        return;
+    }
+    for case in ENDED_BY_CHANCE {
+        let theirs = logs_of_seeds(case);
+        let text = format!("[job]\nioengine=null\n{}\n", case.replace(' ', "\n"));
+        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
+        let ours: Vec<_> = (0..SEEDS).map(|seed| streamed(&job, seed as u32)).collect();
+        let counts = |all: &[Vec<Logged>]| all.iter().map(|ios| ios.len() as u64).collect();
+        let sizes = |all: &[Vec<Logged>]| {
+            let writes = all.iter().flatten();
+            let writes = writes.filter(|io| io.direction == Direction::Write);
+            writes.map(|io| io.bytes).collect::<Vec<u64>>()
+        };
+        for (what, ours, theirs) in [
+            ("I/Os", counts(&ours), counts(&theirs)),
+            ("sizes of writes", sizes(&ours), sizes(&theirs)),
+        ] {
+            if ours.is_empty() && theirs.is_empty() {
+                continue;
+            }
+            kolmogorov_smirnov(ours, theirs)
+                .unwrap_or_else(|error| panic!("seed {SEED}, {case}: {what}: {error}"));
         }
     }
 }
@@ -475,8 +587,8 @@ fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
                 assert!(end <= bytes, "{options}: {io:?}");
                 ios[io.direction as usize] += 1;
             }
-            Next::EndOfPass => {}
-            Next::Nothing => break,
+            Next::EndOfPass if stream.begin_pass() => {}
+            Next::EndOfPass => break,
         }
     }
     let total = ios.iter().sum::<u64>();

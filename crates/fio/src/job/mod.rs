@@ -271,11 +271,40 @@ impl Job {
         largest.max().unwrap_or(0)
     }
 
+    /// Bytes of a unit of the random map: the least of any direction, as in fio, also of
+    /// those that the job does not do.
+    pub fn map_unit_bytes(&self) -> u64 {
+        let smallest = Direction::ALL.map(|direction| self.blocks.sizes(direction).bounds().0);
+        smallest.into_iter().min().unwrap_or(4096).max(1)
+    }
+
+    /// Bytes that are left at least when another pass follows: the most of any direction, as
+    /// in fio, also of those that the job does not do.
+    pub fn pass_bytes_min(&self) -> u64 {
+        let largest = Direction::ALL.map(|direction| self.blocks.sizes(direction).bounds().1);
+        largest.into_iter().max().unwrap_or(4096).max(1)
+    }
+
+    /// Whether `blockalign` is another step than the smallest block of a direction: fio keeps
+    /// no random map then.
+    fn is_aligned_apart(&self) -> bool {
+        Direction::ALL.into_iter().any(|direction| {
+            let align_bytes = *self.blocks.align.get(direction);
+            align_bytes > 0 && align_bytes != self.blocks.sizes(direction).bounds().0
+        })
+    }
+
+    /// Whether a pass begins at the front of the files again. As in fio, it goes on behind the
+    /// last one with `do_verify=0`, whether or not data are verified, unless there are `loops`.
+    pub fn begins_again(&self) -> bool {
+        self.verify.read_back || self.target.loops > 1 || self.times.time_based
+    }
+
     /// Whether each block is taken once before any is taken twice.
     pub fn has_random_map(&self) -> bool {
         !self.random.no_map
             && self.pattern.sequence == 1
-            && self.blocks.align.read == 0
+            && !self.is_aligned_apart()
             && *self.random.distribution.get(self.pattern.access.first()) == Distribution::Uniform
     }
 }

@@ -43,6 +43,9 @@ pub(super) struct Contest<'a> {
     pub(super) blocks: u32,
     /// Blocks that led to the verdicts; absent before the end of these.
     deciding_blocks: Option<u32>,
+    /// Blocks after those that measure the sizes of the differences: fixed before the first
+    /// of them, so that their number does not depend on their results.
+    size_blocks: usize,
     /// Time that all its blocks took.
     pub(super) spent: Duration,
     question: Question,
@@ -110,6 +113,7 @@ impl<'a> Contest<'a> {
             coin: Streams::new(seed).stream(&format!("ab.{number}")),
             blocks: 0,
             deciding_blocks: None,
+            size_blocks: 0,
             spent: Duration::ZERO,
             question: Question::default(),
             judged,
@@ -147,6 +151,14 @@ impl<'a> Contest<'a> {
     /// Ends the blocks that decide: those from here on measure the size of differences,
     /// whatever they say of the verdicts.
     pub(super) fn begin_size(&mut self) {
+        let found = |one: &Judged| {
+            let verdict = one.row.verdict();
+            matches!(verdict, Some(Decided::Slower | Decided::Faster))
+        };
+        self.size_blocks = match self.judged.iter().any(found) {
+            true => size_blocks(self.blocks as usize),
+            false => 0,
+        };
         self.deciding_blocks = Some(self.blocks);
         for one in &mut self.judged {
             one.row.begin_size();
@@ -156,16 +168,24 @@ impl<'a> Contest<'a> {
     /// Whether the sizes of all differences that were found are measured, for `min_time`
     /// at least.
     pub(super) fn is_measured(&self, min_time: Duration) -> bool {
-        let found = |one: &Judged| {
-            let verdict = one.row.verdict();
-            matches!(verdict, Some(Decided::Slower | Decided::Faster))
-        };
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
-        let wanted = match self.judged.iter().any(found) {
-            true => size_blocks(deciding as usize),
-            false => 0,
+        (self.blocks - deciding) as usize >= self.size_blocks && self.spent >= min_time
+    }
+
+    /// Whether it is open whether a limit on losses of speed is kept: the sizes may leave
+    /// open what the deciding blocks had answered.
+    pub(super) fn is_limit_open(&self) -> bool {
+        let is_open = |limit| {
+            let mut rows = self.judged.iter().map(|one| &one.row);
+            rows.any(|row| row.is_regression(limit).is_none())
         };
-        (self.blocks - deciding) as usize >= wanted && self.spent >= min_time
+        self.question.fail_over.is_some_and(is_open)
+    }
+
+    /// Has as many more blocks measure the sizes as there were of all kinds.
+    pub(super) fn extend_size(&mut self) {
+        let deciding = self.deciding_blocks.unwrap_or(self.blocks);
+        self.size_blocks = (self.blocks - deciding) as usize + size_blocks(self.blocks as usize);
     }
 
     /// One repetition of each arm, in an order that a coin decides. Of a block that

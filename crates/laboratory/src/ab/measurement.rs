@@ -187,15 +187,23 @@ impl<'r, 'a> Rounds<'r, 'a> {
         }
     }
 
-    /// The verdicts on all programs, and then the sizes of the differences.
+    /// The verdicts on all programs, then the sizes of the differences, and then, where the
+    /// sizes leave the limit on losses open, more of these as long as there is time.
     fn all(
         &mut self,
         contests: &mut [Contest<'_>],
         observer: &mut dyn Observer,
     ) -> Result<(), LaboratoryError> {
         self.verdicts(contests, observer)?;
-        for contest in contests {
+        for contest in contests.iter_mut() {
+            contest.begin_size();
             self.size(contest, observer)?;
+        }
+        while contests.iter().any(|one| self.is_open(one)) {
+            for contest in contests.iter_mut().filter(|one| one.is_limit_open()) {
+                contest.extend_size();
+                self.size(contest, observer)?;
+            }
         }
         Ok(())
     }
@@ -251,15 +259,20 @@ impl<'r, 'a> Rounds<'r, 'a> {
         contest: &mut Contest<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(), LaboratoryError> {
-        contest.begin_size();
-        while contest.blocks < self.most
-            && self.left() > Duration::ZERO
-            && !contest.is_measured(self.min_time)
-        {
+        while self.has_room(contest) && !contest.is_measured(self.min_time) {
             contest.block((self.arms, self.rigs), observer)?;
             contest.tell(self.left(), observer);
         }
         Ok(())
+    }
+
+    /// Whether more blocks may answer what is open of the limit.
+    fn is_open(&self, contest: &Contest<'_>) -> bool {
+        self.has_room(contest) && contest.is_limit_open()
+    }
+
+    fn has_room(&self, contest: &Contest<'_>) -> bool {
+        contest.blocks < self.most && self.left() > Duration::ZERO
     }
 
     fn goes_on(&self, contest: &Contest<'_>) -> bool {

@@ -1,4 +1,5 @@
-//! Random job files with time limits: sections that wait in every way that there is.
+//! Random job files: with time limits, of sections that wait in every way that there is; and
+//! without, of I/Os that are counted.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -221,6 +222,135 @@ pub(crate) fn drawn(seed: u64, number: u64, scale: Scale) -> Drawn {
         }
     }
     Drawn { text, limits }
+}
+
+/// A random job file whose I/Os are counted.
+pub(crate) struct Counted {
+    pub(crate) text: String,
+}
+
+impl Counted {
+    /// Its options in a line.
+    pub(crate) fn options(&self) -> String {
+        let lines: Vec<&str> = self.text.lines().skip(1).collect();
+        lines.join(" ")
+    }
+}
+
+const COUNTED_ACCESSES: &[&str] = &[
+    "rw=read",
+    "rw=write",
+    "rw=trim",
+    "rw=randread",
+    "rw=randread",
+    "rw=randwrite",
+    "rw=randwrite",
+    "rw=randtrim",
+    "rw=rw rwmixread=0",
+    "rw=rw rwmixread=100",
+    "rw=randrw rwmixread=0",
+    "rw=randrw rwmixread=100",
+    "rw=read:4k",
+    "rw=write:8k",
+];
+
+/// Accesses of data that are verified.
+const VERIFIED_ACCESSES: &[&str] = &["rw=write", "rw=randwrite", "rw=rw rwmixread=0"];
+
+const COUNTED_SIZES: &[&str] = &["size=64k", "size=100k", "size=256k", "size=1m", "size=62k"];
+
+const BLOCKS: &[&str] = &["bs=4k", "bs=8k", "bs=6k", "bs=512", "bs=16k", "bs=4k bs=8k"];
+
+/// Sizes that differ by direction: where a map is kept, they end a job by chance.
+const BLOCKS_BY_DIRECTION: &[&str] = &["bs=4k,8k", "bs=8k,4k", "bs=4k,16k,8k", "bs=8k,8k,4k"];
+
+/// Options that are drawn beside those, each kind for one file in four.
+const AMOUNTS: &[&[&str]] = &[
+    &["ba=512", "ba=4k", "ba=1k", "ba=8k", "ba=16k", "ba=2k,4k"],
+    &[
+        "norandommap",
+        "random_generator=lfsr",
+        "random_generator=tausworthe64",
+    ],
+    &[
+        "zonemode=strided zonesize=8k zoneskip=8k",
+        "zonemode=strided zonesize=16k zonerange=32k zoneskip=0",
+        "zonemode=strided zonesize=48k zonerange=16k zoneskip=16k",
+    ],
+    &[
+        "io_size=96k",
+        "io_size=2m",
+        "io_size=300k",
+        "io_size=50%",
+        "io_size=30k",
+    ],
+    &["number_ios=7", "number_ios=40", "number_ios=300"],
+    &["loops=2", "loops=3"],
+    &[
+        "offset=8k",
+        "offset=12k",
+        "offset=25% filesize=1m",
+        "offset=4k filesize=256k",
+    ],
+    &[
+        "nrfiles=3",
+        "nrfiles=2 file_service_type=sequential",
+        "nrfiles=4 file_service_type=random",
+        "nrfiles=3 file_service_type=roundrobin:3",
+    ],
+    &["numjobs=2", "numjobs=3", "numjobs=2 offset_increment=16k"],
+];
+
+/// Kinds of those, at the front, by which blocks may be written twice in a pass.
+const DRAWING_KINDS: usize = 3;
+
+const VERIFIES: &[&str] = &[
+    "verify=crc32c",
+    "verify=md5",
+    "verify=null",
+    "verify=pattern verify_pattern=0x5a",
+    "verify=crc32c do_verify=0",
+    "verify=crc32c verify_backlog=5",
+    "verify=xxhash verify_backlog=100",
+    "verify=crc32c verify_backlog=16 verify_backlog_batch=4",
+];
+
+/// Draws the file of a number whose I/Os are counted.
+pub(crate) fn counted(seed: u64, number: u64) -> Counted {
+    let mut random = Random(Pcg64::seed_from_u64(!seed ^ number.rotate_left(32)));
+    let verifies = random.one_in(4);
+    let mut options = match verifies {
+        true => vec![
+            "ioengine=sync",
+            *random.pick(VERIFIED_ACCESSES),
+            *random.pick(VERIFIES),
+        ],
+        false => vec!["ioengine=null", *random.pick(COUNTED_ACCESSES)],
+    };
+    options.push(*random.pick(COUNTED_SIZES));
+    // Of blocks that are written twice before they are read, chance decides how many there are.
+    let kinds = match verifies {
+        true => &AMOUNTS[DRAWING_KINDS..],
+        false => AMOUNTS,
+    };
+    for kind in kinds {
+        if random.one_in(4) {
+            options.push(*random.pick(kind));
+        }
+    }
+    // Where offsets are drawn, chance ends a job in a zone that reaches beyond the file.
+    if options[1].contains("=rand") {
+        options.retain(|option| !option.contains("zonemode"));
+    }
+    let all = options.join(" ");
+    let keeps_map = all.contains("rw=rand") && !all.contains("norandommap");
+    options.push(match !keeps_map && random.one_in(3) {
+        true => *random.pick(BLOCKS_BY_DIRECTION),
+        false => *random.pick(BLOCKS),
+    });
+    let lines = options.iter().flat_map(|option| option.split_whitespace());
+    let text = lines.fold("[job]\n".to_owned(), |text, line| text + line + "\n");
+    Counted { text }
 }
 
 struct Random(Pcg64);

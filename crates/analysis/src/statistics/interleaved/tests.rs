@@ -1,6 +1,7 @@
 //! The expectations of the procedure's description: exact ones, and rates over
 //! random series.
 
+mod gates;
 mod sizes;
 
 use super::*;
