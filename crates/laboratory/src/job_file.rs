@@ -156,11 +156,8 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     else {
         return Vec::new();
     };
-    let mut paths: Vec<PathBuf> = text
-        .includes
-        .into_iter()
-        .map(|(path, _)| path.into())
-        .collect();
+    let includes = text.includes.into_keys();
+    let mut paths: Vec<PathBuf> = includes.map(PathBuf::from).collect();
     for job in &file.jobs {
         // More files than a plan takes have no run that could replace them.
         if diskperf_fio::plan::file_count(job) <= FILES_MAX {
