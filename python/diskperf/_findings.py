@@ -125,8 +125,10 @@ class Trace(Document[_native.Finding]):
     @property
     def miss_ratios(self) -> _native.Columns:
         """What a cache that drops what is unused for longest misses: ``cache_bytes`` and
-        the ``share`` of the uses of blocks."""
-        return _table(self.to_dict()["summary"]["reuse"]["miss_ratios"], _MISSES)
+        the ``share`` of the uses of blocks. No rows where requests are longer than 4 MiB on
+        average and 16 GiB in all: their blocks are not followed."""
+        reuse = self.to_dict()["summary"]["reuse"]
+        return _table(reuse["miss_ratios"] if reuse else [], _MISSES)
 
     @property
     def series(self) -> _native.Columns:

@@ -41,7 +41,6 @@ use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
 };
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
-pub use iolog::log_path_of_clone;
 use read_back::verifies_only;
 pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};

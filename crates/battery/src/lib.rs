@@ -27,7 +27,7 @@ pub mod worker;
 mod workload;
 
 pub use company::{Companies, Company, Earlier, Ended};
-pub use fio_job::{MadeBy, Script, log_path_of_clone};
+pub use fio_job::{MadeBy, Script};
 pub use load::open_loop_slots;
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};

@@ -69,6 +69,21 @@ impl Context {
         &self.devices.names
     }
 
+    /// Makes sure that a request which has just begun has a range that storage can have.
+    ///
+    /// # Errors
+    ///
+    /// As [`Record::validate`].
+    pub(crate) fn validate(&self, said: Said) -> Result<Said, String> {
+        let begun = match &said {
+            Said::Request(record) => Some(record),
+            Said::Begin => self.order.newest(),
+            Said::More | Said::Aside | Said::LeftOut => None,
+        };
+        begun.map_or(Ok(()), Record::validate)?;
+        Ok(said)
+    }
+
     /// A line that is no request, and why.
     pub(crate) fn drop(&mut self, why: &'static str) -> Said {
         *self.dropped.entry(why).or_default() += 1;

@@ -45,7 +45,25 @@ pub struct Record {
     pub errno: u16,
 }
 
+/// End of the last range that a request may have: storage counts bytes by 63 bits.
+const END_BYTES_MAX: u64 = 1 << 63;
+
 impl Record {
+    /// Makes sure that storage can have the range.
+    ///
+    /// # Errors
+    ///
+    /// It ends too far out.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        let (offset, length) = (self.offset_bytes, self.length_bytes);
+        match offset.checked_add(length) {
+            Some(end) if end <= END_BYTES_MAX => Ok(()),
+            _ => Err(format!(
+                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, which no storage has: check the form and its columns (--form, --columns), or leave the request out"
+            )),
+        }
+    }
+
     /// A read of nothing at a moment, for a form to fill in.
     pub(crate) fn at(issued_ns: u64) -> Self {
         Self {

@@ -69,8 +69,18 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
         return Ok(found);
     }
     let lines = lines(head);
-    let fits = |form: &Form| fits(*form, head, &lines, options);
-    let found: Vec<Form> = text_forms().filter(fits).collect();
+    let fitting = |lines: &[Line]| -> Vec<Form> {
+        let fits = |form: &Form| fits(*form, head, lines, options);
+        text_forms().filter(fits).collect()
+    };
+    let mut found = fitting(&lines);
+    // The last line of a trace may be cut off.
+    if let [before @ .., _] = lines.as_slice()
+        && (1..LINES - 1).contains(&before.len())
+        && found.is_empty()
+    {
+        found = fitting(before);
+    }
     match found.as_slice() {
         [form] => Ok((*form, parser(*form, head, options)?)),
         [] => Err(unknown(head, &lines, options)),

@@ -213,14 +213,32 @@ impl Source {
             };
         }
         self.empty_lines = 0;
-        match self.parser.line(line, context) {
+        let said = self.parser.line(line, context);
+        match said.and_then(|said| context.validate(said)) {
             Ok(said) => Ok(Step::Said(said)),
-            Err(_) if partial && matches!(got, Got::Cut) => Ok(Step::Cut),
-            Err(problem) if matches!(got, Got::Cut) => Err(self.refused(format!(
-                "the trace ends inside this line: {problem}; --partial reads what is before it"
-            ))),
-            Err(problem) => Err(self.refused(problem)),
+            Err(problem) => self.unreadable(problem, &got, partial),
         }
+    }
+
+    /// What becomes of a line that is not of the form: the last of a trace may be cut off,
+    /// by whoever copied it before its end or by its recorder, which then ends the line.
+    fn unreadable(&mut self, problem: String, got: &Got, partial: bool) -> Result<Step, ReadError> {
+        let head = self.input.head();
+        let is_last = head.map(<[u8]>::is_empty);
+        let is_last = is_last.map_err(|error| self.failed(error))?;
+        Err(self.refused(match got {
+            _ if is_last && partial => return Ok(Step::Cut),
+            Got::Cut => format!(
+                "the trace ends inside this line: {problem}; --partial reads what is before it"
+            ),
+            _ if is_last && self.input.place().0 > 1 => {
+                format!("{problem}; it is the last line, and --partial reads what is before it")
+            }
+            _ if partial => {
+                format!("{problem}; --partial leaves out no line but the last of a trace")
+            }
+            _ => problem,
+        }))
     }
 
     /// Reads the next record of a binary form.
@@ -298,6 +316,7 @@ impl Source {
             Parser::Srt(Some(of)) => of.record(event, context),
             _ => Ok(Said::Aside),
         };
+        let said = said.and_then(|said| context.validate(said));
         said.map_err(|problem| self.refused(problem))
     }
 }

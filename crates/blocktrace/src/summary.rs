@@ -15,7 +15,7 @@ pub use locality::LocalitySummary;
 pub use reuse::{MissRatio, ReuseSummary};
 pub use stamps::Resolution;
 
-use crate::record::{Operation, Record};
+use crate::record::{DeviceIndex, Operation, Record};
 use arrivals::Arrivals;
 use depth::Depth;
 use histogram::Counts;
@@ -24,6 +24,7 @@ use reuse::Reuse;
 use serde::Serialize;
 use stamps::Stamps;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Bytes of a block, in footprints and distances.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -35,6 +36,12 @@ const MOST_SIZES: usize = 4096;
 const LISTED_SIZES: usize = 8;
 /// Devices that are counted one by one.
 const MOST_DEVICES: usize = 1 << 16;
+/// Blocks that a trace may touch beside [`TOUCHES_PER_REQUEST`]: 16 GiB, so that a short trace
+/// of long requests is followed.
+const TOUCHES_MIN: u64 = 1 << 22;
+/// Blocks that each request may touch on average: 4 MiB, the longest request of most devices.
+/// A trace of longer ones would take time that does not depend on its length.
+const TOUCHES_PER_REQUEST: u64 = 1024;
 
 /// A summary while it is made.
 #[derive(Debug)]
@@ -52,7 +59,8 @@ pub struct Summarizer {
     arrivals: Arrivals,
     depth: Depth,
     locality: Locality,
-    reuse: Reuse,
+    /// `None` once the requests touch more blocks than are followed.
+    reuse: Option<Reuse>,
     responses: BTreeMap<Operation, Counts>,
     thinks: Counts,
 }
@@ -80,7 +88,7 @@ impl Summarizer {
             arrivals: Arrivals::default(),
             depth: Depth::new(),
             locality: Locality::default(),
-            reuse: Reuse::new(blocks.max(1)),
+            reuse: Some(Reuse::new(blocks.max(1))),
             responses: BTreeMap::new(),
             thinks: Counts::default(),
         }
@@ -133,13 +141,27 @@ impl Summarizer {
             ..*record
         });
         let is_write = record.operation == Operation::Write;
+        self.touch(
+            record.device,
+            first / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES),
+            is_write,
+        );
+    }
+
+    /// Adds uses of blocks of a device.
+    fn touch(&mut self, device: DeviceIndex, blocks: Range<u64>, is_write: bool) {
+        let Some(reuse) = &mut self.reuse else {
+            return;
+        };
+        let allowed = TOUCHES_PER_REQUEST.saturating_mul(self.ranges);
+        let touches = blocks.end.saturating_sub(blocks.start);
+        if touches > (TOUCHES_MIN.saturating_add(allowed)).saturating_sub(reuse.uses()) {
+            self.reuse = None;
+            return;
+        }
         // Devices have spaces of addresses of their own.
-        let space =
-            u64::from(record.device.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !((1 << 44) - 1);
-        let last = end
-            .div_ceil(BLOCK_BYTES)
-            .min(first / BLOCK_BYTES + MOST_BLOCKS);
-        self.reuse.touch(space, first / BLOCK_BYTES..last, is_write);
+        let space = u64::from(device.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !((1 << 44) - 1);
+        reuse.touch(space, blocks, is_write);
     }
 
     /// The summary; device names are by their number.
@@ -198,7 +220,7 @@ impl Summarizer {
             depth,
             think_ns: self.thinks.quantiles(),
             locality: self.locality.finish(),
-            reuse: self.reuse.finish(BLOCK_BYTES),
+            reuse: self.reuse.map(|reuse| reuse.finish(BLOCK_BYTES)),
             series,
         }
     }
@@ -232,9 +254,6 @@ fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
         most: most as f64,
     })
 }
-
-/// The most blocks that a request touches: a petabyte that is discarded is no reuse.
-const MOST_BLOCKS: u64 = 1 << 20;
 
 impl Operation {
     /// Its name.
@@ -301,8 +320,9 @@ pub struct Summary {
     pub think_ns: Option<Quantiles>,
     /// Where reads and writes go after the one before.
     pub locality: LocalitySummary,
-    /// How blocks are used again.
-    pub reuse: ReuseSummary,
+    /// Repeated uses of blocks. `None` where requests are so long, on average above 4 MiB and
+    /// together above 16 GiB, that their blocks are not followed.
+    pub reuse: Option<ReuseSummary>,
     /// All of it over time.
     pub series: Series,
 }
@@ -336,4 +356,46 @@ pub struct SizeShare {
     pub bytes: u64,
     /// The share of reads and writes that have it.
     pub share: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks that were followed, at each request, of requests of so many bytes.
+    fn touches(requests: u64, length_bytes: u64) -> Vec<Option<u64>> {
+        let mut summarizer = Summarizer::sampling(64);
+        let mut after = |number: u64| {
+            summarizer.add(&Record {
+                offset_bytes: number * length_bytes % (1 << 60),
+                length_bytes,
+                ..Record::at(number)
+            });
+            summarizer.reuse.as_ref().map(Reuse::uses)
+        };
+        (0..requests).map(&mut after).collect()
+    }
+
+    #[test]
+    fn a_trace_touches_blocks_in_proportion_to_its_requests() {
+        for (requests, length_bytes, is_followed) in [
+            (300, 4096, true),
+            (6000, 4 << 20, true),
+            (4, 4 << 30, true),
+            (16, 1 << 30, true),
+            (17, 1 << 30, false),
+            (300, 1 << 49, false),
+            (2, 1 << 62, false),
+        ] {
+            let after = touches(requests, length_bytes);
+            let last = after.last().expect("a request");
+            assert_eq!(last.is_some(), is_followed, "{requests} of {length_bytes}");
+            let wanted = requests * length_bytes.div_ceil(BLOCK_BYTES);
+            assert!(last.is_none_or(|uses| uses == wanted), "{last:?}");
+            for (before, uses) in after.iter().enumerate() {
+                let allowed = TOUCHES_MIN + TOUCHES_PER_REQUEST * (before as u64 + 1);
+                assert!(uses.is_none_or(|uses| uses <= allowed));
+            }
+        }
+    }
 }

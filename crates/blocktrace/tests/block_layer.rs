@@ -357,3 +357,95 @@ TIME(ms)     DEVICE         COMM             PID    LAT(ms)
         "{error}"
     );
 }
+
+/// Steps of a trace, and what is found of each request in the order of issue: the time of its
+/// completion. Steps come one a microsecond.
+struct Completions<'a> {
+    name: &'a str,
+    steps: &'a [&'a str],
+    completed_us: &'a [Option<u64>],
+    without_issue: u64,
+}
+
+#[test]
+fn completions_are_of_the_bytes_that_they_name() {
+    let some = |us: &[u64]| us.iter().map(|us| Some(*us)).collect::<Vec<_>>();
+    for case in [
+        Completions {
+            name: "the same half twice",
+            steps: &["Q 100 + 16", "C 100 + 8", "C 100 + 8"],
+            completed_us: &[None],
+            without_issue: 1,
+        },
+        Completions {
+            name: "both halves, in either order",
+            steps: &["Q 100 + 16", "C 108 + 8", "C 100 + 8"],
+            completed_us: &some(&[2]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "half, then all",
+            steps: &["Q 100 + 16", "C 100 + 8", "C 100 + 16"],
+            completed_us: &some(&[2]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "parts that overlap",
+            steps: &["Q 100 + 16", "C 100 + 10", "C 106 + 8", "C 112 + 4"],
+            completed_us: &some(&[3]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "a longer request that begins before a nearer one",
+            steps: &["Q 100 + 8", "Q 50 + 200", "C 60 + 8", "C 110 + 8"],
+            completed_us: &[None, None],
+            without_issue: 0,
+        },
+        Completions {
+            name: "all of a longer one around a shorter one",
+            steps: &["Q 100 + 8", "Q 50 + 200", "C 50 + 200", "C 100 + 8"],
+            completed_us: &some(&[3, 2]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "of several sizes at one place, the one of the size",
+            steps: &["Q 100 + 8", "Q 100 + 16", "C 100 + 16", "C 100 + 8"],
+            completed_us: &some(&[3, 2]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "twice the same, the older first",
+            steps: &["Q 100 + 8", "Q 100 + 8", "C 100 + 8", "C 100 + 8"],
+            completed_us: &some(&[2, 3]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "several that were merged",
+            steps: &["Q 108 + 8", "Q 100 + 8", "Q 116 + 32", "C 100 + 48"],
+            completed_us: &some(&[3, 3, 3]),
+            without_issue: 0,
+        },
+        Completions {
+            name: "beside what is under way",
+            steps: &["Q 100 + 8", "C 92 + 8", "C 108 + 8"],
+            completed_us: &[None],
+            without_issue: 2,
+        },
+    ] {
+        let line = |(number, step): (usize, &&str)| {
+            let (what, range) = step.split_once(' ').expect("a step");
+            format!("8,0 0 1 0.{number:06} 42 {what} R {range} [p]\n")
+        };
+        let text: String = case.steps.iter().enumerate().map(line).collect();
+        let seen = read(&[text.into_bytes()]).expect(case.name);
+        seen.account(case.name);
+        let completed = |record: &Record| record.completed_ns.map(|ns| ns / 1000);
+        let found: Vec<_> = seen.records.iter().map(completed).collect();
+        assert_eq!(found, case.completed_us, "{}", case.name);
+        assert_eq!(
+            seen.notices.without_issue, case.without_issue,
+            "{}",
+            case.name
+        );
+    }
+}

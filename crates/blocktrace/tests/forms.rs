@@ -611,3 +611,159 @@ proptest! {
         let _ = read_with(&bytes, &ReadOptions::default());
     }
 }
+
+/// A trace of one request in every form that says where a request is: `OFFSET` and `LENGTH`
+/// are bytes, `SECTOR` and `SECTORS` are of 512 bytes.
+const PLACED: [(&str, &str); 17] = [
+    (
+        "fio-iolog-3",
+        "fio version 3 iolog\n0 f read OFFSET LENGTH\n",
+    ),
+    (
+        "fio-iolog-3",
+        "fio version 3 iolog\n0 f trim OFFSET LENGTH\n",
+    ),
+    (
+        "fio-iolog-2",
+        "fio version 2 iolog\nf write OFFSET LENGTH\n",
+    ),
+    ("blkparse", "8,16 0 1 0.0 42 Q R SECTOR + SECTORS [p]\n"),
+    ("blkparse", "8,16 0 1 0.0 42 D DS SECTOR + SECTORS [p]\n"),
+    (
+        "ftrace",
+        " p-3 [001] ..... 1.2: block_rq_issue: 7,1 WS 0 () SECTOR + SECTORS be,0,4 [p]\n",
+    ),
+    (
+        "biosnoop",
+        "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 a 1 sda R SECTOR LENGTH 0.72\n",
+    ),
+    ("msr", "128166400000000000,web,0,Write,OFFSET,LENGTH,1500\n"),
+    ("spc", "0,SECTOR,LENGTH,W,0.5\n"),
+    (
+        "systor17",
+        "1455592080.012345000,0.0005,R,3,OFFSET,LENGTH\n",
+    ),
+    ("alibaba", "12,W,OFFSET,LENGTH,1577808000000411\n"),
+    ("tencent", "1538323200,SECTOR,SECTORS,1,1283\n"),
+    ("vscsi-csv", "2,1000,28,LENGTH,SECTOR\n"),
+    ("disksim", "12.345 0 SECTOR SECTORS 1\n"),
+    ("validate", "R Miss SECTOR SECTORS 12500.0 8000.0\n"),
+    ("validate-before", "R Miss SECTOR SECTORS 12500.0 8000.0\n"),
+    ("csv", "time_ns,op,offset,length\n1000,R,OFFSET,LENGTH\n"),
+];
+
+/// A place of a request: near an end of what 63 or 64 bits hold, or anywhere.
+fn place() -> impl Strategy<Value = u64> {
+    let near = (60u32..=64, 0u64..=8192, any::<bool>());
+    let near = near.prop_map(|(bits, by, is_above)| {
+        let end = 1u128 << bits;
+        let by = u128::from(by);
+        let place = if is_above { end + by } else { end - by };
+        u64::try_from(place).unwrap_or(u64::MAX)
+    });
+    prop_oneof![near, any::<u64>(), Just(u64::MAX), Just(0)]
+}
+
+/// Every form reads a request, or names the line: no request ends beyond 2^63.
+fn requires_a_place(form: &str, trace: &[u8]) {
+    let read = read_with(trace, &options(form));
+    match read {
+        Ok((_, records, _)) => {
+            let mut summarizer = diskperf_blocktrace::summary::Summarizer::sampling(16);
+            for record in records {
+                let end = record.offset_bytes.checked_add(record.length_bytes);
+                assert!(end.is_some_and(|end| end <= 1 << 63), "{form}: {record:?}");
+                summarizer.add(&record);
+            }
+            summarizer.finish(&[]);
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let has_place = ["line ", "record 1", "block 1"];
+            assert!(
+                has_place.iter().any(|place| error.contains(place)),
+                "{error}"
+            );
+            let says = [
+                "beyond 2^63 bytes, which no storage has",
+                " is not ",
+                "beyond 2^64",
+                "no device",
+            ];
+            assert!(says.iter().any(|what| error.contains(what)), "{error}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_request_of_any_form_ends_beyond_what_storage_has(offset in place(), length in place()) {
+        for (form, template) in PLACED {
+            let text = template
+                .replace("COMM PID DISK T SECTOR BYTES", "COMM PID DISK T sector BYTES")
+                .replace("SECTORS", &length.div_ceil(512).to_string())
+                .replace("SECTOR", &(offset / 512).to_string())
+                .replace("OFFSET", &offset.to_string())
+                .replace("LENGTH", &length.to_string())
+                .replace("T sector B", "T SECTOR B");
+            requires_a_place(form, text.as_bytes());
+        }
+        let queued_read = 1 | 1 << 16;
+        let binary = event(1000, offset / 512, length as u32, queued_read, 0, b"");
+        requires_a_place("blktrace", &binary);
+        let mut own = Vec::new();
+        let mut recorder = diskperf_blocktrace::own::Recorder::create(&mut own).expect("memory");
+        let device = recorder.device("sda").expect("memory");
+        recorder
+            .issue(&Record {
+                issued_ns: 0,
+                completed_ns: None,
+                think_ns: None,
+                operation: R,
+                fua: false,
+                sync: false,
+                device,
+                offset_bytes: offset,
+                length_bytes: length,
+                errno: 0,
+            })
+            .expect("memory");
+        recorder.finish().expect("memory");
+        requires_a_place("diskperf", &own);
+    }
+}
+
+/// A last line that its recorder ended is cut off as one without an end is.
+#[test]
+fn a_last_line_that_is_short_is_read_before_by_partial() {
+    let first = "128166400000000000,web,0,Write,8192,4096,1500";
+    for end in ["", "\n"] {
+        let text = format!("{first}\n{first}\n128166400000000002,web,0,Re{end}");
+        for form in [None, Some(Form::Msr)] {
+            let options = |partial| ReadOptions {
+                form,
+                partial,
+                ..ReadOptions::default()
+            };
+            let error = read_with(text.as_bytes(), &options(false)).err();
+            let error = error.map(|error| error.to_string()).unwrap_or_default();
+            let says = ["line 3", "4 fields", "--partial reads what is before it"];
+            assert!(says.iter().all(|what| error.contains(what)), "{error}");
+            let (_, records, reader) = read_with(text.as_bytes(), &options(true)).expect("a part");
+            assert_eq!(
+                (records.len(), reader.notices().is_cut),
+                (2, true),
+                "{end:?}"
+            );
+        }
+    }
+    let text = format!("{first}\n128166400000000002,web,0,Re\n{first}\n");
+    let options = ReadOptions {
+        partial: true,
+        ..options("msr")
+    };
+    let error = read_with(text.as_bytes(), &options).err();
+    let error = error.map(|error| error.to_string()).unwrap_or_default();
+    let says = ["line 2", "--partial leaves out no line but the last"];
+    assert!(says.iter().all(|what| error.contains(what)), "{error}");
+}

@@ -78,7 +78,9 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
         proptest::option::of(0..u64::from(u32::MAX)),
         proptest::option::of(any::<u64>()),
     );
-    let one = (what, times, any::<u64>(), any::<u64>(), any::<u16>());
+    // No storage has a byte beyond 2^63.
+    let bytes = || 0..=1u64 << 62;
+    let one = (what, times, bytes(), bytes(), any::<u16>());
     proptest::collection::vec(one, 1..200).prop_map(|all| {
         let mut issued_ns = 0;
         let first = all[0].1.0;

@@ -159,8 +159,9 @@ fn runs_and_streams_and_sizes_are_counted() {
     assert_eq!(found.sizes[0].bytes, 8192);
     assert_eq!(found.aligned_4096_share, 1.0);
     assert_eq!(found.devices.len(), 2);
-    within(found.reuse.footprint_blocks, 2.0 * 4000.0 * 16.0, 0.02);
-    within(found.reuse.first_use_share, 1.0, 0.02);
+    let reuse = found.reuse.expect("blocks are followed");
+    within(reuse.footprint_blocks, 2.0 * 4000.0 * 16.0, 0.02);
+    within(reuse.first_use_share, 1.0, 0.02);
 }
 
 /// Blocks by a Zipf distribution of exponent 1 over so many.
@@ -220,7 +221,9 @@ fn greatest_error(found: &ReuseSummary, blocks: &[u64]) -> f64 {
 
 fn reuse_of(blocks: &[u64], most: usize) -> ReuseSummary {
     let of = |block: &u64| record(0, false, block * 4096, 4096);
-    summary(blocks.iter().map(of), most).reuse
+    summary(blocks.iter().map(of), most)
+        .reuse
+        .expect("blocks are followed")
 }
 
 /// A sample of as many blocks as is usual, from a hundredth of all on: fewer tell no footprint to
@@ -299,7 +302,7 @@ fn requests_that_go_on_are_told_from_those_that_jump() {
 #[test]
 fn a_loop_is_missed_until_it_fits() {
     let records = (0..40_000u64).map(|number| record(number, true, number % 1000 * 4096, 4096));
-    let found = summary(records, 4096).reuse;
+    let found = summary(records, 4096).reuse.expect("blocks are followed");
     let share = |blocks: u64| {
         let point = found
             .miss_ratios

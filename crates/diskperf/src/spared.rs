@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
-use diskperf_laboratory::{LaboratoryError, job_file, runs};
+use diskperf_laboratory::{LaboratoryError, job_file, runs, traces};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ const KEPT: [(&str, &str); 1] = [("export", "runs")];
 /// Arguments that may name a directory with files that are read.
 const FOLDERS: [&str; 2] = ["catalogue", "data"];
 
-/// Commands that run the jobs of a job file, which may write logs.
-const RUNS_JOBS: [&str; 2] = ["run", "ab"];
+/// Argument with words of fio's command line.
+const FIO_ARGUMENTS: &str = "fio_arguments";
 
 /// Directories below one another that are searched for such files.
 const DEPTH_MAX: usize = 4;
@@ -31,6 +31,8 @@ const DEPTH_MAX: usize = 4;
 pub(crate) struct Named {
     outputs: Vec<PathBuf>,
     inputs: Vec<Input>,
+    /// Paths that job files name: files that they include, measure, repeat or log in.
+    of_jobs: Vec<PathBuf>,
 }
 
 /// A path that a word of the command line may name.
@@ -63,23 +65,8 @@ impl Named {
                 named.add(id, value);
             }
         }
-        if RUNS_JOBS.contains(&command.get_name()) {
-            named.add_logs();
-        }
+        named.read_job_files(matches);
         named
-    }
-
-    /// Adds the logs that the jobs of a job file write and read.
-    fn add_logs(&mut self) {
-        let paths = self.inputs.iter().filter_map(|input| input.path.to_str());
-        for logs in paths.map(job_file::logs_of).collect::<Vec<_>>() {
-            self.outputs.extend(logs.written);
-            let argument = "read_iolog";
-            self.inputs.extend(logs.read.into_iter().map(|path| Input {
-                argument: argument.to_owned(),
-                path,
-            }));
-        }
     }
 
     fn add(&mut self, id: &str, value: &OsStr) {
@@ -90,6 +77,25 @@ impl Named {
             let argument = id.to_owned();
             self.inputs.push(Input { argument, path });
         }
+    }
+
+    /// Adds the paths that the job files among the inputs name.
+    fn read_job_files(&mut self, matches: &ArgMatches) {
+        if self.outputs.is_empty() {
+            return;
+        }
+        let words = matches.try_get_many::<String>(FIO_ARGUMENTS);
+        let words: Vec<String> = words
+            .ok()
+            .flatten()
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        let names = self.inputs.iter().filter_map(|input| input.path.to_str());
+        self.of_jobs = names
+            .flat_map(|name| job_file::paths_of(name, &words))
+            .collect();
     }
 
     /// Makes sure that no output takes the place of the store, of another output or
@@ -107,6 +113,9 @@ impl Named {
             let is_other = |other: &PathBuf| other == path || is_same(path, other);
             if self.outputs[..index].iter().any(is_other) {
                 return Err(refused(path, "another output of this command"));
+            }
+            if self.of_jobs.iter().any(is_other) {
+                return Err(refused(path, "a file of the jobs"));
             }
             // What is not there has nothing to lose.
             if !path.is_file() {
@@ -135,9 +144,8 @@ impl Input {
         if FOLDERS.contains(&self.argument.as_str()) && self.path.is_dir() {
             return holds(&self.path, file, DEPTH_MAX);
         }
-        let includes = self.path.to_str().map(job_file::included_by);
-        let mut includes = includes.into_iter().flatten();
-        includes.any(|include| is_same(&include, file))
+        let of_trace = traces::files(std::slice::from_ref(&self.path));
+        of_trace.iter().flatten().any(|part| is_same(part, file))
     }
 }
 
@@ -149,14 +157,25 @@ fn holds(folder: &Path, file: &Path, depth: usize) -> bool {
     })
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths lead to one file, which need not be there.
 fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let number = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
-    number(one).is_some_and(|number_of_one| Some(number_of_one) == number(other))
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if folder != Path::new("") => number(folder),
+        _ => number(Path::new(".")),
+    };
+    match (number(one), number(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => {
+            one.file_name() == other.file_name()
+                && folder(one).is_some_and(|number_of_one| Some(number_of_one) == folder(other))
+        }
+        _ => false,
+    }
 }
 
 fn refused(path: &Path, what: &str) -> LaboratoryError {

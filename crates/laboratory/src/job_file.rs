@@ -1,9 +1,10 @@
 //! fio job files: read with all that their meaning hangs on.
 
 use crate::error::LaboratoryError;
+use crate::plan::FILES_MAX;
 use crate::target::NULL;
 use diskperf_analysis::fio_jobs;
-use diskperf_battery::{Medium, Program, Suite, log_path_of_clone};
+use diskperf_battery::{Medium, Program, Suite};
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Errors, Files, Job, JobFile, Keyword, Surroundings};
 use diskperf_system::host::environment;
@@ -144,53 +145,40 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
     })
 }
 
-/// Returns the files that a job file of this name includes; none of what is no job
-/// file, or has mistakes.
-pub fn included_by(name: &str) -> Vec<PathBuf> {
-    let includes = of_file(name).into_iter().flat_map(|text| text.includes);
-    includes.map(|(path, _)| PathBuf::from(path)).collect()
-}
-
-/// Logs that the jobs of a job file write and read.
-#[derive(Debug, Default)]
-pub struct Logs {
-    /// Those of `write_iolog`, one of each clone.
-    pub written: Vec<PathBuf>,
-    /// Those of `read_iolog`.
-    pub read: Vec<PathBuf>,
-}
-
-/// Returns the logs of a job file of this name, or of the text of one; none of what is no job
-/// file, or has mistakes.
-pub fn logs_of(name: &str) -> Logs {
-    let text = match is_text(name) {
-        true => of_text("", name, &[]).ok(),
-        false => of_file(name),
-    };
-    let jobs = text.and_then(|text| parse(&text).ok());
-    let jobs = jobs.map_or_else(Vec::new, |file| file.jobs);
-    let clones = |job: &Job| {
-        let (path, clones) = (job.iolog.write.clone(), job.order.clones);
-        let of_clone = move |path: String| {
-            (0..clones).map(move |clone| PathBuf::from(log_path_of_clone(&path, clone)))
-        };
-        path.into_iter().flat_map(of_clone).collect::<Vec<_>>()
-    };
-    Logs {
-        written: jobs.iter().flat_map(clones).collect(),
-        read: jobs
-            .iter()
-            .filter_map(|job| job.iolog.read.clone())
-            .map(PathBuf::from)
-            .collect(),
-    }
-}
-
-/// The text of a job file; nothing where there is none, or it has mistakes.
-fn of_file(name: &str) -> Option<JobText> {
+/// Returns the paths that a job file names, with words of fio's command line beside it:
+/// files that it includes, that its jobs use, and the logs that they repeat and write. None
+/// of what is no job file, or has mistakes.
+pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
-    let text = is_file.then(|| read(name).ok()).flatten()?;
-    of_text(name, &text, &[]).ok()
+    let text = is_file.then(|| read(name).ok()).flatten();
+    let text = text.and_then(|text| of_text(name, &text, words).ok());
+    let Some((text, file)) = text.and_then(|text| parse(&text).ok().map(|file| (text, file)))
+    else {
+        return Vec::new();
+    };
+    let includes = text.includes.into_keys();
+    let mut paths: Vec<PathBuf> = includes.map(PathBuf::from).collect();
+    for job in &file.jobs {
+        // More files than a plan takes have no run that could replace them.
+        if diskperf_fio::plan::file_count(job) <= FILES_MAX {
+            let clones = 0..job.order.clones;
+            paths.extend(clones.flat_map(|clone| used_paths(job, clone)));
+        }
+        paths.extend(job.iolog.read.iter().map(PathBuf::from));
+        paths.extend(log_paths(job));
+    }
+    paths
+}
+
+/// Files that a clone of a job uses.
+fn used_paths(job: &Job, clone: u32) -> impl Iterator<Item = PathBuf> {
+    let paths = diskperf_fio::plan::paths(job, clone).into_iter();
+    paths.map(PathBuf::from)
+}
+
+/// Logs that a job writes, one of each clone.
+pub(crate) fn log_paths(job: &Job) -> impl Iterator<Item = PathBuf> {
+    (0..job.order.clones).filter_map(|clone| job.iolog.written_by(clone).map(PathBuf::from))
 }
 
 /// Where the files of the jobs are: what a run is on that names no target.

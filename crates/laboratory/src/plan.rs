@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use host::HostPlan;
+pub(crate) use job_file::FILES_MAX;
 pub use model::ModelPlan;
 
 /// One run to be made.

@@ -7,7 +7,7 @@ use crate::statistics::shape::strip;
 use crate::trace::Trace;
 use diskperf_blocktrace::own::Part;
 use diskperf_blocktrace::summary::{
-    ArrivalSummary, OperationSummary, Quantiles, Resolution, Summary,
+    ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, Summary,
 };
 use diskperf_blocktrace::{Form, Notices};
 use diskperf_timeline::printable_line;
@@ -57,9 +57,13 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     if of.all.requests > 1 {
         all.push(Block::List(strips(of)));
     }
-    if of.reuse.footprint_blocks > 0.0 {
-        all.push(Block::Grid(misses(of)));
-        all.push(Block::List(reuse(of)));
+    match &of.reuse {
+        Some(found) if found.footprint_blocks > 0.0 => {
+            all.push(Block::Grid(misses(found)));
+            all.push(Block::List(vec![reuse(found)]));
+        }
+        Some(_) => {}
+        None => all.push(Block::List(vec![REUSE_LEFT_OUT.to_owned()])),
     }
     if of.devices.len() > 1 {
         all.push(Block::Grid(by_device(of)));
@@ -110,7 +114,7 @@ fn told(quantile: Option<f64>, unit: fn(f64) -> String) -> String {
 fn span(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.3} us", ns / 1e3),
+        ns if ns < 1e6 => format!("{:.3} µs", ns / 1e3),
         ns if ns < 1e9 => format!("{:.3} ms", ns / 1e6),
         ns if ns < 3600e9 => format!("{:.3} s", ns / 1e9),
         ns => format!("{:.2} h", ns / 3600e9),
@@ -290,10 +294,10 @@ fn strips(of: &Summary) -> Vec<String> {
 }
 
 /// What caches would miss, with a bar.
-fn misses(of: &Summary) -> Grid {
+fn misses(of: &ReuseSummary) -> Grid {
     const BAR: f64 = 40.0;
     const MOST_ROWS: usize = 12;
-    let points = &of.reuse.miss_ratios;
+    let points = &of.miss_ratios;
     let octaves: Vec<_> = points
         .iter()
         .filter(|point| point.cache_bytes.is_power_of_two() || Some(*point) == points.last())
@@ -326,8 +330,10 @@ fn misses(of: &Summary) -> Grid {
     }
 }
 
-fn reuse(of: &Summary) -> Vec<String> {
-    let reuse = &of.reuse;
+/// Remark in place of footprint and miss ratios.
+const REUSE_LEFT_OUT: &str = "footprint and reuse of blocks: left out, as requests are longer than 4 MiB on average and 16 GiB in all";
+
+fn reuse(reuse: &ReuseSummary) -> String {
     let size = |blocks: f64| format_size((blocks * reuse.block_bytes as f64) as u64);
     let sampled = match reuse.sampled_share < 1.0 {
         true => format!(
@@ -336,14 +342,14 @@ fn reuse(of: &Summary) -> Vec<String> {
         ),
         false => String::new(),
     };
-    vec![format!(
+    format!(
         "footprint {}: {} read, {} written, {} both; the hottest hundredth of the blocks has {} of the uses{sampled}",
         size(reuse.footprint_blocks),
         size(reuse.read_blocks),
         size(reuse.written_blocks),
         size(reuse.both_blocks),
         percent(reuse.hottest_percent_share)
-    )]
+    )
 }
 
 /// The busiest devices.
@@ -477,7 +483,8 @@ pub(super) fn json(trace: &Trace) -> String {
 
 /// One line for each cache size.
 pub(super) fn csv(trace: &Trace) -> String {
-    let points = trace.summary.reuse.miss_ratios.iter();
+    let reuse = trace.summary.reuse.iter();
+    let points = reuse.flat_map(|reuse| &reuse.miss_ratios);
     let records: Vec<Vec<Field>> = points
         .map(|point| {
             vec![

@@ -21,15 +21,6 @@ pub(super) struct Iolog {
     names: Vec<String>,
 }
 
-/// Path of the log of a clone: fio writes those of all clones into one file, which it cannot
-/// read again.
-pub fn log_path_of_clone(path: &str, clone: u32) -> String {
-    match clone {
-        0 => path.to_owned(),
-        clone => format!("{path}.{clone}"),
-    }
-}
-
 impl Iolog {
     /// Begins the log of a clone, if the job writes one.
     pub(super) fn begin(
@@ -37,10 +28,9 @@ impl Iolog {
         (clone, names): (u32, Vec<String>),
         start: Nanoseconds,
     ) -> Result<Option<Self>, ProgramError> {
-        let Some(path) = &job.iolog.write else {
+        let Some(path) = job.iolog.written_by(clone) else {
             return Ok(None);
         };
-        let path = log_path_of_clone(path, clone);
         let out = begin_log(&path, BEGINNING.as_bytes());
         let out = out.map_err(|why| ProgramError::Trace(format!("write_iolog: {why}")))?;
         let mut log = Self {

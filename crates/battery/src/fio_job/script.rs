@@ -40,6 +40,11 @@ struct ScriptedIo {
 /// I/Os that a log may have: they are held in memory.
 const IOS_MAX: usize = 1 << 24;
 
+/// Latest moment of an I/O, in nanoseconds from the start: 36 years. Clocks of 64 bits hold
+/// the sum of it and of the time at which a run starts.
+const AT_NS_MAX: u64 = 1 << 60;
+const NS_PER_YEAR: f64 = 365.25 * 86_400e9;
+
 /// The longest I/O of a log.
 const IO_BYTES_MAX: u64 = 1 << 30;
 
@@ -67,7 +72,9 @@ impl Script {
         let iolog = &job.iolog;
         while let Some(record) = reader.next() {
             let record = record.map_err(|error| error.to_string())?;
-            let at_ns = record.issued_ns + reader.begins_ns().unwrap_or(0);
+            let at_ns = record
+                .issued_ns
+                .saturating_add(reader.begins_ns().unwrap_or(0));
             let operation = match record.operation {
                 Logged::Read => Operation::Read,
                 Logged::Write => Operation::Write,
@@ -97,7 +104,7 @@ impl Script {
             script.ios.push(ScriptedIo {
                 at: match iolog.is_unpaced {
                     true => Nanoseconds::ZERO,
-                    false => at_speed(at_ns, iolog.speed_percent),
+                    false => at_speed(at_ns, iolog.speed_percent)?,
                 },
                 operation,
                 file: match iolog.redirect {
@@ -209,7 +216,11 @@ impl Script {
             (false, true) => Some("replay_skip changes nothing: fio too obeys it for traces of blktrace, and not for an iolog".to_owned()),
             (_, false) => None,
         };
-        [Some(said), trims, skips].into_iter().flatten().collect()
+        let unwritten = job.iolog.write.as_ref().map(|_| {
+            "write_iolog does not count: read_iolog overrides it, as in fio 3.33".to_owned()
+        });
+        let all = [Some(said), trims, skips, unwritten];
+        all.into_iter().flatten().collect()
     }
 }
 
@@ -224,9 +235,20 @@ fn is_skipped(skips: Skips, operation: Operation) -> bool {
 }
 
 /// A moment of a log at so many percent of its speed.
-fn at_speed(at_ns: u64, percent: u32) -> Nanoseconds {
+///
+/// # Errors
+///
+/// A moment that no run reaches.
+fn at_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
     let scaled = u128::from(at_ns) * 100 / u128::from(percent);
-    Nanoseconds(u64::try_from(scaled).unwrap_or(u64::MAX))
+    let scaled = u64::try_from(scaled).ok().filter(|ns| *ns <= AT_NS_MAX);
+    let scaled = scaled.ok_or_else(|| {
+        format!(
+            "an I/O is {:.0} years after the start: correct its time, or give a larger replay_time_scale, or replay_no_stall=1",
+            at_ns as f64 * 100.0 / f64::from(percent) / NS_PER_YEAR
+        )
+    });
+    scaled.map(Nanoseconds)
 }
 
 /// A log while it is repeated.

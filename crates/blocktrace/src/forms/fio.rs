@@ -53,7 +53,7 @@ impl FioIolog {
             }
             (b"read", 4) => Operation::Read,
             (b"write", 4) => Operation::Write,
-            (b"sync" | b"datasync", 2..=4) => Operation::Flush,
+            (b"sync" | b"datasync" | b"sync_file_range", 2..=4) => Operation::Flush,
             (b"trim", 4) => Operation::Discard,
             (b"read" | b"write" | b"trim", count) => {
                 return Err(format!(
@@ -63,7 +63,7 @@ impl FioIolog {
             }
             _ => {
                 return Err(wrong(
-                    "add, open, close, read, write, sync, datasync, trim or wait",
+                    "add, open, close, read, write, sync, datasync, sync_file_range, trim or wait",
                     what,
                 ));
             }

@@ -109,6 +109,7 @@ impl Own {
                 let device = self.devices.get(&record.device.0);
                 record.device =
                     *device.ok_or_else(|| format!("device {} was not named", record.device.0))?;
+                record.validate()?;
                 context.order.push(record);
                 context.said.request();
             }

@@ -69,6 +69,11 @@ impl Reuse {
         }
     }
 
+    /// Uses of blocks so far.
+    pub(super) fn uses(&self) -> u64 {
+        self.uses
+    }
+
     fn rate(&self) -> f64 {
         self.threshold as f64 / ALL as f64
     }

@@ -35,7 +35,7 @@ pub(crate) struct TraceArguments {
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
     /// Write the trace in another form, to --output
-    #[arg(long, value_name = "FORM", requires = "output")]
+    #[arg(long, value_name = "FORM", requires = "output", value_parser = written_form)]
     pub(crate) convert: Option<Form>,
     /// Where --convert writes; `-` is standard output
     #[arg(short, long, value_name = "FILE", requires = "convert")]
@@ -52,6 +52,14 @@ pub(crate) struct TraceArguments {
     /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// A form by its name, to write a trace in.
+fn written_form(name: &str) -> Result<Form, String> {
+    name.parse().map_err(|_| {
+        let written = Form::WRITTEN.map(Form::name).join(", ");
+        format!("there is no form `{name}` to write; there are {written}")
+    })
 }
 
 /// Two times with their units.

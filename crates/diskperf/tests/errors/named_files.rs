@@ -511,6 +511,27 @@ fn no_output_takes_the_place_of_an_input() {
     assert!(pairs > 15, "{pairs} pairs of an input and an output");
 }
 
+/// A job file that measures a file, repeats a log and writes one; and a folder of files of
+/// blktrace.
+fn prepare_job_with_logs(user: &User) {
+    let job = "[a]\nread_iolog=own.log\n\
+               [b]\nrw=read\nsize=64k\ndirectory=used\nfilename=prec\nwrite_iolog=new.log\n";
+    fs::write(user.file("logs.fio"), job).unwrap();
+    let log = "fio version 3 iolog\n0 f add\n0 f open\n0 f read 0 4096\n9 f close\n";
+    for name in ["own.log", "more.log"] {
+        fs::write(user.file(name), log).unwrap();
+    }
+    symlink("own.log", user.file("link.log")).unwrap();
+    for folder in ["used", "traced"] {
+        fs::create_dir(user.file(folder)).unwrap();
+    }
+    fs::write(user.file("used/prec"), vec![0; 65_536]).unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../blocktrace/tests/data");
+    for name in ["all.blktrace.0", "all.blktrace.1"] {
+        fs::copy(data.join(name), user.file("traced").join(name)).unwrap();
+    }
+}
+
 /// What the words do not name, and what they name twice.
 #[test]
 fn no_output_takes_the_place_of_what_is_read_unnamed() {
@@ -523,39 +544,26 @@ fn no_output_takes_the_place_of_what_is_read_unnamed() {
     fs::write(user.file(&format!("{store}-wal")), "").unwrap();
     fs::hard_link(user.file("job.fio"), user.file("second.fio")).unwrap();
     symlink("more.fio", user.file("link.fio")).unwrap();
+    prepare_job_with_logs(&user);
     let before = tree(&user.home());
     for line in [
         "run ./job.fio --on ./target --record ./more.fio --force",
         "run ./job.fio --on ./target --record ./link.fio --force",
         "run --suite ./job.fio --on ./target --record ./more.fio --force",
         "run ./second.fio --on ./target --record ./job.fio --force",
+        "run ./logs.fio --on ./target --record ./own.log --force",
+        "run ./logs.fio --on ./target --record ./link.log --force",
+        "run ./logs.fio --on ./target --record ./new.log --force",
+        "run ./logs.fio --on ./target --record ./used/prec --force",
+        "run ./logs.fio --on ./target --fio-arg=--read_iolog=./more.log --record ./more.log --force",
+        "trace ./traced --convert diskperf -o ./traced/all.blktrace.0",
+        "trace ./traced --convert diskperf -o ./traced/all.blktrace.1",
+        "trace ./traced --report ./traced/all.blktrace.1",
+        "trace ./traced/all --convert diskperf -o ./traced/all.blktrace.0",
         "run read_8192 --on vax780-sc780-eagle --perfetto ./x --record ./x",
         &format!("export last -o {store}"),
         &format!("export last -o {store}-wal"),
         &format!("report ./run.json -o {store} --store {store}"),
-    ] {
-        user.run(&words(line))
-            .expect(2, &["the output would take its place"]);
-        assert_eq!(tree(&user.home()), before, "{line}");
-    }
-    // Logs that jobs write.
-    fs::write(user.file("log"), "fio version 3 iolog\n0 f add\n").unwrap();
-    fs::write(
-        user.file("replay.fio"),
-        "[j]\nread_iolog=log\nwrite_iolog=log\n",
-    )
-    .unwrap();
-    let twice = "[a]\nsize=64k\nwrite_iolog=new\n[b]\nsize=64k\nwrite_iolog=new\n";
-    fs::write(user.file("twice.fio"), twice).unwrap();
-    let clones = "[a]\nsize=64k\nnumjobs=2\nwrite_iolog=new\n[b]\nsize=64k\nwrite_iolog=new.1\n";
-    fs::write(user.file("clones.fio"), clones).unwrap();
-    fs::write(user.file("one.fio"), "[a]\nsize=64k\nwrite_iolog=new\n").unwrap();
-    let before = tree(&user.home());
-    for line in [
-        "run ./replay.fio --on ./target",
-        "run ./twice.fio --on ./target",
-        "run ./clones.fio --on ./target",
-        "run ./one.fio --on ./target --perfetto new",
     ] {
         user.run(&words(line))
             .expect(2, &["the output would take its place"]);

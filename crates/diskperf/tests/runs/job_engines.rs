@@ -3,6 +3,7 @@
 use crate::support::{User, entries, words};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 /// The rows of the one run that was printed: program, reads and writes.
 fn rows(run: &Value) -> Vec<(String, [u64; 2])> {
@@ -201,4 +202,72 @@ fn a_job_that_may_make_no_files_runs_on_a_device() {
     assert_eq!(counts(&user, job, "bare-nvme-tlc"), [[16, 0]]);
     let refused = user.run(&words("run job.fio --on ./target"));
     refused.expect(2, &["job.fio:4:19", "name a device"]);
+}
+
+/// A log is of one section, and of one that repeats none.
+#[test]
+fn a_log_that_is_repeated_or_written_by_two_is_refused_or_left() {
+    let user = User::new();
+    let log = "fio version 3 iolog\n0 f add\n0 f open\n0 f read 0 4096\n9 f close\n";
+    fs::write(user.file("own.log"), log).unwrap();
+    symlink("own.log", user.file("link.log")).unwrap();
+    let both = "[a]\nread_iolog=own.log\nwrite_iolog=";
+    for (on, written) in [
+        ("./target", "own.log"),
+        ("vax780-sc780-eagle", "link.log"),
+        ("null", "other.log"),
+    ] {
+        let job = format!("{both}{written}\n");
+        assert_eq!(counts(&user, &job, on), [[1, 0]], "{on}");
+        assert_eq!(fs::read_to_string(user.file("own.log")).unwrap(), log);
+    }
+    assert!(!user.file("other.log").exists());
+    let job = "rw=read\nsize=64k\n";
+    for (text, says) in [
+        (
+            format!("[global]\nwrite_iolog=x\n{job}[a]\n[b]\nstonewall\n"),
+            "[a] writes it too",
+        ),
+        (
+            format!("[global]\n{job}[a]\nnumjobs=2\nwrite_iolog=x\n[b]\nwrite_iolog=./x.1\n"),
+            "[a] writes it too",
+        ),
+        (
+            format!("[a]\nwrite_iolog=link.log\n{job}[b]\nstonewall\nread_iolog=own.log\n"),
+            "[b] repeats it",
+        ),
+    ] {
+        fs::write(user.file("job.fio"), &text).unwrap();
+        for on in ["./target", "vax780-sc780-eagle"] {
+            user.run(&words(&format!("run job.fio --on {on}")))
+                .expect(2, &["would be lost", says, "name a log for each section"]);
+        }
+        assert_eq!(fs::read_to_string(user.file("own.log")).unwrap(), log);
+    }
+}
+
+/// No time of a log comes to more than a clock holds.
+#[test]
+fn a_log_with_times_that_no_run_reaches_is_refused() {
+    let user = User::new();
+    for (at_us, options, is_run) in [
+        ("18446744073709551", "", false),
+        ("18446744073709551615", "", false),
+        ("2000000000000000", "", false),
+        ("100000000000000", "replay_time_scale=1\n", false),
+        ("18446744073709551", "replay_no_stall=1\n", true),
+        ("1000", "replay_time_scale=1\n", true),
+    ] {
+        let log = format!("fio version 3 iolog\n0 f add\n0 f open\n{at_us} f read 0 4096\n");
+        fs::write(user.file("own.log"), log).unwrap();
+        let job = format!("[a]\nread_iolog=own.log\n{options}");
+        fs::write(user.file("job.fio"), job).unwrap();
+        for on in ["null", "vax780-sc780-eagle"] {
+            let run = user.run(&words(&format!("run job.fio --on {on}")));
+            match is_run {
+                true => run.expect(0, &["1 I/Os of the log"]),
+                false => run.expect(2, &["own.log cannot be repeated"]),
+            };
+        }
+    }
 }

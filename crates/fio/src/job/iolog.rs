@@ -3,7 +3,8 @@
 /// The log that a job writes, and the one that it repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iolog {
-    /// `write_iolog`: path of the log of what the job does.
+    /// `write_iolog`: path of the log of what the job does. As in fio, a job that repeats a
+    /// log writes none: see [`Self::written_by`].
     pub write: Option<String>,
     /// `read_iolog`: path of the log that the job repeats, in place of I/O of its own.
     pub read: Option<String>,
@@ -46,5 +47,17 @@ impl Default for Iolog {
             align_bytes: 1,
             skips: Skips::default(),
         }
+    }
+}
+
+impl Iolog {
+    /// Returns the path of the log that a clone writes, the first being 0: fio writes those
+    /// of all clones into one file, which it cannot read again.
+    pub fn written_by(&self, clone: u32) -> Option<String> {
+        let path = self.write.as_ref().filter(|_| self.read.is_none())?;
+        Some(match clone {
+            0 => path.clone(),
+            clone => format!("{path}.{clone}"),
+        })
     }
 }

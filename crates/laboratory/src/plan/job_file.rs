@@ -29,6 +29,7 @@ pub(super) fn suite(
     check_options(experiment)?;
     let mut file = parse(text)?;
     check_file_count(&file)?;
+    iolog::require_apart(&file)?;
     let mut told = notes_of(&file);
     told.extend(ground.fill(&mut file));
     let mut steps: Vec<Step> = Vec::new();
@@ -184,7 +185,7 @@ const MOST_FILES_SHOWN: usize = 4;
 
 /// Files that all sections of a job file may have together. A plan holds about 250 bytes
 /// for each, and is made before anything runs.
-const FILES_MAX: u64 = 1 << 20;
+pub(crate) const FILES_MAX: u64 = 1 << 20;
 
 /// Refuses a job file with more than [`FILES_MAX`] files, at the section that has most.
 fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {

@@ -81,7 +81,7 @@ fn layers() -> Value {
 
 /// What caches would miss, by their size.
 fn misses(trace: &Trace) -> Option<Chart> {
-    let reuse = &trace.summary.reuse;
+    let reuse = trace.summary.reuse.as_ref()?;
     let points = reuse.miss_ratios.iter();
     let rows: Vec<Value> = points
         .map(|point| {

@@ -1,11 +1,13 @@
-//! The log that a section of a job file repeats.
+//! Logs that the sections of a job file repeat and write.
 
 use crate::error::LaboratoryError;
+use crate::job_file::log_paths;
 use diskperf_battery::Script;
 use diskperf_blocktrace::{ReadOptions, Reader};
 use diskperf_diagnostics::input;
-use diskperf_fio::{Errors, Job};
-use std::path::Path;
+use diskperf_fio::{Errors, Job, JobFile};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// The log of a section, if it repeats one.
 ///
@@ -30,4 +32,47 @@ fn open(path: &str) -> Result<Reader, String> {
     let file = input::open(Path::new(path)).map_err(|error| error.to_string())?;
     let options = ReadOptions::default();
     Reader::open(path, Box::new(file), &options).map_err(|error| error.to_string())
+}
+
+/// Makes sure that each log which the jobs write is a file of its own: neither the log of
+/// another section, nor one that a section repeats.
+///
+/// # Errors
+///
+/// A log that another would replace, at the place of the option.
+pub(super) fn require_apart(file: &JobFile) -> Result<(), LaboratoryError> {
+    let repeated = file.jobs.iter().filter_map(|job| {
+        let path = job.iolog.read.as_ref()?;
+        Some((PathBuf::from(path), format!("[{}] repeats it", job.section)))
+    });
+    let mut taken: BTreeMap<PathBuf, String> = repeated
+        .map(|(path, use_of_it)| (resolved(path), use_of_it))
+        .collect();
+    for job in &file.jobs {
+        for path in log_paths(job) {
+            let use_of_it = format!("[{}] writes it too", job.section);
+            if let Some(other) = taken.insert(resolved(path.clone()), use_of_it) {
+                let title = format!("the log {} would be lost", path.display());
+                let help = "name a log for each section by write_iolog=";
+                let problem = job.refuse("write_iolog", &title, &other, help);
+                return Err(LaboratoryError::request(Errors::from(problem)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A path by which a file is known whatever leads to it.
+fn resolved(path: PathBuf) -> PathBuf {
+    if let Ok(resolved) = path.canonicalize() {
+        return resolved;
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
 }

@@ -274,20 +274,37 @@ impl Visit<'_> {
                     "what files {} has registered with an io_uring that it has closed",
                 );
             }
-            let Some(range) = written_mapping(line) else {
+            let Some(mapping) = SharedMapping::of_line(line) else {
                 continue;
             };
-            let link = self.directory.join("map_files").join(range);
+            let link = self.directory.join("map_files").join(mapping.range());
             let Some(status) = stat(&link)? else {
                 continue;
             };
             let stacked = || self.watched.stacked(&link, &status);
             let part = self.watched.named(&status).or_else(stacked);
-            if part.is_some() {
+            if part.is_some() && (mapping.is_written || self.may_write(&mapping)) {
                 return Ok(part);
             }
         }
         Ok(None)
+    }
+
+    /// Whether a mapping that is only read can become one that is written, by mprotect: its
+    /// file was open for writing when it was mapped, and may have been closed since.
+    fn may_write(&mut self, mapping: &SharedMapping) -> bool {
+        let mappings = std::fs::read(self.directory.join("smaps"));
+        let flags = mappings
+            .ok()
+            .and_then(|mappings| mapping.flags_in(&mappings));
+        match flags {
+            Some(flags) => flags.iter().any(|flag| flag == MAY_WRITE),
+            // Mapped otherwise meanwhile, or a kernel without CONFIG_PROC_PAGE_MONITOR.
+            None => {
+                self.cannot_tell("whether a mapping that {} reads can become one that it writes");
+                false
+            }
+        }
     }
 }
 
@@ -313,18 +330,58 @@ fn command_of(process: &Path) -> String {
     name.trim().to_owned()
 }
 
-/// The name in /proc/PID/map_files of a mapping whose writes reach its file; a
-/// line of /proc/PID/maps is `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`.
-fn written_mapping(line: &[u8]) -> Option<String> {
-    let line = std::str::from_utf8(line.split(|&byte| byte == b'/').next()?).ok()?;
-    let mut fields = line.split_ascii_whitespace();
-    let (range, rights) = (fields.next()?, fields.next()?);
-    if rights.as_bytes().get(1) != Some(&b'w') || rights.as_bytes().get(3) != Some(&b's') {
-        return None;
+/// Flag of a mapping in /proc/PID/smaps that may be made one for writing.
+const MAY_WRITE: &str = "mw";
+
+/// A mapping that its process shares with the file.
+#[derive(Debug, PartialEq, Eq)]
+struct SharedMapping {
+    start: u64,
+    end: u64,
+    is_written: bool,
+}
+
+impl SharedMapping {
+    /// The shared mapping of a line of /proc/PID/maps, or of a first line of
+    /// /proc/PID/smaps: `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`.
+    fn of_line(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line.split(|&byte| byte == b'/').next()?).ok()?;
+        let mut fields = line.split_ascii_whitespace();
+        let (range, rights) = (fields.next()?, fields.next()?.as_bytes());
+        let (start, end) = range.split_once('-')?;
+        let address = |digits: &str| u64::from_str_radix(digits, 16).ok();
+        let mapping = Self {
+            start: address(start)?,
+            end: address(end)?,
+            is_written: rights.get(1) == Some(&b'w'),
+        };
+        (rights.get(3) == Some(&b's')).then_some(mapping)
     }
-    let (start, end) = range.split_once('-')?;
-    let plain = |address: &str| u64::from_str_radix(address, 16).ok();
-    Some(format!("{:x}-{:x}", plain(start)?, plain(end)?))
+
+    /// Its name in /proc/PID/map_files.
+    fn range(&self) -> String {
+        format!("{:x}-{:x}", self.start, self.end)
+    }
+
+    /// Its flags in the text of /proc/PID/smaps, if it is there with flags.
+    fn flags_in(&self, mappings: &[u8]) -> Option<Vec<String>> {
+        let mut lines = mappings.split(|&byte| byte == b'\n');
+        let is_this = |line: &[u8]| Self::of_line(line).is_some_and(|one| one.start == self.start);
+        lines.find(|line| is_this(line))?;
+        // Those of a mapping are in its last line, before the next begins.
+        let flags = lines.find_map(|line| match line.strip_prefix(b"VmFlags:") {
+            Some(flags) => Some(Some(String::from_utf8_lossy(flags).into_owned())),
+            None => is_first_line(line).then_some(None),
+        });
+        let flags = flags.flatten()?;
+        Some(flags.split_ascii_whitespace().map(str::to_owned).collect())
+    }
+}
+
+/// Whether a line of /proc/PID/smaps begins a mapping: other lines begin with `Name:`.
+fn is_first_line(line: &[u8]) -> bool {
+    let word = line.split(|&byte| byte == b' ').next().unwrap_or_default();
+    !word.is_empty() && !word.ends_with(b":")
 }
 
 #[cfg(test)]
@@ -333,17 +390,71 @@ mod tests {
 
     #[test]
     fn lines_of_proc_are_read() {
-        for (line, range) in [
+        let mapping = |is_written| {
+            Some(SharedMapping {
+                start: 0x40_0000,
+                end: 0x50_0000,
+                is_written,
+            })
+        };
+        for (line, found) in [
             (
                 "00400000-00500000 rw-s 00000000 00:05 8 /dev/loop0",
-                Some("400000-500000"),
+                mapping(true),
             ),
-            ("00400000-00500000 r--s 00000000 00:05 8 /dev/loop0", None),
+            (
+                "00400000-00500000 r--s 00000000 00:05 8 /dev/loop0",
+                mapping(false),
+            ),
             ("00400000-00500000 rw-p 00000000 00:05 8 /dev/loop0", None),
             ("", None),
         ] {
-            let found = written_mapping(line.as_bytes());
-            assert_eq!(found.as_deref(), range, "{line}");
+            assert_eq!(SharedMapping::of_line(line.as_bytes()), found, "{line}");
+        }
+        assert_eq!(mapping(true).unwrap().range(), "400000-500000");
+    }
+
+    /// Own mappings as the kernel describes them: of files open for reading and for writing,
+    /// shared and private, for reading and for writing.
+    #[allow(unsafe_code)]
+    #[test]
+    fn a_mapping_that_can_become_a_written_one_is_found() {
+        use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, vec![0; 4096]).unwrap();
+        for (is_open_for_writing, protection, flags, may_write) in [
+            (true, ProtFlags::READ, MapFlags::SHARED, Some(true)),
+            (false, ProtFlags::READ, MapFlags::SHARED, Some(false)),
+            (
+                true,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                Some(true),
+            ),
+            (true, ProtFlags::READ, MapFlags::PRIVATE, None),
+        ] {
+            let mut options = std::fs::OpenOptions::new();
+            let file = options.read(true).write(is_open_for_writing).open(&path);
+            let file = file.unwrap();
+            // SAFETY: the kernel chooses a place where nothing else is.
+            let place = unsafe { mmap(std::ptr::null_mut(), 4096, protection, flags, &file, 0) };
+            let place = place.unwrap();
+            drop(file);
+            let text = std::fs::read("/proc/self/smaps").unwrap();
+            let mut lines = text.split(|&byte| byte == b'\n');
+            let is_here = |one: &SharedMapping| one.start == place as u64;
+            let mapping = lines.find_map(|line| SharedMapping::of_line(line).filter(is_here));
+            let found = mapping.map(|mapping| {
+                let flags = mapping.flags_in(&text).expect("flags");
+                flags.iter().any(|flag| flag == MAY_WRITE)
+            });
+            assert_eq!(
+                found, may_write,
+                "{is_open_for_writing} {protection:?} {flags:?}"
+            );
+            // SAFETY: nothing refers to what was mapped above.
+            unsafe { munmap(place, 4096) }.unwrap();
         }
     }
 }
