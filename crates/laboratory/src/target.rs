@@ -4,7 +4,7 @@ use crate::error::LaboratoryError;
 use diskperf_battery::Medium;
 use diskperf_system::host::device::{BlockDevice, DeviceNumber};
 use diskperf_system::host::environment;
-use diskperf_system::host::page_cache::{DirectSupport, direct_io};
+use diskperf_system::host::page_cache::{DirectSupport, direct_io, direct_io_of_files_in};
 use diskperf_system::host::safety::claim_for_writing;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, Place};
@@ -327,7 +327,13 @@ impl Target {
     pub(crate) fn direct_obstacle(&self, call_bytes: u64) -> Option<String> {
         let name = self.name();
         let opened = std::fs::File::open(&self.path).ok()?;
-        let alignment_bytes = match direct_io(opened.as_fd()).ok()? {
+        let support = match direct_io(opened.as_fd()).ok()? {
+            DirectSupport::Unknown if self.medium == Medium::Directory => {
+                direct_io_of_files_in(&self.path).ok()?
+            }
+            support => support,
+        };
+        let alignment_bytes = match support {
             DirectSupport::Unsupported { why } => {
                 return Some(format!(
                     "O_DIRECT does not bypass the page cache on {name}: {why}"

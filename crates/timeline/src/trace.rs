@@ -5,7 +5,7 @@ mod arm;
 mod flash;
 
 pub use arm::{ArmWork, TracedArm};
-pub use flash::{FlashLevels, TracedDie, TracedFlash};
+pub use flash::{FlashBusy, FlashLevels, TracedDie, TracedFlash};
 
 use crate::{Nanoseconds, Span, Stage};
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,9 @@ pub struct TracedBusy {
     pub bus: Nanoseconds,
     /// Each controller, by number; 0 where nothing is counted.
     pub controllers: Vec<Nanoseconds>,
+    /// The parts of each flash drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flash: Vec<FlashBusy>,
 }
 
 /// How a drive turned.

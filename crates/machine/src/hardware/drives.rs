@@ -13,7 +13,9 @@ use super::mechanism::{Busy, CIRCLE, Mechanism};
 use crate::parts::Id;
 use crate::what_if::WhatIf;
 use diskperf_sim::Time;
-use diskperf_timeline::trace::{DiskPosition, Position, TracedArm, TracedDrive, TracedFlash};
+use diskperf_timeline::trace::{
+    DiskPosition, FlashBusy, Position, TracedArm, TracedDrive, TracedFlash,
+};
 use std::ops::{Index, IndexMut};
 
 /// The drives of a computer.
@@ -127,6 +129,17 @@ impl Drives {
     pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
         let all = self.flash_mut();
         all.filter_map(|(number, flash)| flash.take_recorded(now, number))
+            .collect()
+    }
+
+    /// Busy time of the parts of each flash drive up to `now`.
+    pub(crate) fn flash_busy(&self, now: Time) -> Vec<FlashBusy> {
+        let numbered = self.iter().enumerate();
+        numbered
+            .filter_map(|(number, drive)| match drive {
+                Drive::Device(Device::Flash(flash)) => Some(flash.parts_busy(number as u32, now)),
+                Drive::Device(_) | Drive::Mechanism(_) => None,
+            })
             .collect()
     }
 
