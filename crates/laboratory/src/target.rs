@@ -309,6 +309,12 @@ impl Target {
         if needed_bytes <= room_bytes {
             return Ok(());
         }
+        if self.medium == Medium::Directory && environment::is_read_only(&self.path) {
+            return Err(LaboratoryError::Request(format!(
+                "{} is on a read-only file system: name a directory that can be written",
+                self.name()
+            )));
+        }
         if let Some(none) = self.without_space() {
             return Err(LaboratoryError::Request(none));
         }

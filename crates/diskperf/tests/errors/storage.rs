@@ -17,13 +17,21 @@ fn a_read_only_file_system() {
         return;
     }
     let user = User::new();
-    let mounted = mount_tmpfs(&user.target(), "ro,size=64m");
-    user.run(WRITE).expect(
-        2,
-        &["read-only file system", "a directory that can be written"],
-    );
-    user.assert_nothing_left("read-only");
-    drop(mounted);
+    // The small one has no room either, which is not the cause.
+    for options in ["ro,size=64m", "ro,size=4m", "ro,size=20m"] {
+        let mounted = mount_tmpfs(&user.target(), options);
+        for line in [
+            WRITE.join(" "),
+            "run log_append --on ./target --size 60M".to_owned(),
+        ] {
+            user.run(&words(&line)).expect(
+                2,
+                &["read-only file system", "a directory that can be written"],
+            );
+        }
+        user.assert_nothing_left("read-only");
+        drop(mounted);
+    }
 }
 
 #[test]
