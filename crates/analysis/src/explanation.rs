@@ -29,7 +29,7 @@ use response::Response;
 use serde::Serialize;
 use tail::Tail;
 use utilisation::at_drive;
-pub use utilisation::{ControllerUse, Utilisation};
+pub use utilisation::{ControllerUse, DriveComponent, DriveComponentUse, Utilisation};
 
 /// What a run, or a system and a suite, come to.
 #[derive(Clone, Debug, PartialEq)]

@@ -41,9 +41,35 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + 
             };
             format!("there is {}, and {others}", listed(related.into_iter()))
         }
+        _ if all > LISTED_MAX => {
+            let similar = most_similar(name, known);
+            let others = all - similar.len();
+            format!(
+                "there is {}, and {others} others",
+                listed(similar.into_iter())
+            )
+        }
         _ => format!("there is {}", listed(known)),
     }
 }
+
+/// Longest list of names that is printed whole where none is near.
+const LISTED_MAX: usize = 30;
+
+/// The few names that are most similar to this one, the most similar first.
+fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let name: String = name.chars().take(80).collect::<String>().to_lowercase();
+    let mut ranked: Vec<&str> = known.collect();
+    ranked.sort_by(|one, other| {
+        let similarity = |candidate: &str| strsim::jaro_winkler(&name, &candidate.to_lowercase());
+        similarity(other).total_cmp(&similarity(one))
+    });
+    ranked.truncate(SIMILAR_MAX);
+    ranked
+}
+
+/// Names that are offered where none is near and many are known.
+const SIMILAR_MAX: usize = 5;
 
 /// Words that many names end with, and that say nothing of what a name is of.
 const UNITS: [&str; 6] = ["bytes", "sectors", "share", "per", "least", "most"];
@@ -92,5 +118,11 @@ mod tests {
             "did you mean `cache_segments`?"
         );
         assert!(suggestion("elevator", known).contains("`seek_19_ms`"));
+        let more: Vec<String> = (0..75)
+            .map(|number| format!("window_{number}_ms"))
+            .collect();
+        let shown = suggestion("past", more.iter().map(String::as_str));
+        assert!(shown.ends_with(", and 70 others"), "{shown}");
+        assert_eq!(shown.matches('`').count(), 10, "{shown}");
     }
 }

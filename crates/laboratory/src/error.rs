@@ -252,7 +252,7 @@ fn remedy(error: &ProgramError) -> &'static str {
         _ if failure.call == Call::DropCached && failure.path == DROP_CACHES => {
             "; only root may drop the caches of the whole machine: use sudo, or omit --drop-caches"
         }
-        Errno::NotDirect => "; omit --direct",
+        Errno::NotDirect => "; omit --direct, or give --set program.direct=no",
         Errno::Invalid if failure.call == Call::Discard => {
             "; discards are of whole blocks of a device that has them: see /sys/block/DEVICE/queue/discard_granularity"
         }

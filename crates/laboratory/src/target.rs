@@ -4,7 +4,7 @@ use crate::error::LaboratoryError;
 use diskperf_battery::Medium;
 use diskperf_system::host::device::{BlockDevice, DeviceNumber};
 use diskperf_system::host::environment;
-use diskperf_system::host::page_cache::{DirectSupport, direct_io};
+use diskperf_system::host::page_cache::{DirectSupport, direct_io, direct_io_of_files_in};
 use diskperf_system::host::safety::claim_for_writing;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, Place};
@@ -309,6 +309,12 @@ impl Target {
         if needed_bytes <= room_bytes {
             return Ok(());
         }
+        if self.medium == Medium::Directory && environment::is_read_only(&self.path) {
+            return Err(LaboratoryError::Request(format!(
+                "{} is on a read-only file system: name a directory that can be written",
+                self.name()
+            )));
+        }
         if let Some(none) = self.without_space() {
             return Err(LaboratoryError::Request(none));
         }
@@ -327,7 +333,13 @@ impl Target {
     pub(crate) fn direct_obstacle(&self, call_bytes: u64) -> Option<String> {
         let name = self.name();
         let opened = std::fs::File::open(&self.path).ok()?;
-        let alignment_bytes = match direct_io(opened.as_fd()).ok()? {
+        let support = match direct_io(opened.as_fd()).ok()? {
+            DirectSupport::Unknown if self.medium == Medium::Directory => {
+                direct_io_of_files_in(&self.path).ok()?
+            }
+            support => support,
+        };
+        let alignment_bytes = match support {
             DirectSupport::Unsupported { why } => {
                 return Some(format!(
                     "O_DIRECT does not bypass the page cache on {name}: {why}"

@@ -2,6 +2,23 @@
 
 use crate::{DieBusy, Nanoseconds};
 
+/// Busy time of the parts of a flash drive up to some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FlashBusy {
+    /// The number of the drive.
+    pub drive: u32,
+    /// The link, toward the host and toward the drive. A link that both share counts in the
+    /// first.
+    pub link: [Nanoseconds; 2],
+    /// The controller's work on commands, one at a time.
+    pub controller: Nanoseconds,
+    /// The channels, the mean of all.
+    pub channels: Nanoseconds,
+    /// The dies, the mean of all.
+    pub dies: Nanoseconds,
+}
+
 /// What was recorded of one flash drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

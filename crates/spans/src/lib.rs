@@ -12,7 +12,7 @@ mod stage;
 mod traffic;
 
 pub use arm::{ArmWork, TracedArm};
-pub use flash::{FlashLevels, TracedDie, TracedFlash};
+pub use flash::{FlashBusy, FlashLevels, TracedDie, TracedFlash};
 pub use nanoseconds::Nanoseconds;
 pub use position::{DiskPosition, Position};
 pub use request::{Request, Span, with_starts};

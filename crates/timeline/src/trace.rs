@@ -2,7 +2,7 @@
 //! did it recorded it: what pictures and explanations are made of.
 
 pub use diskperf_spans::{
-    ArmWork, DiskPosition, FlashLevels, Position, TracedArm, TracedDie, TracedFlash,
+    ArmWork, DiskPosition, FlashBusy, FlashLevels, Position, TracedArm, TracedDie, TracedFlash,
 };
 
 use crate::{Nanoseconds, Span, Stage};
@@ -84,6 +84,9 @@ pub struct TracedBusy {
     pub bus: Nanoseconds,
     /// Each controller, by number; 0 where nothing is counted.
     pub controllers: Vec<Nanoseconds>,
+    /// The parts of each flash drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flash: Vec<FlashBusy>,
 }
 
 /// How a drive turned.

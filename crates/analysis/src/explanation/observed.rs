@@ -64,6 +64,7 @@ pub fn trace(block: &BlockTrace) -> Trace {
             handlers: Nanoseconds::ZERO,
             bus: Nanoseconds::ZERO,
             controllers: Vec::new(),
+            flash: Vec::new(),
         };
         trace.busy = vec![busy(from, Nanoseconds::ZERO), busy(until, processor)];
     }

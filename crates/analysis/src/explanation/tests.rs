@@ -76,6 +76,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
                 handlers: at(processor / 29),
                 bus: at(0),
                 controllers: vec![at(channel)],
+                flash: Vec::new(),
             })
             .to_vec(),
         ticks: Vec::new(),

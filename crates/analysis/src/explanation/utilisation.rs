@@ -2,7 +2,7 @@
 
 use super::intervals::Intervals;
 use super::{is_of_drive, is_of_processor, parts};
-use diskperf_timeline::trace::{Counted, TracedProcess};
+use diskperf_timeline::trace::{Counted, TracedBusy, TracedProcess};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
@@ -20,12 +20,43 @@ pub struct Utilisation {
     pub controllers: Vec<ControllerUse>,
     /// Each drive: its arm, its waiting for sectors, its transfers.
     pub drives: Vec<f64>,
-    /// Of each drive that has one, the link to the host, as far as it is not hidden behind the
-    /// media transfer of the same request; 0 of others, and none where no drive has one.
+    /// Of each drive that has one, the link to the host: of a disk, as far as it is not hidden
+    /// behind the media transfer of the same request; of a flash drive, the busier way. 0 of
+    /// others, and none where no drive has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<f64>,
+    /// Further parts of drives that have a controller of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<DriveComponentUse>,
+    /// Of each drive, the time in which a request waits for its media: without what the drive
+    /// does of its own accord. Empty where it does nothing of its own accord.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<f64>,
     /// Of the elapsed time, the processor and a drive at once.
     pub processor_and_drive: Option<f64>,
+}
+
+/// Busy time of a part of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DriveComponentUse {
+    /// The number of the drive, counted from 0.
+    pub drive: u32,
+    /// The part.
+    pub part: DriveComponent,
+    /// The share of the elapsed time.
+    pub share: f64,
+}
+
+/// A part of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriveComponent {
+    /// The drive's own controller, which works on one command at a time.
+    Controller,
+    /// The channels between controller and dies, the mean of all.
+    Channels,
+    /// The dies, the mean of all.
+    Dies,
 }
 
 /// How busy a controller was.
@@ -65,12 +96,9 @@ impl Utilisation {
                 })
                 .collect();
         }
-        if trace.drives.iter().any(|drive| drive.has_link) {
-            let link = |drive| match trace.drives[drive as usize].has_link {
-                true => parts::on_link(trace, drive, from, until) as f64 / elapsed,
-                false => 0.0,
-            };
-            found.links = (0..trace.drives.len() as u32).map(link).collect();
+        found.add_disk_parts(trace, (from, until));
+        if let (Some(first), Some(last)) = (first, last) {
+            found.add_flash_parts(trace.drives.len(), (first, last));
         }
         let at_work: Vec<Intervals> = (0..trace.drives.len() as u32)
             .map(|drive| at_drive(trace, drive, from, until))
@@ -83,6 +111,65 @@ impl Utilisation {
         let both = processor_at_work(trace, from, until).overlap(&any);
         found.processor_and_drive = Some(both as f64 / elapsed);
         found
+    }
+
+    /// Adds the links and controllers of disks, from the spans of their requests.
+    fn add_disk_parts(&mut self, trace: &Trace, (from, until): (Nanoseconds, Nanoseconds)) {
+        if !trace.drives.iter().any(|drive| drive.has_link) {
+            return;
+        }
+        let elapsed = until.since(from).0.max(1) as f64;
+        self.links = vec![0.0; trace.drives.len()];
+        self.awaited = vec![0.0; trace.drives.len()];
+        for (number, _) in trace.drives.iter().enumerate().filter(|one| one.1.has_link) {
+            let drive = number as u32;
+            let share_in = |which: fn(Stage) -> bool| {
+                let spans = parts::of_requests(trace, drive, (from, until), which);
+                Intervals::of(spans).total() as f64 / elapsed
+            };
+            self.links[number] = parts::on_link(trace, drive, from, until) as f64 / elapsed;
+            self.awaited[number] = share_in(is_of_drive);
+            self.parts.push(DriveComponentUse {
+                drive,
+                part: DriveComponent::Controller,
+                share: share_in(|stage| stage == Stage::Command),
+            });
+        }
+    }
+
+    /// Adds the links, controllers, channels and dies of flash drives, from their counters.
+    fn add_flash_parts(&mut self, drive_count: usize, (first, last): (&TracedBusy, &TracedBusy)) {
+        let elapsed = last.at.since(first.at).0.max(1) as f64;
+        for (before, after) in first.flash.iter().zip(&last.flash) {
+            self.links.resize(drive_count, 0.0);
+            let share =
+                |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
+            let ways = before.link.iter().zip(&after.link);
+            let ways = ways.map(|(before, after)| share(*before, *after));
+            self.links[after.drive as usize] = ways.fold(0.0, f64::max);
+            let parts = [
+                (
+                    DriveComponent::Controller,
+                    before.controller,
+                    after.controller,
+                ),
+                (DriveComponent::Channels, before.channels, after.channels),
+                (DriveComponent::Dies, before.dies, after.dies),
+            ];
+            self.parts
+                .extend(parts.map(|(part, from, until)| DriveComponentUse {
+                    drive: after.drive,
+                    part,
+                    share: share(from, until),
+                }));
+        }
+    }
+
+    /// The share of a part of a drive; none where it is not counted.
+    pub(super) fn part(&self, drive: u32, part: DriveComponent) -> Option<f64> {
+        let mut parts = self.parts.iter();
+        let found = parts.find(|one| one.drive == drive && one.part == part)?;
+        Some(found.share)
     }
 }
 

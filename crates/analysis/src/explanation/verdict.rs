@@ -6,12 +6,15 @@ pub use storage::{own_requests_first, storage_verdict};
 
 use super::response::Response;
 use super::words::{bytes, late_thing, milliseconds, percent};
-use super::{Account, DriveAccount, Missed, is_of_processor};
+use super::{Account, DriveAccount, DriveComponent, Missed, is_of_processor};
 
 /// Busy for so much of the time, something is what limits the rest.
 const LIMITS: f64 = 0.9;
 /// A stage or a cause that takes less than this is not worth a sentence.
 const WORTH: f64 = 0.02;
+
+/// Share of a revolution below which two decimals do not tell a request's time.
+const REVOLUTIONS_MIN: f64 = 0.005;
 
 /// The verdict on one program.
 pub fn verdict(account: &Account) -> Vec<String> {
@@ -61,6 +64,11 @@ fn bottleneck(account: &Account) -> String {
     let elapsed = account.elapsed.0.max(1) as f64;
     let media = drive.parts.passing.0 as f64 / elapsed;
     let busy = percent(of_drive);
+    if !limited_by_processor(account)
+        && let Some(sentence) = part_of_drive(account, drive, &name)
+    {
+        return sentence;
+    }
     if limited_by_processor(account) {
         return format!(
             "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {with_any} at once {both}."
@@ -103,6 +111,95 @@ fn bottleneck(account: &Account) -> String {
     )
 }
 
+/// A component that may limit the rate.
+struct Part {
+    name: String,
+    /// Its busy share of the elapsed time.
+    share: f64,
+    /// The share in which it can limit requests: no work behind a buffer does.
+    limits: f64,
+}
+
+impl Part {
+    fn new(name: String, share: f64) -> Self {
+        Self {
+            name,
+            share,
+            limits: share,
+        }
+    }
+}
+
+/// The verdict on a drive that has a link and a controller of its own, where one of them or the
+/// dies are what requests wait for; none where the media of a disk are.
+fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<String> {
+    let used = &account.utilisation;
+    let link = used.links.get(drive.drive as usize).copied()?;
+    let share = |part| used.part(drive.drive, part);
+    let awaited = used.awaited.get(drive.drive as usize).copied();
+    let media = used.drives[drive.drive as usize];
+    let mut parts = vec![
+        Part::new(
+            format!("the bus between host and drive {}", drive.drive + 1),
+            link,
+        ),
+        Part::new(
+            format!("the controller of {name}"),
+            share(DriveComponent::Controller)?,
+        ),
+    ];
+    let dies = share(DriveComponent::Dies);
+    match dies {
+        Some(dies) => {
+            let channels = share(DriveComponent::Channels).unwrap_or_default();
+            let of_media = |kind: &str, share: f64| Part {
+                limits: share.min(media),
+                ..Part::new(format!("the {kind} of {name} (mean of all)"), share)
+            };
+            parts.extend([of_media("channels", channels), of_media("dies", dies)]);
+        }
+        None => {
+            // Media that requests wait for are named by the arm and the sectors that pass.
+            let awaited = awaited.unwrap_or_default();
+            if parts.iter().all(|part| part.share <= awaited) {
+                return None;
+            }
+        }
+    }
+    parts.push(Part::new("the processor".to_owned(), used.processor));
+    parts.sort_by(|one, other| other.limits.total_cmp(&one.limits));
+    let list = |parts: &[Part]| {
+        let shares = parts.iter();
+        let shares = shares.map(|part| format!("{} {}", part.name, percent(part.share)));
+        shares.collect::<Vec<_>>().join(", ")
+    };
+    let own_work = match dies {
+        Some(dies) if dies > media + WORTH => format!(
+            " The dies write what the buffer took; requests wait for them in {}.",
+            percent(media)
+        ),
+        Some(_) => String::new(),
+        None => format!(
+            " The arm is busy {} of the time; requests wait for it in {}.",
+            percent(media),
+            percent(awaited.unwrap_or_default())
+        ),
+    };
+    let (first, others) = parts.split_first()?;
+    Some(match first.limits >= LIMITS {
+        true => format!(
+            "Bottleneck: {}, busy {} of the time; {}.{own_work}",
+            first.name,
+            percent(first.share),
+            list(others)
+        ),
+        false => format!(
+            "No component is busy all the time: {}; a request goes through one after the other.{own_work}",
+            list(&parts)
+        ),
+    })
+}
+
 /// What a block costs, in revolutions.
 fn quantum(account: &Account) -> Option<String> {
     let drive = busiest(account)?;
@@ -112,6 +209,10 @@ fn quantum(account: &Account) -> Option<String> {
     }
     let count = drive.requests as f64;
     let each_ns = account.elapsed.0 as f64 / count;
+    // Requests that the buffer answers do not wait for the platter.
+    if each_ns < drive.revolution_ns * REVOLUTIONS_MIN {
+        return None;
+    }
     let in_revolutions = |ns: f64| format!("{:.2}", ns / count / drive.revolution_ns);
     let of = &drive.parts;
     let parts = [

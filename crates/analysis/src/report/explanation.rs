@@ -9,8 +9,8 @@ use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
-    Account, Buffered, Counterfactual, DeviceAccount, Explanation, Missed, ProgramExplanation,
-    Utilisation, is_of_processor,
+    Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
+    ProgramExplanation, Utilisation, is_of_processor,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
@@ -139,7 +139,12 @@ fn used(account: &Account) -> Grid {
         of("processor", Some(used.processor)),
         of("of that, in handlers of interrupts", used.handlers),
         of(drive, used.processor_and_drive),
-        of("bus", used.bus),
+        // Drives with links of their own are on no bus of the computer, unless it moves data.
+        of(
+            "bus",
+            used.bus
+                .filter(|share| used.links.is_empty() || *share > 0.0),
+        ),
     ];
     let mut rows: Vec<(String, f64)> = known.into_iter().flatten().collect();
     for (number, one) in used.controllers.iter().enumerate() {
@@ -161,7 +166,20 @@ fn used(account: &Account) -> Grid {
     {
         rows.push((format!("link of drive {}", number + 1), *share));
     }
+    for one in &used.parts {
+        let part = match one.part {
+            DriveComponent::Controller => "controller",
+            DriveComponent::Channels => "channels (mean)",
+            DriveComponent::Dies => "dies (mean)",
+        };
+        rows.push((format!("{part} of drive {}", one.drive + 1), one.share));
+    }
+    let has_dies = |number: usize| {
+        let mut parts = used.parts.iter();
+        parts.any(|one| one.part == DriveComponent::Dies && one.drive as usize == number)
+    };
     let asked = used.drives.iter().enumerate();
+    let asked = asked.filter(|(number, _)| !has_dies(*number));
     for (number, share) in asked.filter(|(_, share)| **share > 0.0) {
         let device = account.devices.get(number);
         let name = device.map_or_else(

@@ -33,8 +33,7 @@ use crate::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
 use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
 use diskperf_sim::{Stream, Time};
-use diskperf_spans::Position;
-use diskperf_spans::{DieBusy, FlashTraffic, Nanoseconds, Stage};
+use diskperf_spans::{DieBusy, FlashBusy, FlashTraffic, Nanoseconds, Position, Stage};
 use flushes::Flushes;
 use map::Map;
 use programs::Program;
@@ -62,6 +61,9 @@ pub struct Flash {
     under_way: u32,
     /// When the controller is through with all commands so far.
     controller: Time,
+    /// Its work on all commands so far, and the start of its current stretch of work.
+    controller_work: Time,
+    controller_since: Time,
     /// Writes that find no room in the buffer, in order.
     crowded: VecDeque<Crowded>,
     collecting: Collecting,
@@ -148,6 +150,8 @@ impl Flash {
             commands: Vec::new(),
             under_way: 0,
             controller: Time::ZERO,
+            controller_work: Time::ZERO,
+            controller_since: Time::ZERO,
             crowded: VecDeque::new(),
             collecting: Collecting::default(),
             flushes: Flushes::default(),
@@ -330,6 +334,23 @@ impl Flash {
         self.channels.iter().map(Channel::busy).sum()
     }
 
+    /// Busy time of the parts of the drive of this number up to `now`.
+    pub fn parts_busy(&self, drive: u32, now: Time) -> FlashBusy {
+        let pending = match self.controller > now {
+            true => self.controller - self.controller_since.max(now),
+            false => Time::ZERO,
+        };
+        let mean = |sum: Time, parts: usize| moment(Time(sum.0 / parts.max(1) as u64));
+        let dies = self.dies.iter().map(|die| die.busy_until(now)).sum();
+        FlashBusy {
+            drive,
+            link: self.link.busy(now).map(moment),
+            controller: moment(self.controller_work - pending),
+            channels: mean(self.channels_busy(), self.channels.len()),
+            dies: mean(dies, self.dies.len()),
+        }
+    }
+
     /// Whether it takes another command.
     pub fn takes_requests(&self) -> bool {
         self.under_way < self.interface().queue_depth
@@ -479,7 +500,12 @@ impl Flash {
             Some(Stage::ControllerQueue) => comes,
             _ => free,
         };
-        self.controller = free + Time(interface.command.0 * u64::from(commands));
+        let work = Time(interface.command.0 * u64::from(commands));
+        if free > self.controller {
+            self.controller_since = free;
+        }
+        self.controller_work += work;
+        self.controller = free + work;
         let decoded = begins + interface.processing;
         request.mark(Stage::Command, moment(comes));
         request.mark(Stage::ControllerQueue, moment(begins));

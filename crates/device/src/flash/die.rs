@@ -242,6 +242,12 @@ impl Die {
         (self.kept_by(is_host).or(alone), stands)
     }
 
+    /// Time for which something has kept it up to `now`.
+    pub(super) fn busy_until(&self, now: Time) -> Time {
+        let current = self.keeps.map_or(Time::ZERO, |_| now - self.since);
+        self.busy.iter().copied().sum::<Time>() + current
+    }
+
     /// Notes what keeps it from now on; `is_host` tells whose a program is.
     pub(super) fn note(&mut self, now: Time, is_host: impl Fn(u32) -> bool) {
         let keeps = self.kept_by(is_host);

@@ -43,6 +43,8 @@ pub(super) struct Link {
     full_duplex: bool,
     /// Transfers that are not over, in order of time: toward the host, and the drive.
     taken: [VecDeque<Crossing>; 2],
+    /// Time of all transfers so far, and of those in `taken`, by way.
+    booked: [Time; 2],
 }
 
 impl Link {
@@ -54,7 +56,23 @@ impl Link {
             ],
             full_duplex: specification.full_duplex,
             taken: Default::default(),
+            booked: [Time::ZERO; 2],
         }
+    }
+
+    /// Time for which each way has carried data or commands up to `now`.
+    pub(super) fn busy(&self, now: Time) -> [Time; 2] {
+        std::array::from_fn(|way| {
+            let later = self.taken[way].iter().filter(|of| of.ends > now);
+            let pending: Time = later.map(|of| of.ends - of.begins.max(now)).sum();
+            self.booked[way] - pending
+        })
+    }
+
+    /// An idle link after a power cut, which keeps the time that it was busy up to `now`.
+    pub(super) fn lose_power(&mut self, now: Time) {
+        self.booked = self.busy(now);
+        self.taken = Default::default();
     }
 
     /// Bytes that are there at `ready` cross as soon as the link is free for as long as
@@ -78,6 +96,7 @@ impl Link {
                 ends: ready,
             };
         }
+        self.booked[way] += takes;
         if taken.back().is_none_or(|last| last.ends <= ready) {
             let ends = ready + takes;
             let crossing = Crossing {

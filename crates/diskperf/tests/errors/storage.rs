@@ -17,13 +17,21 @@ fn a_read_only_file_system() {
         return;
     }
     let user = User::new();
-    let mounted = mount_tmpfs(&user.target(), "ro,size=64m");
-    user.run(WRITE).expect(
-        2,
-        &["read-only file system", "a directory that can be written"],
-    );
-    user.assert_nothing_left("read-only");
-    drop(mounted);
+    // The small one has no room either, which is not the cause.
+    for options in ["ro,size=64m", "ro,size=4m", "ro,size=20m"] {
+        let mounted = mount_tmpfs(&user.target(), options);
+        for line in [
+            WRITE.join(" "),
+            "run log_append --on ./target --size 60M".to_owned(),
+        ] {
+            user.run(&words(&line)).expect(
+                2,
+                &["read-only file system", "a directory that can be written"],
+            );
+        }
+        user.assert_nothing_left("read-only");
+        drop(mounted);
+    }
 }
 
 #[test]
@@ -220,4 +228,46 @@ fn a_device_that_fails_in_the_middle() {
     let store = Store::open(&user.store()).unwrap();
     let stored = store.load(&run.id).unwrap();
     assert!(stored.results[0].repetitions.len() >= 2, "{run:?}");
+}
+
+/// Programs that keep requests in flight use the page cache where the file system has no
+/// O_DIRECT, and say so: nobody gave `--direct`.
+#[test]
+fn a_file_system_without_direct_io_is_measured_through_its_cache() {
+    if !can_run(
+        "a_file_system_without_direct_io_is_measured_through_its_cache",
+        MOUNTS,
+    ) {
+        return;
+    }
+    for kind in ["tmpfs", "ext4, data=journal"] {
+        let user = User::new();
+        let target = user.target();
+        let _mounted = match kind {
+            "tmpfs" => (Some(mount_tmpfs(&target, "size=96m")), None),
+            _ => (
+                None,
+                Some(SmallDisk::journalling_data(&target, user.scratch(), 96)),
+            ),
+        };
+        for program in ["log_append", "random", "sequential", "database"] {
+            let line = format!(
+                "run {program} --on ./target --runs 1 --size 1M --set program.area_bytes=1M"
+            );
+            let shown = user.run(&words(&line)).expect(0, &[]);
+            assert!(
+                shown.has("all goes through the page cache"),
+                "{kind}, {program}: {}{}",
+                shown.stdout,
+                shown.stderr
+            );
+            let stored = user.run(&words("show last --format json")).expect(0, &[]);
+            for result in stored.json()["runs"][0]["results"].as_array().unwrap() {
+                assert_eq!(result["parameters"]["direct"], "no", "{kind}, {program}");
+            }
+        }
+        let refused = "run read_8192 --direct --on ./target --runs 1 --size 1M";
+        user.run(&words(refused))
+            .expect(2, &["O_DIRECT does not bypass the page cache"]);
+    }
 }

@@ -353,3 +353,83 @@ fn the_share_of_a_link_says_what_it_counts() {
         shown.stdout
     );
 }
+
+/// The link, the controller, the channels and the dies of a drive are components of their own:
+/// the verdict names the one that requests keep busy, and the table has its share.
+#[test]
+fn the_verdict_names_the_part_of_a_drive_that_is_busy() {
+    let user = User::new();
+    let rows: [(&str, &[(&str, &str)]); 2] = [
+        (
+            "bare-nvme-tlc",
+            &[
+                (
+                    "1 MiB sequential read, QD8",
+                    "Bottleneck: the bus between host and drive 1,",
+                ),
+                (
+                    "1 MiB sequential write, QD8",
+                    "Bottleneck: the bus between host and drive 1,",
+                ),
+                (
+                    "4 KiB random read, QD1",
+                    "No component is busy all the time:",
+                ),
+                (
+                    "4 KiB random read, QD32",
+                    "Bottleneck: the controller of the drive,",
+                ),
+            ],
+        ),
+        (
+            "bare-smr-5400",
+            &[
+                (
+                    "1 MiB sequential write, QD8",
+                    "Bottleneck: the bus between host and drive 1,",
+                ),
+                (
+                    "4 KiB random read, QD1",
+                    "Bottleneck: the drive, busy 100 %",
+                ),
+                (
+                    "4 KiB random write, QD1",
+                    "No component is busy all the time: the controller",
+                ),
+                (
+                    "4 KiB random write, QD32",
+                    "Bottleneck: the controller of the drive,",
+                ),
+            ],
+        ),
+    ];
+    for (system, programs) in rows {
+        let line = format!("explain {system} --suite today26 --size 16M --no-counterfactuals");
+        let shown = user.run(&words(&line)).expect(0, &[]);
+        assert!(
+            !shown.stdout.contains("0.00 revolutions"),
+            "{}",
+            shown.stdout
+        );
+        for (program, verdict) in programs {
+            let rest = shown.stdout.split(&format!("{program}, raw")).nth(1);
+            let rest = rest.unwrap_or_else(|| panic!("{program} is in {}", shown.stdout));
+            let first = rest.lines().nth(1).unwrap_or_default();
+            assert!(first.starts_with(verdict), "{system}, {program}: {first}");
+        }
+        let found = user
+            .run(&words(&format!("{line} --format json")))
+            .expect(0, &[])
+            .json();
+        for program in found["programs"].as_array().expect("programs") {
+            let used = &program["utilisation"];
+            let parts = used["parts"].as_array().expect("parts").iter();
+            let links = used["links"].as_array().expect("links").iter();
+            let shares = parts.map(|part| &part["share"]).chain(links);
+            for share in shares {
+                let share = share.as_f64().expect("a share");
+                assert!((0.0..=1.000_001).contains(&share), "{system}: {program}");
+            }
+        }
+    }
+}

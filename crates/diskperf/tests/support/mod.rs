@@ -416,13 +416,26 @@ pub(crate) struct SmallDisk {
 impl SmallDisk {
     /// An ext4 of `mib` MiB without a journal, mounted on a directory.
     pub(crate) fn mounted_on(directory: &Path, scratch: &Scratch, mib: usize) -> Self {
+        Self::new((directory, scratch), mib, ("^has_journal", "defaults"))
+    }
+
+    /// An ext4 of `mib` MiB whose data goes through its journal: it has no O_DIRECT.
+    pub(crate) fn journalling_data(directory: &Path, scratch: &Scratch, mib: usize) -> Self {
+        Self::new((directory, scratch), mib, ("has_journal", "data=journal"))
+    }
+
+    fn new(
+        (directory, scratch): (&Path, &Scratch),
+        mib: usize,
+        (feature, mount_options): (&str, &str),
+    ) -> Self {
         let device = machine::LoopDevice::blank(scratch, mib);
-        let words = ["-q", "-F", "-m", "0", "-O", "^has_journal", &device.text()];
+        let words = ["-q", "-F", "-m", "0", "-O", feature, &device.text()];
         run("mkfs.ext4", &words);
         let directory = directory.to_str().expect("scratch paths are text");
         retry(|| {
             let done = Command::new("mount")
-                .args([&device.text(), directory])
+                .args(["-o", mount_options, &device.text(), directory])
                 .output();
             match done {
                 Ok(output) if output.status.success() => Ok(()),

@@ -225,6 +225,9 @@ pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryErr
     let mut settings = experiment.settings.iter();
     match settings.find(|setting| !Component::is_set_by(setting)) {
         None => Ok(()),
+        Some(setting) if setting.path == "program.verify" => Err(LaboratoryError::request(
+            "--verify: the jobs of a file say what they do; write verify=crc32c into the file, or another of fio's kinds",
+        )),
         Some(setting) => Err(LaboratoryError::Request(format!(
             "--set {}: the jobs of a file say what they do; change the option there",
             setting.path

@@ -14,7 +14,9 @@ use diskperf_device::disk::device::{Disk, MediaCacheState};
 use diskperf_device::flash::device::Flash;
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
-use diskperf_timeline::trace::{DiskPosition, Position, TracedArm, TracedDrive, TracedFlash};
+use diskperf_timeline::trace::{
+    DiskPosition, FlashBusy, Position, TracedArm, TracedDrive, TracedFlash,
+};
 use std::ops::{Index, IndexMut};
 
 /// The drives of a computer.
@@ -128,6 +130,17 @@ impl Drives {
     pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
         let all = self.flash_mut();
         all.filter_map(|(number, flash)| flash.take_recorded(now, number))
+            .collect()
+    }
+
+    /// Busy time of the parts of each flash drive up to `now`.
+    pub(crate) fn flash_busy(&self, now: Time) -> Vec<FlashBusy> {
+        let numbered = self.iter().enumerate();
+        numbered
+            .filter_map(|(number, drive)| match drive {
+                Drive::Device(Device::Flash(flash)) => Some(flash.parts_busy(number as u32, now)),
+                Drive::Device(_) | Drive::Mechanism(_) => None,
+            })
             .collect()
     }
 

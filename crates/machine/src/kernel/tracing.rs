@@ -171,6 +171,7 @@ impl Computer {
             handlers: moment(handlers),
             bus: moment(hardware.bus.busy(now)),
             controllers: hardware.controllers.busy(now).into_iter().map(of).collect(),
+            flash: hardware.drives.flash_busy(now),
         });
     }
 

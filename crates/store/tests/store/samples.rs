@@ -4,7 +4,7 @@ use diskperf_timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Engine, Environment, Experiment,
     Filesystem, FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure,
     MediaCache, Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol,
-    Repetition, Residency, Run, RunState, SeriesPoint, Setting, Statistic, SteadyRule,
+    Repetition, Residency, Run, RunState, SeriesPoint, Setting, Statistic, SteadyRule, Verified,
     WorkerFailure, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -195,6 +195,13 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         failure: Some(WorkerFailure {
             errno: 28,
             message: "write a: no space left on device (ENOSPC)".to_owned(),
+        }),
+        verified: Some(Verified {
+            kind: "crc32c".to_owned(),
+            written_bytes: 1 << 30,
+            blocks: 1 << 17,
+            bytes: 1 << 30,
+            ..Verified::default()
         }),
     }
 }

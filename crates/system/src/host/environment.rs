@@ -66,6 +66,12 @@ fn disks_of_device(device: &BlockDevice) -> Vec<BlockDevice> {
     disks
 }
 
+/// Whether a path lies on a file system that is mounted read-only.
+pub fn is_read_only(path: &Path) -> bool {
+    rustix::fs::statvfs(path)
+        .is_ok_and(|space| space.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+}
+
 fn filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
     let space = rustix::fs::statvfs(path).ok()?;
     let mount = mounts.of_path(path).ok().flatten()?;

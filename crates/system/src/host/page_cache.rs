@@ -3,9 +3,10 @@
 
 use super::device::{BlockDevice, DeviceNumber};
 use super::mounts::{Mount, Mounts};
-use rustix::fs::{Advice, AtFlags, FileType, StatxFlags};
+use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, StatxFlags};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 
 /// A tmpfs, and what the kernel builds on its code (devtmpfs, shmem).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -150,6 +151,39 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
         offset_alignment: u64::from(status.stx_dio_offset_align),
     })
 }
+
+/// Whether O_DIRECT bypasses the page cache for files in a directory, by a nameless file there.
+/// Unknown where none can be made, as on a file system that is mounted read-only.
+///
+/// # Errors
+/// The status of the file cannot be read.
+pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
+    let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(directory, nameless, Mode::RUSR | Mode::WUSR) else {
+        return Ok(DirectSupport::Unknown);
+    };
+    match direct_io(file.as_fd())? {
+        DirectSupport::Unknown if refuses_direct(file.as_fd()) => Ok(DirectSupport::Unsupported {
+            why: why_not_direct(file.as_fd()),
+        }),
+        support => Ok(support),
+    }
+}
+
+/// Whether a file answers O_DIRECT, or the first aligned write with it, with EINVAL.
+fn refuses_direct(file: BorrowedFd<'_>) -> bool {
+    let invalid = |result: rustix::io::Result<()>| result == Err(rustix::io::Errno::INVAL);
+    if invalid(rustix::fs::fcntl_setfl(file, OFlags::DIRECT)) {
+        return true;
+    }
+    let buffer = vec![0; 2 * ALIGNMENT_BYTES_MAX];
+    let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES_MAX);
+    let aligned = &buffer[start..start + ALIGNMENT_BYTES_MAX];
+    invalid(rustix::io::pwrite(file, aligned, 0).map(|_| ()))
+}
+
+/// Largest alignment that O_DIRECT asks for on the devices in use, in bytes.
+const ALIGNMENT_BYTES_MAX: usize = 65_536;
 
 /// Why the kernel says that a file has no direct I/O. That open(2) takes
 /// O_DIRECT all the same is no contradiction: ext4 then caches silently.

@@ -40,7 +40,7 @@ impl Flash {
     /// The controller begins anew: nothing is under way anywhere.
     fn forget_all(&mut self, now: Time) {
         self.agenda = Agenda::default();
-        self.link = Link::new(&self.specification.interface.link);
+        self.link.lose_power(now);
         self.ops = Pool::default();
         self.programs = Pool::default();
         self.dies.iter_mut().for_each(|die| die.lose_power(now));
