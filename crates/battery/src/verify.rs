@@ -7,6 +7,7 @@ mod generation;
 mod record;
 pub(crate) mod ring;
 pub(crate) mod state;
+pub(crate) mod survey;
 
 use crate::load::{YesNo, field};
 use crate::parameter::{self, Value};
@@ -19,7 +20,7 @@ use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Verified;
 use dump::Dump;
 use generation::OtherRun;
-use record::{BlockPlace, BlockRecord, BlockRecords, WriteState};
+use record::{BlockPlace, BlockRecord, BlockRecords, RecordedWrite, WriteState};
 use state::WriteProgress;
 use std::cell::RefCell;
 
@@ -119,6 +120,8 @@ pub(crate) struct Plan {
     /// Whether nobody else writes to the worker's blocks, so that it knows which write each
     /// of them is of.
     pub(crate) is_alone: bool,
+    /// Whether the order of the writes is drawn: it is each program's own.
+    pub(crate) is_random: bool,
     /// Number of the worker, from 1: its seeds follow from it.
     pub(crate) thread: u32,
     /// Seed of the seeds.
@@ -193,6 +196,7 @@ impl Verifier {
             checks_reads: false,
             trims_to_zero: false,
             is_alone: true,
+            is_random: false,
             thread: worker.index + 1,
             randseed: worker.seed ^ system.now().0,
             dump: None,
@@ -226,11 +230,8 @@ impl Verifier {
         };
         let purpose = match request.operation {
             Operation::Write => {
-                let write = self.record_write(place, request.bytes);
-                let write = BlockWrite {
-                    time_ns: system.now().0,
-                    ..write
-                };
+                let time_ns = Some(system.now().0);
+                let write = self.record_write(place, request.bytes, time_ns);
                 let number = self.writes - 1;
                 let buffer = buffer(system, request.slot, request.bytes);
                 self.layout(request.bytes).fill(buffer, write);
@@ -267,7 +268,7 @@ impl Verifier {
     }
 
     /// Draws the seed of the next write, and records it.
-    fn record_write(&mut self, place: BlockPlace, bytes: u32) -> BlockWrite {
+    fn record_write(&mut self, place: BlockPlace, bytes: u32, time_ns: Option<u64>) -> BlockWrite {
         let seed = match self.plan.layout.is_seeded() {
             true => self.seeds.next_seed(),
             false => 0,
@@ -275,12 +276,18 @@ impl Verifier {
         let number = self.writes;
         self.writes += 1;
         self.verified.written_bytes += u64::from(bytes);
-        self.records.add(place, (bytes, seed), number);
+        let write = RecordedWrite {
+            bytes,
+            seed,
+            number,
+            time_ns,
+        };
+        self.records.add(place, write);
         self.progress.issue(place);
         BlockWrite {
             offset_bytes: place.offset_bytes,
             seed,
-            time_ns: 0,
+            time_ns: time_ns.unwrap_or(0),
             thread: self.plan.thread as u16,
             number: number as u16,
         }
@@ -295,7 +302,7 @@ impl Verifier {
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
         let place = BlockPlace { file, offset_bytes };
-        self.record_write(place, bytes);
+        self.record_write(place, bytes, None);
         self.complete_last(place);
         self.verified.written_bytes = 0;
     }
@@ -321,8 +328,10 @@ impl Verifier {
 
     /// Takes the next block that is to be read back: its place and its length.
     pub(crate) fn next_unread(&mut self) -> Option<Unread> {
-        let (place, record) = self.records.take()?;
-        Some(Unread { place, record })
+        match self.records.take() {
+            Some((place, record)) => Some(Unread { place, record }),
+            None => self.next_surveyed(),
+        }
     }
 
     /// Has a block compared when the read of a slot is complete.
@@ -362,6 +371,9 @@ impl Verifier {
         bytes: &mut [u8],
         path: impl Fn(usize) -> String,
     ) -> Result<(), ProgramError> {
+        if self.is_surveying() {
+            return self.judge_surveyed(block, bytes, path);
+        }
         let compared = self.compare(block, bytes);
         if compared == Ok(Compared::NotWritten) {
             return Ok(());
@@ -406,7 +418,9 @@ impl Verifier {
             offset_bytes: block.place.offset_bytes,
             ..Expectation::default()
         };
-        if let Purpose::Compare(record) = block.purpose {
+        if let Purpose::Compare(record) = block.purpose
+            && !self.is_reading_units()
+        {
             expected.seed = Some(record.seed);
             if self.other_run.is_none() {
                 expected.number = Some(record.number as u16);
@@ -441,6 +455,7 @@ impl Verifier {
             if self.plan.is_alone && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
                 expected.number = Some(record.number as u16);
+                expected.time_ns = record.time_ns;
             }
             let checked = self.layout(block.bytes).check(bytes, expected);
             return checked.map(|()| Compared::Same);
@@ -506,10 +521,14 @@ impl Verifier {
     /// All differences, the first of them by name.
     pub(crate) fn outcome(&mut self) -> Result<Verified, ProgramError> {
         self.settle_strangers()?;
+        self.settle_survey()?;
         if !self.plan.tolerates {
             outcome(&self.verified, &self.differences)?;
         }
-        Ok(self.verified.clone())
+        Ok(Verified {
+            unread_blocks: self.records.count(),
+            ..self.verified.clone()
+        })
     }
 }
 

@@ -53,7 +53,9 @@ impl CallVerifier {
         };
         let write = BlockWrite {
             time_ns: system.now().0,
-            ..self.verifier.record_write(place, bytes as u32)
+            ..self
+                .verifier
+                .record_write(place, bytes as u32, Some(system.now().0))
         };
         let block = &mut self.block[..bytes as usize];
         self.verifier.layout(bytes as u32).fill(block, write);
