@@ -50,7 +50,7 @@ pub fn before_read_back(plant: Option<Box<dyn FnMut()>>) {
     BEFORE_READ_BACK.set(plant);
 }
 
-fn begin_read_back() {
+pub(crate) fn begin_read_back() {
     BEFORE_READ_BACK.with_borrow_mut(|plant| {
         if let Some(plant) = plant {
             plant();

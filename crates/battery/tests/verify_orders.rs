@@ -4,8 +4,11 @@
 
 mod verification;
 
+use diskperf_battery::before_read_back;
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use verification::installed::is_fio_installed;
 use verification::{by_fio, flip, on_host};
 
@@ -153,4 +156,81 @@ fn a_place_without_any_block_is_an_error() {
     let only = format!("{} verify_only", section(0, DRAWN[0]));
     let error = on_host(folder.path(), &only).expect_err(&only).to_string();
     assert!(error.contains("no header"), "{error}");
+}
+
+/// Jobs each of whose passes and runs begins with the same seeds.
+const REPEATED: &[&str] = &[
+    "rw=write bs=4k verify=crc32c",
+    "rw=randwrite bs=4k verify=sha512",
+    "rw=write bs=4k verify=meta",
+    "rw=randwrite bs=8k verify=md5 verify_interval=2k",
+    "rw=randwrite bs=4k verify=crc32c ioengine=io_uring iodepth=4",
+];
+
+/// Runs a job whose write of the second block is lost in its last pass or run: the block is
+/// still that of the one before.
+fn lose_a_write(folder: &Path, (job, runs): (&str, u32)) -> Option<String> {
+    let path = folder.join("f");
+    let stale: Rc<RefCell<Option<Vec<u8>>>> = Rc::default();
+    let kept = Rc::clone(&stale);
+    before_read_back(Some(Box::new(move || {
+        let mut image = fs::read(&path).expect("a file");
+        let before = kept.borrow_mut().replace(image.clone());
+        if let Some(before) = before {
+            image[8192..16384].copy_from_slice(&before[8192..16384]);
+            fs::write(&path, image).expect("a file");
+        }
+    })));
+    let mut outcomes = (0..runs).map(|_| on_host(folder, job));
+    let found = outcomes.find_map(Result::err);
+    before_read_back(None);
+    let passes = stale.borrow().is_some();
+    assert!(passes, "{job}: nothing was read back");
+    found.map(|error| error.to_string())
+}
+
+#[test]
+fn a_write_that_was_lost_in_a_second_pass_or_run_is_found() {
+    for row in REPEATED {
+        for (passes, runs) in [("", 2), (" loops=2", 1), (" loops=3", 1)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let job = format!("filename=f size=64k {row}{passes}");
+            let found = lose_a_write(folder.path(), (&job, runs));
+            let found = found.unwrap_or_else(|| panic!("{job}, {runs} runs: not found"));
+            assert!(found.contains("byte 8192: "), "{job}: {found}");
+            assert!(
+                found.contains("a block of an") && found.contains("write; "),
+                "{job}: {found}"
+            );
+        }
+    }
+}
+
+/// Jobs that end before all that they wrote is read back.
+const ENDED: &[&str] = &[
+    "rw=randwrite runtime=1 rate_iops=60",
+    "rw=randwrite runtime=1 rate_iops=60 time_based verify_backlog=16",
+    "rw=write runtime=1 rate_iops=60 time_based verify_backlog=16 verify_backlog_batch=4",
+];
+
+#[test]
+fn blocks_that_were_not_read_back_are_counted() {
+    for row in ENDED {
+        let folder = tempfile::tempdir().expect("a folder");
+        let job = format!("filename=f size=8m bs=4k verify=crc32c {row}");
+        let load = on_host(folder.path(), &job).unwrap_or_else(|error| panic!("{job}: {error}"));
+        let verified = load.verified.expect("it verifies");
+        let written = load.write.bytes / 4096;
+        assert!(verified.unread_blocks > 0, "{job}: {verified:?}");
+        assert_eq!(
+            verified.blocks + verified.unread_blocks,
+            written,
+            "{job}: {verified:?}"
+        );
+        assert_eq!(
+            verified.blocks > 0,
+            row.contains("backlog"),
+            "{job}: {verified:?}"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
 use crate::verify::dump::Dump;
 use crate::verify::survey::{Part, Survey};
-use crate::verify::{Plan, Verifier};
+use crate::verify::{Plan, Verifier, begin_read_back};
 use crate::worker::Worker;
 use diskperf_fio::job::Verification;
 use diskperf_fio::verify::{BlockLayout, interval_bytes};
@@ -174,6 +174,7 @@ impl Course<'_> {
                 self.system.drop_clean(path).await?;
             }
         }
+        begin_read_back();
         let start = self.system.now();
         self.read_back(count).await?;
         let verifier = self.verifier.as_mut().expect("it reads back");
