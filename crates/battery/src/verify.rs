@@ -393,7 +393,7 @@ impl Verifier {
             outcome(&self.verified, &self.differences)?;
         }
         Ok(Verified {
-            unread_blocks: self.records.count(),
+            unread_blocks: self.verified.unread_blocks + self.records.count(),
             ..self.verified.clone()
         })
     }

@@ -48,6 +48,16 @@ impl Survey {
         }
     }
 
+    /// Places that are not read.
+    fn unread(&self) -> u64 {
+        let Some((file, unit)) = self.next else {
+            return 0;
+        };
+        let parts = self.parts.iter().skip(file);
+        let units: u64 = parts.map(|part| part.units).sum();
+        units.saturating_sub(unit)
+    }
+
     /// Takes the place of the next unit; nothing where all are taken.
     fn take(&mut self) -> Option<BlockPlace> {
         let (file, unit) = self.next.as_mut()?;
@@ -188,14 +198,31 @@ impl Verifier {
         layout.check(bytes, expected)
     }
 
-    /// Notes that nothing was found where something must have been written.
+    /// Judges what is left when all is read, or the job ends before.
     pub(super) fn settle_survey(&mut self) -> Result<(), ProgramError> {
         let found = self.other_run.as_ref().map_or(0, |other| other.found);
-        if self.is_reading_units() && found == 0 {
-            self.verified.blocks = self.survey().map_or(0, |survey| survey.differing);
-            self.note_differing()?;
+        let Some(survey) = self.survey() else {
+            return Ok(());
+        };
+        let differing = survey.differing;
+        match survey.next {
+            // Something must have been written.
+            Some(_) if found == 0 && survey.unread() == 0 => {
+                self.verified.blocks = differing;
+                self.note_differing()
+            }
+            Some(_) => {
+                self.verified.unread_blocks += survey.unread();
+                Ok(())
+            }
+            None if survey.matched > differing => self.note_differing(),
+            // The job ended before it is known who wrote the blocks.
+            None => {
+                self.verified.unread_blocks += self.verified.blocks;
+                (self.verified.blocks, self.verified.bytes) = (0, 0);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Notes the blocks that are not as this program would have written them.
@@ -204,7 +231,7 @@ impl Verifier {
             return Ok(());
         };
         let differences = std::mem::take(&mut survey.differences);
-        let unnamed = survey.differing - differences.len() as u64;
+        let unnamed = std::mem::take(&mut survey.differing) - differences.len() as u64;
         for (block, bytes, text) in differences {
             let dumped = self.dump(block, &bytes);
             self.note(text + &dumped)?;
