@@ -71,3 +71,14 @@ def test_options_of_public_job_files_are_taken(tmp_path):
     assert counts(diskperf.run(filled, on=VAX, store=False))["log"] == [0, 3]
     with pytest.raises(diskperf.RequestError, match="cpuload"):
         diskperf.run("[burn]\nioengine=cpuio\nruntime=1\n", on=VAX)
+
+
+@pytest.mark.parametrize(("rate", "unread"), [("", False), ("rate_iops=60\nruntime=1\n", True)])
+def test_what_was_verified_is_in_the_results(tmp_path, rate, unread):
+    jobs = f"[burn]\nrw=randwrite\nbs=4k\nsize=1m\nverify=crc32c\n{rate}"
+    result = diskperf.run(jobs, on=tmp_path, store=False).to_dict()["results"][0]
+    verified = result["verified"]
+    assert verified["kind"] == "crc32c" and verified["mismatches"] == 0
+    assert (verified["blocks"] + verified["unread_blocks"]) * 4096 == verified["written_bytes"]
+    assert (verified["unread_blocks"] > 0) == unread
+    assert any("not read back" in note or "0 of" in note for note in result["notes"]) == unread

@@ -1,25 +1,25 @@
 //! Verification of a worker's blocks: filled as they are written, read back, and compared.
 
 pub(crate) mod calls;
+mod comparison;
 pub(crate) mod copies;
 pub(crate) mod dump;
 mod generation;
 mod record;
 pub(crate) mod ring;
 pub(crate) mod state;
+pub(crate) mod survey;
 
 use crate::load::{YesNo, field};
 use crate::parameter::{self, Value};
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_fio::verify::{
-    BlockLayout, BlockWrite, Checksum, DifferingByte, Expectation, Field, Mismatch, Seeds,
-};
+use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, Seeds};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Verified;
 use dump::Dump;
 use generation::OtherRun;
-use record::{BlockPlace, BlockRecord, BlockRecords, WriteState};
+use record::{BlockPlace, BlockRecord, BlockRecords, RecordedWrite};
 use state::WriteProgress;
 use std::cell::RefCell;
 
@@ -49,7 +49,7 @@ pub fn before_read_back(plant: Option<Box<dyn FnMut()>>) {
     BEFORE_READ_BACK.set(plant);
 }
 
-fn begin_read_back() {
+pub(crate) fn begin_read_back() {
     BEFORE_READ_BACK.with_borrow_mut(|plant| {
         if let Some(plant) = plant {
             plant();
@@ -96,15 +96,6 @@ enum Purpose {
     Check,
 }
 
-/// Outcome of a comparison without a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compared {
-    /// It is what was written.
-    Same,
-    /// Another run was interrupted before it wrote the block.
-    NotWritten,
-}
-
 /// How the blocks of a worker are verified.
 pub(crate) struct Plan {
     pub(crate) layout: BlockLayout,
@@ -119,6 +110,8 @@ pub(crate) struct Plan {
     /// Whether nobody else writes to the worker's blocks, so that it knows which write each
     /// of them is of.
     pub(crate) is_alone: bool,
+    /// Whether the order of the writes is drawn: it is each program's own.
+    pub(crate) is_random: bool,
     /// Number of the worker, from 1: its seeds follow from it.
     pub(crate) thread: u32,
     /// Seed of the seeds.
@@ -193,6 +186,7 @@ impl Verifier {
             checks_reads: false,
             trims_to_zero: false,
             is_alone: true,
+            is_random: false,
             thread: worker.index + 1,
             randseed: worker.seed ^ system.now().0,
             dump: None,
@@ -226,11 +220,8 @@ impl Verifier {
         };
         let purpose = match request.operation {
             Operation::Write => {
-                let write = self.record_write(place, request.bytes);
-                let write = BlockWrite {
-                    time_ns: system.now().0,
-                    ..write
-                };
+                let time_ns = Some(system.now().0);
+                let write = self.record_write(place, request.bytes, time_ns);
                 let number = self.writes - 1;
                 let buffer = buffer(system, request.slot, request.bytes);
                 self.layout(request.bytes).fill(buffer, write);
@@ -267,7 +258,7 @@ impl Verifier {
     }
 
     /// Draws the seed of the next write, and records it.
-    fn record_write(&mut self, place: BlockPlace, bytes: u32) -> BlockWrite {
+    fn record_write(&mut self, place: BlockPlace, bytes: u32, time_ns: Option<u64>) -> BlockWrite {
         let seed = match self.plan.layout.is_seeded() {
             true => self.seeds.next_seed(),
             false => 0,
@@ -275,12 +266,18 @@ impl Verifier {
         let number = self.writes;
         self.writes += 1;
         self.verified.written_bytes += u64::from(bytes);
-        self.records.add(place, (bytes, seed), number);
+        let write = RecordedWrite {
+            bytes,
+            seed,
+            number,
+            time_ns,
+        };
+        self.records.add(place, write);
         self.progress.issue(place);
         BlockWrite {
             offset_bytes: place.offset_bytes,
             seed,
-            time_ns: 0,
+            time_ns: time_ns.unwrap_or(0),
             thread: self.plan.thread as u16,
             number: number as u16,
         }
@@ -295,7 +292,7 @@ impl Verifier {
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
         let place = BlockPlace { file, offset_bytes };
-        self.record_write(place, bytes);
+        self.record_write(place, bytes, None);
         self.complete_last(place);
         self.verified.written_bytes = 0;
     }
@@ -321,8 +318,10 @@ impl Verifier {
 
     /// Takes the next block that is to be read back: its place and its length.
     pub(crate) fn next_unread(&mut self) -> Option<Unread> {
-        let (place, record) = self.records.take()?;
-        Some(Unread { place, record })
+        match self.records.take() {
+            Some((place, record)) => Some(Unread { place, record }),
+            None => self.next_surveyed(),
+        }
     }
 
     /// Has a block compared when the read of a slot is complete.
@@ -355,33 +354,6 @@ impl Verifier {
         self.judge(block, bytes, path)
     }
 
-    /// Compares a block that was read, and counts it.
-    fn judge(
-        &mut self,
-        block: Block,
-        bytes: &mut [u8],
-        path: impl Fn(usize) -> String,
-    ) -> Result<(), ProgramError> {
-        let compared = self.compare(block, bytes);
-        if compared == Ok(Compared::NotWritten) {
-            return Ok(());
-        }
-        self.verified.blocks += 1;
-        self.verified.bytes += u64::from(block.bytes);
-        let Err(mismatch) = compared else {
-            return Ok(());
-        };
-        let dumped = self.dump(block, bytes);
-        let text = format!("{}: {mismatch}{dumped}", path(block.place.file));
-        match &mut self.other_run {
-            Some(other) if mismatch.field == Field::Seed && !other.is_met => {
-                other.strangers.push(text);
-                Ok(())
-            }
-            Some(_) | None => self.note(text),
-        }
-    }
-
     /// Forgets the block of a slot whose request failed with an error that is passed over:
     /// nothing is known of its bytes.
     pub(crate) fn fail(&mut self, slot: u32) {
@@ -394,96 +366,6 @@ impl Verifier {
         {
             self.records.forget(place, number);
         }
-    }
-
-    /// Writes a block that differs to files, where that is asked for; says where.
-    fn dump(&self, block: Block, bytes: &[u8]) -> String {
-        let is_named = self.differences.len() < NAMED_MAX;
-        let Some(dump) = self.plan.dump.as_ref().filter(|_| is_named) else {
-            return String::new();
-        };
-        let mut expected = Expectation {
-            offset_bytes: block.place.offset_bytes,
-            ..Expectation::default()
-        };
-        if let Purpose::Compare(record) = block.purpose {
-            expected.seed = Some(record.seed);
-            if self.other_run.is_none() {
-                expected.number = Some(record.number as u16);
-            }
-        }
-        if let Some(other) = &self.other_run {
-            let header = self.plan.layout.header(bytes).map(|one| one.header.seed);
-            expected.seed = header
-                .filter(|seed| other.seeds.contains(seed))
-                .or(expected.seed);
-        }
-        let layout = self.layout(block.bytes);
-        let restored = layout.restore(bytes, expected);
-        let step_bytes = layout.step_bytes(bytes.len());
-        let place = (block.place.file, block.place.offset_bytes);
-        dump.write(place, step_bytes, (&restored, bytes))
-    }
-
-    fn compare(&mut self, block: Block, bytes: &mut [u8]) -> Result<Compared, Mismatch> {
-        let mut expected = Expectation {
-            offset_bytes: block.place.offset_bytes,
-            ..Expectation::default()
-        };
-        let Purpose::Compare(record) = block.purpose else {
-            let checked = self.layout(block.bytes).check(bytes, expected);
-            return checked.map(|()| Compared::Same);
-        };
-        if record.is_trimmed {
-            return self.compare_trimmed(block, bytes).map(|()| Compared::Same);
-        }
-        let Some(other) = &mut self.other_run else {
-            if self.plan.is_alone && record.state == WriteState::Complete {
-                expected.seed = Some(record.seed);
-                expected.number = Some(record.number as u16);
-            }
-            let checked = self.layout(block.bytes).check(bytes, expected);
-            return checked.map(|()| Compared::Same);
-        };
-        let layout = &self.plan.layout;
-        let header = layout.header(bytes).map(|decoded| decoded.header);
-        // Of the job in another order, too, as fio's of random writes.
-        let seed = header.map(|header| header.seed);
-        let seed = seed.filter(|seed| other.seeds.contains(seed));
-        if other.writes_min.is_some() && seed.is_none() {
-            return Ok(Compared::NotWritten);
-        }
-        other.found += u64::from(seed.is_some());
-        layout.check(bytes, Expectation { seed, ..expected })?;
-        other.is_met |= seed.is_some();
-        match (header, seed) {
-            (Some(_), None) => {
-                expected.seed = Some(record.seed);
-                layout.check(bytes, expected)?;
-            }
-            _ => {}
-        }
-        Ok(Compared::Same)
-    }
-
-    /// Compares a block that was trimmed with zeroes, where it must be zero.
-    fn compare_trimmed(&self, block: Block, bytes: &[u8]) -> Result<(), Mismatch> {
-        let different = bytes.iter().position(|byte| *byte != 0);
-        let Some(at) = different.filter(|_| self.plan.trims_to_zero) else {
-            return Ok(());
-        };
-        let offset_bytes = block.place.offset_bytes + at as u64;
-        Err(Mismatch {
-            field: Field::Data("trim"),
-            offset_bytes,
-            expected: "zeroes".to_owned(),
-            got: format!("0x{:02x}", bytes[at]),
-            byte: Some(DifferingByte {
-                offset_bytes,
-                expected: 0,
-                got: bytes[at],
-            }),
-        })
     }
 
     /// Notes a difference.
@@ -506,10 +388,14 @@ impl Verifier {
     /// All differences, the first of them by name.
     pub(crate) fn outcome(&mut self) -> Result<Verified, ProgramError> {
         self.settle_strangers()?;
+        self.settle_survey()?;
         if !self.plan.tolerates {
             outcome(&self.verified, &self.differences)?;
         }
-        Ok(self.verified.clone())
+        Ok(Verified {
+            unread_blocks: self.verified.unread_blocks + self.records.count(),
+            ..self.verified.clone()
+        })
     }
 }
 

@@ -8,7 +8,8 @@ use diskperf_battery::{Medium, Program, before_read_back};
 use diskperf_fio::verify::MAGIC;
 use std::fs;
 use std::path::{Path, PathBuf};
-use verification::{program_on_host, programs_on_model};
+use std::sync::{Arc, Mutex};
+use verification::{Outcome, end_on_host, program_on_host, programs_on_model};
 
 /// A program with the parameters by which it writes, and where it can run.
 struct Case {
@@ -296,6 +297,78 @@ fn every_program_is_verified_or_says_why_not() {
                 || reason.is_some()
                 || ["copy", "random", "sequential"].contains(&name),
             "{name}"
+        );
+    }
+}
+
+/// Runs both ends of `dump_restore` in a directory: the outcome of the one that restores and
+/// compares, with `plant` called in between.
+fn dump_and_restore(folder: &Path, plant: Option<Box<dyn FnMut() + Send>>) -> Outcome {
+    let (read, write) = std::io::pipe().expect("a pipe");
+    let mut program = Program::named("dump_restore").expect("a program");
+    program.set("verify", "yes").expect("a choice");
+    std::thread::scope(|scope| {
+        let dump = scope.spawn(|| end_on_host(folder, (&program, 0), write.into()));
+        let restore = scope.spawn(|| {
+            before_read_back(plant.map(|plant| -> Box<dyn FnMut()> { plant }));
+            end_on_host(folder, (&program, 1), read.into())
+        });
+        let dumped = dump.join().expect("it ends");
+        dumped.unwrap_or_else(|error| panic!("dump: {error}"));
+        restore.join().expect("it ends")
+    })
+}
+
+/// Files below a folder that are not empty.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    paths.sort();
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    };
+    let all = paths.into_iter().flat_map(below);
+    all.filter(|path| fs::metadata(path).expect("a file").len() > 0)
+        .collect()
+}
+
+#[test]
+fn a_restored_file_that_differs_from_what_was_dumped_is_found() {
+    for seed in [None, Some(0_usize), Some(5), Some(11)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let restored = folder.path().join("restored");
+        let planted: Arc<Mutex<Option<(String, usize)>>> = Arc::default();
+        let plant = seed.map(|seed| -> Box<dyn FnMut() + Send> {
+            let planted = Arc::clone(&planted);
+            Box::new(move || {
+                let all = files(&restored);
+                let path = &all[seed % all.len()];
+                let mut bytes = fs::read(path).expect("a file");
+                let at = seed * 977 % bytes.len();
+                bytes[at] ^= 1 << (seed % 8);
+                fs::write(path, bytes).expect("a file");
+                let name = path.file_name().expect("a name").to_string_lossy();
+                *planted.lock().expect("a lock") = Some((name.into_owned(), at));
+            })
+        });
+        let outcome = dump_and_restore(folder.path(), plant);
+        if seed.is_none() {
+            let load = outcome.unwrap_or_else(|error| panic!("nothing was planted: {error}"));
+            let verified = load.verified.expect("it verifies");
+            assert!(
+                verified.blocks > 1 && verified.mismatches == 0,
+                "{verified:?}"
+            );
+            continue;
+        }
+        let error = outcome.expect_err("a file differs").to_string();
+        let (name, at) = planted.lock().expect("a lock").take().expect("damage");
+        assert!(
+            error.contains(&format!("{name}: byte {at}: expected ")) && error.contains(": 1 of "),
+            "{seed:?}, {name}, byte {at}: {error}"
         );
     }
 }

@@ -443,11 +443,15 @@ fn verified_note(result: &ProgramResult) -> Option<String> {
         blocks,
         bytes,
         mismatches,
+        unread_blocks,
     } = verified;
     Some(match (blocks, mismatches) {
         (0, _) if written_bytes == 0 => {
             format!("verified nothing ({kind}): no block was written or read back")
         }
+        (0, _) if unread_blocks > 0 => format!(
+            "verified nothing ({kind}): 0 of {unread_blocks} blocks read back; the job ended before"
+        ),
         (0, _) => format!("verified nothing ({kind}): no block was read back"),
         (_, mismatches) => {
             let written = match written_bytes {
@@ -458,8 +462,15 @@ fn verified_note(result: &ProgramResult) -> Option<String> {
                 0 => "all as they were written".to_owned(),
                 count => format!("{count} not as they were written"),
             };
+            let (of_all, unread) = match unread_blocks {
+                0 => (String::new(), String::new()),
+                count => (
+                    format!(" of {}", blocks + count),
+                    format!("; {count} not read back: the job ended before"),
+                ),
+            };
             format!(
-                "verified: {written}{blocks} blocks ({}) read back and compared, {outcome} ({kind})",
+                "verified: {written}{blocks}{of_all} blocks ({}) read back and compared, {outcome} ({kind}){unread}",
                 format_size(bytes)
             )
         }

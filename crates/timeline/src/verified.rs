@@ -17,6 +17,9 @@ pub struct Verified {
     pub bytes: u64,
     /// Blocks that were not what was written.
     pub mismatches: u64,
+    /// Blocks that were written and not read back, since the job ended before.
+    #[serde(default)]
+    pub unread_blocks: u64,
 }
 
 impl Verified {
@@ -34,5 +37,6 @@ impl Verified {
         self.blocks += other.blocks;
         self.bytes += other.bytes;
         self.mismatches += other.mismatches;
+        self.unread_blocks += other.unread_blocks;
     }
 }

@@ -6,10 +6,11 @@ use super::stream::Next;
 use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
 use crate::verify::dump::Dump;
-use crate::verify::{Plan, Verifier};
+use crate::verify::survey::{Part, Survey};
+use crate::verify::{Plan, Verifier, begin_read_back};
 use crate::worker::Worker;
 use diskperf_fio::job::Verification;
-use diskperf_fio::verify::BlockLayout;
+use diskperf_fio::verify::{BlockLayout, interval_bytes};
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{Errno, Operation, Submission, System};
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
         checks_reads: !job.pattern.access.does(Direction::Write),
         trims_to_zero: job.verify.trims.must_be_zero,
         is_alone: program.writes_alone(),
+        is_random: job.pattern.access.is_random(),
         thread: job.verify.clones_before + worker.index + 1,
         randseed: job.random.seed,
         dump: job.verify.dump.then(|| Dump {
@@ -40,6 +42,37 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     let mut verifier = Verifier::new(plan);
     verifier.keep_progress(state_depth(job));
     Some(verifier)
+}
+
+/// The search for the blocks of a job that another program wrote in an order of its own;
+/// nothing where each order leaves the same blocks.
+fn survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<Survey> {
+    let job = &*program.job;
+    let size = job.blocks.sizes(Direction::Write).only();
+    let unit_bytes = match size {
+        Some(bytes) => bytes,
+        None => interval_bytes(job) as u64,
+    };
+    let files = program.of(worker);
+    let parts = files.iter().map(|file| Part {
+        start_bytes: file.region.offset_bytes,
+        units: file.region.blocks(unit_bytes),
+    });
+    let parts: Vec<Part> = parts.collect();
+    let units: u64 = parts.iter().map(|part| part.units).sum();
+    let is_whole = verifier.unread_count() >= units;
+    let is_random = job.pattern.access.is_random();
+    let has_map = job.has_random_map() && job.random.percent.write == 100;
+    let is_same_in_each_order = match is_random {
+        true => is_whole && has_map,
+        false => is_whole || files.len() == 1,
+    };
+    let only_writes = job.pattern.access.directions() == [Direction::Write];
+    let is_alone = program.writes_alone();
+    match size.is_some() && only_writes && is_alone && is_same_in_each_order {
+        true => None,
+        false => Some(Survey::new(unit_bytes as u32, size.is_some(), parts)),
+    }
 }
 
 /// The last component of a path.
@@ -141,8 +174,13 @@ impl Course<'_> {
                 self.system.drop_clean(path).await?;
             }
         }
+        begin_read_back();
         let start = self.system.now();
         self.read_back(count, false).await?;
+        let verifier = self.verifier.as_mut().expect("it reads back");
+        if verifier.unread_count() == 0 && verifier.search_units()? {
+            self.read_back(u64::MAX, false).await?;
+        }
         self.span_start = self.system.now();
         self.spans.read = self.spans.read + self.span_start.since(start);
         Ok(())
@@ -193,7 +231,10 @@ impl Course<'_> {
         let loaded = self.loaded_state.as_ref();
         match loaded.and_then(|loaded| loaded.in_other_order(self.job)) {
             Some(writes) => verifier.expect_part_of_other_run(writes),
-            None => verifier.expect_other_run(self.job.verify.backlog > 0),
+            None => {
+                let survey = survey(self.program, self.worker, verifier);
+                verifier.expect_other_run(self.job.verify.backlog > 0, survey);
+            }
         }
         self.verify_pass().await
     }

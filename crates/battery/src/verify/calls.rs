@@ -6,7 +6,6 @@ use crate::blocks::{read_block, seek_to, write_block};
 use crate::load::YesNo;
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_fio::verify::BlockWrite;
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 
@@ -51,10 +50,8 @@ impl CallVerifier {
             file: index,
             offset_bytes,
         };
-        let write = BlockWrite {
-            time_ns: system.now().0,
-            ..self.verifier.record_write(place, bytes as u32)
-        };
+        let time_ns = Some(system.now().0);
+        let write = self.verifier.record_write(place, bytes as u32, time_ns);
         let block = &mut self.block[..bytes as usize];
         self.verifier.layout(bytes as u32).fill(block, write);
         write_block(system, file, &*block, think).await?;

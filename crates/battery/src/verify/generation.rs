@@ -1,13 +1,15 @@
 //! Blocks that another run of the same job wrote (`verify_only`).
 
 use super::Verifier;
+use super::survey::Survey;
 use crate::program::ProgramError;
 use diskperf_fio::verify::Seeds;
 use std::collections::BTreeSet;
 
-/// Knowledge of the run that wrote the blocks. Once a block is met that has a seed of the
-/// job, one with another seed is of another run: a stale block. Where none is met, all were
-/// written by another job, whose seeds nobody knows.
+/// Knowledge of the run that wrote the blocks. Where any order of the job's writes leaves the
+/// same blocks: once a block is met that has a seed of the job, one with another seed is of
+/// another run: a stale block. Where none is met, all were written by another job, whose seeds
+/// nobody knows. Where fio's order leaves other blocks, the survey decides.
 pub(super) struct OtherRun {
     /// Seeds of the job's writes.
     pub(super) seeds: BTreeSet<u64>,
@@ -20,18 +22,24 @@ pub(super) struct OtherRun {
     pub(super) writes_min: Option<u64>,
     /// Blocks that have one.
     pub(super) found: u64,
+    /// Search for the blocks of a run whose order is not known.
+    pub(super) survey: Option<Survey>,
 }
 
 impl Verifier {
     /// Takes what is recorded for writes of another run. fio draws a seed as well for each
     /// block that it reads back between its writes: `reads_between` where the job does so, and
     /// the run that wrote the blocks may have, which moves seeds behind those of all writes.
-    pub(crate) fn expect_other_run(&mut self, reads_between: bool) {
+    /// A `survey` is of a job whose blocks follow from its order.
+    pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<Survey>) {
         let mut seeds: BTreeSet<u64> = self.records.seeds().collect();
         if self.plan.layout.is_seeded() {
             let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
             let drawn = (0..2 * self.writes).map(|_| drawn.next_seed());
-            let behind = if reads_between { 0 } else { self.writes };
+            let behind = match reads_between || self.plan.is_random {
+                true => 0,
+                false => self.writes,
+            };
             seeds.extend(drawn.skip(behind as usize));
         }
         self.other_run = Some(OtherRun {
@@ -40,6 +48,7 @@ impl Verifier {
             strangers: Vec::new(),
             writes_min: None,
             found: 0,
+            survey,
         });
     }
 
@@ -55,6 +64,7 @@ impl Verifier {
             strangers: Vec::new(),
             writes_min: Some(writes.saturating_sub(depth).min(self.records.count())),
             found: 0,
+            survey: None,
         });
     }
 

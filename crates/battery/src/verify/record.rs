@@ -17,9 +17,20 @@ pub(super) struct BlockRecord {
     pub(super) seed: u64,
     /// Writes that the clone issued before it.
     pub(super) number: u64,
+    /// Time at which it was issued; nothing of a write of another run.
+    pub(super) time_ns: Option<u64>,
     pub(super) state: WriteState,
     /// Whether it was trimmed since.
     pub(super) is_trimmed: bool,
+}
+
+/// Write that is added to the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordedWrite {
+    pub(super) bytes: u32,
+    pub(super) seed: u64,
+    pub(super) number: u64,
+    pub(super) time_ns: Option<u64>,
 }
 
 /// State of the latest write of a block.
@@ -42,7 +53,13 @@ pub(super) struct BlockRecords {
 
 impl BlockRecords {
     /// Adds a write that is issued now, in place of those that it overlaps.
-    pub(super) fn add(&mut self, place: BlockPlace, (bytes, seed): (u32, u64), number: u64) {
+    pub(super) fn add(&mut self, place: BlockPlace, write: RecordedWrite) {
+        let RecordedWrite {
+            bytes,
+            seed,
+            number,
+            time_ns,
+        } = write;
         let end_bytes = place.offset_bytes + u64::from(bytes);
         let mut state = WriteState::InFlight;
         let mut is_torn = false;
@@ -61,6 +78,7 @@ impl BlockRecords {
             bytes,
             seed,
             number,
+            time_ns,
             state,
             is_trimmed: false,
         };
@@ -128,6 +146,15 @@ mod tests {
         }
     }
 
+    fn write(bytes: u32, number: u64) -> RecordedWrite {
+        RecordedWrite {
+            bytes,
+            seed: 1,
+            number,
+            time_ns: None,
+        }
+    }
+
     fn left(records: &mut BlockRecords) -> Vec<(u64, u64, WriteState)> {
         let taken = std::iter::from_fn(|| records.take());
         let of_block = |(place, record): (BlockPlace, BlockRecord)| {
@@ -143,7 +170,7 @@ mod tests {
             .iter()
             .enumerate()
         {
-            records.add(place(*offset), (*bytes, 1), number as u64);
+            records.add(place(*offset), write(*bytes, number as u64));
             records.complete(place(*offset), number as u64);
         }
         let complete = WriteState::Complete;
@@ -153,14 +180,14 @@ mod tests {
     #[test]
     fn writes_of_a_block_that_is_in_flight_are_raced_until_it_is_written_alone() {
         let mut records = BlockRecords::default();
-        records.add(place(0), (8, 1), 0);
-        records.add(place(0), (8, 1), 1);
+        records.add(place(0), write(8, 0));
+        records.add(place(0), write(8, 1));
         records.complete(place(0), 0);
         records.complete(place(0), 1);
         assert_eq!(left(&mut records), [(0, 1, WriteState::Raced)]);
-        records.add(place(0), (8, 1), 2);
+        records.add(place(0), write(8, 2));
         // Half of one may lie over half of the other.
-        records.add(place(4), (8, 1), 3);
+        records.add(place(4), write(8, 3));
         assert_eq!(left(&mut records), []);
     }
 
@@ -172,7 +199,7 @@ mod tests {
                 file,
                 offset_bytes: 0,
             };
-            records.add(place, (8, 1), file as u64);
+            records.add(place, write(8, file as u64));
         }
         assert_eq!(records.count(), 2);
     }

@@ -72,9 +72,31 @@ pub(crate) fn on_host(folder: &Path, options: &str) -> Outcome {
 }
 
 pub(crate) fn program_on_host(folder: &Path, program: &Program) -> Outcome {
+    worker_on_host(folder, program, (worker(Medium::Directory), Vec::new()))
+}
+
+/// Runs the program of one end of a pipe in a directory.
+pub(crate) fn end_on_host(
+    folder: &Path,
+    (program, index): (&Program, u32),
+    end: OwnedFd,
+) -> Outcome {
+    let worker = Worker {
+        index,
+        ..worker(Medium::Directory)
+    };
+    worker_on_host(folder, program, (worker, vec![Some(end)]))
+}
+
+fn worker_on_host(
+    folder: &Path,
+    program: &Program,
+    (worker, pipe_ends): (Worker, Vec<Option<OwnedFd>>),
+) -> Outcome {
     let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
     let ports = Ports {
         directories: vec![directory],
+        pipe_ends,
         ..Ports::default()
     };
     let control = Control {
@@ -86,7 +108,7 @@ pub(crate) fn program_on_host(folder: &Path, program: &Program) -> Outcome {
         clock: Clock::calibrated(),
     };
     let mut system = System::Host(Box::new(Host::new(ports, control)));
-    run_ready(work(&mut system, program, &worker(Medium::Directory)))
+    run_ready(work(&mut system, program, &worker))
 }
 
 /// Runs sections one after the other on a modelled computer.

@@ -3,6 +3,8 @@
 
 use crate::support::{User, words};
 use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 
 const SEQUENTIAL: &str = "run sequential --set program.write_share=1 --set program.area_bytes=1M \
@@ -102,5 +104,101 @@ fn a_file_of_fios_is_verified_and_a_changed_bit_ends_with_1() {
                 "byte 9000: expected",
             ],
         );
+    }
+}
+
+#[test]
+fn blocks_that_were_not_read_back_are_told_in_every_form() {
+    let user = User::new();
+    let job = "[j]\nrw=randwrite\nbs=4k\nsize=100g\nnumber_ios=3000\nverify=crc32c\n\
+               ioengine=libaio\niodepth=32\nruntime=4\n";
+    fs::write(user.file("job.fio"), job).unwrap();
+    let run = |form: &str| {
+        let line = format!("run job.fio --on bare-sata-7200 --runs 1 --format {form}");
+        user.run(&words(&line)).expect(0, &[])
+    };
+    let document = run("json").json();
+    let result = &document["runs"][0]["results"][0];
+    let count = |name: &str| result["verified"][name].as_u64().expect("a number");
+    let (read, unread) = (count("blocks"), count("unread_blocks"));
+    assert!(unread > 0, "{result}");
+    assert_eq!(read + unread, count("written_bytes") / 4096, "{result}");
+    assert_eq!(count("mismatches"), 0, "{result}");
+    let first = match read {
+        0 => format!("0 of {unread} blocks read back"),
+        read => format!("{read} of {} blocks (", read + unread),
+    };
+    let last = match read {
+        0 => "the job ended before".to_owned(),
+        _ => format!("{unread} not read back: the job ended before"),
+    };
+    for form in ["table", "csv", "markdown"] {
+        run(form).shows(&[&first, &last]);
+    }
+    let page = user.run(&words("report last --output -"));
+    page.expect(0, &[]).shows(&[&first, &last]);
+}
+
+/// Block device of a file, which root can make.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn attach(file: &Path) -> Option<Self> {
+        let made = Command::new("losetup")
+            .args(["-f", "--show"])
+            .arg(file)
+            .output();
+        let made = made.ok().filter(|made| made.status.success())?;
+        Some(Self(
+            String::from_utf8_lossy(&made.stdout).trim().to_owned(),
+        ))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+#[test]
+fn damage_on_a_device_is_found_by_its_place() {
+    let user = User::new();
+    let image = user.file("image");
+    fs::write(&image, vec![0; 8 << 20]).unwrap();
+    let Some(device) = LoopDevice::attach(&image) else {
+        eprintln!("SKIPPED damage_on_a_device_is_found_by_its_place: no loop device can be made");
+        return;
+    };
+    let path = &device.0;
+    let orders = [
+        "rw=write\nbs=64k",
+        "rw=randwrite\nbs=4k\nsize=1m",
+        "rw=randwrite\nbsrange=4k-16k\nsize=1m",
+    ];
+    for order in orders {
+        let job = format!("[j]\nfilename={path}\n{order}\nverify=crc32c\n");
+        fs::write(user.file("write.fio"), &job).unwrap();
+        fs::write(user.file("only.fio"), format!("{job}verify_only\n")).unwrap();
+        let write = format!("run write.fio --runs 1 --destroy-data-on {path}");
+        let told = user.run(&words(&write));
+        told.expect(0, &[])
+            .shows(&["read back and compared, all as they were written"]);
+        let only = words("run only.fio --runs 1");
+        user.run(&only).expect(0, &[]).shows(&["all as they were"]);
+        let flip = |at: u64| {
+            let file = fs::File::options().read(true).write(true).open(path);
+            let file = file.expect("a device");
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).expect("a byte");
+            file.write_all_at(&[byte[0] ^ 4], at).expect("a byte");
+            file.sync_all().expect("a sync");
+        };
+        flip(131_072 + 1000);
+        let place = format!("{path}: byte 131072: ");
+        user.run(&only)
+            .expect(1, &["1 of ", &place, "byte 132072: expected"]);
+        flip(131_072 + 1000);
+        user.run(&only).expect(0, &[]);
     }
 }

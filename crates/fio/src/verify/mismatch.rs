@@ -20,6 +20,8 @@ pub enum Field {
     Number,
     /// Seed of the data: another one is a block of another run or job.
     Seed,
+    /// Time of the write, in nanoseconds: another one is a block of an earlier pass or run.
+    Time,
     /// Checksum of the data behind the header.
     Checksum(Checksum),
     /// The data itself; the name is that of the kind of verification.
@@ -75,7 +77,9 @@ pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingB
 impl Mismatch {
     pub(super) fn of_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
         let show = |value: u64| match field {
-            Field::Offset | Field::Length | Field::Number | Field::Kind => value.to_string(),
+            Field::Offset | Field::Length | Field::Number | Field::Kind | Field::Time => {
+                value.to_string()
+            }
             Field::Magic | Field::HeaderChecksum | Field::Seed => format!("0x{value:x}"),
             Field::Checksum(_) | Field::Data(_) => unreachable!("these are no fields of numbers"),
         };
@@ -137,6 +141,7 @@ impl Display for Mismatch {
             Field::Kind => write!(to, "another kind of verification; its number")?,
             Field::Number => write!(to, "a block of another write; the write's number")?,
             Field::Seed => write!(to, "a block of another run; its seed")?,
+            Field::Time => write!(to, "a block of an earlier write; its time in ns")?,
             Field::Checksum(checksum) => write!(to, "{} of the data", checksum.name())?,
             Field::Data(kind) => write!(to, "the data ({kind})")?,
         }

@@ -59,6 +59,8 @@ pub struct Expectation {
     pub seed: Option<u64>,
     /// Writes that the job issued before it, the last 16 bits.
     pub number: Option<u16>,
+    /// Time of the write; it tells apart writes of two passes or runs with the same seeds.
+    pub time_ns: Option<u64>,
 }
 
 impl BlockLayout {
@@ -332,7 +334,9 @@ impl BlockLayout {
         let number = expected.number.unwrap_or(header.number);
         differs(Field::Number, number.into(), header.number.into())?;
         let seed = expected.seed.unwrap_or(header.seed);
-        differs(Field::Seed, seed, header.seed)
+        differs(Field::Seed, seed, header.seed)?;
+        let time_ns = expected.time_ns.unwrap_or(header.time_ns);
+        differs(Field::Time, time_ns, header.time_ns)
     }
 
     fn expected_data(&self, io_bytes: usize, offset_bytes: u64, seed: u64) -> Vec<u8> {

@@ -27,6 +27,7 @@ fn exactly(write: BlockWrite) -> Expectation {
         offset_bytes: write.offset_bytes,
         seed: Some(write.seed),
         number: Some(write.number),
+        time_ns: Some(write.time_ns),
     }
 }
 
@@ -153,6 +154,16 @@ fn a_misplaced_and_a_stale_block_are_named_as_such() {
         };
         let found = layout.check(&mut block, other).expect_err(kind);
         assert_eq!(found.field, Field::Seed, "{kind}");
+        let later = Expectation {
+            time_ns: Some(2_000_000_007),
+            ..exactly(write(4096, 3))
+        };
+        let found = layout.check(&mut block, later).expect_err(kind);
+        assert_eq!(found.field, Field::Time, "{kind}");
+        assert_eq!(
+            (&*found.expected, &*found.got),
+            ("2000000007", "1000000007")
+        );
     }
 }
 

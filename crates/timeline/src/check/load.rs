@@ -52,6 +52,7 @@ pub(super) fn check_verified(verified: &Verified, sums: &mut Sums) -> Result<(),
     sums.add("verified_written_bytes", verified.written_bytes)?;
     sums.add("verified_blocks", verified.blocks)?;
     sums.add("verified_bytes", verified.bytes)?;
+    sums.add("unread_blocks", verified.unread_blocks)?;
     sums.add("mismatches", verified.mismatches)
 }
 
