@@ -32,6 +32,21 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     ("ss=iops:1%", "fio never looks", Ios(16)),
     (
+        "percentile_list=50,95",
+        "fio reads percentile_list=50 and says nothing",
+        Reads("percentile_list", 50_000_000),
+    ),
+    (
+        "percentile_list=50:-1:99",
+        "fio reads percentile_list=50 and says nothing",
+        Reads("percentile_list", 50_000_000),
+    ),
+    (
+        "percentile_list=101",
+        "percentile_list is out of range",
+        Refusal("failed parsing percentile_list"),
+    ),
+    (
         "rate=1m\nrate_iops=9",
         "fio drops the job",
         Refusal("mutually exclusive"),
