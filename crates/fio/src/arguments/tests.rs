@@ -51,7 +51,6 @@ fn what_is_wrong_with_a_word_is_shown_in_it() {
         ("--size", "write `size=VALUE`"),
         ("--bogus=3", "fio has no option `--bogus`"),
         ("--fil=x", "several options begin with `--fil`"),
-        ("--exec_prerun=true", "exec_prerun is not supported"),
         ("--output-format=json,xml", "fio has no output format `xml`"),
         ("--output-format=", "write `--output-format=VALUE`"),
         ("--parse-only", "give --dry-run"),
@@ -81,7 +80,10 @@ fn the_only_name_that_begins_so_is_taken() {
 fn an_option_that_shapes_fios_report_is_taken_with_a_note() {
     let words = [
         ("--output-format=normal", "see --format, which has fio-json"),
-        ("--output-format=json,terse", "see --format, which has fio-json"),
+        (
+            "--output-format=json,terse",
+            "see --format, which has fio-json",
+        ),
         ("--output-format=json+", "see --format, which has fio-json"),
         ("--output=C:\\temp\\fio.txt", "redirect it"),
         ("--minimal", "see --format"),
@@ -99,7 +101,11 @@ fn an_option_that_shapes_fios_report_is_taken_with_a_note() {
     ];
     for (word, says) in words {
         let file = parsed(&[word]).unwrap_or_else(|error| panic!("{word}: {error}"));
-        let titles: Vec<&str> = file.warnings.iter().map(|warning| warning.title()).collect();
+        let titles: Vec<&str> = file
+            .warnings
+            .iter()
+            .map(|warning| warning.title())
+            .collect();
         let is_said = titles.iter().any(|title| title.contains(says));
         assert!(is_said, "{word}: {titles:?}");
         assert_eq!(file.jobs, parsed(&[]).unwrap().jobs, "{word}");

@@ -122,7 +122,9 @@ fn percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
         return Err(parts[MOST_PERCENTILES].wrong(title, "fio leaves the rest out"));
     }
     let is_percentile = |number: &f64| (0.0..=100.0).contains(number);
-    let read = parts.iter().map_while(|part| part.leading_float().filter(is_percentile));
+    let read = parts
+        .iter()
+        .map_while(|part| part.leading_float().filter(is_percentile));
     let read: Vec<f64> = read.collect();
     if read.is_empty() {
         return Err(parts[0].float(0.0..=100.0).err().unwrap_or_else(|| {
@@ -132,7 +134,10 @@ fn percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
     let is_read_whole = |part: &Value<'_>| part.float(0.0..=100.0).is_ok();
     if read.len() < parts.len() || !parts.iter().all(is_read_whole) {
         let kept: Vec<String> = read.iter().map(f64::to_string).collect();
-        let title = format!("fio reads percentile_list={} and says nothing", kept.join(":"));
+        let title = format!(
+            "fio reads percentile_list={} and says nothing",
+            kept.join(":")
+        );
         list.warn(title, "colons part the percentiles: 50:95:99");
     }
     Ok(read)

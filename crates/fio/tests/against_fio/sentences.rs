@@ -42,6 +42,11 @@ const CASES: &[(&str, &str, Shows)] = &[
         Reads("percentile_list", 50_000_000),
     ),
     (
+        "flow=-3\nflow_id=7",
+        "fio takes it, and lets the jobs beside it starve",
+        Taken,
+    ),
+    (
         "percentile_list=101",
         "percentile_list is out of range",
         Refusal("failed parsing percentile_list"),
