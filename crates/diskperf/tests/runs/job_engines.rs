@@ -108,6 +108,10 @@ fn locked_reads(user: &User, lock: &str) -> Vec<f64> {
 fn an_exclusive_lock_leaves_one_io_in_flight_and_a_shared_one_all_reads() {
     let user = User::new();
     let reads = ["none", "readwrite", "exclusive"].map(|lock| locked_reads(&user, lock));
+    let of_clones = &reads[2];
+    let least = of_clones.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = of_clones.iter().copied().fold(0.0, f64::max);
+    assert!(least > 0.9 * most, "each clone has its turn: {of_clones:?}");
     let [none, shared, alone] = reads.each_ref().map(|reads| reads.iter().sum::<f64>());
     assert!((shared / none - 1.0).abs() < 0.01, "{shared} of {none}");
     let share = none / alone;
