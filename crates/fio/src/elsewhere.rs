@@ -93,7 +93,7 @@ const CEPH: Carrier = Carrier::Server("the cluster and its network");
 const SERVER: Carrier = Carrier::Server("the server and its network");
 const PASSTHROUGH: Carrier = Carrier::Passage("commands past the block layer");
 const PERSISTENT_MEMORY: Carrier = Carrier::Passage("loads and stores of mapped memory");
-const PLUGIN: Carrier = Carrier::Passage("an engine outside of fio and its drivers");
+const PLUGIN: Carrier = Carrier::Passage("a plug-in and its drivers");
 
 const ALL: &[Elsewhere] = &[
     queued(

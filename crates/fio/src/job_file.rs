@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arguments;
 use crate::check;
-use crate::elsewhere::Elsewhere;
+use crate::elsewhere::{self, Elsewhere};
 use crate::job::{Engine, EngineOptions, Ignored, Job};
 use crate::options::{self, Key, Treatment};
 use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
@@ -382,6 +382,11 @@ fn unknown(line: &Line) -> Problem {
         let title = format!("{} is an option of the engine {engine}", line.key);
         let problem = Problem::error(title).at(place, "fio has this engine, diskperf has not");
         return problem.help("remove it, and give an engine of files or devices");
+    }
+    if let Some(engine) = elsewhere::with_option(&line.key) {
+        let title = format!("{} is an option of the engine {engine}", line.key);
+        let problem = Problem::error(title).at(place, "fio drops the job");
+        return problem.help(format!("remove it, or write `ioengine={engine}`"));
     }
     let blank = line.key.is_empty();
     match options::similar(&line.key) {

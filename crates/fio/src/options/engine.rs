@@ -199,8 +199,7 @@ pub(super) fn other_with_option(name: &str) -> Option<&'static str> {
     let with_option = OPTIONS_OF_OTHERS
         .iter()
         .find(|(_, names)| names.contains(&name));
-    let name_of_other = with_option.map(|(engine, _)| *engine);
-    name_of_other.or_else(|| elsewhere::with_option(name))
+    with_option.map(|(engine, _)| *engine)
 }
 
 /// fio's older names of engines.

@@ -235,9 +235,9 @@ const CASES: &[(&str, &str, Shows)] = &[
         Taken,
     ),
     (
-        "ioengine=rbd\nclientname=admin",
+        "clientname=admin",
         "clientname is an option of the engine rbd",
-        Taken,
+        Refusal("Bad option <clientname=admin>"),
     ),
     (
         "load=2",
@@ -451,6 +451,7 @@ const ELSEWHERE: &[&str] = &[
     "--format fio-json",
     "use fio",
     "fio has no option `--",
+    "fio has no output format",
     "fio's profiles are not supported",
     // Titles whose labels are cases.
     "not every fio works out an expression",
@@ -579,6 +580,7 @@ fn what_is_said_of_the_command_line_is_so() {
         ("--bogus=3", "unrecognized option"),
         ("--fil=x", "is ambiguous"),
         ("--section=y", "No job(s) defined"),
+        ("--output-format=json,xml", "invalid output format xml"),
         ("--readonly", "read-only mode"),
     ] {
         let (output, went_well) = fio.run(&whole("rw=write"), &[word]);
