@@ -206,3 +206,43 @@ fn a_job_that_may_make_no_files_runs_on_a_device() {
     let refused = user.run(&words("run job.fio --on ./target"));
     refused.expect(2, &["job.fio:4:19", "name a device"]);
 }
+
+/// Engines whose I/Os go to a server and commands beside a job: a model leaves out what lies
+/// between and says so, and storage refuses the job with the remedy.
+#[test]
+fn a_model_takes_the_load_of_engines_and_commands_that_storage_refuses() {
+    let user = User::new();
+    for (options, note, remedy) in [
+        (
+            "ioengine=rbd\npool=p\nclientname=c\niodepth=4\n",
+            "the cluster and its network are not modelled",
+            "--on bare-nvme-tlc",
+        ),
+        (
+            "ioengine=gfapi\nvolume=v\nbrick=b\n",
+            "the server and its network are not modelled",
+            "--on bare-nvme-tlc",
+        ),
+        (
+            "exec_prerun=touch gone\n",
+            "exec_prerun: the command `touch gone` is not run",
+            "run the command yourself",
+        ),
+        (
+            "exec_postrun=touch gone\n",
+            "exec_postrun: the command `touch gone` is not run",
+            "run the command yourself",
+        ),
+    ] {
+        let job = format!("[x]\nrw=randread\nsize=64k\nfilename=f\n{options}");
+        assert_eq!(counts(&user, &job, "bare-nvme-tlc"), [[16, 0]], "{options}");
+        let modelled = user.run(&words("run job.fio --on bare-nvme-tlc --dry-run"));
+        let shown = &modelled.expect(0, &[]).stdout;
+        assert!(shown.contains(note), "{options}: {shown}");
+        let stored = user.run(&words("run job.fio --on ./target"));
+        stored.expect(2, &["job.fio:5:", remedy]);
+    }
+    assert!(!user.file("gone").exists());
+    let job = "[x]\nioengine=windowsaio\nrw=randread\nsize=64k\niodepth=4\n";
+    assert_eq!(counts(&user, job, "./target"), [[16, 0]]);
+}
