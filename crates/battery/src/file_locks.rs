@@ -1,14 +1,27 @@
-//! Locks of files that workers take for an I/O.
+//! Locks of files that workers take for an I/O, in the order in which they ask.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Locks of the files of a drive, by their paths.
 #[derive(Debug, Default)]
 pub(crate) struct FileLocks {
-    holders: Mutex<BTreeMap<String, Holders>>,
-    freed: Condvar,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    locks: BTreeMap<String, FileLock>,
+    /// Number of the next worker that asks.
+    ticket_next: u64,
+}
+
+/// Lock of one file.
+#[derive(Debug, Default)]
+struct FileLock {
+    holders: Option<Holders>,
+    /// Tickets of the workers that wait, oldest first.
+    waiting: VecDeque<u64>,
 }
 
 /// Workers that hold the lock of a file.
@@ -20,6 +33,14 @@ enum Holders {
     Shared(u32),
 }
 
+/// Place of a worker among those that wait for a lock; given up when this is dropped.
+#[derive(Debug)]
+pub(crate) struct LockWait {
+    locks: Arc<FileLocks>,
+    path: String,
+    ticket: u64,
+}
+
 /// Lock of a file, which is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct FileGuard {
@@ -28,43 +49,65 @@ pub(crate) struct FileGuard {
 }
 
 impl FileLocks {
-    /// Takes the lock of a file, if nobody has it but those who share it as well.
-    pub(crate) fn try_lock(self: &Arc<Self>, path: &str, shares: bool) -> Option<FileGuard> {
-        let mut holders = self.lock();
-        let held = match (holders.get(path), shares) {
+    /// Begins to wait for the lock of a file, behind all that wait for it.
+    pub(crate) fn wait_for(self: &Arc<Self>, path: &str) -> LockWait {
+        let mut state = self.state();
+        let ticket = state.ticket_next;
+        state.ticket_next += 1;
+        let lock = state.locks.entry(path.to_owned()).or_default();
+        lock.waiting.push_back(ticket);
+        LockWait {
+            locks: Arc::clone(self),
+            path: path.to_owned(),
+            ticket,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LockWait {
+    /// Takes the lock, if this is the first that waits and nobody holds it but those who
+    /// share it as well.
+    pub(crate) fn try_lock(&self, shares: bool) -> Option<FileGuard> {
+        let mut state = self.locks.state();
+        let lock = state.locks.get_mut(&self.path)?;
+        let held = match (lock.holders, shares) {
+            _ if lock.waiting.front() != Some(&self.ticket) => return None,
             (None, true) => Holders::Shared(1),
             (None, false) => Holders::Alone,
             (Some(Holders::Shared(count)), true) => Holders::Shared(count + 1),
             (Some(_), _) => return None,
         };
-        holders.insert(path.to_owned(), held);
+        lock.holders = Some(held);
+        lock.waiting.pop_front();
         Some(FileGuard {
-            locks: Arc::clone(self),
-            path: path.to_owned(),
+            locks: Arc::clone(&self.locks),
+            path: self.path.clone(),
         })
     }
+}
 
-    /// Waits on real storage until a lock is freed, at most so long.
-    pub(crate) fn wait(&self, at_most: Duration) {
-        let holders = self.lock();
-        drop(self.freed.wait_timeout(holders, at_most));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Holders>> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for LockWait {
+    fn drop(&mut self) {
+        let mut state = self.locks.state();
+        if let Some(lock) = state.locks.get_mut(&self.path) {
+            lock.waiting.retain(|ticket| *ticket != self.ticket);
+        }
     }
 }
 
 impl Drop for FileGuard {
     fn drop(&mut self) {
-        let mut holders = self.locks.lock();
-        match holders.get_mut(&self.path) {
-            Some(Holders::Shared(count)) if *count > 1 => *count -= 1,
-            _ => {
-                holders.remove(&self.path);
-            }
+        let mut state = self.locks.state();
+        if let Some(lock) = state.locks.get_mut(&self.path) {
+            lock.holders = match lock.holders {
+                Some(Holders::Shared(count)) if count > 1 => Some(Holders::Shared(count - 1)),
+                _ => None,
+            };
         }
-        self.locks.freed.notify_all();
     }
 }
 
@@ -75,17 +118,37 @@ mod tests {
     #[test]
     fn a_lock_keeps_out_all_but_those_who_share_it() {
         let locks = Arc::new(FileLocks::default());
-        let (one, two) = (locks.try_lock("a", true), locks.try_lock("a", true));
+        let try_lock = |path: &str, shares| locks.wait_for(path).try_lock(shares);
+        let (one, two) = (try_lock("a", true), try_lock("a", true));
         assert!(one.is_some() && two.is_some());
-        assert!(locks.try_lock("a", false).is_none());
+        assert!(try_lock("a", false).is_none());
         drop(one);
-        assert!(locks.try_lock("a", false).is_none());
+        assert!(try_lock("a", false).is_none());
         drop(two);
-        let alone = locks.try_lock("a", false);
+        let alone = try_lock("a", false);
         assert!(alone.is_some());
-        assert!(locks.try_lock("a", true).is_none());
-        assert!(locks.try_lock("b", false).is_some());
+        assert!(try_lock("a", true).is_none());
+        assert!(try_lock("b", false).is_some());
         drop(alone);
-        assert!(locks.try_lock("a", true).is_some());
+        assert!(try_lock("a", true).is_some());
+    }
+
+    #[test]
+    fn those_that_wait_have_the_lock_in_their_order() {
+        let locks = Arc::new(FileLocks::default());
+        let held = locks.wait_for("a").try_lock(false);
+        let [first, second, third] = [0, 1, 2].map(|_| locks.wait_for("a"));
+        drop(held);
+        // Whoever had it last asks again behind them.
+        let again = locks.wait_for("a");
+        assert!(second.try_lock(false).is_none() && again.try_lock(false).is_none());
+        let held = first.try_lock(false);
+        assert!(held.is_some());
+        drop(held);
+        // One that gives up lets the next one go first.
+        drop(second);
+        assert!(again.try_lock(false).is_none());
+        assert!(third.try_lock(false).is_some());
+        assert!(again.try_lock(false).is_some());
     }
 }

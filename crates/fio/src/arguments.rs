@@ -32,11 +32,17 @@ enum Own {
     Readonly,
     /// It is left out, because of this.
     Harmless(&'static str),
+    /// It is left out as [`Own::Harmless`], where its value is a list of forms of fio's report.
+    Forms,
     /// It is an error: what to do instead.
     Refused(&'static str),
 }
 
-const OUR_REPORT: &str = "the report is diskperf's: see --format";
+const OUR_REPORT: &str = "the report is diskperf's: see --format, which has fio-json and fio-json+";
+const OUR_OUTPUT: &str = "the report goes to standard output: redirect it";
+
+/// fio's forms of its report.
+const FORMS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
 const OUR_PROGRESS: &str = "the progress is diskperf's: see --quiet";
 const OUR_PROCESS: &str = "it is of fio's own process";
 const NO_NETWORK: &str = "run diskperf on that machine";
@@ -46,11 +52,8 @@ const NO_COMMANDS: &str = "run the command yourself, before or after diskperf";
 const OWN: &[(&str, Own)] = &[
     ("section", Own::Section),
     ("readonly", Own::Readonly),
-    ("output", Own::Refused("redirect the output of diskperf")),
-    (
-        "output-format",
-        Own::Refused("give --format fio-json to diskperf"),
-    ),
+    ("output", Own::Harmless(OUR_OUTPUT)),
+    ("output-format", Own::Forms),
     ("minimal", Own::Harmless(OUR_REPORT)),
     ("terse-version", Own::Harmless(OUR_REPORT)),
     ("append-terse", Own::Harmless(OUR_REPORT)),
@@ -150,9 +153,11 @@ impl Arguments {
         match own {
             Own::Section => self.sections.push(wanted(value, name, &place)?),
             Own::Readonly => self.readonly = Some(place),
-            Own::Harmless(why) => {
-                let title = format!("--{name} is ignored: {why}");
-                self.warnings.push(Problem::warning(title).at(&place, why));
+            Own::Harmless(why) => self.ignore(name, why, &place),
+            Own::Forms => {
+                let (text, of_value) = wanted(value, name, &place)?;
+                check_forms(&text, &of_value)?;
+                self.ignore(name, OUR_REPORT, &place);
             }
             Own::Refused(instead) => {
                 let problem = Problem::error(format!("--{name} is no option of a job"));
@@ -160,6 +165,12 @@ impl Arguments {
             }
         }
         Ok(())
+    }
+
+    /// Notes that an option of fio's is not obeyed, and why that does not matter.
+    fn ignore(&mut self, name: &str, why: &str, place: &Place) {
+        let title = format!("--{name} is ignored: {why}");
+        self.warnings.push(Problem::warning(title).at(place, why));
     }
 
     /// Leaves the sections that are run, and the globals.
@@ -196,6 +207,19 @@ fn section_name(entry: &Entry) -> Option<String> {
     match entry {
         Entry::Section { name, .. } => Some(name.clone()),
         Entry::Option(_) => None,
+    }
+}
+
+/// Refuses a list with a form of report that fio has not.
+fn check_forms(text: &str, place: &Place) -> Result<(), Problem> {
+    let unknown = text.split(',').find(|form| !FORMS.contains(form));
+    match unknown {
+        None => Ok(()),
+        Some(form) => {
+            let title = format!("fio has no output format `{}`", excerpt(form));
+            let problem = Problem::error(title).at(place, "fio ends here");
+            Err(problem.help(format!("it is one or several of {}", FORMS.join(", "))))
+        }
     }
 }
 

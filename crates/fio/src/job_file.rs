@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arguments;
 use crate::check;
-use crate::job::{Engine, Ignored, Job};
+use crate::elsewhere::{self, Elsewhere};
+use crate::job::{Engine, EngineOptions, Ignored, Job};
 use crate::options::{self, Key, Treatment};
 use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
 use crate::substitute::{names, substitute};
@@ -14,6 +15,10 @@ use crate::value::Written;
 use crate::verify::PATTERN_BYTES_MAX;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::{Errors, Problem};
+
+/// Why an option of such an engine does nothing here.
+const OF_ELSEWHERE: &str =
+    "it says where the engine sends its I/Os, and the drive gets them directly";
 
 /// As many as fio has room for, clones included.
 const MOST_JOBS: u64 = 4096;
@@ -210,7 +215,17 @@ impl Resolver<'_> {
 
     /// Reads the options of a section into a job, and gives them as they are written.
     fn section(&mut self, job: &mut Job, lines: &[Line]) -> Vec<(String, String)> {
-        let engine = self.engine(job.engine.engine, lines);
+        let (engine, elsewhere) = self.engine(&job.engine, lines);
+        let (own, lines): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| {
+            elsewhere.is_some_and(|other| other.options.contains(&line.key.as_str()))
+        });
+        for line in &own {
+            job.ignored.push(Ignored {
+                key: line.key.clone(),
+                place: line.key_place.clone(),
+                why: OF_ELSEWHERE,
+            });
+        }
         let mut known: Vec<Known<'_>> = Vec::new();
         for line in lines {
             if self.errors.len() >= MOST_PROBLEMS {
@@ -242,16 +257,24 @@ impl Resolver<'_> {
                 self.errors.push(problem);
             }
         }
-        known.iter().map(Known::as_written).collect()
+        let own = own.into_iter().map(|line| {
+            let value = line.value.as_ref().map(|(text, _)| text.clone());
+            (line.key.clone(), value.unwrap_or_default())
+        });
+        known.iter().map(Known::as_written).chain(own).collect()
     }
 
     /// The engine that a section will have: its own options are known only under it.
-    fn engine(&mut self, inherited: Engine, lines: &[Line]) -> Engine {
-        let mut engine = inherited;
+    fn engine(
+        &mut self,
+        inherited: &EngineOptions,
+        lines: &[Line],
+    ) -> (Engine, Option<&'static Elsewhere>) {
+        let (mut engine, mut elsewhere) = (inherited.engine, inherited.elsewhere);
         for line in lines.iter().filter(|line| line.key == "ioengine") {
             // A wrong name is told when its turn comes.
             let mut scratch = Job::new("", &line.key_place);
-            let Ok(option) = self.known(line, inherited) else {
+            let Ok(option) = self.known(line, inherited.engine) else {
                 continue;
             };
             let written = Written {
@@ -264,10 +287,10 @@ impl Resolver<'_> {
                 warnings: &RefCell::new(Vec::new()),
             };
             if obey(option.key, &mut scratch, &written).is_ok() {
-                engine = scratch.engine.engine;
+                (engine, elsewhere) = (scratch.engine.engine, scratch.engine.elsewhere);
             }
         }
-        engine
+        (engine, elsewhere)
     }
 
     fn known<'l>(&mut self, line: &'l Line, engine: Engine) -> Result<Known<'l>, Problem> {
@@ -359,6 +382,11 @@ fn unknown(line: &Line) -> Problem {
         let title = format!("{} is an option of the engine {engine}", line.key);
         let problem = Problem::error(title).at(place, "fio has this engine, diskperf has not");
         return problem.help("remove it, and give an engine of files or devices");
+    }
+    if let Some(engine) = elsewhere::with_option(&line.key) {
+        let title = format!("{} is an option of the engine {engine}", line.key);
+        let problem = Problem::error(title).at(place, "fio drops the job");
+        return problem.help(format!("remove it, or write `ioengine={engine}`"));
     }
     let blank = line.key.is_empty();
     match options::similar(&line.key) {

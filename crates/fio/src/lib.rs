@@ -29,6 +29,7 @@
 
 mod arguments;
 mod check;
+mod elsewhere;
 mod expression;
 pub mod job;
 mod job_file;
@@ -44,6 +45,7 @@ mod value;
 pub mod verify;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
+pub use elsewhere::{Carrier, Elsewhere};
 pub use job::{Direction, Ignored, Job, PerDirection};
 pub use job_file::JobFile;
 pub use number::Base;

@@ -348,6 +348,14 @@ impl<'w> Value<'w> {
         Err(self.wrong(title, format!("this is {value}")))
     }
 
+    /// The decimal number in front, whatever follows it, as strtod(3) finds it.
+    pub(crate) fn leading_float(&self) -> Option<f64> {
+        let text = self.text.trim_start();
+        let is_digit = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
+        let end = text.bytes().position(|byte| !is_digit(byte));
+        text[..end.unwrap_or(text.len())].parse().ok()
+    }
+
     /// One of some words.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Problem> {
         let found = choices.iter().find(|(word, _)| *word == self.text);

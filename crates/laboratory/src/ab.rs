@@ -193,7 +193,10 @@ fn plan_of(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
                 plan.fresh[0].kind, plan.fresh[0].block_bytes
             )))
         }
-        (Some(plan), true) => Ok(plan),
+        (Some(plan), true) => match plan.shortage() {
+            Some(shortage) => Err(LaboratoryError::Request(format!("{name}: {shortage}"))),
+            None => Ok(plan),
+        },
         _ => Err(LaboratoryError::Request(format!(
             "{name} has {} targets: give one, or several with --together",
             experiment.targets.len()

@@ -84,7 +84,14 @@ pub(crate) fn on_open_drives(
 
 /// Readies the process for these plans. To be called once, before it starts
 /// any thread: fresh file systems are mounted for this process alone.
+///
+/// # Errors
+///
+/// A plan that needs more space than there is, and mounts that are not permitted.
 pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
+    if let Some(shortage) = plans.iter().find_map(Plan::shortage) {
+        return Err(LaboratoryError::Request(shortage.to_owned()));
+    }
     if !plans.iter().any(Plan::mounts) {
         return Ok(());
     }

@@ -163,6 +163,14 @@ impl Plan {
         }
     }
 
+    /// Space that it needs and its targets do not have, with the remedy.
+    pub(crate) fn shortage(&self) -> Option<&str> {
+        match self {
+            Plan::Host(plan) => plan.shortage.as_deref(),
+            Plan::Model(_) => None,
+        }
+    }
+
     /// What would be written where, how much, and for how long.
     pub fn describe(&self) -> String {
         match self {

@@ -3,7 +3,6 @@
 
 mod waits;
 
-use super::FioJob;
 use super::duplicates::Duplicates;
 use super::iolog::Iolog;
 use super::pace::{Rates, Times, Turn};
@@ -15,6 +14,7 @@ use super::stream::{Next, Stream};
 use super::syncs::DueSync;
 use super::trims::Trims;
 use super::watch::Watch;
+use super::{FioJob, locks};
 use crate::blocks::remove_file;
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
@@ -247,17 +247,27 @@ impl<'a> Course<'a> {
             if self.job.engine.serialize_overlap && self.is_over(self.system.now()) {
                 return Ok(Halt::Over);
             }
-            let guard = self.lock_file(&io).await?;
+            let guard = match locks(self.job) {
+                true => self.lock_file(&io).await?,
+                false => None,
+            };
+            if locks(self.job) && guard.is_none() {
+                return Ok(Halt::Over);
+            }
             self.put(operation(io.direction), place, intended).await?;
             let is_before_its_write =
                 io.direction == Direction::Trim && self.job.pattern.access.does(Direction::Write);
             if is_before_its_write || guard.is_some() {
                 self.drain().await?;
             }
-            drop(guard);
+            let was_locked = guard.is_some();
+            if let Some(guard) = guard {
+                self.unlock_file(guard);
+            }
             let trimmed = self.trim_written(&io).await?;
             let read_back = self.verify_backlog().await? || trimmed;
-            if self.pause(io.direction).await? || read_back || is_before_its_write {
+            let has_waited = read_back || is_before_its_write || was_locked;
+            if self.pause(io.direction).await? || has_waited {
                 return Ok(Halt::Waited);
             }
         }

@@ -64,6 +64,8 @@ const PACINGS: &[&str] = &[
     "rw=randread steadystate=iops:0.001% ss_dur=100",
     "rw=randread steadystate=iops:0.001% ss_dur=100 ss_ramp=50 thinktime=70m",
     "rw=randread max_latency=70m rate_iops_min=1",
+    "rw=randread lockfile=exclusive",
+    "rw=randrw lockfile=readwrite thinktime=1ms",
 ];
 
 #[test]

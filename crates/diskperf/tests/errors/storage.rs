@@ -103,7 +103,15 @@ fn space_is_needed_once_for_a_file_that_sections_share() {
         let planned = user.run(&words("run job.fio --on ./target --dry-run"));
         match fits {
             true => drop(planned.expect(0, &[])),
-            false => drop(planned.expect(2, &["not enough space", "60 MiB needed"])),
+            false => {
+                let warning = "warning: the run is refused here: not enough space";
+                let shown = planned.expect(0, &[]).stdout.clone();
+                assert!(shown.contains(warning), "{shown}");
+                assert!(shown.contains("60 MiB needed"), "{shown}");
+                let run = user.run(&words("run job.fio --on ./target"));
+                run.expect(2, &["not enough space", "60 MiB needed"]);
+                assert_eq!(entries(&user.target()), [""; 0]);
+            }
         }
     }
 }

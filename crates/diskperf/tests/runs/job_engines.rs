@@ -109,6 +109,10 @@ fn locked_reads(user: &User, lock: &str) -> Vec<f64> {
 fn an_exclusive_lock_leaves_one_io_in_flight_and_a_shared_one_all_reads() {
     let user = User::new();
     let reads = ["none", "readwrite", "exclusive"].map(|lock| locked_reads(&user, lock));
+    let of_clones = &reads[2];
+    let least = of_clones.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = of_clones.iter().copied().fold(0.0, f64::max);
+    assert!(least > 0.9 * most, "each clone has its turn: {of_clones:?}");
     let [none, shared, alone] = reads.each_ref().map(|reads| reads.iter().sum::<f64>());
     assert!((shared / none - 1.0).abs() < 0.01, "{shared} of {none}");
     let share = none / alone;
@@ -270,4 +274,44 @@ fn a_log_with_times_that_no_run_reaches_is_refused() {
             };
         }
     }
+}
+
+/// Engines whose I/Os go to a server and commands beside a job: a model leaves out what lies
+/// between and says so, and storage refuses the job with the remedy.
+#[test]
+fn a_model_takes_the_load_of_engines_and_commands_that_storage_refuses() {
+    let user = User::new();
+    for (options, note, remedy) in [
+        (
+            "ioengine=rbd\npool=p\nclientname=c\niodepth=4\n",
+            "the cluster and its network are not modelled",
+            "--on bare-nvme-tlc",
+        ),
+        (
+            "ioengine=gfapi\nvolume=v\nbrick=b\n",
+            "the server and its network are not modelled",
+            "--on bare-nvme-tlc",
+        ),
+        (
+            "exec_prerun=touch gone\n",
+            "exec_prerun: the command `touch gone` is not run",
+            "run the command yourself",
+        ),
+        (
+            "exec_postrun=touch gone\n",
+            "exec_postrun: the command `touch gone` is not run",
+            "run the command yourself",
+        ),
+    ] {
+        let job = format!("[x]\nrw=randread\nsize=64k\nfilename=f\n{options}");
+        assert_eq!(counts(&user, &job, "bare-nvme-tlc"), [[16, 0]], "{options}");
+        let modelled = user.run(&words("run job.fio --on bare-nvme-tlc --dry-run"));
+        let shown = &modelled.expect(0, &[]).stdout;
+        assert!(shown.contains(note), "{options}: {shown}");
+        let stored = user.run(&words("run job.fio --on ./target"));
+        stored.expect(2, &["job.fio:5:", remedy]);
+    }
+    assert!(!user.file("gone").exists());
+    let job = "[x]\nioengine=windowsaio\nrw=randread\nsize=64k\niodepth=4\n";
+    assert_eq!(counts(&user, job, "./target"), [[16, 0]]);
 }

@@ -51,8 +51,10 @@ fn what_is_wrong_with_a_word_is_shown_in_it() {
         ("--size", "write `size=VALUE`"),
         ("--bogus=3", "fio has no option `--bogus`"),
         ("--fil=x", "several options begin with `--fil`"),
-        ("--exec_prerun=true", "exec_prerun is not supported"),
-        ("--output-format=json", "--format fio-json"),
+        ("--output-format=json,xml", "fio has no output format `xml`"),
+        ("--output-format=", "write `--output-format=VALUE`"),
+        ("--parse-only", "give --dry-run"),
+        ("--client=host", "run diskperf on that machine"),
         ("--readonly", "[b] writes"),
         ("--section", "write `--section=VALUE`"),
         ("--", "options begin with `--`"),
@@ -71,4 +73,41 @@ fn the_only_name_that_begins_so_is_taken() {
             .title()
             .contains("--status-interval is ignored")
     );
+}
+
+/// Options that shape the report of fio alone change nothing of what is measured.
+#[test]
+fn an_option_that_shapes_fios_report_is_taken_with_a_note() {
+    let words = [
+        ("--output-format=normal", "see --format, which has fio-json"),
+        (
+            "--output-format=json,terse",
+            "see --format, which has fio-json",
+        ),
+        ("--output-format=json+", "see --format, which has fio-json"),
+        ("--output=C:\\temp\\fio.txt", "redirect it"),
+        ("--minimal", "see --format"),
+        ("--append-terse", "see --format"),
+        ("--terse-version=4", "see --format"),
+        ("--bandwidth-log", "see --format"),
+        ("--eta=always", "see --quiet"),
+        ("--eta-newline=1s", "see --quiet"),
+        ("--status-interval=10", "see --quiet"),
+        ("--debug=io", "it is of fio's own process"),
+        ("--max-jobs=64", "it is of fio's own process"),
+        ("--alloc-size=65536", "it is of fio's own process"),
+        ("--aux-path=/tmp", "it is of fio's own process"),
+        ("--warnings-fatal", "it is of fio's own process"),
+    ];
+    for (word, says) in words {
+        let file = parsed(&[word]).unwrap_or_else(|error| panic!("{word}: {error}"));
+        let titles: Vec<&str> = file
+            .warnings
+            .iter()
+            .map(|warning| warning.title())
+            .collect();
+        let is_said = titles.iter().any(|title| title.contains(says));
+        assert!(is_said, "{word}: {titles:?}");
+        assert_eq!(file.jobs, parsed(&[]).unwrap().jobs, "{word}");
+    }
 }

@@ -49,6 +49,10 @@ pub struct Order {
     pub exit_scope: ExitScope,
     /// `exitall_on_error`.
     pub exit_all_on_error: bool,
+    /// `exec_prerun`: a command that fio runs before the job.
+    pub run_before: Option<String>,
+    /// `exec_postrun`: a command that fio runs after the job.
+    pub run_after: Option<String>,
     /// `flow`: this job's share beside others of the same `flow_id`; 0 is none.
     pub flow: u32,
     /// `flow_id`.
@@ -68,6 +72,8 @@ impl Default for Order {
             exit_all: false,
             exit_scope: ExitScope::default(),
             exit_all_on_error: false,
+            run_before: None,
+            run_after: None,
             flow: 0,
             flow_id: 0,
             flow_sleep_us: 0,

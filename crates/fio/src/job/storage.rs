@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::FileService;
+use crate::elsewhere::Elsewhere;
 
 /// A size or a share of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,8 +338,10 @@ pub enum SubmitMode {
 /// How I/O is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// `ioengine`.
+    /// `ioengine`, or the one with the same load as [`elsewhere`](Self::elsewhere).
     pub engine: Engine,
+    /// `ioengine`, where it sends its I/Os somewhere else than to files and devices.
+    pub elsewhere: Option<&'static Elsewhere>,
     /// `iodepth`, as written: a synchronous engine has depth 1.
     pub depth: u32,
     /// `iodepth_batch`: submitted at once; 0 is all that fit.
@@ -372,6 +375,7 @@ impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
             engine: Engine::default(),
+            elsewhere: None,
             depth: 1,
             batch: 1,
             complete_min: 1,

@@ -326,3 +326,50 @@ fn errors_are_passed_over_by_kind_and_number() {
         assert!(told.contains("job.fio:2:1"), "{wrong}: {told}");
     }
 }
+
+/// Engines that go elsewhere, with the engine that has the same load and options of their own.
+#[test]
+fn an_engine_that_goes_elsewhere_has_the_load_of_one_of_this_system() {
+    for (options, engine, depth) in [
+        (
+            "ioengine=rbd clientname=admin pool=p rbdname=i",
+            Engine::IoUring,
+            8,
+        ),
+        ("ioengine=rados pool=p touch_objects=1", Engine::IoUring, 8),
+        ("ioengine=gfapi volume=v brick=b", Engine::Psync, 1),
+        ("ioengine=gfapi_async volume=v brick=b", Engine::IoUring, 8),
+        (
+            "ioengine=io_uring_cmd cmd_type=nvme hipri",
+            Engine::IoUring,
+            8,
+        ),
+        (
+            "ioengine=libhdfs namenode=n hostname=h port=9",
+            Engine::Psync,
+            1,
+        ),
+        ("ioengine=http http_host=h https=on", Engine::Psync, 1),
+        ("ioengine=nbd uri=nbd+unix:///?socket=s", Engine::IoUring, 8),
+        ("ioengine=external:./x spdk_json_conf=c", Engine::IoUring, 8),
+        ("ioengine=windowsaio", Engine::IoUring, 8),
+    ] {
+        // The engine may be that of the globals, and its options those of the section.
+        for break_ in ["", "[a]\n"] {
+            let lines = options
+                .replacen(' ', &format!("\n{break_}"), 1)
+                .replace(' ', "\n");
+            let name = if break_.is_empty() { "a" } else { "global" };
+            let lines = match (break_, options.contains(' ')) {
+                ("[a]\n", false) => format!("{lines}\n[a]"),
+                _ => lines,
+            };
+            let text = format!("[{name}]\nsize=1m\niodepth=8\n{lines}\n");
+            let file = JobFile::parse("x.fio", &text, &Surroundings::default());
+            let file = file.unwrap_or_else(|errors| panic!("{text}: {}", errors.render(false)));
+            let job = &file.jobs[0].engine;
+            assert_eq!((job.engine, job.depth_reached()), (engine, depth), "{text}");
+            assert!(job.elsewhere.is_some(), "{text}");
+        }
+    }
+}

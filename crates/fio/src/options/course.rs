@@ -56,7 +56,13 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("flow", |job, w| {
-        job.order.flow = w.value()?.single()?.count(0..=1000)?;
+        let share = w.value()?.single()?;
+        if share.text().trim_start().starts_with('-') {
+            let label = "fio takes it, and lets the jobs beside it starve";
+            let problem = share.wrong("a negative flow", label);
+            return Err(problem.help("write a weight from 1 to 1000"));
+        }
+        job.order.flow = share.count(0..=1000)?;
         Ok(())
     }),
     honoured("flow_id", |job, w| {

@@ -1,6 +1,7 @@
 //! Options that say how I/O is submitted.
 
 use super::{Key, harmless, honoured, refused};
+use crate::elsewhere::{self, Elsewhere};
 use crate::job::{CpuMode, Engine, SubmitMode};
 use crate::value::Value;
 use diskperf_diagnostics::Problem;
@@ -15,7 +16,7 @@ const PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
 
 pub(super) const KEYS: &[Key] = &[
     honoured("ioengine", |job, w| {
-        job.engine.engine = engine(&w.value()?)?;
+        (job.engine.engine, job.engine.elsewhere) = engine(&w.value()?)?;
         Ok(())
     }),
     honoured("iodepth", |job, w| {
@@ -153,34 +154,16 @@ const ENGINES: [Engine; 17] = [
     Engine::Cpuio,
 ];
 
-/// fio's others, which move data elsewhere or are no storage at all.
-const OTHERS: [&str; 26] = [
-    "dev-dax",
+/// fio's others, which are no storage, or read and write in ways that are not supported.
+const OTHERS: [&str; 8] = [
     "e4defrag",
     "exec",
-    "external",
-    "gfapi",
-    "gfapi_async",
-    "guasi",
-    "http",
-    "io_uring_cmd",
-    "libblkio",
     "libcufile",
-    "libhdfs",
-    "libiscsi",
-    "libpmem",
     "libzbc",
     "mtd",
-    "nbd",
     "net",
     "netsplice",
-    "nfs",
-    "pmemblk",
-    "rados",
-    "rbd",
     "rdma",
-    "sg",
-    "xnvme",
 ];
 
 /// Options of those engines, which fio knows under them alone.
@@ -191,12 +174,7 @@ const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
         &["program", "arguments", "grace_time", "std_redirect"],
     ),
     ("filestat", &["stat_type"]),
-    ("gfapi", &["volume", "brick"]),
-    ("io_uring_cmd", &["cmd_type"]),
-    ("libhdfs", &["namenode", "hdfsdirectory", "chunk_size"]),
-    ("libiscsi", &["initiator"]),
     ("mtd", &["skip_bad"]),
-    ("nbd", &["uri"]),
     (
         "net",
         &[
@@ -213,14 +191,7 @@ const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
             "mss",
         ],
     ),
-    ("nfs", &["nfs_url"]),
-    ("rados", &["conf", "touch_objects"]),
-    (
-        "rbd",
-        &["clustername", "rbdname", "pool", "clientname", "busy_poll"],
-    ),
     ("rdma", &["bindname", "verb"]),
-    ("sg", &["readfua", "writefua", "sg_write_mode", "stream_id"]),
 ];
 
 /// An engine that is not supported here and has an option of this name.
@@ -234,9 +205,12 @@ pub(super) fn other_with_option(name: &str) -> Option<&'static str> {
 /// fio's older names of engines.
 const OLDER: [(&str, Engine); 2] = [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
 
-fn engine(value: &Value<'_>) -> Result<Engine, Problem> {
+fn engine(value: &Value<'_>) -> Result<(Engine, Option<&'static Elsewhere>), Problem> {
     let name = value.text();
-    if OTHERS.contains(&name) || name.starts_with("external:") {
+    if let Some(elsewhere) = elsewhere::named(name) {
+        return Ok((elsewhere.same_load_as, Some(elsewhere)));
+    }
+    if OTHERS.contains(&name) {
         let title = format!("the engine `{name}` is not supported");
         let names = ENGINES.map(Engine::name).join(", ");
         let problem = value.wrong(title, "fio has it, diskperf has not");
@@ -249,7 +223,7 @@ fn engine(value: &Value<'_>) -> Result<Engine, Problem> {
         None => word.choice(&ENGINES.map(|engine| (engine.name(), engine)))?,
     };
     match rest {
-        None => Ok(engine),
+        None => Ok((engine, None)),
         Some(rest) => {
             let problem = rest.wrong(
                 "an engine takes nothing behind a colon",

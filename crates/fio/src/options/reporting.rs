@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::{Key, harmless, honoured};
 use crate::job::Unified;
 use crate::number::Base;
+use crate::value::Value;
+use diskperf_diagnostics::Problem;
 
 const OWN_CLOCK: &str = "diskperf times every I/O by its own clock";
 const NO_LOGS: &str = "diskperf writes no logs; its store keeps what they would hold";
@@ -12,7 +14,7 @@ const PLACEMENT: &str = "workers run where the kernel puts them";
 const PRIORITY: &str = "workers run at the priority of the command";
 const MEMORY: &str = "buffers are where diskperf puts them";
 
-/// fio keeps as many percentiles.
+/// Percentiles that fio keeps.
 const MOST_PERCENTILES: usize = 20;
 
 pub(super) const KEYS: &[Key] = &[
@@ -42,13 +44,7 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("percentile_list", |job, w| {
-        let parts = w.value()?.split(&[':']);
-        if parts.len() > MOST_PERCENTILES {
-            let title = format!("there are at most {MOST_PERCENTILES} percentiles");
-            return Err(parts[MOST_PERCENTILES].wrong(title, "fio leaves the rest out"));
-        }
-        let read = parts.iter().map(|part| part.float(0.0..=100.0));
-        let mut percentiles = read.collect::<Result<Vec<f64>, _>>()?;
+        let mut percentiles = percentiles(&w.value()?)?;
         percentiles.sort_by(f64::total_cmp);
         job.report.percentiles = Arc::from(percentiles);
         Ok(())
@@ -116,3 +112,33 @@ pub(super) const KEYS: &[Key] = &[
     harmless("hugepage-size", MEMORY),
     harmless("lockmem", MEMORY),
 ];
+
+/// Reads a list of percentiles as fio does: of each part the number in front, up to the first
+/// part without one between 0 and 100. The rest, which fio passes over, is noted.
+fn percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
+    let parts = list.split(&[':']);
+    if parts.len() > MOST_PERCENTILES {
+        let title = format!("there are at most {MOST_PERCENTILES} percentiles");
+        return Err(parts[MOST_PERCENTILES].wrong(title, "fio leaves the rest out"));
+    }
+    let is_percentile = |number: &f64| (0.0..=100.0).contains(number);
+    let read = parts
+        .iter()
+        .map_while(|part| part.leading_float().filter(is_percentile));
+    let read: Vec<f64> = read.collect();
+    if read.is_empty() {
+        return Err(parts[0].float(0.0..=100.0).err().unwrap_or_else(|| {
+            parts[0].wrong("percentile_list has no percentile", "fio drops the job")
+        }));
+    }
+    let is_read_whole = |part: &Value<'_>| part.float(0.0..=100.0).is_ok();
+    if read.len() < parts.len() || !parts.iter().all(is_read_whole) {
+        let kept: Vec<String> = read.iter().map(f64::to_string).collect();
+        let title = format!(
+            "fio reads percentile_list={} and says nothing",
+            kept.join(":")
+        );
+        list.warn(title, "colons part the percentiles: 50:95:99");
+    }
+    Ok(read)
+}

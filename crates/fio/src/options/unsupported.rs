@@ -1,15 +1,19 @@
 //! Options that are never obeyed, and those of what diskperf has another command for.
 
-use super::{Key, harmless, refused};
+use super::{Key, harmless, honoured, refused};
 
-const COMMANDS: &str = "a job file must not run commands";
-const BY_HAND: &str = "run the command yourself, before or after diskperf";
 const SYSTEM: &str = "a job file must not change the system";
 const CGROUP: &str = "no control group is made; to limit a job, start diskperf inside of one";
 
 pub(super) const KEYS: &[Key] = &[
-    refused("exec_prerun", COMMANDS, BY_HAND),
-    refused("exec_postrun", COMMANDS, BY_HAND),
+    honoured("exec_prerun", |job, w| {
+        job.order.run_before = Some(w.value()?.text().to_owned());
+        Ok(())
+    }),
+    honoured("exec_postrun", |job, w| {
+        job.order.run_after = Some(w.value()?.text().to_owned());
+        Ok(())
+    }),
     harmless(
         "ioscheduler",
         "the scheduler of the device stays as it is; set it in /sys/block/DEVICE/queue/scheduler",

@@ -32,6 +32,26 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     ("ss=iops:1%", "fio never looks", Ios(16)),
     (
+        "percentile_list=50,95",
+        "fio reads percentile_list=50 and says nothing",
+        Reads("percentile_list", 50_000_000),
+    ),
+    (
+        "percentile_list=50:-1:99",
+        "fio reads percentile_list=50 and says nothing",
+        Reads("percentile_list", 50_000_000),
+    ),
+    (
+        "flow=-3\nflow_id=7",
+        "fio takes it, and lets the jobs beside it starve",
+        Taken,
+    ),
+    (
+        "percentile_list=101",
+        "percentile_list is out of range",
+        Refusal("failed parsing percentile_list"),
+    ),
+    (
         "rate=1m\nrate_iops=9",
         "fio drops the job",
         Refusal("mutually exclusive"),
@@ -215,9 +235,9 @@ const CASES: &[(&str, &str, Shows)] = &[
         Taken,
     ),
     (
-        "ioengine=rbd\nclientname=admin",
+        "clientname=admin",
         "clientname is an option of the engine rbd",
-        Taken,
+        Refusal("Bad option <clientname=admin>"),
     ),
     (
         "load=2",
@@ -431,6 +451,7 @@ const ELSEWHERE: &[&str] = &[
     "--format fio-json",
     "use fio",
     "fio has no option `--",
+    "fio has no output format",
     "fio's profiles are not supported",
     // Titles whose labels are cases.
     "not every fio works out an expression",
@@ -559,6 +580,7 @@ fn what_is_said_of_the_command_line_is_so() {
         ("--bogus=3", "unrecognized option"),
         ("--fil=x", "is ambiguous"),
         ("--section=y", "No job(s) defined"),
+        ("--output-format=json,xml", "invalid output format xml"),
         ("--readonly", "read-only mode"),
     ] {
         let (output, went_well) = fio.run(&whole("rw=write"), &[word]);

@@ -56,6 +56,9 @@ impl HostPlan {
         for note in &self.notes {
             text += &format!("  {note}\n");
         }
+        if let Some(shortage) = &self.shortage {
+            text += &format!("  warning: the run is refused here: {shortage}\n");
+        }
         text
     }
 }

@@ -35,6 +35,9 @@ pub struct HostPlan {
     pub record: bool,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
+    /// Space that the jobs of a file need and the targets do not have, with the remedy. A dry
+    /// run shows such a plan; a run refuses it.
+    pub shortage: Option<String>,
     /// Whether repetitions that something disturbed are run again.
     pub repeats_disturbed: bool,
 }
@@ -168,11 +171,13 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         block_events: false,
         record: false,
         repeats_disturbed: true,
+        shortage: None,
         notes,
     };
     plan.check_precondition()?;
     plan.leave_out_what_cannot_run()?;
     plan.check_sizes()?;
+    plan.check_room()?;
     Ok(plan)
 }
 
@@ -347,6 +352,23 @@ impl HostPlan {
                 SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
             }
         }
+        Ok(())
+    }
+
+    /// Looks for space for all files. A job file that was written for a larger machine can be
+    /// looked at here: what is missing is noted, and the run refused.
+    fn check_room(&mut self) -> Result<(), LaboratoryError> {
+        let is_job_file = matches!(self.experiment.workload, Workload::JobFile(_));
+        match self.find_room() {
+            Err(LaboratoryError::Request(shortage)) if is_job_file && self.is_said() => {
+                self.shortage = Some(shortage);
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn find_room(&self) -> Result<(), LaboratoryError> {
         let remedy = &self.room_remedy();
         for target in &self.targets {
             match self.experiment.size {

@@ -1,6 +1,7 @@
 //! From a job file to steps.
 
 mod duration;
+mod elsewhere;
 mod ground;
 mod iolog;
 mod makers;
@@ -311,6 +312,7 @@ mod tests {
         Ground {
             room_bytes: None,
             free_bytes: None,
+            is_real: false,
             is_file: false,
             direct: None,
             has_ftruncate: true,
@@ -436,6 +438,7 @@ mod tests {
         for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {
             let ground = Ground {
                 room_bytes: None,
+                is_real: false,
                 is_file: false,
                 free_bytes: None,
                 direct: Some(medium != Medium::Directory),

@@ -1,7 +1,6 @@
 //! The waits of a clone. Each ends with the job at the latest, and where the job is to be
 //! looked at.
 
-use super::super::locks;
 use super::super::search::SearchStep;
 use super::super::stream::Io;
 use super::{Course, Halt, is_sync};
@@ -13,13 +12,6 @@ use diskperf_fio::job::{ErrorKind, FileLock};
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
-use std::time::Duration;
-
-/// Part of its wait after which a worker in virtual time looks at a lock again.
-const LOCK_LOOKS: u64 = 32;
-
-/// Least time after which it looks again.
-const LOCK_LOOK_NS_MIN: u64 = 100;
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
 const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
@@ -80,38 +72,35 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Takes the lock of an I/O's file, where the job locks it: when nobody else has it.
+    /// Takes the lock of an I/O's file, when it is this worker's turn. Returns nothing where
+    /// the job ends before.
     pub(super) async fn lock_file(&mut self, io: &Io) -> Result<Option<FileGuard>, ProgramError> {
-        if !locks(self.job) {
-            return Ok(None);
-        }
         let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
-        let path = self.files[io.file].1.clone();
-        let since = self.system.now();
-        loop {
-            if let Some(guard) = self.worker.company.locks().try_lock(&path, shares) {
-                return Ok(Some(guard));
+        let wait = self.worker.company.locks().wait_for(&self.files[io.file].1);
+        let guard = loop {
+            let notices = self.system.notices();
+            if let Some(guard) = wait.try_lock(shares) {
+                break Some(guard);
             }
             let now = self.system.now();
             self.look(now)?;
             if self.is_over(now) {
-                return Ok(None);
+                break None;
             }
-            if self.system.wakes_late() {
-                self.worker
-                    .company
-                    .locks()
-                    .wait(Duration::from_nanos(LOOK_EVERY.0));
-                // Whoever wants the run to end is heard by each call.
-                self.system.sleep_until(now).await?;
-                continue;
-            }
-            // In virtual time nothing wakes a worker: it looks again, at most a part of its
-            // wait too late.
-            let waited = now.since(since).0 / LOCK_LOOKS;
-            let look = Nanoseconds(waited.max(LOCK_LOOK_NS_MIN));
-            self.system.sleep_until(now + look).await?;
-        }
+            let wakes = [self.times.end, self.next_look()];
+            let wake = wakes.into_iter().flatten().min();
+            self.system.await_notice(notices, wake).await?;
+        };
+        // The next one that waits may share the lock, or has a turn that this worker gave up.
+        drop(wait);
+        self.system.give_notice();
+        Ok(guard)
+    }
+
+    /// Frees the lock of a file, and lets the next worker that waits for it have it.
+    pub(super) fn unlock_file(&self, guard: FileGuard) {
+        drop(guard);
+        self.system.give_notice();
     }
 
     /// Takes as many as the job takes at once, until so few are under way that it fills the

@@ -1,6 +1,6 @@
 //! The target of a job file: what it has room for, and what it cannot do.
 
-use super::missing;
+use super::{elsewhere, missing};
 use crate::model::computer::Computer;
 use crate::target::{RESERVE_BYTES, Target};
 use diskperf_battery::Medium;
@@ -16,6 +16,8 @@ pub(in super::super) struct Ground {
     pub(super) room_bytes: Option<u64>,
     /// Bytes that files may take of a directory, for one that fills it.
     pub(super) free_bytes: Option<u64>,
+    /// Whether it is storage of this machine, and no model.
+    pub(super) is_real: bool,
     /// Whether the target is a file of the user's, which stays as long as it is.
     pub(super) is_file: bool,
     /// Whether O_DIRECT is there for them, where that is not for them to say.
@@ -39,6 +41,7 @@ impl Ground {
         Self {
             room_bytes: there.map(Target::room_bytes).min(),
             free_bytes: directories.map(Target::room_bytes).min(),
+            is_real: true,
             is_file: targets.iter().any(|target| target.medium == Medium::File),
             direct: None,
             has_ftruncate: true,
@@ -54,6 +57,7 @@ impl Ground {
         Self {
             room_bytes: room_bytes.filter(|_| by_itself),
             free_bytes: room_bytes.filter(|_| !by_itself),
+            is_real: false,
             is_file: false,
             direct: Some(by_itself),
             has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
@@ -65,6 +69,7 @@ impl Ground {
         Self {
             room_bytes: Some(ANY_ROOM_BYTES),
             free_bytes: None,
+            is_real: false,
             is_file: false,
             direct: None,
             has_ftruncate: true,
@@ -83,6 +88,9 @@ impl Ground {
                 label,
                 help,
             )));
+        }
+        if self.is_real {
+            return Errors::none_of(elsewhere::not_on_storage(job));
         }
         if self.direct.is_none() {
             return Ok(());
@@ -137,6 +145,9 @@ impl Ground {
     /// A job as it can be here, and what is then not as it says.
     pub(super) fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
         let mut fitted = job.clone();
+        if self.is_real {
+            return (fitted, elsewhere::notes_on_storage(job));
+        }
         let Some(direct) = self.direct else {
             return (fitted, Vec::new());
         };
@@ -164,7 +175,9 @@ impl Ground {
                 notes.push("fallocate=truncate, since the kernel has no such call");
             }
         }
-        (fitted, notes.into_iter().map(str::to_owned).collect())
+        let notes = notes.into_iter().map(str::to_owned);
+        let notes = notes.chain(elsewhere::notes_on_model(job)).collect();
+        (fitted, notes)
     }
 
     /// A note where a job reaches beyond the end of what is there.

@@ -122,6 +122,7 @@ mod tests {
         let places = super::super::places(&file);
         let ground = Ground {
             room_bytes: None,
+            is_real: false,
             is_file: false,
             free_bytes: None,
             direct: Some(false),

@@ -65,6 +65,7 @@ mod tests {
                 room_bytes: None,
                 direct,
                 has_ftruncate,
+                is_real: false,
                 is_file: false,
                 free_bytes: None,
             };

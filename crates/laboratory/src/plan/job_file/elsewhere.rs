@@ -1,0 +1,56 @@
+//! Engines that send their I/Os somewhere else than to files and devices, and commands beside
+//! a job.
+
+use diskperf_fio::{Job, Problem};
+
+/// What storage of this machine cannot do for a job, and a model can leave out.
+pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
+    let engine = job.engine.elsewhere.filter(|other| !other.is_same_here());
+    let engine = engine.map(|other| {
+        let title = format!("ioengine={} on storage of this machine", other.name);
+        let help = "model the drive, as by --on bare-nvme-tlc, or use ioengine=libaio on a device that the system has mapped";
+        job.refuse("ioengine", &title, &other.why_not_here(), help)
+    });
+    let refuse = |(key, _): (&str, &str)| {
+        let title = format!("{key} runs a command");
+        let label = "diskperf runs no commands of a job file";
+        let help = "remove it, and run the command yourself before or after diskperf; a modelled drive, as --on bare-nvme-tlc, needs none";
+        job.refuse(key, &title, label, help)
+    };
+    engine
+        .into_iter()
+        .chain(commands(job).map(refuse))
+        .collect()
+}
+
+/// Notes on a job that storage of this machine runs in another way.
+pub(super) fn notes_on_storage(job: &Job) -> Vec<String> {
+    job.engine
+        .elsewhere
+        .iter()
+        .map(|other| other.note())
+        .collect()
+}
+
+/// Notes on what a model leaves out of a job.
+pub(super) fn notes_on_model(job: &Job) -> impl Iterator<Item = String> {
+    let of_command = |(key, command): (&str, &str)| {
+        format!(
+            "{key}: the command `{command}` is not run, since a modelled drive is no part of this system"
+        )
+    };
+    notes_on_storage(job)
+        .into_iter()
+        .chain(commands(job).map(of_command).collect::<Vec<_>>())
+}
+
+/// The options that run a command, each with it.
+fn commands(job: &Job) -> impl Iterator<Item = (&'static str, &str)> {
+    let commands = [
+        ("exec_prerun", &job.order.run_before),
+        ("exec_postrun", &job.order.run_after),
+    ];
+    commands
+        .into_iter()
+        .filter_map(|(key, command)| Some((key, command.as_deref()?)))
+}
