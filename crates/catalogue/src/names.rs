@@ -53,8 +53,9 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + 
     }
 }
 
-/// Longest list of names that is printed whole where none is near.
-const LISTED_MAX: usize = 30;
+/// Longest list of names that is printed whole where none is near: all systems are, and not all
+/// keys of a drive.
+const LISTED_MAX: usize = 50;
 
 /// The few names that are most similar to this one, the most similar first.
 fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

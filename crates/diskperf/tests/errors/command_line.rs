@@ -182,7 +182,7 @@ fn names() {
             "run ffs83 --on ./target --set iodepth=32",
             &[
                 "no program of ffs83 has a parameter `iodepth`",
-                "program.call_bytes, program.think_ns",
+                "program.call_bytes, program.verify, program.think_ns",
             ],
         ),
         (
