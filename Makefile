@@ -39,6 +39,7 @@ readers:
 # Of what `make test` takes a sample: every operation beneath diskperf fails once,
 # and runs, searches and `clean` are killed at 300 instants each.
 faults:
+	DISKPERF_VERIFY_SEED=clock cargo test --package diskperf-battery --test verify_combinations -- --nocapture
 	DISKPERF_ENDS=all DISKPERF_COUNTS=all cargo test --package diskperf-laboratory --test job_files --no-fail-fast -- --nocapture
 	DISKPERF_FAULTS=all DISKPERF_KILLS=300 cargo test --package diskperf --test faults --test kill --no-fail-fast -- --nocapture
 

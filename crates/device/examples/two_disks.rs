@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 disk.completions().for_each(drop);
             }
         }
-        total = total + (now - begun);
+        total += now - begun;
     }
     println!("{:.2} ms a request", total.millis() / REQUESTS as f64);
     Ok(())

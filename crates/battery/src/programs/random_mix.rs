@@ -158,7 +158,9 @@ impl Pattern for RandomMix {
             let mut requests = Requests::new(self, area_bytes, worker.seed);
             let largest = self.sizes.largest();
             let mut verifier = CallVerifier::new(self.verify, (&*system, worker), largest);
-            let index = verifier.as_mut().map(|one| one.add_file(Self::input(worker)));
+            let index = verifier
+                .as_mut()
+                .map(|one| one.add_file(Self::input(worker)));
             let mut moved_bytes = 0;
             while moved_bytes < worker.size_bytes {
                 let Request {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// How long a process may take before a test takes it for hung: far longer
 /// than anything here lasts, a wait of 30 s for a locked store included.
-const HUNG: Duration = Duration::from_secs(180);
+const HUNG: Duration = Duration::from_secs(400);
 
 /// Between two looks at something that another process is about to change.
 const POLL: Duration = Duration::from_millis(5);
