@@ -92,6 +92,16 @@ const CASES: &[Case] = &[
         Outcome::counts_from_issue,
     ),
     (
+        "write_iolog does not count: read_iolog overrides it, as in fio 3.33",
+        "ioengine=psync read_iolog=writes write_iolog=log",
+        |fio| fio.went_well && fio.actions.is_empty(),
+    ),
+    (
+        "--verify: the jobs of a file say what they do; write verify=crc32c into the file, or another of fio's kinds",
+        "ioengine=psync rw=write verify=crc32c",
+        |fio| fio.figure("read/total_ios") == 16.0,
+    ),
+    (
         "a window of one sample is steady at once: the job ends at its first one, as fio's does",
         "ioengine=null rw=randread norandommap time_based runtime=20 ss=iops:1% ss_dur=1",
         |fio| fio.went_well && fio.figure("read/runtime") < 10_000.0,
