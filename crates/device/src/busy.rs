@@ -5,14 +5,14 @@ use diskperf_sim::Time;
 /// How long a drive has been doing what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
-    /// Arm and heads moving and coming to rest.
+    /// Time in which arm and heads move and come to rest.
     pub positioning: Time,
-    /// Waiting for the sector.
+    /// Time in which it waits for a sector to come by.
     pub latency: Time,
-    /// Transferring.
+    /// Time in which it transfers sectors.
     pub transfer: Time,
     /// Bytes moved.
     pub bytes: u64,
-    /// Transfers.
+    /// Number of transfers.
     pub transfers: u64,
 }

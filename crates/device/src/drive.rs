@@ -61,7 +61,7 @@ impl Completion {
         self.completed - self.submitted
     }
 
-    /// Where the latency went, without gap.
+    /// Stages that the latency went to, each with its end; they leave no gap.
     pub fn spans(&self) -> &[Span] {
         self.spans.spans()
     }
@@ -82,7 +82,7 @@ impl Drive {
         &self.device
     }
 
-    /// Its moment: up to here everything has happened.
+    /// Present moment of the drive: all that is due before it has happened.
     pub fn now(&self) -> Time {
         self.now
     }

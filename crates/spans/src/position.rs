@@ -5,9 +5,9 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Position {
-    /// Of its first sector, on a disk.
+    /// Place of the first sector of a request, on a disk.
     Disk(DiskPosition),
-    /// Of its first page, in flash.
+    /// Place of the first page of a request, in flash.
     Flash {
         /// The way to the die, which others share.
         channel: u32,
