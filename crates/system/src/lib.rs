@@ -31,8 +31,8 @@ macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(target_os = "linux")]
-            System::Host($world) => $call,
-            System::Model($world) => $call.await,
+            System::Host($world) => SystemCall::made($call),
+            System::Model($world) => SystemCall::modelled($call),
         }
     };
 }
@@ -49,6 +49,7 @@ macro_rules! at_once_on_each_world {
 }
 
 mod buffer;
+mod call;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod host;
@@ -58,6 +59,7 @@ mod options;
 mod ring;
 
 pub use buffer::Buffer;
+pub use call::SystemCall;
 pub use error::{Call, Errno, Error, Failure, Result};
 pub use layout::{
     Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
@@ -109,20 +111,33 @@ pub enum System {
 /// Files.
 impl System {
     /// open(2). A file that is created gets mode 0666, as `creat` did in 1983.
-    pub async fn open(&mut self, path: &str, how: Open) -> Result<File> {
+    pub fn open<'a>(&'a mut self, path: &'a str, how: Open) -> SystemCall<'a, Result<File>> {
         on_each_world!(self, world => world.open(path, how))
     }
 
     /// read(2): how many bytes were read, 0 at the end of the file.
-    #[inline]
-    pub async fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
+    pub fn read<'a>(
+        &'a mut self,
+        file: File,
+        buffer: &'a mut [u8],
+    ) -> SystemCall<'a, Result<usize>> {
         on_each_world!(self, world => world.read(file, buffer))
     }
 
     /// write(2): how many bytes were taken, which may be fewer than given.
-    #[inline]
-    pub async fn write(&mut self, file: File, data: impl Into<Written<'_>>) -> Result<usize> {
-        let data = data.into();
+    pub fn write<'a>(
+        &'a mut self,
+        file: File,
+        data: impl Into<Written<'a>>,
+    ) -> SystemCall<'a, Result<usize>> {
+        self.write_data(file, data.into())
+    }
+
+    fn write_data<'a>(
+        &'a mut self,
+        file: File,
+        data: Written<'a>,
+    ) -> SystemCall<'a, Result<usize>> {
         on_each_world!(self, world => world.write(file, data))
     }
 
@@ -138,45 +153,54 @@ impl System {
     }
 
     /// lseek(2): the new offset from the start of the file.
-    #[inline]
-    pub async fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
+    pub fn lseek(
+        &mut self,
+        file: File,
+        offset: i64,
+        whence: Whence,
+    ) -> SystemCall<'_, Result<u64>> {
         on_each_world!(self, world => world.lseek(file, offset, whence))
     }
 
     /// ftruncate(2).
-    pub async fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
+    pub fn ftruncate(&mut self, file: File, length: u64) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.ftruncate(file, length))
     }
 
     /// fallocate(2): the file has blocks for a range of its bytes; `grows` says whether it
     /// then reaches to the end of the range.
-    pub async fn allocate(&mut self, file: File, range: Range<u64>, grows: bool) -> Result<()> {
+    pub fn allocate(
+        &mut self,
+        file: File,
+        range: Range<u64>,
+        grows: bool,
+    ) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.allocate(file, range, grows))
     }
 
     /// fallocate(2) with FALLOC_FL_PUNCH_HOLE: the file has no blocks for a range, which
     /// reads as zeroes. It stays as long as it is.
-    pub async fn punch_hole(&mut self, file: File, range: Range<u64>) -> Result<()> {
+    pub fn punch_hole(&mut self, file: File, range: Range<u64>) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.punch_hole(file, range))
     }
 
     /// fsync(2).
-    pub async fn fsync(&mut self, file: File) -> Result<()> {
+    pub fn fsync(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fsync(file))
     }
 
     /// fdatasync(2).
-    pub async fn fdatasync(&mut self, file: File) -> Result<()> {
+    pub fn fdatasync(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fdatasync(file))
     }
 
     /// close(2).
-    pub async fn close(&mut self, file: File) -> Result<()> {
+    pub fn close(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.close(file))
     }
 
     /// The length of an open file in bytes; of a device, its size.
-    pub async fn length(&mut self, file: File) -> Result<u64> {
+    pub fn length(&mut self, file: File) -> SystemCall<'_, Result<u64>> {
         on_each_world!(self, world => world.length(file))
     }
 }
@@ -184,27 +208,27 @@ impl System {
 /// Names.
 impl System {
     /// stat(2): the length in bytes of what a name leads to.
-    pub async fn stat(&mut self, path: &str) -> Result<u64> {
+    pub fn stat<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<u64>> {
         on_each_world!(self, world => world.stat(path))
     }
 
     /// unlink(2).
-    pub async fn unlink(&mut self, path: &str) -> Result<()> {
+    pub fn unlink<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.unlink(path))
     }
 
     /// mkdir(2), with mode 0777.
-    pub async fn mkdir(&mut self, path: &str) -> Result<()> {
+    pub fn mkdir<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.mkdir(path))
     }
 
     /// rmdir(2).
-    pub async fn rmdir(&mut self, path: &str) -> Result<()> {
+    pub fn rmdir<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.rmdir(path))
     }
 
     /// rename(2).
-    pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+    pub fn rename<'a>(&'a mut self, from: &'a str, to: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.rename(from, to))
     }
 }
@@ -212,27 +236,27 @@ impl System {
 /// Owner, mode and times, of what is in one of the file systems.
 impl System {
     /// fchown(2), to the owner and group that the file has.
-    pub async fn fchown(&mut self, file: File) -> Result<()> {
+    pub fn fchown(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fchown(file))
     }
 
     /// fchmod(2): `mode` are the permissions, 0644 and the like.
-    pub async fn fchmod(&mut self, file: File, mode: u32) -> Result<()> {
+    pub fn fchmod(&mut self, file: File, mode: u32) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fchmod(file, mode))
     }
 
     /// chown(2), to the owner and group that the file has.
-    pub async fn chown(&mut self, path: &str) -> Result<()> {
+    pub fn chown<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.chown(path))
     }
 
     /// chmod(2): `mode` are the permissions, 0644 and the like.
-    pub async fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
+    pub fn chmod<'a>(&'a mut self, path: &'a str, mode: u32) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.chmod(path, mode))
     }
 
     /// utimes(2): the file was read and changed now.
-    pub async fn utimes(&mut self, path: &str) -> Result<()> {
+    pub fn utimes<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.utimes(path))
     }
 }
@@ -255,19 +279,18 @@ impl System {
     }
 
     /// Sleeps until [`System::now`] has reached `time`.
-    pub async fn sleep_until(&mut self, time: Nanoseconds) -> Result<()> {
+    pub fn sleep_until(&mut self, time: Nanoseconds) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.sleep_until(time))
     }
 
     /// Uses the CPU in user mode for this long.
-    #[inline]
-    pub async fn compute(&mut self, span: Nanoseconds) -> Result<()> {
+    pub fn compute(&mut self, span: Nanoseconds) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.compute(span))
     }
 
     /// Waits until every worker of the run has come here; returns the one
     /// moment at which all were released.
-    pub async fn barrier(&mut self) -> Result<Nanoseconds> {
+    pub fn barrier(&mut self) -> SystemCall<'_, Result<Nanoseconds>> {
         on_each_world!(self, world => world.barrier())
     }
 
@@ -284,13 +307,17 @@ impl System {
     /// Waits until workers gave more notices than `seen`, at most until a moment. A worker
     /// takes the [number of notices](System::notices) before it looks whether it has to wait:
     /// it then misses none.
-    pub async fn await_notice(&mut self, seen: u64, until: Option<Nanoseconds>) -> Result<()> {
+    pub fn await_notice(
+        &mut self,
+        seen: u64,
+        until: Option<Nanoseconds>,
+    ) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.await_notice(seen, until))
     }
 
     /// The worker's end of a pipe that the plan laid, by its number in the
     /// worker's list of pipe ends. Each end can be taken once.
-    pub async fn pipe_end(&mut self, number: usize) -> Result<File> {
+    pub fn pipe_end(&mut self, number: usize) -> SystemCall<'_, Result<File>> {
         on_each_world!(self, world => world.pipe_end(number))
     }
 }
@@ -305,30 +332,33 @@ impl System {
 
     /// Ends the timed part while the program goes on: what it does from now on is not measured.
     /// [`System::finish_measuring`] returns the measure as it is then.
-    pub async fn end_timed_part(&mut self) -> Result<()> {
+    pub fn end_timed_part(&mut self) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.end_timed_part())
     }
 
     /// Ends the timed part, then syncs every file that was written since it
     /// started. The measure's drive and payload are left for the runner.
-    pub async fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
+    pub fn finish_measuring(&mut self) -> SystemCall<'_, Result<WorkerMeasure>> {
         on_each_world!(self, world => world.finish_measuring())
     }
 
     /// Closes every file that the program left open, as the end of a process
     /// does.
-    pub async fn close_all(&mut self) {
+    pub fn close_all(&mut self) -> SystemCall<'_, ()> {
         on_each_world!(self, world => world.close_all())
     }
 
     /// Ends the worker as a process ends, with all its files closed. On a model
     /// every worker must come to this: another process gets the processor only
     /// when this one has given it back.
-    pub async fn end(self) {
+    pub fn end(self) -> SystemCall<'static, ()> {
         match self {
             #[cfg(target_os = "linux")]
-            System::Host(host) => drop(host),
-            System::Model(model) => model.end().await,
+            System::Host(host) => {
+                drop(host);
+                SystemCall::made(())
+            }
+            System::Model(model) => SystemCall::modelled(model.end()),
         }
     }
 
@@ -339,24 +369,28 @@ impl System {
     }
 
     /// Writes the file's dirty pages out and drops it from the page cache.
-    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
+    pub fn drop_cached<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.drop_cached(path))
     }
 
     /// Drops from the page cache what is not changed of a file (POSIX_FADV_DONTNEED), and
     /// waits for nothing to be written; a modelled kernel writes what is changed.
-    pub async fn drop_clean(&mut self, path: &str) -> Result<()> {
+    pub fn drop_clean<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.drop_clean(path))
     }
 
     /// How much of the first `length` bytes of a file is in the page cache;
     /// `None` where the system cannot tell.
-    pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
+    pub fn resident_bytes<'a>(
+        &'a mut self,
+        path: &'a str,
+        length: u64,
+    ) -> SystemCall<'a, Result<Option<u64>>> {
         on_each_world!(self, world => world.resident_bytes(path, length))
     }
 
     /// Drops every cache of the whole machine.
-    pub async fn drop_all_caches(&mut self) -> Result<()> {
+    pub fn drop_all_caches(&mut self) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.drop_all_caches())
     }
 }

@@ -7,7 +7,7 @@
 pub(crate) mod record;
 
 use crate::error::Errno;
-use crate::{File, Result, System};
+use crate::{File, Result, System, SystemCall};
 use diskperf_timeline::{Nanoseconds, Verified};
 
 /// What a ring is to be.
@@ -169,7 +169,11 @@ impl System {
     /// # Errors
     ///
     /// Where the system has no such ring, or refuses its memory or its buffers.
-    pub async fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
+    pub fn open_ring<'a>(
+        &'a mut self,
+        options: RingOptions,
+        files: &'a [File],
+    ) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.open_ring(options, files))
     }
 
@@ -193,8 +197,7 @@ impl System {
     /// # Panics
     ///
     /// If a slot is under way, or out of range.
-    #[inline]
-    pub async fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
+    pub fn submit<'a>(&'a mut self, submissions: &'a [Submission]) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.submit(submissions))
     }
 
@@ -204,19 +207,18 @@ impl System {
     /// # Panics
     ///
     /// As [`System::submit`].
-    #[inline]
-    pub async fn submit_at(
-        &mut self,
+    pub fn submit_at<'a>(
+        &'a mut self,
         moment: Nanoseconds,
-        submissions: &[Submission],
-    ) -> Result<()> {
+        submissions: &'a [Submission],
+    ) -> SystemCall<'a, Result<()>> {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Host(host) => host.submit_at(Some(moment), submissions),
-            Self::Model(model) => {
+            Self::Host(host) => SystemCall::made(host.submit_at(Some(moment), submissions)),
+            Self::Model(model) => SystemCall::modelled(async move {
                 model.sleep_until(moment).await?;
                 model.submit(submissions).await
-            }
+            }),
         }
     }
 
@@ -229,13 +231,12 @@ impl System {
     ///
     /// Only where the run has ended, or the ring itself fails: what a request failed with
     /// is in its completion.
-    #[inline]
-    pub async fn reap(
-        &mut self,
+    pub fn reap<'a>(
+        &'a mut self,
         at_least: usize,
         until: Option<Nanoseconds>,
-        completions: &mut Vec<Completion>,
-    ) -> Result<Nanoseconds> {
+        completions: &'a mut Vec<Completion>,
+    ) -> SystemCall<'a, Result<Nanoseconds>> {
         on_each_world!(self, world => world.reap(at_least, until, completions))
     }
 
@@ -317,7 +318,7 @@ impl System {
 
     /// Waits for what is under way, and closes the ring. The end of a worker does the same:
     /// nothing is under way when it has ended.
-    pub async fn close_ring(&mut self) -> Result<()> {
+    pub fn close_ring(&mut self) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.close_ring())
     }
 }
