@@ -29,7 +29,6 @@ lint:
 
 unit:
 	./tools/run-tests
-	./tools/test-python
 
 # What reads fio's results on ours: fio-plot, which pip installs, fio's scripts and jq.
 readers:
