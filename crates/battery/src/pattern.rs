@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::Pin;
 
-/// A phase of a program. A worker awaits three of them in a repetition; system calls are
-/// not boxed.
+/// A phase of a program. A worker awaits three of them in a repetition.
 pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
 
 /// Where a program runs, and as which worker.
