@@ -228,14 +228,14 @@ impl Company {
             return true;
         };
         // fio counts one I/O more than there were.
-        let (mut ios, mut weight) = (1, 0);
+        let (mut ios, mut weight) = (1u128, 0u128);
         for seat in &board.seats {
             let same = seat.member.share.filter(|other| other.id == share.id);
-            ios += same.map_or(0, |_| seat.flow_ios);
-            weight += same.map_or(0, |other| u64::from(other.weight));
+            ios += same.map_or(0, |_| u128::from(seat.flow_ios));
+            weight += same.map_or(0, |other| u128::from(other.weight));
         }
         let own = &mut board.seats[self.seat].flow_ios;
-        let is_allowed = *own * weight <= u64::from(share.weight) * ios;
+        let is_allowed = u128::from(*own) * weight <= u128::from(share.weight) * ios;
         *own += u64::from(is_allowed);
         is_allowed
     }

@@ -59,6 +59,8 @@ struct FioJob {
     files: Arc<[Vec<PlannedFile>]>,
     /// The files that other sections make.
     made: Arc<BTreeMap<String, MadeBy>>,
+    /// First byte of each file that is an area of the target, by its path.
+    starts: Arc<BTreeMap<String, u64>>,
     /// The log that it repeats.
     script: Option<Arc<Script>>,
 }
@@ -77,7 +79,8 @@ impl Program {
     /// What fio does for one section of a job file. `existing` are the bytes of the files
     /// that are there, by the paths that the job gives them: those of a device or of a
     /// user's file that stands for them, none of files that are made. `made` are the files,
-    /// by these paths, that other sections make.
+    /// by these paths, that other sections make. `starts` are the first bytes of files that
+    /// are areas of one device; it is empty where each file is one of its own.
     ///
     /// # Errors
     ///
@@ -86,6 +89,7 @@ impl Program {
         job: &Job,
         existing: &BTreeMap<String, u64>,
         made: &BTreeMap<String, MadeBy>,
+        starts: &BTreeMap<String, u64>,
     ) -> Result<Self, Errors> {
         support::check(job)?;
         let files = plan::files_of_clones(job, existing)?;
@@ -94,6 +98,7 @@ impl Program {
             job: Arc::new(job.clone()),
             files: files.into(),
             made: Arc::new(made.clone()),
+            starts: Arc::new(starts.clone()),
             script: None,
         };
         Ok(Self::of_pattern((NAME, NAME), Box::new(pattern)))
@@ -156,6 +161,11 @@ fn writes(job: &Job) -> bool {
     changes || (job.engine.engine.is_of_calls() && job.engine.engine != Engine::Filestat)
 }
 
+/// The name of a file on the target: of a path, all that tells it from others.
+fn name(file: &PlannedFile) -> String {
+    file.path.trim_start_matches("./").replace('/', "_")
+}
+
 impl FioJob {
     /// The program of a job that repeats a log, on these files of its clones.
     fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
@@ -163,6 +173,7 @@ impl FioJob {
             job: Arc::new(job),
             files: files.into(),
             made: Arc::default(),
+            starts: Arc::default(),
             script: Some(Arc::new(script)),
         };
         Program::of_pattern((NAME, NAME), Box::new(pattern))
@@ -171,8 +182,12 @@ impl FioJob {
     /// The name of a file in the directory that the program works in: of a path, all that
     /// tells it from others.
     fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
-        let name = file.path.trim_start_matches("./").replace('/', "_");
-        worker.file(&name)
+        worker.file(&name(file))
+    }
+
+    /// First byte of a file on the target: 0 of one that is no area of it.
+    fn start_bytes(&self, file: &PlannedFile) -> u64 {
+        self.starts.get(&file.path).copied().unwrap_or(0)
     }
 
     /// Does all of a clone's I/O.
@@ -392,7 +407,8 @@ impl Pattern for FioJob {
     fn facts(&self) -> Facts {
         let job = &self.job;
         let block_bytes = job.largest_block_bytes();
-        let one_file = self.all_files().len() == 1;
+        // Several files are several areas of a device, where it is laid out so.
+        let fits_device = self.all_files().len() == 1 || !self.starts.is_empty();
         let has_data = job.engine.engine.moves_data();
         let uses_processor = job.engine.engine == Engine::Cpuio;
         let cache = match (
@@ -412,7 +428,7 @@ impl Pattern for FioJob {
             workers: job.order.clones,
             cache,
             lasts: (job.times.time_based || uses_processor).then(|| Nanoseconds(lasts_us * 1000)),
-            media: match (one_file && has_data && !job.files.appends) || uses_processor {
+            media: match (fits_device && has_data && !job.files.appends) || uses_processor {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
@@ -446,7 +462,7 @@ impl Pattern for FioJob {
             return script.unit_bytes();
         }
         let files = self.files.iter().flatten();
-        let starts = files.map(|file| file.region.offset_bytes);
+        let starts = files.flat_map(|file| [file.region.offset_bytes, self.start_bytes(file)]);
         let of = |direction: &Direction| {
             let align_bytes = *job.blocks.align.get(*direction);
             match job.blocks.sizes(*direction) {

@@ -46,7 +46,7 @@ fn job(options: &str) -> Job {
 }
 
 fn program(job: &Job, existing: &BTreeMap<String, u64>) -> Program {
-    let program = Program::of_fio_job(job, existing, &BTreeMap::new());
+    let program = Program::of_fio_job(job, existing, &BTreeMap::new(), &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
@@ -468,7 +468,7 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ),
     ] {
         let (job, none) = (job(&format!("size=1m {options}")), BTreeMap::new());
-        let refused = Program::of_fio_job(&job, &none, &BTreeMap::new());
+        let refused = Program::of_fio_job(&job, &none, &BTreeMap::new(), &BTreeMap::new());
         let errors = refused.expect_err(options);
         let shown = errors.to_string();
         let places = errors

@@ -147,7 +147,7 @@ fn section(folder: &Path, options: &str) -> Result<Program, String> {
         .map_err(|errors| errors.render(false))?
         .jobs
         .remove(0);
-    let program = Program::of_fio_job(&job, &BTreeMap::new(), &BTreeMap::new());
+    let program = Program::of_fio_job(&job, &BTreeMap::new(), &BTreeMap::new(), &BTreeMap::new());
     program.map_err(|errors| errors.render(false))
 }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::job::Job;
 use crate::options;
 use crate::reader::{Entry, Line, excerpt};
 use diskperf_diagnostics::{Place, Problem, Text};
@@ -68,6 +69,7 @@ const OWN: &[(&str, Own)] = &[
     ("max-jobs", Own::Harmless(OUR_PROCESS)),
     ("warnings-fatal", Own::Harmless(OUR_PROCESS)),
     ("aux-path", Own::Harmless(OUR_PROCESS)),
+    ("profile", Own::Refused("write its jobs into the file")),
     ("parse-only", Own::Refused("give --dry-run to diskperf")),
     ("showcmd", Own::Refused("give --dry-run to diskperf")),
     ("merge-blktrace-only", Own::Refused("use `diskperf trace`")),
@@ -173,6 +175,22 @@ impl Arguments {
         self.warnings.push(Problem::warning(title).at(place, why));
     }
 
+    /// Warns of options of all jobs that the file gives itself: as with fio, these do nothing
+    /// for the jobs that do so.
+    pub(crate) fn overridden(&self, jobs: &[Job]) -> Vec<Problem> {
+        let is_global = |entry: &&Entry| match entry {
+            Entry::Section { name, .. } => name == "global",
+            Entry::Option(_) => true,
+        };
+        let words = self.entries.iter().take_while(is_global);
+        words
+            .filter_map(|entry| match entry {
+                Entry::Option(line) => overridden(line, jobs),
+                Entry::Section { .. } => None,
+            })
+            .collect()
+    }
+
     /// Leaves the sections that are run, and the globals.
     pub(crate) fn choose(&self, entries: Vec<Entry>, errors: &mut Vec<Problem>) -> Vec<Entry> {
         if self.sections.is_empty() {
@@ -201,6 +219,40 @@ impl Arguments {
         });
         kept
     }
+}
+
+/// The warning of one option, where some job has a place of its own for it.
+fn overridden(line: &Line, jobs: &[Job]) -> Option<Problem> {
+    let of_file = |job: &&Job| {
+        let key = options::find(&line.key, job.engine.engine);
+        let place = key.and_then(|key| job.places.get(key.name));
+        place.is_some_and(|place| place.file() != NAME)
+    };
+    let overriding: Vec<&Job> = jobs.iter().filter(of_file).collect();
+    let key = options::find(&line.key, overriding.first()?.engine.engine)?.name;
+    let at = overriding.first()?.place_of(key);
+    let whose = match overriding.len() == jobs.len() {
+        true => "the file".to_owned(),
+        false => {
+            let names = overriding
+                .iter()
+                .take(4)
+                .map(|job| format!("[{}]", job.section));
+            let more = match overriding.len() > 4 {
+                true => " and others",
+                false => "",
+            };
+            names.collect::<Vec<_>>().join(", ") + more
+        }
+    };
+    let title = format!("--{key} gives way to {whose}, as with fio");
+    let label = format!("{}:{} says it", at.file(), at.line_number());
+    let help = format!("remove `{key}` from the file, or change it there");
+    Some(
+        Problem::warning(title)
+            .at(&line.key_place, label)
+            .help(help),
+    )
 }
 
 fn section_name(entry: &Entry) -> Option<String> {

@@ -169,6 +169,11 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             "lower one of them",
         );
     }
+    if is_of_working_set && data.duplicate_percent > 0 && data.is_working_set_shared {
+        let label = "each job draws its duplicates from data of its own";
+        let title = "dedupe_global is not supported";
+        refuse("dedupe_global", title, label, "remove it");
+    }
     if job.random.generator == Generator::Lfsr && job.pattern.access.is_random() {
         lfsr(job, &mut refuse);
     }

@@ -86,7 +86,7 @@ impl JobFile {
         let mut arguments = arguments::read(arguments, &mut errors);
         warnings.append(&mut arguments.warnings);
         let of_file = arguments.choose(entries, &mut errors);
-        let mut entries = std::mem::take(&mut arguments.entries);
+        let mut entries = arguments.entries.clone();
         entries.extend(of_file);
         let mut resolver = Resolver {
             surroundings,
@@ -112,6 +112,8 @@ impl JobFile {
             &mut resolver.errors,
             resolver.warnings.get_mut(),
         );
+        let overridden = arguments.overridden(&file.jobs);
+        resolver.warnings.get_mut().extend(overridden);
         if let Some(place) = &arguments.readonly {
             check::nothing_is_written(&file.jobs, place, &mut resolver.errors);
         }

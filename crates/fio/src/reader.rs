@@ -20,7 +20,7 @@ const MOST_INCLUDES: usize = 256;
 pub(crate) const MOST_PROBLEMS: usize = 50;
 
 /// One line that says something.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Entry {
     /// `[name]`.
     Section { name: String, place: Place },

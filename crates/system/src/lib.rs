@@ -83,7 +83,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// An open file of one worker: an index into its table of descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct File(pub(crate) usize);
 
 impl File {

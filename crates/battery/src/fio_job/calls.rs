@@ -29,7 +29,24 @@ fn of_engine(engine: Engine) -> Option<Calls> {
 
 impl FioJob {
     /// Slots for a clone's requests, of its ring or for its calls.
-    pub(super) fn slots(&self, worker: &Worker) -> Slots {
+    pub(super) fn slots(&self, worker: &Worker, files: &[(File, String)]) -> Slots {
+        let mut slots = self.empty_slots(worker);
+        self.place_files(worker, (&mut slots, files));
+        slots
+    }
+
+    /// Puts a clone's open files where their areas of the target begin.
+    pub(super) fn place_files(
+        &self,
+        worker: &Worker,
+        (slots, files): (&mut Slots, &[(File, String)]),
+    ) {
+        let planned = self.of(worker).iter();
+        let open = files.iter().map(|(file, _)| *file);
+        slots.place_files(open.zip(planned.map(|file| self.start_bytes(file))));
+    }
+
+    fn empty_slots(&self, worker: &Worker) -> Slots {
         let paths = || self.of(worker).iter().map(|file| self.path(worker, file));
         match of_engine(self.job.engine.engine) {
             None => Slots::new(u64::from(super::depth(&self.job))),

@@ -120,7 +120,6 @@ impl<'a> Course<'a> {
             worker,
             program,
             job,
-            files,
             stream: Stream::new(job, program.of(worker), worker.seed),
             rates: Rates::new(job, (start, worker.seed)),
             times: Times::new(job, start),
@@ -128,7 +127,8 @@ impl<'a> Course<'a> {
             script: script.map(|script| Cursor::new(script, job, start)),
             iolog,
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
-            slots: program.slots(worker),
+            slots: program.slots(worker, &files),
+            files,
             verifier: super::read_back::verifier(program, worker),
             trims: Trims::new(job, worker.seed),
             is_full: false,
@@ -379,6 +379,8 @@ impl<'a> Course<'a> {
                 remove_file(self.system, self.worker.medium, &path).await?;
             }
             self.files = self.program.open((&mut *self.system, self.worker)).await?;
+            let opened = (&mut self.slots, &*self.files);
+            self.program.place_files(self.worker, opened);
         }
         self.drop_all_cached().await
     }

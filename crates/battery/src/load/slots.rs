@@ -4,8 +4,9 @@
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
 use crate::verify::Verifier;
-use diskperf_system::{Call, Completion, Errno, Error, Operation, Submission, System};
+use diskperf_system::{Call, Completion, Errno, Error, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
@@ -23,6 +24,10 @@ pub(crate) struct Slots {
     taken: usize,
     /// Calls that are made instead of requests to a ring.
     calls: Option<FileCalls>,
+    /// First byte of each file that is an area of a drive.
+    starts: HashMap<File, u64>,
+    /// Requests at their offsets on the drive.
+    placed: Vec<Submission>,
 }
 
 impl Slots {
@@ -42,7 +47,15 @@ impl Slots {
             done: with_memory(depth),
             taken: 0,
             calls: None,
+            starts: HashMap::new(),
+            placed: Vec::new(),
         }
+    }
+
+    /// Puts files at first bytes of their drive. Requests keep their offsets in the file, and
+    /// are submitted at those on the drive.
+    pub(crate) fn place_files(&mut self, starts: impl Iterator<Item = (File, u64)>) {
+        self.starts = starts.filter(|(_, start_bytes)| *start_bytes > 0).collect();
     }
 
     /// One slot without a ring: each request is a call on a file, which is made as the
@@ -115,9 +128,23 @@ impl Slots {
             }
             return Ok(());
         }
+        let batch = match self.starts.is_empty() {
+            true => &self.batch,
+            false => {
+                let starts = &self.starts;
+                let placed = self.batch.iter().map(|request| Submission {
+                    offset_bytes: request.offset_bytes
+                        + starts.get(&request.file).copied().unwrap_or(0),
+                    ..*request
+                });
+                self.placed.clear();
+                self.placed.extend(placed);
+                &self.placed
+            }
+        };
         // A device that has completed all that it had begins again with the first few.
-        let few = self.batch.len().min(self.at_once.div_ceil(4));
-        let (first, others) = self.batch.split_at(few);
+        let few = batch.len().min(self.at_once.div_ceil(4));
+        let (first, others) = batch.split_at(few);
         match moment {
             _ if first.is_empty() => {}
             None => system.submit(first).await?,

@@ -66,7 +66,12 @@ pub(crate) async fn work(system: &mut System, program: &Program, worker: &Worker
 
 /// Runs a section in a directory.
 pub(crate) fn on_host(folder: &Path, options: &str) -> Outcome {
-    let program = Program::of_fio_job(&job(options), &BTreeMap::new(), &BTreeMap::new());
+    let program = Program::of_fio_job(
+        &job(options),
+        &BTreeMap::new(),
+        &BTreeMap::new(),
+        &BTreeMap::new(),
+    );
     let program = program.unwrap_or_else(|errors| panic!("{options}: {errors}"));
     program_on_host(folder, &program)
 }
@@ -118,7 +123,8 @@ pub(crate) fn on_model(rig: &str, medium: Medium, sections: &[&str]) -> Vec<Outc
             Medium::Device => BTreeMap::from([("f".to_owned(), 8 << 20)]),
             Medium::Directory | Medium::File => BTreeMap::new(),
         };
-        let program = Program::of_fio_job(&job(options), &existing, &BTreeMap::new());
+        let program =
+            Program::of_fio_job(&job(options), &existing, &BTreeMap::new(), &BTreeMap::new());
         program.unwrap_or_else(|errors| panic!("{options}: {errors}"))
     };
     let programs: Vec<Program> = sections.iter().map(program).collect();

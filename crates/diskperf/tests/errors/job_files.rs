@@ -16,10 +16,6 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
             &["job.fio:2:1", "the nearest is `direct`"],
         ),
         (
-            "[x]\nexec_prerun=touch gone\n",
-            &["job.fio:2:1", "exec_prerun"],
-        ),
-        (
             "[x]\nsize=1m\ncreate_on_open=1\nrw=read\n",
             &["job.fio:3:16", "create_on_open"],
         ),

@@ -161,7 +161,7 @@ fn nearly_all_that_fio_takes_is_taken() {
             assert!(refusal.contains("--> "), "without a place: {told}");
         }
     }
-    for half in ["blind/", "informed/"] {
+    for half in ["blind/", "informed/", "second/"] {
         let of_half = listed.iter().zip(&refusals);
         let of_half = of_half.filter(|(listed, _)| listed.file.starts_with(half));
         let (all, taken) = of_half.fold((0, 0), |(all, taken), (_, refusal)| {

@@ -279,7 +279,7 @@ fn a_log_with_times_that_no_run_reaches_is_refused() {
 /// Engines whose I/Os go to a server and commands beside a job: a model leaves out what lies
 /// between and says so, and storage refuses the job with the remedy.
 #[test]
-fn a_model_takes_the_load_of_engines_and_commands_that_storage_refuses() {
+fn a_model_takes_the_load_of_engines_that_storage_refuses() {
     let user = User::new();
     for (options, note, remedy) in [
         (
@@ -292,16 +292,6 @@ fn a_model_takes_the_load_of_engines_and_commands_that_storage_refuses() {
             "the server and its network are not modelled",
             "--on bare-nvme-tlc",
         ),
-        (
-            "exec_prerun=touch gone\n",
-            "exec_prerun: the command `touch gone` is not run",
-            "run the command yourself",
-        ),
-        (
-            "exec_postrun=touch gone\n",
-            "exec_postrun: the command `touch gone` is not run",
-            "run the command yourself",
-        ),
     ] {
         let job = format!("[x]\nrw=randread\nsize=64k\nfilename=f\n{options}");
         assert_eq!(counts(&user, &job, "bare-nvme-tlc"), [[16, 0]], "{options}");
@@ -311,7 +301,76 @@ fn a_model_takes_the_load_of_engines_and_commands_that_storage_refuses() {
         let stored = user.run(&words("run job.fio --on ./target"));
         stored.expect(2, &["job.fio:5:", remedy]);
     }
-    assert!(!user.file("gone").exists());
     let job = "[x]\nioengine=windowsaio\nrw=randread\nsize=64k\niodepth=4\n";
     assert_eq!(counts(&user, job, "./target"), [[16, 0]]);
+}
+
+/// Commands beside a job run nowhere, and a note names each and says what to do.
+#[test]
+fn the_commands_of_a_job_file_are_named_and_not_run() {
+    let user = User::new();
+    for (on, why) in [
+        ("./target", "run it yourself where the result depends on it"),
+        (
+            "bare-nvme-tlc",
+            "a modelled drive is no part of this system",
+        ),
+    ] {
+        for key in ["exec_prerun", "exec_postrun"] {
+            let job = format!("[x]\nrw=randread\nsize=64k\n{key}=touch gone > all\n");
+            assert_eq!(counts(&user, &job, on), [[16, 0]], "{key} on {on}");
+            let line = format!("run job.fio --on {on} --dry-run");
+            let note = format!("[x]: {key}: the command `touch gone > all` is not run: ");
+            let outcome = user.run(&words(&line));
+            let plan = &outcome.expect(0, &[]).stdout;
+            assert!(plan.contains(&note) && plan.contains(why), "{plan}");
+            assert_eq!(plan.matches("is not run").count(), 1, "{plan}");
+        }
+    }
+    let made = ["gone", "all", "x.prerun.txt", "x.postrun.txt"];
+    assert!(made.iter().all(|name| !user.file(name).exists()));
+}
+
+/// Every file and device of a job file is an area of a drive by itself: clones and sections
+/// that write at the same time find what each of them wrote.
+#[test]
+fn files_and_devices_of_a_job_file_are_areas_of_a_drive() {
+    let user = User::new();
+    let verified = "bs=4k\nverify=crc32c\nioengine=libaio\niodepth=4\n";
+    for (job, expected, note) in [
+        (
+            "[a]\nrw=randwrite\nsize=256k\nnumjobs=3\n",
+            &[[192, 192]][..],
+            "3 files and devices, and each is an area of the target (a.0.0: 256 KiB from byte 0; a.1.0: 256 KiB from byte 1048576; a.2.0: 256 KiB from byte 2097152)",
+        ),
+        (
+            "[a]\nrw=write\nsize=256k\nnrfiles=4\n",
+            &[[64, 64]],
+            "4 files and devices",
+        ),
+        (
+            "[a]\nrw=randwrite\nfilename=/dev/a:/dev/b\nnumber_ios=64\n[b]\nrw=randwrite\nfilename=/dev/c\nnumber_ios=32\n",
+            &[[64, 64], [32, 32]],
+            "3 files and devices, and each is an area of the target (/dev/a: 310.5 GiB from byte 0; /dev/b: 310.5 GiB from byte 333356990464; /dev/c: 310.5 GiB from byte 666713980928)",
+        ),
+        // Backwards, in zones, with gaps: the arithmetic is that of the file.
+        (
+            "[a]\nrw=write:-8k\nsize=128k\nio_size=64k\nnumjobs=2\n",
+            &[[32, 32]],
+            "2 files and devices",
+        ),
+        (
+            "[a]\nrw=write\nzonemode=strided\nzonesize=16k\nzoneskip=16k\nsize=128k\nnumjobs=2\n",
+            // Half of the file is left out, and the rest written twice.
+            &[[32, 64]],
+            "2 files and devices",
+        ),
+    ] {
+        let job = format!("[global]\n{verified}{job}");
+        assert_eq!(counts(&user, &job, "bare-nvme-tlc"), expected, "{job}");
+        let line = "run job.fio --on bare-nvme-tlc --dry-run";
+        let outcome = user.run(&words(line));
+        let plan = &outcome.expect(0, &[]).stdout;
+        assert!(plan.contains(note), "{plan}");
+    }
 }

@@ -25,6 +25,45 @@ fn the_command_line_gives_defaults_that_the_file_overrides() {
 }
 
 #[test]
+fn a_word_that_the_file_overrides_is_named_with_the_line_that_does_so() {
+    for (words, expected) in [
+        (&["--bs=8k"][..], &[][..]),
+        (&["--size=1m"], &["--size gives way to [b], as with fio"]),
+        (
+            &["--rw=write"],
+            &["--rw gives way to the file, as with fio"],
+        ),
+        (
+            &["--rw=write", "--bs=8k", "--size=1m"],
+            &[
+                "--rw gives way to the file, as with fio",
+                "--size gives way to [b], as with fio",
+            ],
+        ),
+        // An alias is the same option.
+        (
+            &["--readwrite=write"],
+            &["--rw gives way to the file, as with fio"],
+        ),
+        // The options of a job of its own are those of no other.
+        (&["--name=x", "--size=1m", "--rw=write"], &[]),
+    ] {
+        let file = parsed(words).unwrap();
+        let titles: Vec<&str> = file
+            .warnings
+            .iter()
+            .map(|warning| warning.title())
+            .collect();
+        assert_eq!(titles, expected, "{words:?}");
+        for warning in &file.warnings {
+            let shown = warning.render(false);
+            assert!(shown.contains("--> --fio-arg:"), "{shown}");
+            assert!(shown.contains("job.fio:"), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn only_the_chosen_sections_run_with_the_globals() {
     let file = parsed(&["--section=b"]).unwrap();
     assert_eq!(sizes(&file), [("b", Some(2 << 20))]);

@@ -465,6 +465,8 @@ pub struct Data {
     pub duplicates: DedupeMode,
     /// `dedupe_working_set_percentage`, of the size.
     pub working_set_percent: u8,
+    /// `dedupe_global`: the jobs of a file have one working set.
+    pub is_working_set_shared: bool,
 }
 
 /// `dedupe_mode`.
@@ -488,6 +490,7 @@ impl Default for Data {
             duplicate_percent: 0,
             duplicates: DedupeMode::default(),
             working_set_percent: 5,
+            is_working_set_shared: false,
         }
     }
 }

@@ -106,8 +106,9 @@ pub(super) const KEYS: &[Key] = &[
     honoured("zonemode", |job, w| {
         let value = w.value()?;
         if value.text() == "zbd" {
-            let help = "`zonemode=strided` is supported";
-            let problem = value.wrong("zoned block devices are not supported", "this needs one");
+            let help = "remove it, with sizes in bytes in place of zones, or write `zonemode=strided` with a `zonesize`";
+            let label = "no target is written zone by zone here";
+            let problem = value.wrong("zoned block devices are not supported", label);
             return Err(problem.help(help));
         }
         let choices = [("none", ZoneMode::None), ("strided", ZoneMode::Strided)];

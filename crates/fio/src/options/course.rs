@@ -56,13 +56,7 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("flow", |job, w| {
-        let share = w.value()?.single()?;
-        if share.text().trim_start().starts_with('-') {
-            let label = "fio takes it, and lets the jobs beside it starve";
-            let problem = share.wrong("a negative flow", label);
-            return Err(problem.help("write a weight from 1 to 1000"));
-        }
-        job.order.flow = share.count(0..=1000)?;
+        job.order.flow = flow_weight(&w.value()?.single()?)?;
         Ok(())
     }),
     honoured("flow_id", |job, w| {
@@ -274,6 +268,20 @@ pub(super) const KEYS: &[Key] = &[
         "blocks are read back from the record of writes",
     ),
 ];
+
+/// Weight of a share. fio keeps a negative one in 32 bits without a sign.
+fn flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
+    if !share.text().trim_start().starts_with('-') {
+        return share.count(0..=1000);
+    }
+    let weight = share.signed()? as u32;
+    let title = format!("a negative flow is the weight {weight}");
+    share.warn(
+        title,
+        "as with fio, the jobs of this flow_id beside it starve; write weights from 1 to 1000",
+    );
+    Ok(weight)
+}
 
 fn positive(value: &Value<'_>) -> Result<Option<u64>, Problem> {
     value.number(..).map(|rate| (rate > 0).then_some(rate))

@@ -1,6 +1,6 @@
 //! Options that say how I/O is submitted.
 
-use super::{Key, harmless, honoured, refused};
+use super::{Key, harmless, honoured};
 use crate::elsewhere::{self, Elsewhere};
 use crate::job::{CpuMode, Engine, SubmitMode};
 use crate::value::Value;
@@ -92,20 +92,40 @@ pub(super) const KEYS: &[Key] = &[
     harmless("cmdprio_class", "all I/O has one priority").of(PRIORITY),
     harmless("cmdprio", "all I/O has one priority").of(PRIORITY),
     harmless("cmdprio_bssplit", "all I/O has one priority").of(PRIORITY),
-    refused(
-        "hipri_percentage",
-        "a share of polled I/O is not supported",
-        "use `hipri`",
-    )
+    honoured("hipri_percentage", |_, w| {
+        let share = w.value()?.single()?;
+        match share.count(0..=100)? {
+            100 => Ok(()),
+            _ => {
+                let label = "either every I/O is polled for, or none";
+                let problem = share.wrong("a share of polled I/O is not supported", label);
+                Err(problem.help("write 100 with `hipri`, or remove both"))
+            }
+        }
+    })
     .of(&[Engine::Pvsync2]),
-    refused(
-        "uncached",
-        "RWF_UNCACHED is not supported",
-        "use `direct=1`",
-    )
+    honoured("uncached", |_, w| {
+        let uncached = w.value()?.single()?;
+        match uncached.count(..)? {
+            0 => Ok(()),
+            _ => {
+                let label = "I/O goes through the page cache, or past it";
+                let problem = uncached.wrong("RWF_UNCACHED is not supported", label);
+                Err(problem.help("write `direct=1` in its place"))
+            }
+        }
+    })
     .of(&[Engine::IoUring, Engine::Pvsync2]),
-    refused("nowait", "RWF_NOWAIT is not supported", "remove it").of(NOWAIT),
-    refused("force_async", "IOSQE_ASYNC is not supported", "remove it").of(&[Engine::IoUring]),
+    harmless(
+        "nowait",
+        "an I/O that has to wait does so, where RWF_NOWAIT ends it with EAGAIN",
+    )
+    .of(NOWAIT),
+    harmless(
+        "force_async",
+        "the kernel chooses which I/Os its own threads submit; the drive gets the same ones",
+    )
+    .of(&[Engine::IoUring]),
     honoured("cpuload", |job, w| {
         // fio takes what is above 100 for 100.
         job.engine.cpu.load_percent = w.value()?.single()?.count(..)?.min(100);

@@ -7,6 +7,7 @@ use diskperf_diagnostics::Problem;
 
 const NO_MERGE: &str = "traces of blktrace are not merged";
 const MERGE: &str = "use `diskperf replay` with several files";
+const OF_MERGE: &str = "fio too does nothing for it without merge_blktrace_file";
 
 pub(super) const KEYS: &[Key] = &[
     honoured("write_iolog", |job, w| {
@@ -49,8 +50,8 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     refused("merge_blktrace_file", NO_MERGE, MERGE),
-    refused("merge_blktrace_scalars", NO_MERGE, MERGE),
-    refused("merge_blktrace_iters", NO_MERGE, MERGE),
+    harmless("merge_blktrace_scalars", OF_MERGE),
+    harmless("merge_blktrace_iters", OF_MERGE),
 ];
 
 /// A path, which is not parted at colons.

@@ -188,7 +188,15 @@ pub(super) const KEYS: &[Key] = &[
         job.files.only_created = w.value()?.boolean()?;
         Ok(())
     }),
-    refused("atomic", "atomic writes are not supported", "remove it"),
+    honoured("atomic", |job, w| {
+        if w.value()?.boolean()? {
+            job.engine.direct = true;
+            let text = "atomic=1 is direct=1";
+            let label = "as with fio on Linux, which opens with O_DIRECT and asks for nothing more";
+            w.value()?.warn(text, label);
+        }
+        Ok(())
+    }),
     harmless("write_barrier", "kernels since 2.6.37 have no barriers"),
     harmless("write_hint", "no lifetime of writes is told to the drive"),
     honoured("dedupe_percentage", |job, w| {
@@ -207,11 +215,10 @@ pub(super) const KEYS: &[Key] = &[
         job.data.working_set_percent = percent(&w.value()?)?;
         Ok(())
     }),
-    refused(
-        "dedupe_global",
-        "jobs do not share the data that they repeat",
-        "remove it",
-    ),
+    honoured("dedupe_global", |job, w| {
+        job.data.is_working_set_shared = w.value()?.boolean()?;
+        Ok(())
+    }),
     harmless("buffer_pattern", "data are what diskperf writes"),
     harmless("create_serialize", "files are laid out one after the other"),
     harmless(

@@ -1,8 +1,8 @@
 //! Options that are never obeyed, and those of what diskperf has another command for.
 
-use super::{Key, harmless, honoured, refused};
+use super::{Key, harmless, honoured};
 
-const SYSTEM: &str = "a job file must not change the system";
+const OWNER: &str = "the I/O is the same, and files belong to the user who starts diskperf";
 const CGROUP: &str = "no control group is made; to limit a job, start diskperf inside of one";
 
 pub(super) const KEYS: &[Key] = &[
@@ -21,11 +21,7 @@ pub(super) const KEYS: &[Key] = &[
     harmless("cgroup", CGROUP),
     harmless("cgroup_weight", CGROUP),
     harmless("cgroup_nodelete", CGROUP),
-    refused("uid", SYSTEM, "start diskperf as that user"),
-    refused("gid", SYSTEM, "start diskperf in that group"),
-    refused(
-        "profile",
-        "fio's profiles are not supported",
-        "write the job out",
-    ),
+    harmless("uid", OWNER),
+    harmless("gid", OWNER),
+    harmless("profile", "fio too does nothing for it in a job file"),
 ];

@@ -184,6 +184,7 @@ const CASES: &[Case] = &[
 const ELSEWHERE: &[&str] = &[
     "and what is drawn too: fio 3.33 gives up at the first I/O beyond it",
     "the device ends at byte",
+    "ends at byte {end_bytes} of its area",
     "fio version ",
     "no iolog of fio",
     "an iolog of fio",

@@ -43,8 +43,23 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     (
         "flow=-3\nflow_id=7",
-        "fio takes it, and lets the jobs beside it starve",
+        "as with fio, the jobs of this flow_id beside it starve; write weights from 1 to 1000",
         Taken,
+    ),
+    (
+        "profile=tiobench",
+        "fio too does nothing for it in a job file",
+        Ios(16),
+    ),
+    (
+        "merge_blktrace_scalars=50",
+        "fio too does nothing for it without merge_blktrace_file",
+        Ios(16),
+    ),
+    (
+        "atomic=1\nioengine=psync\nbs=512\noffset=1",
+        "as with fio on Linux, which opens with O_DIRECT and asks for nothing more",
+        Refusal("Invalid argument"),
     ),
     (
         "percentile_list=101",
@@ -452,7 +467,7 @@ const ELSEWHERE: &[&str] = &[
     "use fio",
     "fio has no option `--",
     "fio has no output format",
-    "fio's profiles are not supported",
+    "gives way to {whose}, as with fio",
     // Titles whose labels are cases.
     "not every fio works out an expression",
     "not every fio takes zones by direction",

@@ -1,5 +1,6 @@
 //! From a job file to steps.
 
+mod areas;
 mod duration;
 mod elsewhere;
 mod ground;
@@ -10,6 +11,7 @@ mod missing;
 use crate::error::LaboratoryError;
 use crate::job_file::parse;
 use crate::rig::ONCE;
+use areas::Layout;
 use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
 use diskperf_catalogue::Component;
 use diskperf_fio::job::Engine;
@@ -35,10 +37,16 @@ pub(super) fn suite(
     told.extend(ground.fill(&mut file));
     let mut steps: Vec<Step> = Vec::new();
     let places = places(&file);
-    let existing = existing(&file, ground);
-    let made = made_by_others(&file, &places, ground);
+    let layout = Layout::new(&file, ground.room_bytes);
+    told.extend(layout.note());
+    let (existing, starts) = (existing(&file, (ground, &layout)), layout.starts());
+    let made = made_by_others(&file, &places, &existing);
     for (number, place) in places.into_iter().enumerate() {
-        let files = (&existing[number], &made[number]);
+        let files = Surroundings {
+            existing: &existing[number],
+            made: &made[number],
+            starts: &starts,
+        };
         let (job, notes) = job((&file, number), ground, files)?;
         let note = |note| format!("[{}]: {note}", job.name());
         told.extend(notes.into_iter().map(note));
@@ -53,12 +61,27 @@ pub(super) fn suite(
     Ok((suite, told))
 }
 
+/// State of a section's files when it is set up, by their paths.
+struct Surroundings<'a> {
+    /// Lengths of those that are there.
+    existing: &'a BTreeMap<String, u64>,
+    /// Those that other sections make.
+    made: &'a BTreeMap<String, MadeBy>,
+    /// First bytes of those that are areas of the target.
+    starts: &'a BTreeMap<String, u64>,
+}
+
 /// One section, and what is not as it says.
 fn job(
     (file, number): (&JobFile, usize),
     ground: &Ground,
-    (existing, made): (&BTreeMap<String, u64>, &BTreeMap<String, MadeBy>),
+    files: Surroundings<'_>,
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
+    let Surroundings {
+        existing,
+        made,
+        starts,
+    } = files;
     let section = &file.jobs[number];
     let checked = ground.check(section);
     checked.map_err(LaboratoryError::request)?;
@@ -69,7 +92,7 @@ fn job(
     }
     let program = match script {
         Some(script) => Program::of_fio_log(&fitted, script, existing),
-        None => Program::of_fio_job(&fitted, existing, made),
+        None => Program::of_fio_job(&fitted, existing, made, starts),
     };
     let program = program.map_err(LaboratoryError::request)?;
     let shortened = ground.shortened(section, existing);
@@ -103,7 +126,8 @@ pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
     ground.fill(&mut file);
     let runs = text.protocol.unwrap_or(ONCE).repetitions;
     let places = places(&file);
-    let existing = existing(&file, ground);
+    let layout = Layout::new(&file, ground.room_bytes);
+    let existing = existing(&file, (ground, &layout));
     let last = places.iter().max().copied().unwrap_or(0);
     let mut told = String::new();
     for step in 0..=last {

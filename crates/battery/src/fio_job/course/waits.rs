@@ -76,7 +76,9 @@ impl Course<'_> {
     /// the job ends before.
     pub(super) async fn lock_file(&mut self, io: &Io) -> Result<Option<FileGuard>, ProgramError> {
         let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
-        let wait = self.worker.company.locks().wait_for(&self.files[io.file].1);
+        // Areas of a device have locks of their own.
+        let name = super::super::name(&self.program.of(self.worker)[io.file]);
+        let wait = self.worker.company.locks().wait_for(&name);
         let guard = loop {
             let notices = self.system.notices();
             if let Some(guard) = wait.try_lock(shares) {

@@ -11,37 +11,27 @@ pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
         let help = "model the drive, as by --on bare-nvme-tlc, or use ioengine=libaio on a device that the system has mapped";
         job.refuse("ioengine", &title, &other.why_not_here(), help)
     });
-    let refuse = |(key, _): (&str, &str)| {
-        let title = format!("{key} runs a command");
-        let label = "diskperf runs no commands of a job file";
-        let help = "remove it, and run the command yourself before or after diskperf; a modelled drive, as --on bare-nvme-tlc, needs none";
-        job.refuse(key, &title, label, help)
-    };
-    engine
-        .into_iter()
-        .chain(commands(job).map(refuse))
-        .collect()
+    engine.into_iter().collect()
 }
 
 /// Notes on a job that storage of this machine runs in another way.
 pub(super) fn notes_on_storage(job: &Job) -> Vec<String> {
-    job.engine
-        .elsewhere
-        .iter()
-        .map(|other| other.note())
-        .collect()
+    let why =
+        "diskperf runs no commands of a job file; run it yourself where the result depends on it";
+    notes(job, why)
 }
 
 /// Notes on what a model leaves out of a job.
-pub(super) fn notes_on_model(job: &Job) -> impl Iterator<Item = String> {
-    let of_command = |(key, command): (&str, &str)| {
-        format!(
-            "{key}: the command `{command}` is not run, since a modelled drive is no part of this system"
-        )
-    };
-    notes_on_storage(job)
-        .into_iter()
-        .chain(commands(job).map(of_command).collect::<Vec<_>>())
+pub(super) fn notes_on_model(job: &Job) -> Vec<String> {
+    notes(job, "a modelled drive is no part of this system")
+}
+
+/// Notes on the engine, and on commands that are not run for a reason.
+fn notes(job: &Job, why: &str) -> Vec<String> {
+    let of_command =
+        |(key, command): (&str, &str)| format!("{key}: the command `{command}` is not run: {why}");
+    let of_engine = job.engine.elsewhere.iter().map(|other| other.note());
+    of_engine.chain(commands(job).map(of_command)).collect()
 }
 
 /// The options that run a command, each with it.

@@ -1,5 +1,6 @@
 //! The target of a job file: what it has room for, and what it cannot do.
 
+use super::areas::Layout;
 use super::{elsewhere, missing};
 use crate::model::computer::Computer;
 use crate::target::{RESERVE_BYTES, Target};
@@ -192,7 +193,14 @@ impl Ground {
             .flatten();
         let reaches_beyond =
             |file: &PlannedFile| file.region.used_bytes() < file.region.length_bytes;
-        let region = files.find(reaches_beyond)?.region;
+        let file = files.find(reaches_beyond)?;
+        let (region, end_bytes) = (file.region, file.region.file_bytes);
+        if end_bytes < room_bytes {
+            return Some(format!(
+                "{} ends at byte {end_bytes} of its area: nothing is done beyond it, as fio does nothing beyond the end of a device",
+                file.path
+            ));
+        }
         Some(match (self.is_file, job.pattern.access.is_random()) {
             (true, _) => {
                 format!("the file stays {room_bytes} bytes long, where fio would make it longer")
@@ -206,12 +214,20 @@ impl Ground {
         })
     }
 
-    /// The files that are there, by the names of a job.
-    pub(super) fn existing(&self, job: &fio::Job) -> BTreeMap<String, u64> {
-        let Some(bytes) = self.room_bytes else {
+    /// The files that are there, by the names of a job: areas of the target, or all of it.
+    pub(super) fn existing(&self, job: &fio::Job, layout: &Layout) -> BTreeMap<String, u64> {
+        let Some(room_bytes) = self.room_bytes else {
             return BTreeMap::new();
         };
         let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
-        paths.map(|path| (path, bytes)).collect()
+        let length = |path: &str| {
+            layout
+                .area(path)
+                .map_or(room_bytes, |area| area.length_bytes)
+        };
+        paths
+            .map(|path| (length(&path), path))
+            .map(|(bytes, path)| (path, bytes))
+            .collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Which section makes the files that several sections of a job file use.
 
 use super::Ground;
+use super::areas::Layout;
 use diskperf_battery::MadeBy;
 use diskperf_fio::job::{Allocation, Engine};
 use diskperf_fio::{Direction, Job, JobFile, plan};
@@ -11,10 +12,9 @@ use std::collections::BTreeMap;
 pub(super) fn made_by_others(
     file: &JobFile,
     places: &[usize],
-    ground: &Ground,
+    existing: &[BTreeMap<String, u64>],
 ) -> Vec<BTreeMap<String, MadeBy>> {
-    let existing = existing(file, ground);
-    let jobs = file.jobs.iter().zip(&existing);
+    let jobs = file.jobs.iter().zip(existing);
     let needs: Vec<_> = jobs.map(|(job, existing)| needs(job, existing)).collect();
     let mut made = vec![BTreeMap::new(); file.jobs.len()];
     // Bytes of what the steps before have left.
@@ -62,10 +62,13 @@ pub(super) fn made_by_others(
 
 /// The lengths of the files that are there when each job is set up, by the job's names of
 /// them: of one that appends, those that the jobs above it have made long before any starts.
-pub(super) fn existing(file: &JobFile, ground: &Ground) -> Vec<BTreeMap<String, u64>> {
+pub(super) fn existing(
+    file: &JobFile,
+    (ground, layout): (&Ground, &Layout),
+) -> Vec<BTreeMap<String, u64>> {
     let mut lengths: BTreeMap<String, u64> = BTreeMap::new();
     let of_job = |job: &Job| {
-        let mut existing = ground.existing(job);
+        let mut existing = ground.existing(job, layout);
         if job.files.appends {
             existing.extend(lengths.clone());
         }
@@ -128,7 +131,8 @@ mod tests {
             direct: Some(false),
             has_ftruncate: true,
         };
-        let made = made_by_others(&file, &places, &ground);
+        let existing = existing(&file, (&ground, &Layout::default()));
+        let made = made_by_others(&file, &places, &existing);
         let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
             None => 's',
             Some(MadeBy::AnEarlierOne) => 'e',
