@@ -20,8 +20,6 @@ pub(super) struct Places {
     starts: PerDirection<Option<u64>>,
     zones: job::Zones,
     zone_start_bytes: u64,
-    /// Done in this zone.
-    zone_bytes: u64,
     map: Option<Map>,
     popular: PerDirection<Option<Popular>>,
     /// What drawn offsets are multiples of.
@@ -83,7 +81,6 @@ impl Places {
             starts: PerDirection::default(),
             zones: job.zones,
             zone_start_bytes: region.offset_bytes,
-            zone_bytes: 0,
             map: None,
             popular: PerDirection {
                 read: popular(Direction::Read),
@@ -134,7 +131,6 @@ impl Places {
         }
         self.starts = PerDirection::default();
         self.zone_start_bytes = self.region.offset_bytes;
-        self.zone_bytes = 0;
         if let Some(map) = &mut self.map {
             map.clear();
         }
@@ -151,9 +147,6 @@ impl Places {
     /// The next place of a direction; `draws` says whether it is one that is drawn where
     /// the job draws. Nothing at the end of the file.
     pub(super) fn find(&mut self, direction: Direction, draws: bool) -> Option<Found> {
-        if self.zones.mode == ZoneMode::Strided {
-            self.enter_zone(direction);
-        }
         let found = |offset_bytes, is_random, is_mapped| Found {
             offset_bytes,
             is_random,
@@ -232,20 +225,50 @@ impl Places {
         *self.starts.get_mut(direction) = Some(found.offset_bytes);
         let walk = self.walks.get_mut(direction);
         walk.go_on_from(found.offset_bytes + bytes);
-        self.zone_bytes += bytes;
         bytes
     }
 
-    /// Goes to the next zone when this one has had its share.
-    fn enter_zone(&mut self, direction: Direction) {
+    /// Whether offsets are drawn.
+    pub(super) fn is_random(&self) -> bool {
+        self.is_random
+    }
+
+    /// Whether a trim or a write is next, where each part is trimmed before it is written: as
+    /// in fio a trim where the last of both began at one offset.
+    pub(super) fn trim_or_write(&self) -> Direction {
+        match self.starts.write == self.starts.trim {
+            true => Direction::Trim,
+            false => Direction::Write,
+        }
+    }
+
+    /// The place of the write behind a trim. fio adds the start of the file's part to the
+    /// offset of the trim, which has it already.
+    pub(super) fn at_trim(&self) -> Option<Found> {
+        let trim_bytes = self.starts.trim?;
+        let is_within = trim_bytes < self.region.length_bytes;
+        let offset_bytes = trim_bytes.checked_add(self.zone_start_bytes)?;
+        (is_within && offset_bytes < self.region.file_bytes).then_some(Found {
+            offset_bytes,
+            is_random: true,
+            is_mapped: false,
+        })
+    }
+
+    /// Goes to the next zone when this one has had its share: so much was done in it, of any
+    /// file.
+    pub(super) fn enter_zone(&mut self, direction: Direction, zone_bytes: &mut u64) {
+        if self.zones.mode != ZoneMode::Strided {
+            return;
+        }
         let job::Zones {
             size_bytes,
             range_bytes,
             skip_bytes,
             ..
         } = self.zones;
-        if self.zone_bytes >= size_bytes {
-            self.zone_bytes = 0;
+        if *zone_bytes >= size_bytes {
+            *zone_bytes = 0;
             self.zone_start_bytes += range_bytes + skip_bytes;
             if self.zone_start_bytes >= self.region.file_bytes {
                 self.zone_start_bytes = self.region.offset_bytes;
@@ -260,10 +283,15 @@ impl Places {
             walk.go_on_from(self.zone_start_bytes);
         }
         // A zone that is shorter than what is done in it is taken again and again.
-        if let Some(map) = &mut self.map
-            && self.zone_bytes.is_multiple_of(range_bytes.max(1))
-        {
-            map.clear();
+        if zone_bytes.is_multiple_of(range_bytes.max(1)) {
+            for direction in Direction::ALL {
+                let walk = self.walks.get_mut(direction);
+                walk.enter_zone(self.zone_start_bytes);
+            }
+            self.starts = PerDirection::default();
+            if let Some(map) = &mut self.map {
+                map.clear();
+            }
         }
     }
 }

@@ -295,14 +295,17 @@ impl BlockLayout {
     /// Copies the header of an earlier block from data that were read to those that are
     /// expected. fio fills a buffer with its pattern once: with `verify_offset` it swaps the
     /// header of the buffer's next block with that of the one before, which is data from then
-    /// on. It is taken for one only where its own checksum is right.
+    /// on: part of a checksum, and damage where fio compares the pattern itself. It is taken
+    /// for one only where its own checksum is right.
     fn keep_header_before(&self, made: &mut [u8], data: &[u8]) {
+        let is_in_checksum = matches!(self.kind, Verification::Checksum(_));
         let length = self.header_bytes();
-        let Some(start) = self.header_at.checked_sub(length) else {
+        let start = self.header_at.checked_sub(length);
+        let start = start.filter(|_| is_in_checksum && self.pattern.is_some());
+        let Some(start) = start else {
             return;
         };
-        let before = data.get(start..start + length);
-        let Some(before) = before.filter(|_| self.pattern.is_some()) else {
+        let Some(before) = data.get(start..start + length) else {
             return;
         };
         let head = before.first_chunk().expect("it is as long as a header");

@@ -252,6 +252,8 @@ const COUNTED_ACCESSES: &[&str] = &[
     "rw=randrw rwmixread=100",
     "rw=read:4k",
     "rw=write:8k",
+    "rw=trimwrite",
+    "rw=randtrimwrite",
 ];
 
 /// Accesses of data that are verified.
@@ -315,6 +317,20 @@ const VERIFIES: &[&str] = &[
     "verify=crc32c verify_backlog=16 verify_backlog_batch=4",
 ];
 
+/// Whether the job ends where its own random order leads it beyond the end of a file. fio
+/// draws offsets in the whole of a zone, of which the file may have a part: the first one that
+/// lies beyond ends the job.
+fn is_left_to_chance(options: &[&str]) -> bool {
+    let all = options.join(" ");
+    let are_zones_whole = ["size=64k", "size=256k", "size=1m"]
+        .iter()
+        .any(|size| options.contains(size))
+        && !["offset", "nrfiles", "numjobs"]
+            .iter()
+            .any(|name| all.contains(name));
+    all.contains("=rand") && all.contains("zonemode") && !are_zones_whole
+}
+
 /// Draws the file of a number whose I/Os are counted.
 pub(crate) fn counted(seed: u64, number: u64) -> Counted {
     let mut random = Random(Pcg64::seed_from_u64(!seed ^ number.rotate_left(32)));
@@ -338,8 +354,7 @@ pub(crate) fn counted(seed: u64, number: u64) -> Counted {
             options.push(*random.pick(kind));
         }
     }
-    // Where offsets are drawn, chance ends a job in a zone that reaches beyond the file.
-    if options[1].contains("=rand") {
+    if is_left_to_chance(&options) {
         options.retain(|option| !option.contains("zonemode"));
     }
     let all = options.join(" ");
