@@ -4,7 +4,7 @@ use super::bell::Bell;
 use super::map::Map;
 use crate::load::distribution::{Blocks, Distribution, Zone};
 use crate::random::Draws;
-use diskperf_fio::job::{self, Sequencer, Sizes, ZoneMode};
+use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
 use diskperf_fio::offsets::{Region, Sequential};
 use diskperf_fio::{Direction, Job, PerDirection};
 
@@ -95,7 +95,9 @@ impl Places {
             random: Draws::new(seed, OFFSET_STREAM),
             seed,
         };
-        if places.is_random && job.has_random_map() {
+        // fio's lfsr gives each number once, whatever `blockalign` makes of it.
+        let is_lfsr = job.random.generator == Generator::Lfsr;
+        if places.is_random && (job.has_random_map() || is_lfsr) {
             places.map = Some(places.new_map(job));
         }
         places
@@ -195,8 +197,8 @@ impl Places {
             (None, Some(blocks)) => blocks.draw(&mut self.random),
             (None, None) => self.random.below(places),
         };
-        // Where blocks of another direction are smaller, the map has units beyond the end: who
-        // comes to one is done with the file.
+        // Where blocks of another direction are smaller than the step, or all are, the map has
+        // units beyond the end: who comes to one is done with the file.
         let at_bytes = place * align_bytes;
         (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
