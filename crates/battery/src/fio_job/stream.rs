@@ -291,7 +291,7 @@ impl Amounts {
                 .saturating_add(trimmed_bytes),
             loops,
             most_ios: most_ios.saturating_mul(loops),
-            goes_round: io_size.is_some() && !job.files.appends,
+            goes_round: job.goes_round(),
             pass_bytes_min: job.pass_bytes_min(),
             loops_left: loops.saturating_sub(1),
             issued_bytes: 0,
@@ -342,7 +342,10 @@ impl Amounts {
 
     /// Whether another pass follows. One that did nothing is the last.
     fn goes_on(&self) -> bool {
-        if self.pass_ios == 0 || self.done_ios >= self.most_ios {
+        // Where each pass has more of them, `number_ios` does not end the loops.
+        let has_all_ios = self.done_ios >= self.most_ios;
+        let begins_with_more = self.trims_first && self.loops_left > 0;
+        if self.pass_ios == 0 || (has_all_ios && !begins_with_more) {
             return false;
         }
         let left_bytes = self.limit_bytes.saturating_sub(self.done_bytes);

@@ -166,6 +166,21 @@ fn the_header_of_the_block_before_belongs_to_the_data_of_a_pattern() {
     }
 }
 
+/// fio compares the pattern itself of the kinds without a checksum, and finds it damaged, too.
+#[test]
+fn the_header_of_the_block_before_is_damage_without_a_checksum() {
+    for kind in ["verify=meta", ""] {
+        let options = format!("{kind} verify_pattern=0xfff bs=1k verify_offset=512");
+        let layout = layout(options.trim());
+        let mut block = vec![0; 1024];
+        layout.fill(&mut block, write(8192, 4));
+        let (front, back) = block.split_at_mut(512);
+        front[..HEADER_BYTES].copy_from_slice(&back[..HEADER_BYTES]);
+        let found = layout.check(&mut block, exactly(write(8192, 4)));
+        assert!(found.is_err(), "{options}");
+    }
+}
+
 #[test]
 fn a_misplaced_and_a_stale_block_are_named_as_such() {
     for kind in kinds()

@@ -172,6 +172,11 @@ const KINDS: &[&str] = &[
     "rw=trimwrite size=100k bs=4k io_size=300k",
     "rw=trimwrite size=62k zonemode=strided zonesize=48k zonerange=16k zoneskip=16k offset=12k \
      nrfiles=3 bs=4k,16k,8k",
+    "rw=trimwrite size=256k number_ios=7 loops=3 bs=512",
+    // Of a percentage a pass does what there is.
+    "rw=write:8k size=1m io_size=50% bs=4k",
+    "rw=write:8k size=1m io_size=512k bs=4k",
+    "rw=write:8k size=1m io_size=50% bs=4k loops=2",
     // A random write adds the start of the file's part to the offset of the trim.
     "rw=randtrimwrite size=256k bs=4k loops=2",
     "rw=randtrimwrite size=64k ba=16k norandommap io_size=30k number_ios=40 offset=12k bs=8k",
