@@ -15,7 +15,7 @@ use crate::parameter::{self, Value};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, Seeds};
-use diskperf_system::{File, Operation, Submission, System};
+use diskperf_system::{File, Operation, ReadBackProgress, Submission, System};
 use diskperf_timeline::Verified;
 use dump::Dump;
 use generation::OtherRun;
@@ -55,6 +55,22 @@ pub(crate) fn begin_read_back() {
             plant();
         }
     });
+}
+
+/// Blocks that are read back, as they are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShownReadBack {
+    blocks_total: u64,
+}
+
+impl ShownReadBack {
+    /// Shows how many of the blocks are read.
+    pub(crate) fn show(self, system: &System, verifier: &Verifier) {
+        system.show_read_back(ReadBackProgress {
+            blocks: self.blocks_total.saturating_sub(verifier.blocks_to_read()),
+            blocks_total: self.blocks_total,
+        });
+    }
 }
 
 /// Verification of a worker's blocks.
@@ -204,6 +220,26 @@ impl Verifier {
     /// Blocks that were written and not read back.
     pub(crate) fn unread_count(&self) -> u64 {
         self.records.count()
+    }
+
+    /// Begins to read back, and shows how many blocks there are to read.
+    pub(crate) fn begin_read_back(&self, system: &System) -> ShownReadBack {
+        begin_read_back();
+        self.show_blocks_to_read(system)
+    }
+
+    /// Shows how many blocks there are to read.
+    pub(crate) fn show_blocks_to_read(&self, system: &System) -> ShownReadBack {
+        let shown = ShownReadBack {
+            blocks_total: self.blocks_to_read(),
+        };
+        shown.show(system, self);
+        shown
+    }
+
+    /// Blocks that are to be read, with those that a search looks at.
+    fn blocks_to_read(&self) -> u64 {
+        self.records.count() + self.places_to_search()
     }
 
     /// Begins with the first seed again, as fio does with each pass of a repeatable job.

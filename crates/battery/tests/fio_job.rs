@@ -97,7 +97,7 @@ fn run_on_host(folder: &Path, program: &Program, options: &str) -> Vec<LoadMeasu
         let control = Control {
             stop: Arc::default(),
             abandoned: Arc::default(),
-            moved_bytes: Arc::default(),
+            progress: Arc::default(),
             rendezvous: Arc::new(Rendezvous::new(1)),
             time_calls: true,
             clock: Clock::calibrated(),
@@ -142,7 +142,7 @@ fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
         meeting: Meeting::new(1),
         time_calls: false,
         stop: Default::default(),
-        moved_bytes: Default::default(),
+        progress: Default::default(),
     };
     let kernel = machine.kernel().clone();
     let result: Rc<RefCell<Option<Result<WorkerMeasure, ProgramError>>>> = Rc::default();

@@ -131,7 +131,7 @@ fn on_host(program: &Program) -> Result<WorkerMeasure, ProgramError> {
     let control = Control {
         stop: Arc::default(),
         abandoned: Arc::default(),
-        moved_bytes: Arc::default(),
+        progress: Arc::default(),
         rendezvous: Arc::new(Rendezvous::new(1)),
         time_calls: true,
         clock: Clock::calibrated(),
@@ -160,7 +160,7 @@ fn on_model<T: 'static>(
         meeting: Meeting::new(1),
         time_calls: false,
         stop: Default::default(),
-        moved_bytes: Default::default(),
+        progress: Default::default(),
     };
     let kernel = machine.kernel().clone();
     let result: Rc<RefCell<Option<T>>> = Rc::default();

@@ -27,6 +27,8 @@ const SHAPES: &[&str] = &[
 const SHAPED_KINDS: &[&str] = &[
     "verify=crc32c",
     "verify=sha512",
+    "verify=sha512 verify_pattern=0xfff",
+    "verify=sha512 verify_pattern=0xaa%o",
     "verify=sha3-384",
     "verify=crc32c verify_pattern=0xaa%o",
 ];

@@ -6,10 +6,14 @@ mod verification;
 
 use diskperf_battery::{Medium, Program, before_read_back};
 use diskperf_fio::verify::MAGIC;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use verification::{Outcome, end_on_host, program_on_host, programs_on_model};
+use verification::{
+    Outcome, Shown, end_on_host, job, program_on_host, programs_on_model, shown_on_host,
+    shown_on_model,
+};
 
 /// A program with the parameters by which it writes, and where it can run.
 struct Case {
@@ -257,6 +261,49 @@ fn find(case: &Case, (damage, seed): (Damage, usize)) {
         text.contains("expected ") && text.contains(", got "),
         "{what}: {text}"
     );
+}
+
+/// Jobs whose blocks are read back.
+const JOBS: &[&str] = &[
+    "filename=f size=256k bs=4k rw=write verify=crc32c",
+    "filename=f size=256k bs=4k rw=randwrite verify=md5 ioengine=libaio iodepth=8",
+    "filename=f size=256k bs=4k rw=write verify=crc32c loops=3",
+    "filename=f size=256k bs=4k rw=write verify=crc32c verify_only",
+    "filename=f size=256k bs=4k rw=randwrite norandommap verify=crc32c verify_only",
+    "size=256k bs=4k rw=write verify=sha1 nrfiles=4",
+];
+
+/// Whoever waits sees each block of what is read back, to the last.
+#[test]
+fn a_read_back_is_shown_to_its_last_block() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let programs = CASES.iter().map(|case| {
+        let place = format!("{} {:?}", case.name, case.parameters);
+        (place, program(case), case.models)
+    });
+    let jobs = JOBS.iter().map(|options| {
+        let program = Program::of_fio_job(&job(options), &BTreeMap::new(), &BTreeMap::new());
+        let program = program.unwrap_or_else(|errors| panic!("{options}: {errors}"));
+        (options.to_string(), program, &[][..])
+    });
+    for (place, program, models) in programs.chain(jobs) {
+        let of_host = shown_on_host(folder.path(), &program);
+        let of_models = models.iter().map(|(rig, medium)| {
+            let Shown { outcome, progress } = shown_on_model(rig, *medium, vec![program.clone()]);
+            let [outcome] = outcome.try_into().expect("one program");
+            Shown { outcome, progress }
+        });
+        for Shown { outcome, progress } in std::iter::once(of_host).chain(of_models) {
+            let load = outcome.unwrap_or_else(|error| panic!("{place}: {error}"));
+            let verified = load.verified.expect("it verifies");
+            let shown = progress.read_back();
+            assert!(shown.blocks_total > 0, "{place}");
+            assert_eq!(shown.blocks, shown.blocks_total, "{place}");
+            // The last pass of several alone is shown at the end of all.
+            let is_of_last_pass = verified.blocks.is_multiple_of(shown.blocks);
+            assert!(is_of_last_pass, "{place}: {shown:?}, {verified:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::output::say;
 use diskperf_laboratory::timeline::units::{KIB, format_size};
 use diskperf_laboratory::timeline::{Repetition, printable_line};
-use diskperf_laboratory::{Event, Observer};
+use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -44,43 +44,79 @@ struct Bar {
 /// take a given time in nanoseconds.
 #[derive(Default)]
 struct Done {
+    /// What is done at present, in words.
+    message: String,
     /// By the repetitions that have ended.
     before: u64,
     /// By each of them, as far as is known before: those that copy trees move more.
     each: u64,
-    current: Current,
+    /// By all of them.
+    all: u64,
+    /// Start of the current repetition, where each takes a given time.
+    since: Option<Instant>,
+    /// Progress of the workers of the current repetition.
+    workers: Vec<Arc<WorkerProgress>>,
 }
 
-/// How far the current repetition is.
-enum Current {
-    /// What each worker has moved.
-    Moved(Vec<Arc<AtomicU64>>),
-    /// It began then.
-    Since(Instant),
-}
-
-impl Default for Current {
-    fn default() -> Self {
-        Self::Moved(Vec::new())
-    }
+/// Contents of a bar.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    message: String,
+    position: u64,
+    length: u64,
+    /// Whether the time that is left follows from the time that has passed.
+    tells_left: bool,
 }
 
 impl Done {
-    fn position(&self) -> u64 {
-        let current = match &self.current {
-            Current::Moved(workers) => {
-                let workers = workers.iter().map(|worker| worker.load(Ordering::Relaxed));
-                workers.sum::<u64>()
-            }
-            Current::Since(begin) => begin.elapsed().as_nanos() as u64,
-        };
-        self.before + current.min(self.each)
+    /// The repetition so far, or the read-back that follows it: its blocks are no part of
+    /// what a repetition moves.
+    fn shown(&self) -> Shown {
+        match self.read_back() {
+            Some(progress) => Shown {
+                message: "reading back what was written".to_owned(),
+                position: progress.blocks,
+                length: progress.blocks_total,
+                tells_left: false,
+            },
+            None => Shown {
+                message: self.message.clone(),
+                position: self.before + self.current().min(self.each),
+                length: self.all.max(1),
+                tells_left: true,
+            },
+        }
+    }
+
+    fn current(&self) -> u64 {
+        match self.since {
+            Some(begin) => begin.elapsed().as_nanos() as u64,
+            None => self.workers.iter().map(|one| one.moved_bytes()).sum(),
+        }
+    }
+
+    /// Blocks that are being read back, where no worker does anything else.
+    fn read_back(&self) -> Option<ReadBackProgress> {
+        let workers = self.workers.iter().map(|one| one.read_back());
+        let mut all = ReadBackProgress::default();
+        let mut others = 0;
+        for one in workers {
+            others += usize::from(one.blocks_total == 0);
+            all.blocks += one.blocks;
+            all.blocks_total += one.blocks_total;
+        }
+        let is_alone = others == 0 || self.current() >= self.each;
+        (is_alone && all.blocks < all.blocks_total).then_some(all)
     }
 }
 
 /// How often the bar moves: often enough to look alive, too seldom to disturb
 /// a measurement.
 const PERIOD: Duration = Duration::from_millis(125);
+
+/// Templates of a bar.
+const WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
+const WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
 
 impl Progress {
     /// With a bar where standard error is a terminal, unless told otherwise. `stop` is
@@ -132,26 +168,26 @@ impl Observer for Progress {
             Event::StepStarted { title, number, of } => {
                 bar.start(format!("[{}/{of}] {}", number + 1, printable_line(title)));
             }
-            Event::Pilot { .. } => bar.bar.set_message("finding the size"),
+            Event::Pilot { .. } => bar.far().message = "finding the size".to_owned(),
             Event::RepetitionStarted {
                 number,
                 of,
                 total_bytes,
                 lasts,
-                moved_bytes,
+                workers,
             } => {
                 if of > 1 {
                     bar.say(&format!("run {} of {of}", number + 1));
                 }
                 let each = lasts.map_or(total_bytes, |lasts| lasts.0);
-                bar.bar.set_length(u64::from(of) * each);
-                *bar.far() = Done {
+                let mut far = bar.far();
+                *far = Done {
+                    message: std::mem::take(&mut far.message),
                     before: u64::from(number) * each,
                     each,
-                    current: match lasts {
-                        Some(_) => Current::Since(Instant::now()),
-                        None => Current::Moved(moved_bytes.to_vec()),
-                    },
+                    all: u64::from(of) * each,
+                    since: lasts.map(|_| Instant::now()),
+                    workers: workers.to_vec(),
                 };
             }
             Event::RepetitionFinished(made) => {
@@ -195,8 +231,7 @@ impl Observer for Progress {
 
 impl Bar {
     fn new(stop: Arc<AtomicBool>) -> Self {
-        let shown = style("{prefix}  {wide_bar} {msg}{left}");
-        let bar = ProgressBar::new(1).with_style(shown);
+        let bar = ProgressBar::new(1).with_style(style(WITH_TIME_LEFT));
         let far = Arc::new(Mutex::new(Done::default()));
         let done = Arc::new(AtomicBool::new(false));
         let mover = {
@@ -204,12 +239,25 @@ impl Bar {
             // Where no thread can be had, the bar stays where it is.
             let thread = std::thread::Builder::new();
             let mover = thread.spawn(move || {
+                let mut tells_left = true;
                 while !done.load(Ordering::Relaxed) {
+                    let mut shown = lock(&far).shown();
+                    if shown.tells_left != tells_left {
+                        tells_left = shown.tells_left;
+                        bar.set_style(style(match tells_left {
+                            true => WITH_TIME_LEFT,
+                            false => WITHOUT_TIME_LEFT,
+                        }));
+                    }
                     if stop.load(Ordering::Relaxed) {
                         bar.set_style(style("{prefix}  {msg}"));
-                        bar.set_message("interrupted: removing its files");
+                        shown.message = "interrupted: removing its files".to_owned();
                     }
-                    bar.set_position(lock(&far).position());
+                    if bar.message() != shown.message {
+                        bar.set_message(shown.message);
+                    }
+                    bar.set_length(shown.length);
+                    bar.set_position(shown.position);
                     std::thread::sleep(PERIOD);
                 }
             });
@@ -229,13 +277,12 @@ impl Bar {
         *self.far() = Done::default();
         self.rate.clear();
         self.bar.set_prefix(title);
-        self.bar.set_length(1);
         self.bar.reset();
         self.say("making files");
     }
 
     fn say(&self, what: &str) {
-        self.bar.set_message(format!("{}{what}", self.rate));
+        self.far().message = format!("{}{what}", self.rate);
     }
 
     fn far(&self) -> MutexGuard<'_, Done> {
@@ -395,6 +442,58 @@ impl Drop for TimeProgress {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READING: &str = "reading back what was written";
+
+    fn worker(moved_bytes: u64, blocks: u64, blocks_total: u64) -> Arc<WorkerProgress> {
+        let progress = WorkerProgress::default();
+        progress.set_moved_bytes(moved_bytes);
+        progress.set_read_back(ReadBackProgress {
+            blocks,
+            blocks_total,
+        });
+        Arc::new(progress)
+    }
+
+    /// Workers, and the message, position and length that are shown of a second repetition of
+    /// three that moves 100 bytes.
+    #[test]
+    fn a_read_back_is_shown_when_nobody_does_anything_else() {
+        for (workers, message, position, length) in [
+            (vec![worker(40, 0, 0)], "run", 140, 300),
+            (vec![worker(100, 0, 0)], "run", 200, 300),
+            (vec![worker(100, 0, 8)], READING, 0, 8),
+            (vec![worker(100, 3, 8)], READING, 3, 8),
+            // What is read back may count as moved, too.
+            (vec![worker(180, 3, 8)], READING, 3, 8),
+            (vec![worker(100, 8, 8)], "run", 200, 300),
+            // One still writes.
+            (vec![worker(50, 3, 8), worker(20, 0, 0)], "run", 170, 300),
+            (vec![worker(50, 3, 8), worker(50, 0, 0)], READING, 3, 8),
+            (vec![worker(40, 3, 8), worker(40, 1, 9)], READING, 4, 17),
+        ] {
+            let done = Done {
+                message: "run".to_owned(),
+                before: 100,
+                each: 100,
+                all: 300,
+                since: None,
+                workers,
+            };
+            let shown = Shown {
+                message: message.to_owned(),
+                position,
+                length,
+                tells_left: message == "run",
+            };
+            assert_eq!(done.shown(), shown);
         }
     }
 }

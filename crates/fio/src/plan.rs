@@ -290,7 +290,8 @@ impl Ios {
 
 /// How many I/Os a clone does on these files, unless time ends it before; nothing where
 /// that cannot be told: a `time_based` job, blocks of several sizes, random zones, a
-/// `percentage_random` below 100, an `io_size` with `do_verify=0`, or more than 2^26 blocks with gaps between them.
+/// `percentage_random` below 100, an `io_size` with `do_verify=0`, trims and writes that need
+/// not come in pairs, or more than 2^26 blocks with gaps between them.
 pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let block = job.blocks.sizes(job.pattern.access.first()).only()?;
     let mut directions = job.pattern.access.directions().iter();
@@ -302,11 +303,27 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let ends_by_chance =
         job.pattern.access.is_random() && job.has_random_map() && block != job.map_unit_bytes();
     let goes_on_behind = job.target.io_size.is_some() && !job.begins_again();
+    if trims_without_pairs(job, files) {
+        return None;
+    }
     if goes_on_behind || job.times.time_based || !same || block == 0 || may_go_on || ends_by_chance
     {
         return None;
     }
     total(job, files, block).map(|total| shared_out(job, total))
+}
+
+/// Whether trims and their writes need not come in pairs, or each pass has more of them.
+fn trims_without_pairs(job: &Job, files: &[PlannedFile]) -> bool {
+    let is_random = match job.pattern.access {
+        Access::TrimWrite => false,
+        Access::RandomTrimWrite => true,
+        _ => return false,
+    };
+    let begins_later = files.iter().any(|file| file.region.offset_bytes > 0);
+    let is_apart = is_random && (begins_later || !job.has_random_map());
+    let grows = job.target.most_ios.is_some() && job.target.loops > 1;
+    is_apart || grows || job.zones.mode == ZoneMode::Strided
 }
 
 fn shared_out(job: &Job, total: u64) -> Ios {
@@ -347,7 +364,7 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
         return Some(0);
     }
     let looped = pass.saturating_mul(loops).min(most);
-    if io_size.is_none() || job.files.appends {
+    if !job.goes_round() {
         return Some(looped);
     }
     // After the loops it goes on as long as a whole block is left.
@@ -386,7 +403,7 @@ fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64))
         writes += pass.min(most - writes).min(most_ios.saturating_sub(ios));
         let ios = writes.saturating_mul(2);
         let left = limit.saturating_sub(ios.saturating_mul(block));
-        let goes_round = job.target.io_size.is_some() && !job.files.appends;
+        let goes_round = job.goes_round();
         let has_loops = number < job.target.loops.into();
         let follows = has_loops || (goes_round && left > 0 && left >= job.pass_bytes_min());
         if !follows || writes >= most || ios >= most_ios {

@@ -55,6 +55,7 @@ pub use plan::Plan;
 pub use recorder::Recorder;
 
 pub use diskperf_system::host::limits::{require_clocks, why_not_started};
+pub use diskperf_system::{ReadBackProgress, WorkerProgress};
 pub use diskperf_timeline::{Experiment, Setting, SizeChoice, Workload};
 
 pub use diskperf_analysis as analysis;

@@ -1,10 +1,10 @@
 //! What happens during a run, for whoever shows progress.
 
+use diskperf_system::WorkerProgress;
 use diskperf_timeline::{
     BlockTrace, DeviceEvent, Nanoseconds, ProgramResult, Repetition, Run, Setting,
 };
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Something that happened.
@@ -36,8 +36,8 @@ pub enum Event<'a> {
         total_bytes: u64,
         /// How long it will take, where that is given and not the bytes.
         lasts: Option<Nanoseconds>,
-        /// What each worker has moved so far; kept current by the workers.
-        moved_bytes: &'a [Arc<AtomicU64>],
+        /// Progress of each worker, which the workers keep current.
+        workers: &'a [Arc<WorkerProgress>],
     },
     /// What the block layer did in the repetition that is about to end.
     BlockLayer(BlockTrace),

@@ -18,11 +18,11 @@ use diskperf_system::host::hook::HookError;
 use diskperf_system::host::interference::{self, Roll, Watch};
 use diskperf_system::host::limits::why_not_started;
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-use diskperf_system::{Error, System, run_ready};
+use diskperf_system::{Error, System, WorkerProgress, run_ready};
 use diskperf_timeline::{DeviceTraffic, Nanoseconds, Repetition};
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Builder;
@@ -125,7 +125,7 @@ impl Rig for HostRig<'_> {
 
     fn run(
         &self,
-        (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
+        (assignments, workers): (&[Assignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         if let Some(before) = &self.before {
@@ -134,7 +134,7 @@ impl Rig for HostRig<'_> {
                 error => LaboratoryError::work(error),
             })?;
         }
-        self.repetition(assignments, moved_bytes, observer)
+        self.repetition(assignments, workers, observer)
             .map_err(|Failure { title, error }| {
                 LaboratoryError::program(&title, &self.names(), &error)
             })
@@ -161,7 +161,7 @@ impl HostRig<'_> {
     fn repetition(
         &self,
         assignments: &[Assignment],
-        moved_bytes: &[Arc<AtomicU64>],
+        workers: &[Arc<WorkerProgress>],
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, Failure> {
         // The main thread meets the workers too, to read the devices'
@@ -177,8 +177,8 @@ impl HostRig<'_> {
             let (present, leaving) = channel();
             let mut threads = Vec::new();
             let mut refused = None;
-            for ((assignment, moved), end) in assignments.iter().zip(moved_bytes).zip(ends) {
-                let control = self.control(moved, &rendezvous, &abandoned);
+            for ((assignment, progress), end) in assignments.iter().zip(workers).zip(ends) {
+                let control = self.control(progress, &rendezvous, &abandoned);
                 // Also where it cannot be started, the others must not wait for it.
                 let absence = Absence::of(&control, present.clone());
                 let body = move || self.work(assignment, control, end, absence);
@@ -214,14 +214,14 @@ impl HostRig<'_> {
 
     fn control(
         &self,
-        moved: &Arc<AtomicU64>,
+        progress: &Arc<WorkerProgress>,
         rendezvous: &Arc<Rendezvous>,
         abandoned: &Arc<AtomicBool>,
     ) -> Control {
         Control {
             stop: Arc::clone(self.stop),
             abandoned: Arc::clone(abandoned),
-            moved_bytes: Arc::clone(moved),
+            progress: Arc::clone(progress),
             rendezvous: Arc::clone(rendezvous),
             time_calls: self.plan.experiment.time_calls,
             clock: self.clock,

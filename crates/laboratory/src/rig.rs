@@ -7,9 +7,9 @@ use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::statistics::{self, steady::is_steady};
 use diskperf_analysis::summary;
 use diskperf_battery::{Companies, Job};
+use diskperf_system::WorkerProgress;
 use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// Drives on which programs can run: those of this machine, or of a modelled one. It
 /// is set up when it is made, and has a way of its own to be torn down.
@@ -18,7 +18,7 @@ pub(crate) trait Rig {
     fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment>;
 
     /// Runs the workers of tasks once, from preparing their files to the last sync: a
-    /// repetition of each task. Beside each worker is what it has moved so far.
+    /// repetition of each task. Beside each worker is its progress.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ pub(crate) trait Rig {
     /// itself failed with.
     fn run(
         &self,
-        workers: (&[Assignment], &[Arc<AtomicU64>]),
+        workers: (&[Assignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError>;
 
@@ -171,15 +171,15 @@ fn once(
     (number, of): (u32, u32),
     observer: &mut dyn Observer,
 ) -> Result<Vec<Repetition>, LaboratoryError> {
-    let moved_bytes: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+    let workers: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
     observer.event(Event::RepetitionStarted {
         number,
         of,
         total_bytes: total_bytes(work, assignments),
         lasts: lasts(work),
-        moved_bytes: &moved_bytes,
+        workers: &workers,
     });
-    rig.run((assignments, &moved_bytes), observer)
+    rig.run((assignments, &workers), observer)
 }
 
 /// Bytes that all workers move.
@@ -276,7 +276,7 @@ mod tests {
 
         fn run(
             &self,
-            _workers: (&[Assignment], &[Arc<AtomicU64>]),
+            _workers: (&[Assignment], &[Arc<WorkerProgress>]),
             _observer: &mut dyn Observer,
         ) -> Result<Vec<Repetition>, LaboratoryError> {
             let number = self.number.replace(self.number.get() + 1);

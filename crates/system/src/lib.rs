@@ -57,6 +57,7 @@ mod layout;
 pub mod model;
 mod options;
 mod ring;
+mod worker_progress;
 
 pub use buffer::Buffer;
 pub use call::SystemCall;
@@ -69,6 +70,7 @@ pub use ring::{
     Commit, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions,
     Spans, Submission,
 };
+pub use worker_progress::{ReadBackProgress, WorkerProgress};
 
 pub use diskperf_machine::{Work, Written};
 

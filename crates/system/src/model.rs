@@ -6,7 +6,7 @@ mod layout;
 mod measuring;
 mod ring;
 
-use crate::{Call, Errno, Error, File, Open, Result, Whence};
+use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress};
 use diskperf_machine::kernel::Kernel;
 use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
@@ -15,7 +15,7 @@ use ring::Ring;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a worker on a model is given.
 pub struct ModelPorts {
@@ -30,8 +30,8 @@ pub struct ModelPorts {
     /// Set when the user ends the run: every call fails with
     /// [`Error::Interrupted`] from then on.
     pub stop: Arc<AtomicBool>,
-    /// Bytes moved since the timed part started, for the progress display.
-    pub moved_bytes: Arc<AtomicU64>,
+    /// Progress of the worker, which others show.
+    pub progress: Arc<WorkerProgress>,
 }
 
 /// One worker on a modelled computer.
@@ -61,10 +61,10 @@ impl Model {
             meeting,
             time_calls,
             stop,
-            moved_bytes,
+            progress,
         } = ports;
         let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
-        let measuring = Measuring::new(session.volumes(), time_calls, moved_bytes);
+        let measuring = Measuring::new(session.volumes(), time_calls, progress);
         Self {
             session,
             meeting,

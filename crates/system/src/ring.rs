@@ -7,7 +7,7 @@
 pub(crate) mod record;
 
 use crate::error::Errno;
-use crate::{File, Result, System, SystemCall};
+use crate::{File, ReadBackProgress, Result, System, SystemCall};
 use diskperf_timeline::{Nanoseconds, Verified};
 
 /// What a ring is to be.
@@ -254,6 +254,11 @@ impl System {
     /// long each took.
     pub fn count_spans(&mut self, spans: Spans) {
         at_once_on_each_world!(self, world => world.count_spans(spans))
+    }
+
+    /// Shows how many of the blocks that are read back to be verified have been.
+    pub fn show_read_back(&self, progress: ReadBackProgress) {
+        at_once_on_each_world!(self, world => world.show_read_back(progress))
     }
 
     /// Adds blocks that were read back and compared to the measure.

@@ -4,7 +4,7 @@ use super::bell::Bell;
 use super::map::Map;
 use crate::load::distribution::{Blocks, Distribution, Zone};
 use crate::random::Draws;
-use diskperf_fio::job::{self, Sequencer, Sizes, ZoneMode};
+use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
 use diskperf_fio::offsets::{Region, Sequential};
 use diskperf_fio::{Direction, Job, PerDirection};
 
@@ -20,8 +20,6 @@ pub(super) struct Places {
     starts: PerDirection<Option<u64>>,
     zones: job::Zones,
     zone_start_bytes: u64,
-    /// Done in this zone.
-    zone_bytes: u64,
     map: Option<Map>,
     popular: PerDirection<Option<Popular>>,
     /// What drawn offsets are multiples of.
@@ -83,7 +81,6 @@ impl Places {
             starts: PerDirection::default(),
             zones: job.zones,
             zone_start_bytes: region.offset_bytes,
-            zone_bytes: 0,
             map: None,
             popular: PerDirection {
                 read: popular(Direction::Read),
@@ -98,7 +95,9 @@ impl Places {
             random: Draws::new(seed, OFFSET_STREAM),
             seed,
         };
-        if places.is_random && job.has_random_map() {
+        // fio's lfsr gives each number once, whatever `blockalign` makes of it.
+        let is_lfsr = job.random.generator == Generator::Lfsr;
+        if places.is_random && (job.has_random_map() || is_lfsr) {
             places.map = Some(places.new_map(job));
         }
         places
@@ -134,7 +133,6 @@ impl Places {
         }
         self.starts = PerDirection::default();
         self.zone_start_bytes = self.region.offset_bytes;
-        self.zone_bytes = 0;
         if let Some(map) = &mut self.map {
             map.clear();
         }
@@ -151,9 +149,6 @@ impl Places {
     /// The next place of a direction; `draws` says whether it is one that is drawn where
     /// the job draws. Nothing at the end of the file.
     pub(super) fn find(&mut self, direction: Direction, draws: bool) -> Option<Found> {
-        if self.zones.mode == ZoneMode::Strided {
-            self.enter_zone(direction);
-        }
         let found = |offset_bytes, is_random, is_mapped| Found {
             offset_bytes,
             is_random,
@@ -202,8 +197,8 @@ impl Places {
             (None, Some(blocks)) => blocks.draw(&mut self.random),
             (None, None) => self.random.below(places),
         };
-        // Where blocks of another direction are smaller, the map has units beyond the end: who
-        // comes to one is done with the file.
+        // Where blocks of another direction are smaller than the step, or all are, the map has
+        // units beyond the end: who comes to one is done with the file.
         let at_bytes = place * align_bytes;
         (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
@@ -232,20 +227,50 @@ impl Places {
         *self.starts.get_mut(direction) = Some(found.offset_bytes);
         let walk = self.walks.get_mut(direction);
         walk.go_on_from(found.offset_bytes + bytes);
-        self.zone_bytes += bytes;
         bytes
     }
 
-    /// Goes to the next zone when this one has had its share.
-    fn enter_zone(&mut self, direction: Direction) {
+    /// Whether offsets are drawn.
+    pub(super) fn is_random(&self) -> bool {
+        self.is_random
+    }
+
+    /// Whether a trim or a write is next, where each part is trimmed before it is written: as
+    /// in fio a trim where the last of both began at one offset.
+    pub(super) fn trim_or_write(&self) -> Direction {
+        match self.starts.write == self.starts.trim {
+            true => Direction::Trim,
+            false => Direction::Write,
+        }
+    }
+
+    /// The place of the write behind a trim. fio adds the start of the file's part to the
+    /// offset of the trim, which has it already.
+    pub(super) fn at_trim(&self) -> Option<Found> {
+        let trim_bytes = self.starts.trim?;
+        let is_within = trim_bytes < self.region.length_bytes;
+        let offset_bytes = trim_bytes.checked_add(self.zone_start_bytes)?;
+        (is_within && offset_bytes < self.region.file_bytes).then_some(Found {
+            offset_bytes,
+            is_random: true,
+            is_mapped: false,
+        })
+    }
+
+    /// Goes to the next zone when this one has had its share: so much was done in it, of any
+    /// file.
+    pub(super) fn enter_zone(&mut self, direction: Direction, zone_bytes: &mut u64) {
+        if self.zones.mode != ZoneMode::Strided {
+            return;
+        }
         let job::Zones {
             size_bytes,
             range_bytes,
             skip_bytes,
             ..
         } = self.zones;
-        if self.zone_bytes >= size_bytes {
-            self.zone_bytes = 0;
+        if *zone_bytes >= size_bytes {
+            *zone_bytes = 0;
             self.zone_start_bytes += range_bytes + skip_bytes;
             if self.zone_start_bytes >= self.region.file_bytes {
                 self.zone_start_bytes = self.region.offset_bytes;
@@ -260,10 +285,15 @@ impl Places {
             walk.go_on_from(self.zone_start_bytes);
         }
         // A zone that is shorter than what is done in it is taken again and again.
-        if let Some(map) = &mut self.map
-            && self.zone_bytes.is_multiple_of(range_bytes.max(1))
-        {
-            map.clear();
+        if zone_bytes.is_multiple_of(range_bytes.max(1)) {
+            for direction in Direction::ALL {
+                let walk = self.walks.get_mut(direction);
+                walk.enter_zone(self.zone_start_bytes);
+            }
+            self.starts = PerDirection::default();
+            if let Some(map) = &mut self.map {
+                map.clear();
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
 use crate::verify::dump::Dump;
 use crate::verify::survey::{Part, Survey};
-use crate::verify::{Plan, Verifier, begin_read_back};
+use crate::verify::{Plan, ShownReadBack, Verifier};
 use crate::worker::Worker;
 use diskperf_fio::job::Verification;
 use diskperf_fio::verify::{BlockLayout, interval_bytes};
@@ -174,12 +174,14 @@ impl Course<'_> {
                 self.system.drop_clean(path).await?;
             }
         }
-        begin_read_back();
+        let verifier = self.verifier.as_ref().expect("it reads back");
+        let shown = verifier.begin_read_back(self.system);
         let start = self.system.now();
-        self.read_back(count, false).await?;
+        self.read_back(count, Some(shown)).await?;
         let verifier = self.verifier.as_mut().expect("it reads back");
         if verifier.unread_count() == 0 && verifier.search_units()? {
-            self.read_back(u64::MAX, false).await?;
+            let shown = verifier.show_blocks_to_read(self.system);
+            self.read_back(u64::MAX, Some(shown)).await?;
         }
         self.span_start = self.system.now();
         self.spans.read = self.spans.read + self.span_start.since(start);
@@ -196,11 +198,17 @@ impl Course<'_> {
         }
         let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
         self.drain().await?;
-        self.read_back(batch.max(1), true).await?;
+        self.read_back(batch.max(1), None).await?;
         Ok(true)
     }
 
-    async fn read_back(&mut self, count: u64, is_within_pass: bool) -> Result<(), ProgramError> {
+    /// Reads so many blocks back: within a pass, or behind one, where that is shown.
+    async fn read_back(
+        &mut self,
+        count: u64,
+        shown: Option<ShownReadBack>,
+    ) -> Result<(), ProgramError> {
+        let is_within_pass = shown.is_none();
         let mut left = count;
         loop {
             while left > 0 && !self.slots.are_full() && !self.is_past_its_end() {
@@ -214,6 +222,9 @@ impl Course<'_> {
                 self.stream.count_read_back(request.bytes, is_within_pass);
                 let slot = self.slots.put(request);
                 verifier.expect(slot, unread);
+            }
+            if let (Some(shown), Some(verifier)) = (shown, &self.verifier) {
+                shown.show(self.system, verifier);
             }
             self.submit().await?;
             if self.slots.under_way() == 0 {

@@ -7,7 +7,7 @@ use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
 use diskperf_fio::verify::{CompletedWrite, STATE_VERSION, VerifyState};
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{begin_log, read_small_file};
+use diskperf_system::{System, begin_log, read_small_file};
 use std::io::Write;
 
 /// Largest state: that of 4096 I/Os in flight, with room.
@@ -74,8 +74,10 @@ impl Course<'_> {
         };
         let writes = job.pattern.access.does(Direction::Write) && !verifies_only(job);
         let is_interrupted = is_interrupted || self.is_past_its_end();
-        // Files in a folder are removed when the run ends: nobody can verify them later.
-        let is_left = self.worker.medium != Medium::Directory;
+        // Files in a folder are removed when the run ends, and a modelled drive ends with it:
+        // nobody can verify them later.
+        let is_modelled = matches!(self.system, System::Model(_));
+        let is_left = self.worker.medium != Medium::Directory && !is_modelled;
         if !writes || !job.verify.state_save.unwrap_or(is_interrupted && is_left) {
             return Ok(());
         }

@@ -43,8 +43,8 @@ pub(super) struct Stream<'a> {
     seed: u64,
     /// I/Os until one is drawn (`rw=randread:N`).
     until_drawn: u32,
-    /// A trim whose write is to come.
-    trimmed: Option<Io>,
+    /// Done in the current zone, whichever file it is of.
+    zone_bytes: u64,
     amounts: Amounts,
     syncs: Syncs,
     /// Files that began again, by time or by popularity.
@@ -64,7 +64,7 @@ impl<'a> Stream<'a> {
             directions: Draws::new(seed, DIRECTION_STREAM),
             seed,
             until_drawn: 1,
-            trimmed: None,
+            zone_bytes: 0,
             amounts: Amounts::new(job, files),
             syncs: Syncs::new(&job.sync, files.len()),
             begun_again: Vec::new(),
@@ -92,27 +92,13 @@ impl<'a> Stream<'a> {
 
     /// The next I/O, of a direction that was [drawn](Self::draw_direction).
     pub(super) fn next(&mut self, direction: Direction) -> Next {
-        if let Some(trim) = self.trimmed.take() {
-            let write = Io {
-                direction: Direction::Write,
-                ..trim
-            };
-            self.amounts.count(&write);
-            self.syncs.count(&write);
-            return Next::Io(write);
-        }
         if self.amounts.pass_is_over() {
             return Next::EndOfPass;
         }
         let Some(io) = self.find(direction) else {
             return Next::EndOfPass;
         };
-        if self.trims_first() {
-            self.trimmed = Some(io);
-            self.amounts.done_bytes += u64::from(io.bytes);
-        } else {
-            self.amounts.count(&io);
-        }
+        self.amounts.count(&io);
         self.syncs.count(&io);
         Next::Io(io)
     }
@@ -152,17 +138,7 @@ impl<'a> Stream<'a> {
     }
 
     fn trims_first(&self) -> bool {
-        match self.job.pattern.access {
-            Access::TrimWrite | Access::RandomTrimWrite => true,
-            Access::Read
-            | Access::Write
-            | Access::Trim
-            | Access::RandomRead
-            | Access::RandomWrite
-            | Access::RandomTrim
-            | Access::Mixed
-            | Access::RandomMixed => false,
-        }
+        trims_first(self.job)
     }
 
     fn find(&mut self, direction: Direction) -> Option<Io> {
@@ -189,8 +165,17 @@ impl<'a> Stream<'a> {
             true => self.job.pattern.sequence,
             false => self.until_drawn - 1,
         };
+        let trims_first = self.trims_first();
         let places = &mut self.files[file];
-        let found = places.find(direction, draws)?;
+        let direction = match trims_first {
+            true => places.trim_or_write(),
+            false => direction,
+        };
+        places.enter_zone(direction, &mut self.zone_bytes);
+        let found = match direction {
+            Direction::Write if trims_first && places.is_random() => places.at_trim(),
+            _ => places.find(direction, draws),
+        }?;
         let region = places.region;
         let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
         let room_bytes = end_bytes.saturating_sub(found.offset_bytes);
@@ -199,6 +184,7 @@ impl<'a> Stream<'a> {
             return None;
         }
         let bytes = places.take(direction, found, bytes);
+        self.zone_bytes += bytes;
         Some(Io {
             direction,
             file,
@@ -218,6 +204,7 @@ impl<'a> Stream<'a> {
             return true;
         }
         self.service.reset();
+        self.zone_bytes = 0;
         for places in &mut self.files {
             places.reset();
         }
@@ -232,10 +219,27 @@ impl<'a> Stream<'a> {
     }
 }
 
+/// Whether each part is trimmed before it is written.
+fn trims_first(job: &Job) -> bool {
+    match job.pattern.access {
+        Access::TrimWrite | Access::RandomTrimWrite => true,
+        Access::Read
+        | Access::Write
+        | Access::Trim
+        | Access::RandomRead
+        | Access::RandomWrite
+        | Access::RandomTrim
+        | Access::Mixed
+        | Access::RandomMixed => false,
+    }
+}
+
 /// How much was done, and how much is to be.
 #[derive(Clone, Debug)]
 struct Amounts {
     is_by_time: bool,
+    /// Trims count in a pass, and not in its limit.
+    trims_first: bool,
     /// Of one loop, and of a pass over the files.
     limit_bytes: u64,
     pass_limit_bytes: u64,
@@ -268,13 +272,26 @@ impl Amounts {
         };
         let loops = u64::from(job.target.loops);
         let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
+        let limit_bytes = io_size.unwrap_or(size_bytes);
+        let trims_first = trims_first(job);
+        let (trimmed_bytes, most_ios) = match trims_first {
+            true => (
+                limit_bytes.saturating_mul(loops),
+                most_ios.saturating_mul(2),
+            ),
+            false => (0, most_ios),
+        };
+        let pass_limit_bytes = size_bytes.max(io_size.unwrap_or(0));
         Self {
             is_by_time: job.times.time_based,
-            limit_bytes: io_size.unwrap_or(size_bytes),
-            pass_limit_bytes: backlog_bytes.saturating_add(size_bytes.max(io_size.unwrap_or(0))),
+            trims_first,
+            limit_bytes,
+            pass_limit_bytes: pass_limit_bytes
+                .saturating_add(backlog_bytes)
+                .saturating_add(trimmed_bytes),
             loops,
             most_ios: most_ios.saturating_mul(loops),
-            goes_round: io_size.is_some() && !job.files.appends,
+            goes_round: job.goes_round(),
             pass_bytes_min: job.pass_bytes_min(),
             loops_left: loops.saturating_sub(1),
             issued_bytes: 0,
@@ -294,7 +311,9 @@ impl Amounts {
     }
 
     fn count(&mut self, io: &Io) {
-        self.issued_bytes += u64::from(io.bytes);
+        if !self.trims_first || io.direction == Direction::Write {
+            self.issued_bytes += u64::from(io.bytes);
+        }
         self.done_bytes += u64::from(io.bytes);
         self.pass_bytes += u64::from(io.bytes);
         self.done_ios += 1;
@@ -315,11 +334,18 @@ impl Amounts {
         self.loops_left = self.loops_left.saturating_sub(1);
         self.pass_bytes = 0;
         self.pass_ios = 0;
+        // fio doubles `number_ios` whenever such a pass begins.
+        if self.trims_first {
+            self.most_ios = self.most_ios.saturating_mul(2);
+        }
     }
 
     /// Whether another pass follows. One that did nothing is the last.
     fn goes_on(&self) -> bool {
-        if self.pass_ios == 0 || self.done_ios >= self.most_ios {
+        // Where each pass has more of them, `number_ios` does not end the loops.
+        let has_all_ios = self.done_ios >= self.most_ios;
+        let begins_with_more = self.trims_first && self.loops_left > 0;
+        if self.pass_ios == 0 || (has_all_ios && !begins_with_more) {
             return false;
         }
         let left_bytes = self.limit_bytes.saturating_sub(self.done_bytes);

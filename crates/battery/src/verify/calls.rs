@@ -1,7 +1,7 @@
 //! Blocks that calls write one after the other, and read back.
 
 use super::record::BlockPlace;
-use super::{Block, Purpose, Unread, Verifier, begin_read_back};
+use super::{Block, Purpose, Unread, Verifier};
 use crate::blocks::{read_block, seek_to, write_block};
 use crate::load::YesNo;
 use crate::program::ProgramError;
@@ -82,7 +82,7 @@ impl CallVerifier {
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
         system.end_timed_part().await?;
-        begin_read_back();
+        let shown = self.verifier.begin_read_back(system);
         let mut open: Option<(usize, File)> = None;
         while let Some(unread) = self.verifier.next_unread() {
             let file = match open {
@@ -97,7 +97,8 @@ impl CallVerifier {
                     file
                 }
             };
-            self.compare((system, file), unread).await?;
+            self.compare((&mut *system, file), unread).await?;
+            shown.show(system, &self.verifier);
         }
         system.count_verified(self.verifier.outcome()?);
         Ok(())

@@ -5,7 +5,7 @@ use super::{NAMED_MAX, begin_read_back};
 use crate::blocks::{read_block, seek_to};
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_system::{Buffer, System};
+use diskperf_system::{Buffer, ReadBackProgress, System};
 use diskperf_timeline::{Nanoseconds, Verified};
 
 /// A copy, and what it is of.
@@ -52,8 +52,16 @@ impl CopyComparison {
             },
             differences: Vec::new(),
         };
+        let blocks_of = |file: &CopiedFile| file.bytes.div_ceil(block_bytes);
+        let blocks_total = files.iter().map(blocks_of).sum();
         for file in files {
-            comparison.compare((&mut *system, worker), file).await?;
+            let shown = |blocks| ReadBackProgress {
+                blocks,
+                blocks_total,
+            };
+            comparison
+                .compare((&mut *system, worker), file, shown)
+                .await?;
         }
         super::outcome(&comparison.verified, &comparison.differences)?;
         system.count_verified(comparison.verified);
@@ -64,6 +72,7 @@ impl CopyComparison {
         &mut self,
         (system, worker): (&mut System, &Worker),
         file: &CopiedFile,
+        shown: impl Fn(u64) -> ReadBackProgress,
     ) -> Result<(), ProgramError> {
         let source = open_uncached((&mut *system, worker), &file.source).await?;
         let copy = open_uncached((&mut *system, worker), &file.copy).await?;
@@ -95,6 +104,7 @@ impl CopyComparison {
                 }
             }
             offset_bytes += bytes;
+            system.show_read_back(shown(self.verified.blocks));
         }
         system.close(source).await?;
         Ok(system.close(copy).await?)

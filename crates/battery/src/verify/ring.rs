@@ -1,6 +1,6 @@
 //! Blocks that a ring's requests wrote are read back by it.
 
-use super::{Verifier, begin_read_back};
+use super::Verifier;
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::worker::Worker;
@@ -15,7 +15,7 @@ pub(crate) async fn read_back(
     files: &[(File, String)],
 ) -> Result<(), ProgramError> {
     system.end_timed_part().await?;
-    begin_read_back();
+    let shown = verifier.begin_read_back(system);
     if !worker.direct {
         for (_, path) in files {
             system.drop_cached(path).await?;
@@ -29,6 +29,7 @@ pub(crate) async fn read_back(
             let slot = slots.put(unread.request(files[unread.file()].0));
             verifier.expect(slot, unread);
         }
+        shown.show(system, &verifier);
         if slots.under_way() == 0 {
             break;
         }

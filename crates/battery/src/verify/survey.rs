@@ -78,6 +78,13 @@ impl Verifier {
         self.other_run.as_mut()?.survey.as_mut()
     }
 
+    /// Places that a search has still to read.
+    pub(super) fn places_to_search(&self) -> u64 {
+        let other = self.other_run.as_ref();
+        let survey = other.and_then(|other| other.survey.as_ref());
+        survey.map_or(0, Survey::unread)
+    }
+
     /// Whether blocks are judged by a search.
     pub(super) fn is_surveying(&self) -> bool {
         let other = self.other_run.as_ref();

@@ -12,7 +12,7 @@ use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
-use diskperf_system::{System, run_ready};
+use diskperf_system::{System, WorkerProgress, run_ready};
 use diskperf_timeline::{LoadMeasure, Nanoseconds};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -77,7 +77,23 @@ pub(crate) fn on_host(folder: &Path, options: &str) -> Outcome {
 }
 
 pub(crate) fn program_on_host(folder: &Path, program: &Program) -> Outcome {
-    worker_on_host(folder, program, (worker(Medium::Directory), Vec::new()))
+    shown_on_host(folder, program).outcome
+}
+
+/// Outcomes of a worker, and the progress that it showed at last.
+pub(crate) struct Shown<T> {
+    pub(crate) outcome: T,
+    pub(crate) progress: Arc<WorkerProgress>,
+}
+
+/// Runs a program in a directory.
+pub(crate) fn shown_on_host(folder: &Path, program: &Program) -> Shown<Outcome> {
+    let progress = Arc::<WorkerProgress>::default();
+    let worker = (worker(Medium::Directory), Vec::new());
+    Shown {
+        outcome: worker_on_host(folder, program, worker, &progress),
+        progress,
+    }
 }
 
 /// Runs the program of one end of a pipe in a directory.
@@ -90,13 +106,14 @@ pub(crate) fn end_on_host(
         index,
         ..worker(Medium::Directory)
     };
-    worker_on_host(folder, program, (worker, vec![Some(end)]))
+    worker_on_host(folder, program, (worker, vec![Some(end)]), &Arc::default())
 }
 
 fn worker_on_host(
     folder: &Path,
     program: &Program,
     (worker, pipe_ends): (Worker, Vec<Option<OwnedFd>>),
+    progress: &Arc<WorkerProgress>,
 ) -> Outcome {
     let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
     let ports = Ports {
@@ -107,7 +124,7 @@ fn worker_on_host(
     let control = Control {
         stop: Arc::default(),
         abandoned: Arc::default(),
-        moved_bytes: Arc::default(),
+        progress: Arc::clone(progress),
         rendezvous: Arc::new(Rendezvous::new(1)),
         time_calls: true,
         clock: Clock::calibrated(),
@@ -132,6 +149,16 @@ pub(crate) fn on_model(rig: &str, medium: Medium, sections: &[&str]) -> Vec<Outc
 }
 
 pub(crate) fn programs_on_model(rig: &str, medium: Medium, programs: Vec<Program>) -> Vec<Outcome> {
+    shown_on_model(rig, medium, programs).outcome
+}
+
+/// Runs programs one after the other on a modelled computer.
+pub(crate) fn shown_on_model(
+    rig: &str,
+    medium: Medium,
+    programs: Vec<Program>,
+) -> Shown<Vec<Outcome>> {
+    let progress = Arc::<WorkerProgress>::default();
     let resolved = Catalogue::embedded().resolve(rig, &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
     let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
@@ -142,7 +169,7 @@ pub(crate) fn programs_on_model(rig: &str, medium: Medium, programs: Vec<Program
         meeting: Meeting::new(1),
         time_calls: false,
         stop: Default::default(),
-        moved_bytes: Default::default(),
+        progress: Arc::clone(&progress),
     };
     let kernel = machine.kernel().clone();
     let outcomes: Rc<RefCell<Vec<Outcome>>> = Rc::default();
@@ -156,7 +183,10 @@ pub(crate) fn programs_on_model(rig: &str, medium: Medium, programs: Vec<Program
         system.end().await;
     });
     machine.run().expect("the worker ends");
-    outcomes.take()
+    Shown {
+        outcome: outcomes.take(),
+        progress,
+    }
 }
 
 /// Runs sections by fio, one after the other; the error number of each.

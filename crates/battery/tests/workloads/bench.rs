@@ -134,7 +134,7 @@ pub(crate) fn run_workers<T: 'static>(
             meeting: Rc::clone(&meeting),
             time_calls: false,
             stop: Default::default(),
-            moved_bytes: Default::default(),
+            progress: Default::default(),
         };
         let kernel = machine.kernel().clone();
         let (results, body) = (Rc::clone(&results), body.clone());

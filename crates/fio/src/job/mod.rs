@@ -300,6 +300,13 @@ impl Job {
         self.verify.read_back || self.target.loops > 1 || self.times.time_based
     }
 
+    /// Whether passes follow until `io_size` is done: as in fio not where it is a percentage, of
+    /// which a pass does what there is.
+    pub fn goes_round(&self) -> bool {
+        let is_absolute = matches!(self.target.io_size, Some(Amount::Bytes(_)));
+        is_absolute && !self.files.appends
+    }
+
     /// Whether each block is taken once before any is taken twice.
     pub fn has_random_map(&self) -> bool {
         !self.random.no_map

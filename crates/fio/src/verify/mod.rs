@@ -258,7 +258,9 @@ impl BlockLayout {
                 expected.offset_bytes - part.start as u64,
                 seed,
             );
-            all[part.start + length..part.start + bytes.len()].to_vec()
+            let mut made = all[part.start + length..part.start + bytes.len()].to_vec();
+            self.keep_header_before(&mut made, data);
+            made
         };
         let data_at = expected.offset_bytes + length as u64;
         let first_difference = || {
@@ -287,6 +289,29 @@ impl BlockLayout {
         match is_known.then(first_difference).flatten() {
             Some(byte) => Err(Mismatch::of_data(self.kind.name(), byte)),
             None => Ok(()),
+        }
+    }
+
+    /// Copies the header of an earlier block from data that were read to those that are
+    /// expected. fio fills a buffer with its pattern once: with `verify_offset` it swaps the
+    /// header of the buffer's next block with that of the one before, which is data from then
+    /// on: part of a checksum, and damage where fio compares the pattern itself. It is taken
+    /// for one only where its own checksum is right.
+    fn keep_header_before(&self, made: &mut [u8], data: &[u8]) {
+        let is_in_checksum = matches!(self.kind, Verification::Checksum(_));
+        let length = self.header_bytes();
+        let start = self.header_at.checked_sub(length);
+        let start = start.filter(|_| is_in_checksum && self.pattern.is_some());
+        let Some(start) = start else {
+            return;
+        };
+        let Some(before) = data.get(start..start + length) else {
+            return;
+        };
+        let head = before.first_chunk().expect("it is as long as a header");
+        let decoded = Header::decode(head);
+        if decoded.magic == MAGIC && decoded.checksum == decoded.checksum_expected {
+            made[start..start + length].copy_from_slice(before);
         }
     }
 

@@ -129,6 +129,58 @@ fn every_flipped_bit_of_a_known_write_is_found_with_its_place() {
     }
 }
 
+/// A buffer of fio's with a pattern: filled once, it holds the header of the block before,
+/// which the header of the next one changes places with.
+#[test]
+fn the_header_of_the_block_before_belongs_to_the_data_of_a_pattern() {
+    for kind in Checksum::ALL.map(Checksum::name) {
+        for pattern in ["0xfff", "\"ab\"%o"] {
+            let options = format!("verify={kind} verify_pattern={pattern} bs=1k verify_offset=512");
+            let layout = layout(&options);
+            let (mut before, mut block) = (vec![0; 1024], vec![0; 1024]);
+            layout.fill(&mut before, write(4096, 3));
+            layout.fill(&mut block, write(8192, 4));
+            let length = layout.header_bytes();
+            let mut part = block.clone();
+            layout.swap_header(&mut part);
+            part[512..512 + length].copy_from_slice(&before[512..512 + length]);
+            let header = Header::decode(part.first_chunk().expect("a header")).header;
+            layout.put_header(&mut part, header);
+            assert_eq!(
+                part[..HEADER_BYTES],
+                before[512..][..HEADER_BYTES],
+                "{options}"
+            );
+            let expected = || exactly(write(8192, 4));
+            assert_eq!(layout.check(&mut part, expected()), Ok(()), "{options}");
+            // Nothing else is let pass: no byte outside of it, and none of a header that is
+            // no longer one.
+            let outside = (0..HEADER_BYTES).chain(length..1024);
+            for at in outside.step_by(13) {
+                part[at] ^= 4;
+                let found = layout.check(&mut part, expected());
+                part[at] ^= 4;
+                assert!(found.is_err(), "{options}, byte {at}");
+            }
+        }
+    }
+}
+
+/// fio compares the pattern itself of the kinds without a checksum, and finds it damaged, too.
+#[test]
+fn the_header_of_the_block_before_is_damage_without_a_checksum() {
+    for kind in ["verify=meta", ""] {
+        let options = format!("{kind} verify_pattern=0xfff bs=1k verify_offset=512");
+        let layout = layout(options.trim());
+        let mut block = vec![0; 1024];
+        layout.fill(&mut block, write(8192, 4));
+        let (front, back) = block.split_at_mut(512);
+        front[..HEADER_BYTES].copy_from_slice(&back[..HEADER_BYTES]);
+        let found = layout.check(&mut block, exactly(write(8192, 4)));
+        assert!(found.is_err(), "{options}");
+    }
+}
+
 #[test]
 fn a_misplaced_and_a_stale_block_are_named_as_such() {
     for kind in kinds()

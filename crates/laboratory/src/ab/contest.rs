@@ -275,6 +275,6 @@ fn repetition(
     workers: &[Assignment],
     observer: &mut dyn Observer,
 ) -> Result<Vec<Repetition>, LaboratoryError> {
-    let moved_bytes: Vec<_> = workers.iter().map(|_| Arc::default()).collect();
-    rig.run((workers, &moved_bytes), observer)
+    let progress: Vec<_> = workers.iter().map(|_| Arc::default()).collect();
+    rig.run((workers, &progress), observer)
 }

@@ -14,7 +14,7 @@ use diskperf_machine::hardware::cache::CacheStatistics;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
 use diskperf_system::model::{Model, ModelPorts};
-use diskperf_system::{Buffer, System};
+use diskperf_system::{Buffer, System, WorkerProgress};
 use diskperf_timeline::{
     ControllerCache, Engine, FlashTraffic, MediaCache, Nanoseconds, ProgramResult, Repetition,
     Trace,
@@ -181,7 +181,7 @@ impl Bench {
     fn ports(
         &self,
         meeting: &Rc<Rendezvous>,
-        moved_bytes: &Arc<AtomicU64>,
+        progress: &Arc<WorkerProgress>,
         pipe_ends: Vec<PipeEnd>,
     ) -> ModelPorts {
         let number = self.next.get();
@@ -192,7 +192,7 @@ impl Bench {
             meeting: Rc::clone(meeting),
             time_calls: self.usage.time_calls,
             stop: Arc::clone(&self.usage.stop),
-            moved_bytes: Arc::clone(moved_bytes),
+            progress: Arc::clone(progress),
         }
     }
 
@@ -225,17 +225,17 @@ impl Rig for Bench {
 
     fn run(
         &self,
-        (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
+        (assignments, workers): (&[Assignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         let meeting = Rendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
         let outcomes = Rc::new(RefCell::new(none_yet));
         let mut pipes = Pipes::default();
-        for (number, (assignment, moved)) in assignments.iter().zip(moved_bytes).enumerate() {
+        for (number, (assignment, progress)) in assignments.iter().zip(workers).enumerate() {
             let assignment = assignment.clone();
             let Ok(end) = pipes.end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
-            let ports = self.ports(&meeting, moved, end.into_iter().collect());
+            let ports = self.ports(&meeting, progress, end.into_iter().collect());
             let kernel = self.machine.kernel().clone();
             let outcomes = Rc::clone(&outcomes);
             let buffers = Rc::clone(&self.buffers);

@@ -66,7 +66,7 @@ fn repeat(
         of: 2,
         total_bytes: 0,
         lasts: None,
-        moved_bytes: &[],
+        workers: &[],
     });
     let mut say = |event| recording.event(Event::Recorded(event));
     say(Recorded::Begins(Nanoseconds(begins)));

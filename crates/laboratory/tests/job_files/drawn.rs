@@ -252,6 +252,8 @@ const COUNTED_ACCESSES: &[&str] = &[
     "rw=randrw rwmixread=100",
     "rw=read:4k",
     "rw=write:8k",
+    "rw=trimwrite",
+    "rw=randtrimwrite",
 ];
 
 /// Accesses of data that are verified.
@@ -315,6 +317,44 @@ const VERIFIES: &[&str] = &[
     "verify=crc32c verify_backlog=16 verify_backlog_batch=4",
 ];
 
+/// Removes options by which fio's own random order decides how many I/Os there are, which is
+/// not that of this program. In a random order fio draws offsets in the whole of a zone, of
+/// which the file may have a part, and numbers of an lfsr up to the size in blocks, which
+/// `blockalign` may put beyond the end: the first offset beyond it ends the job. Of files that
+/// are drawn, the one that a zone is left in goes on by itself.
+fn remove_what_is_left_to_chance(options: &mut Vec<&'static str>) {
+    let all = options.join(" ");
+    let is_random = all.contains("=rand");
+    let are_zones_whole = ["size=64k", "size=256k", "size=1m"]
+        .iter()
+        .any(|size| options.contains(size))
+        && !["offset", "nrfiles", "numjobs"]
+            .iter()
+            .any(|name| all.contains(name));
+    let draws_files = all.contains("file_service_type=random");
+    // Without a map a trim may meet the offset of the last write, and another trim follows.
+    if all.contains("randtrimwrite") {
+        options.retain(|option| *option != "norandommap" && !option.starts_with("ba="));
+    }
+    if (is_random && !are_zones_whole) || draws_files {
+        options.retain(|option| !option.contains("zonemode"));
+    }
+    if is_random && all.contains("lfsr") && last_bytes(&all, "ba=") > last_bytes(&all, "bs=") {
+        options.retain(|option| !option.starts_with("ba="));
+    }
+}
+
+/// The last value of an option in a line, in bytes; of several directions that of the first.
+fn last_bytes(options: &str, name: &str) -> Option<u64> {
+    let mut words = options.split_whitespace().rev();
+    let value = words.find_map(|word| word.strip_prefix(name))?;
+    let first = value.split(',').next()?;
+    match first.strip_suffix('k') {
+        Some(kib) => kib.parse::<u64>().ok().map(|kib| kib << 10),
+        None => first.parse().ok(),
+    }
+}
+
 /// Draws the file of a number whose I/Os are counted.
 pub(crate) fn counted(seed: u64, number: u64) -> Counted {
     let mut random = Random(Pcg64::seed_from_u64(!seed ^ number.rotate_left(32)));
@@ -338,16 +378,13 @@ pub(crate) fn counted(seed: u64, number: u64) -> Counted {
             options.push(*random.pick(kind));
         }
     }
-    // Where offsets are drawn, chance ends a job in a zone that reaches beyond the file.
-    if options[1].contains("=rand") {
-        options.retain(|option| !option.contains("zonemode"));
-    }
     let all = options.join(" ");
     let keeps_map = all.contains("rw=rand") && !all.contains("norandommap");
     options.push(match !keeps_map && random.one_in(3) {
         true => *random.pick(BLOCKS_BY_DIRECTION),
         false => *random.pick(BLOCKS),
     });
+    remove_what_is_left_to_chance(&mut options);
     let lines = options.iter().flat_map(|option| option.split_whitespace());
     let text = lines.fold("[job]\n".to_owned(), |text, line| text + line + "\n");
     Counted { text }

@@ -9,13 +9,13 @@ use super::rendezvous::Rendezvous;
 use super::ring::{EngineNote, Ring, RingRecord};
 use super::usage::{CpuWait, HelperTime, Helpers, StorageAccount, Usage};
 use crate::ring::record::LoadRecorder;
-use crate::{Call, Errno, Error, File, Open, Result, Whence, Written};
+use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a worker shares with the runner and with the other workers.
 pub struct Control {
@@ -25,8 +25,8 @@ pub struct Control {
     /// Set when another worker of the repetition has failed: what is left of it
     /// is worth nothing, and every call fails with [`Error::PeerFailed`].
     pub abandoned: Arc<AtomicBool>,
-    /// Bytes moved since the timed part started, for the progress display.
-    pub moved_bytes: Arc<AtomicU64>,
+    /// Progress of the worker, which others show.
+    pub progress: Arc<WorkerProgress>,
     /// Where all workers of the run meet.
     pub rendezvous: Arc<Rendezvous>,
     /// Whether each read and write is timed.
@@ -41,7 +41,7 @@ impl Control {
         Self {
             stop: Arc::default(),
             abandoned: Arc::default(),
-            moved_bytes: Arc::default(),
+            progress: Arc::default(),
             rendezvous: Arc::new(Rendezvous::new(1)),
             time_calls,
             clock,
@@ -601,7 +601,7 @@ pub(super) fn show_progress_now_and_then(control: &Control, measure: &WorkerMeas
 
 fn show_progress(control: &Control, measure: &WorkerMeasure) {
     let moved = measure.read_bytes + measure.written_bytes;
-    control.moved_bytes.store(moved, Ordering::Relaxed);
+    control.progress.set_moved_bytes(moved);
 }
 
 /// The open file behind a program's descriptor, unless the run has ended.

@@ -2,15 +2,14 @@
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
-use crate::{Operation, Result};
+use crate::{Operation, Result, WorkerProgress};
 use diskperf_machine::Time;
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The counts of the timed part.
 pub(super) struct Measuring {
-    moved_bytes: Arc<AtomicU64>,
+    pub(super) progress: Arc<WorkerProgress>,
     /// Whether the timed part is on.
     on: bool,
     /// The drives that were written to since it started.
@@ -43,9 +42,9 @@ impl Default for Latencies {
 }
 
 impl Measuring {
-    pub(super) fn new(drives: usize, time_calls: bool, moved_bytes: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(drives: usize, time_calls: bool, progress: Arc<WorkerProgress>) -> Self {
         Self {
-            moved_bytes,
+            progress,
             on: false,
             written: vec![false; drives],
             calls: 0,
@@ -157,7 +156,7 @@ impl Measuring {
 
     fn show_progress(&self) {
         let moved = self.read_bytes + self.written_bytes;
-        self.moved_bytes.store(moved, Ordering::Relaxed);
+        self.progress.set_moved_bytes(moved);
     }
 }
 

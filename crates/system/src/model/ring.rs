@@ -3,8 +3,8 @@
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
 use crate::{
-    Call, Commit, Completion, Error, File, NameCall, Operation, Result, RingOptions, Spans,
-    Submission,
+    Call, Commit, Completion, Error, File, NameCall, Operation, ReadBackProgress, Result,
+    RingOptions, Spans, Submission,
 };
 use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Session, Time};
 use diskperf_timeline::load::Engine;
@@ -213,6 +213,10 @@ impl Model {
         if let Some(load) = &mut self.measuring.load {
             load.count_spans(spans);
         }
+    }
+
+    pub(crate) fn show_read_back(&self, progress: ReadBackProgress) {
+        self.measuring.progress.set_read_back(progress);
     }
 
     pub(crate) fn count_verified(&mut self, verified: Verified) {

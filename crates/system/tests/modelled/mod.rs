@@ -133,7 +133,7 @@ pub(crate) fn ports(number: usize, meeting: &Rc<Rendezvous>) -> ModelPorts {
         meeting: Rc::clone(meeting),
         time_calls: true,
         stop: Default::default(),
-        moved_bytes: Default::default(),
+        progress: Default::default(),
     }
 }
 

@@ -7,8 +7,8 @@ use super::files::RingFiles;
 use super::{EngineNote, GIVE_UP_AFTER, Ring, RingRecord, Taken, changes};
 use crate::ring::record::{Done, LoadRecorder};
 use crate::{
-    Call, Commit, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions, Spans,
-    Submission,
+    Call, Commit, Completion, Errno, Error, File, NameCall, Operation, ReadBackProgress, Result,
+    RingOptions, Spans, Submission,
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Verified, WorkerMeasure};
 
@@ -166,6 +166,10 @@ impl Host {
         if let Some(load) = &mut self.load {
             load.count_spans(spans);
         }
+    }
+
+    pub(crate) fn show_read_back(&self, progress: ReadBackProgress) {
+        self.control.progress.set_read_back(progress);
     }
 
     pub(crate) fn count_verified(&mut self, verified: Verified) {
