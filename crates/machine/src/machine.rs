@@ -15,11 +15,11 @@ use crate::kernel::medium::Medium;
 use crate::kernel::minix::{self, Minix};
 use crate::kernel::process::Cpu;
 use crate::kernel::serial::Serial;
-use crate::kernel::statistics::Statistics;
 use crate::kernel::v7::V7;
 use crate::kernel::volumes::Volumes;
 use crate::kernel::{FileSystems, Kernel, Mount, On, Unix, raw};
 use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
+use crate::records::{Records, Statistics};
 use crate::specification::{
     Attachment, DriveHardware, Edition, FEWEST_BUFFERS, MechanismSpecification, MinixSpecification,
     Software, Specification, UnixSpecification, Volume,
@@ -247,12 +247,12 @@ impl Machine {
     /// What drives were asked for, and what of it completed, since the start or since this
     /// was asked last, in the order of time; nothing unless it is recorded.
     pub fn take_events(&self) -> Vec<DeviceEvent> {
-        self.kernel.computer().take_events()
+        self.kernel.computer().records.take_events()
     }
 
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
-        self.kernel.computer().statistics.borrow().clone()
+        self.kernel.computer().records.statistics.borrow().clone()
     }
 
     /// What the caches of the controllers that have one did, by the number of
@@ -485,9 +485,10 @@ fn computer(
         speed: specification.kernel.speed,
         volumes: Volumes::new(volumes.iter().map(written)),
         serial: Serial::new(specification.kernel.serial),
-        statistics: RefCell::new(Statistics::new(specification.drives.len())),
-        tracing: circumstances.trace.then(RefCell::default),
-        recording: circumstances.record.then(RefCell::default),
+        records: Records::new(
+            specification.drives.len(),
+            (circumstances.trace, circumstances.record),
+        ),
         halted: RefCell::default(),
     }
 }

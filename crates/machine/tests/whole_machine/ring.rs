@@ -4,7 +4,7 @@
 //! an order that nobody set.
 
 use super::*;
-use diskperf_machine::kernel::statistics::Statistics;
+use diskperf_machine::Statistics;
 use diskperf_machine::{
     Account, Errno, RingCompletion, RingOperation, RingRequest, RingSize, Streams, TieBreak,
 };
