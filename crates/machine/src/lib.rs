@@ -15,6 +15,7 @@ pub mod maintenance;
 pub mod parts;
 mod records;
 mod rendezvous;
+mod rig;
 mod session;
 pub mod specification;
 mod standstill;
