@@ -35,7 +35,9 @@ pub(crate) fn system(
         // A file is missing: what else could be said would only confuse.
         return Err(resolution.failed());
     };
+    let components = components_of(&layers);
     let settings = setting::layer(settings, &mut resolution.problems);
+    resolution.check_settings_of_rig(components, (target, &settings));
     layers.push(Level {
         table: Arc::new(settings),
         source: SETTING_NAME.to_string(),
@@ -46,10 +48,10 @@ pub(crate) fn system(
     }
     let drives = resolution.drives(&layers);
     let mut parts = BTreeMap::new();
-    for component in Component::ALL {
-        resolution.add_parts(component, drives, &layers, &mut parts);
+    for component in components {
+        resolution.add_parts(*component, drives, &layers, &mut parts);
     }
-    let complete = Component::ALL.iter().all(|component| {
+    let complete = components.iter().all(|component| {
         let mut numbers = numbers(*component, drives, &layers).into_iter();
         numbers.all(|number| parts.contains_key(&(*component, number)))
     });
@@ -62,6 +64,25 @@ pub(crate) fn system(
         .find_map(|level| level.table.text("description"));
     let description = description.unwrap_or_default().to_string();
     Ok(resolution.finished(target, description, drives, parts))
+}
+
+/// Components of a system: of one whose files name drives and speak of nothing else, drives
+/// alone.
+fn components_of(files: &[Level]) -> &'static [Component] {
+    let named = |component: Component| {
+        files.iter().any(|level| {
+            let components = level.table.table("components");
+            components.is_some_and(|all| all.get(component.name()).is_some())
+                || level.table.get(component.name()).is_some()
+        })
+    };
+    let (drive, others): (Vec<Component>, Vec<Component>) = Component::ALL
+        .into_iter()
+        .partition(|component| *component == Component::Drive);
+    match drive.into_iter().any(named) && !others.into_iter().any(named) {
+        true => &[Component::Drive],
+        false => &Component::ALL,
+    }
 }
 
 /// One component alone.
@@ -142,6 +163,27 @@ impl<'a> Resolution<'a> {
             parts,
             texts: self.texts,
             record: RefCell::new(record),
+        }
+    }
+
+    /// Drives by themselves have no other components that could be set.
+    fn check_settings_of_rig(
+        &mut self,
+        components: &[Component],
+        (target, settings): (&str, &Table),
+    ) {
+        let named = settings.table("components");
+        let named = named.iter().flat_map(|table| &table.entries);
+        for (key, entry) in named.chain(&settings.entries) {
+            if let Some(component) = Component::of_name(key)
+                && !components.contains(&component)
+            {
+                let title = format!("`{target}` has no {component}");
+                let problem = Problem::error(title).at(&entry.key, "has no effect");
+                self.problems.push(problem.help(format!(
+                    "it is a drive by itself; `diskperf list systems` names systems with a {component}"
+                )));
+            }
         }
     }
 

@@ -90,12 +90,22 @@ impl System {
         self.drives
     }
 
+    /// Whether it is drives by themselves: it has no other component.
+    pub fn is_rig(&self) -> bool {
+        !self.has(Component::Kernel)
+    }
+
+    /// Whether it has a component of this kind that drives share, or that it has one of.
+    pub fn has(&self, component: Component) -> bool {
+        self.parts.contains_key(&(component, None))
+    }
+
     /// The catalogue name of a component (`eagle`); of one drive, counted from
     /// one, if a number is given.
     ///
     /// # Panics
     ///
-    /// If the system has no such drive, or consists of a single other entry.
+    /// If the system has no such drive or component, or consists of a single other entry.
     pub fn component_name(&self, component: Component, drive: Option<u32>) -> &str {
         &self.part(component, drive).name
     }

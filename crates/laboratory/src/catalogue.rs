@@ -208,7 +208,12 @@ fn in_some_system(
     let mut own: Vec<Computer> = names
         .iter()
         .filter_map(|system| Computer::read(catalogue, system, &[]).ok())
-        .filter(|computer| computer.components[&component] == name)
+        .filter(|computer| {
+            computer
+                .components
+                .get(&component)
+                .is_some_and(|own| own == name)
+        })
         .collect();
     // Some systems say something of it that is not as its own file has it.
     let prefix = format!("{}.", component.name());

@@ -151,7 +151,7 @@ pub fn explain(
         .iter()
         .flat_map(|one| &one.account.utilisation.links);
     if links.any(|share| *share > 0.0) {
-        notes.push("link of a drive, bus transfer: only what data take on the link while no sector of their request passes; while one does, they cross as well, and the time is media transfer's".to_owned());
+        notes.push("link of a drive, interface transfer: only what data take on the link while no sector of their request passes; while one does, they cross as well, and the time is media transfer's".to_owned());
     }
     if let Some(why) = failed {
         notes.push(format!(

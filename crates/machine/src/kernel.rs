@@ -19,6 +19,7 @@ mod file_io;
 pub mod files;
 pub(crate) mod inode_io;
 pub(crate) mod medium;
+mod meeting;
 pub mod minix;
 pub mod names;
 mod outside;
@@ -26,12 +27,9 @@ pub mod pipe;
 pub mod process;
 pub(crate) mod raw;
 pub(crate) mod read_write;
-mod recording;
 mod rename;
-pub mod rendezvous;
 pub mod ring;
 pub mod serial;
-pub mod statistics;
 mod tracing;
 pub(crate) mod update;
 pub mod v7;
@@ -39,6 +37,7 @@ mod vnode;
 pub(crate) mod volumes;
 
 use crate::parts::UnixDriver;
+use crate::rig::Rig;
 use buffers::{BlockKey, Buffers, Page};
 use computer::Computer;
 use ffs::{FileSystem, InodeNumber};
@@ -50,31 +49,39 @@ use std::ops::Deref;
 use std::rc::Rc;
 use v7::{OnV7, V7};
 
-/// A kernel, on its computer.
+/// A kernel on its computer, or a rig, which has neither.
 #[derive(Clone)]
 pub enum Kernel {
     /// 4.2BSD or the seventh edition.
     Unix(Rc<Unix>),
     /// Minix.
     Minix(Rc<Minix>),
+    /// None: programs have the drives by themselves.
+    Rig(Rc<Rig>),
+}
+
+/// A computer, whatever its kernel, or a rig.
+pub(crate) enum Base<'a> {
+    Computer(&'a Computer),
+    Rig(&'a Rc<Rig>),
 }
 
 impl Kernel {
-    /// What it runs on.
+    /// What programs run on.
     #[inline]
-    pub(crate) fn computer(&self) -> &Computer {
+    pub(crate) fn base(&self) -> Base<'_> {
         match self {
-            Self::Unix(unix) => unix,
-            Self::Minix(minix) => minix,
+            Self::Unix(unix) => Base::Computer(unix),
+            Self::Minix(minix) => Base::Computer(minix),
+            Self::Rig(rig) => Base::Rig(rig),
         }
     }
 
     /// What a run with several requests under way has to say of them: that the kernel had
-    /// no call for that, and what they keep each other from. Nothing of a rig, which has no
-    /// software.
+    /// no call for that, and what they keep each other from. Nothing of a rig.
     pub fn ring_note(&self) -> Option<&'static str> {
         match self {
-            Self::Unix(unix) if unix.costs.is_nothing() => None,
+            Self::Rig(_) => None,
             Self::Unix(unix) => Some(match unix.on() {
                 On::Ffs(_) => {
                     "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"

@@ -4,6 +4,7 @@
 //! [`Machine`] is a computer built from a system of the [`Catalogue`](diskperf_catalogue::Catalogue);
 //! [`Session`] is a process on it, with the system calls that it may make.
 
+mod books;
 mod budget;
 mod event;
 pub mod expected;
@@ -12,6 +13,9 @@ pub mod kernel;
 mod machine;
 pub mod maintenance;
 pub mod parts;
+mod records;
+mod rendezvous;
+mod rig;
 mod session;
 pub mod specification;
 mod standstill;
@@ -22,9 +26,11 @@ pub use kernel::costs::Work;
 pub use kernel::errno::Errno;
 pub use kernel::files::{Account, From, How};
 pub use kernel::pipe::{Pipe, PipeEnd};
-pub use kernel::rendezvous::Rendezvous;
+
 pub use kernel::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use machine::{Circumstances, Machine};
+pub use records::{DriveStatistics, Statistics};
+pub use rendezvous::Rendezvous;
 pub use session::Session;
 pub use standstill::{HardError, Standstill};
 pub use written::Written;

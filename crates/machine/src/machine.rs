@@ -15,14 +15,15 @@ use crate::kernel::medium::Medium;
 use crate::kernel::minix::{self, Minix};
 use crate::kernel::process::Cpu;
 use crate::kernel::serial::Serial;
-use crate::kernel::statistics::Statistics;
 use crate::kernel::v7::V7;
 use crate::kernel::volumes::Volumes;
-use crate::kernel::{FileSystems, Kernel, Mount, On, Unix, raw};
+use crate::kernel::{Base, FileSystems, Kernel, Mount, On, Unix, raw};
 use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
+use crate::records::{Records, Statistics};
+use crate::rig::{DriveDue, Rig};
 use crate::specification::{
-    Attachment, DriveHardware, Edition, FEWEST_BUFFERS, MechanismSpecification, MinixSpecification,
-    Software, Specification, UnixSpecification, Volume,
+    Attachment, ComputerSpecification, DriveHardware, Edition, FEWEST_BUFFERS,
+    MechanismSpecification, MinixSpecification, Software, Specification, UnixSpecification, Volume,
 };
 use crate::standstill::Standstill;
 use diskperf_device::disk::device::MediaCacheState;
@@ -31,7 +32,7 @@ use diskperf_device::{Busy, Device, Unit, WhatIf};
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
@@ -125,11 +126,16 @@ impl Machine {
         let volumes = &specification.volumes[..circumstances.volumes];
         let drives = drives(specification, circumstances);
         let kernel = match &specification.software {
+            Software::Rig => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
             Software::Unix(of) => {
                 let attaching = (of.order, streams, circumstances.what_if);
                 let (controllers, drivers) =
                     parts::attach((&of.attachments, &drives), attaching, UnixPart::attach);
-                let computer = computer(specification, circumstances, (drives, controllers));
+                let computer = computer(
+                    (specification, &of.computer),
+                    circumstances,
+                    (drives, controllers),
+                );
                 Kernel::Unix(Rc::new(unix(
                     (specification, of),
                     volumes,
@@ -145,7 +151,11 @@ impl Machine {
                     parts::attach((&of.attachments, &drives), attaching, attach);
                 let volumes = minix_volumes(of, volumes);
                 let config = of.config.clone();
-                let computer = computer(specification, circumstances, (drives, controllers));
+                let computer = computer(
+                    (specification, &of.computer),
+                    circumstances,
+                    (drives, controllers),
+                );
                 Kernel::Minix(Rc::new(Minix::new(computer, config, disks, volumes)))
             }
         };
@@ -155,14 +165,15 @@ impl Machine {
             events_before: circumstances.events_before,
             built_bytes: specification.memory(circumstances.volumes).bytes(),
         };
-        machine.start();
-        machine.kernel.computer().start_serial(streams);
+        if let Base::Computer(computer) = machine.kernel.base() {
+            machine.start(computer);
+            computer.start_serial(streams);
+        }
         machine
     }
 
     /// Starts what runs for ever: the clock, the interrupt handlers, update.
-    fn start(&self) {
-        let Computer { sim, costs, .. } = self.kernel.computer();
+    fn start(&self, Computer { sim, costs, .. }: &Computer) {
         sim.schedule_background(Time(1_000_000_000 / costs.clock_hz), Event::Tick);
         match &self.kernel {
             Kernel::Unix(unix) => {
@@ -172,7 +183,13 @@ impl Machine {
                 sim.spawn("update", false, Rc::clone(unix).update());
             }
             Kernel::Minix(minix) => minix.start(),
+            Kernel::Rig(_) => {}
         }
+    }
+
+    /// Whether it is drives by themselves, without kernel and processor.
+    pub fn is_rig(&self) -> bool {
+        matches!(self.kernel, Kernel::Rig(_))
     }
 
     /// The kernel, for [`crate::Session::begin`].
@@ -182,7 +199,10 @@ impl Machine {
 
     /// Starts a process; what it does is up to the future.
     pub fn spawn(&self, name: &str, process: impl Future<Output = ()> + 'static) {
-        self.kernel.computer().sim.spawn(name, true, process);
+        match self.kernel.base() {
+            Base::Computer(computer) => computer.sim.spawn(name, true, process),
+            Base::Rig(rig) => rig.sim.spawn(name, true, process),
+        };
     }
 
     /// Runs until every process that was started has ended.
@@ -202,24 +222,39 @@ impl Machine {
     ///
     /// See [`Machine::run`].
     pub fn run_unless(&self, stop: &Arc<AtomicBool>) -> Result<(), Standstill> {
-        let computer = self.kernel.computer();
         let watch = Watch {
             kernel: self.kernel.clone(),
             stop: Arc::clone(stop),
             budget: self.budget,
             built_bytes: self.built_bytes,
             events_before: self.events_before,
-            since: computer.sim.now(),
+            since: self.now(),
         };
-        let outcome = computer.sim.run_on_the_spot(move |event| {
-            if matches!(event, Event::Tick) {
-                watch.tick();
+        let outcome = match self.kernel.base() {
+            Base::Computer(computer) => computer.sim.run_on_the_spot(move |event| {
+                if matches!(event, Event::Tick) {
+                    watch.look();
+                }
+                watch.kernel.handle(event);
+            }),
+            Base::Rig(rig) => {
+                let (rig_of_events, events) = (Rc::clone(rig), Cell::new(0_u64));
+                rig.sim.run_on_the_spot(move |DriveDue| {
+                    events.set(events.get() + 1);
+                    if events.get().is_multiple_of(EVENTS_BETWEEN_LOOKS) {
+                        watch.look();
+                    }
+                    rig_of_events.advance();
+                })
             }
-            watch.kernel.handle(event);
-        });
+        };
         outcome.map_err(Standstill::Deadlock)?;
-        match &*computer.halted.borrow() {
-            Some(why) => Err(why.clone()),
+        let halted = match self.kernel.base() {
+            Base::Computer(computer) => computer.halted.borrow().clone(),
+            Base::Rig(rig) => rig.halted.borrow().clone(),
+        };
+        match halted {
+            Some(why) => Err(why),
             None => {
                 self.assert_physics();
                 Ok(())
@@ -230,41 +265,44 @@ impl Machine {
     /// Events of this machine and of those before it, which cost processor time: those that
     /// its budget counts.
     pub fn events(&self) -> u64 {
-        self.events_before + self.kernel.computer().events()
+        self.events_before + self.kernel.events()
     }
 
     /// The present moment.
     pub fn now(&self) -> Time {
-        self.kernel.computer().sim.now()
+        match self.kernel.base() {
+            Base::Computer(computer) => computer.sim.now(),
+            Base::Rig(rig) => rig.sim.now(),
+        }
     }
 
     /// What was recorded since the start, or since this was asked last; nothing
     /// unless it was asked for.
     pub fn take_trace(&self) -> Option<Trace> {
-        self.kernel.computer().take_trace()
+        match self.kernel.base() {
+            Base::Computer(computer) => computer.take_trace(),
+            Base::Rig(rig) => rig.take_trace(),
+        }
     }
 
     /// What drives were asked for, and what of it completed, since the start or since this
     /// was asked last, in the order of time; nothing unless it is recorded.
     pub fn take_events(&self) -> Vec<DeviceEvent> {
-        self.kernel.computer().take_events()
+        self.kernel.records().take_events()
     }
 
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
-        self.kernel.computer().statistics.borrow().clone()
+        self.kernel.records().statistics.borrow().clone()
     }
 
     /// What the caches of the controllers that have one did, by the number of
     /// the controller.
     pub fn caches(&self) -> Vec<(usize, [CacheStatistics; 3])> {
-        let caches = self
-            .kernel
-            .computer()
-            .hardware
-            .borrow()
-            .controllers
-            .cache_statistics();
+        let Base::Computer(computer) = self.kernel.base() else {
+            return Vec::new();
+        };
+        let caches = computer.hardware.borrow().controllers.cache_statistics();
         let numbered = caches.into_iter().enumerate();
         numbered
             .filter_map(|(number, cache)| Some((number, cache?)))
@@ -274,28 +312,34 @@ impl Machine {
     /// What the drives with shingled tracks did with their media caches, by the number of
     /// the drive.
     pub fn media_caches(&self) -> Vec<(usize, MediaCacheState)> {
-        let hardware = self.kernel.computer().hardware.borrow();
-        let numbered = hardware.drives.iter().enumerate();
-        numbered
-            .filter_map(|(number, drive)| Some((number, drive.media_cache()?)))
-            .collect()
+        self.kernel.with_drives(|drives| {
+            let numbered = drives.iter().enumerate();
+            numbered
+                .filter_map(|(number, drive)| Some((number, drive.media_cache()?)))
+                .collect()
+        })
     }
 
     /// What each drive has done.
     pub fn drives_busy(&self) -> Vec<Busy> {
-        let hardware = self.kernel.computer().hardware.borrow();
-        hardware.drives.iter().map(Drive::busy).collect()
+        self.kernel
+            .with_drives(|drives| drives.iter().map(Drive::busy).collect())
     }
 
-    /// For how long the processor worked, and how much of that in handlers.
+    /// For how long the processor worked, and how much of that in handlers; a rig has none.
     pub fn processor_busy(&self) -> (Time, Time) {
-        let computer = self.kernel.computer();
-        computer.cpu.processor.busy(&computer.sim)
+        match self.kernel.base() {
+            Base::Computer(computer) => computer.cpu.processor.busy(&computer.sim),
+            Base::Rig(_) => (Time::ZERO, Time::ZERO),
+        }
     }
 
     /// How much of that the driver's routines took, at full speed.
     pub fn driver_busy(&self) -> Time {
-        self.kernel.computer().cpu.driver_time()
+        match self.kernel.base() {
+            Base::Computer(computer) => computer.cpu.driver_time(),
+            Base::Rig(_) => Time::ZERO,
+        }
     }
 
     /// From now on its flash drives take as long as this specification has it, with this
@@ -305,18 +349,19 @@ impl Machine {
     ///
     /// When a drive of the specification is of another shape.
     pub fn suppose(&self, specification: &Specification, what_if: WhatIf) {
-        let drives = &mut self.kernel.computer().hardware.borrow_mut().drives;
-        drives.suppose_flash(|number| specification.drives[number].flash(), what_if);
+        let of = |number: usize| specification.drives[number].flash();
+        self.kernel
+            .with_drives(|drives| drives.suppose_flash(of, what_if));
     }
 
     /// What flash drives have programmed so far.
     pub fn flash(&self) -> Vec<FlashTraffic> {
-        let drives = &self.kernel.computer().hardware.borrow().drives;
         let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
             Drive::Device(Device::Flash(flash)) => Some(flash.counted(number as u32)),
             Drive::Device(Device::Disk(_) | Device::Fixed(_)) | Drive::Mechanism(_) => None,
         };
-        drives.iter().enumerate().filter_map(traffic).collect()
+        self.kernel
+            .with_drives(|drives| drives.iter().enumerate().filter_map(traffic).collect())
     }
 
     /// Checks a drive's file system as fsck does; its files, if it is sound, that
@@ -338,6 +383,7 @@ impl Machine {
                 On::V7(v7) => v7.check_volume(drive as u32)?.open_unlinked,
             },
             Kernel::Minix(minix) => minix.check(drive as u32)?.open_unlinked,
+            Kernel::Rig(_) => 0,
         };
         Ok(unlinked)
     }
@@ -361,15 +407,16 @@ impl Machine {
             in_handlers <= busy && busy <= now,
             "a processor is busy at most all the time"
         );
-        let drives = &self.kernel.computer().hardware.borrow().drives;
-        for drive in drives.mechanisms() {
-            // What it does is booked when it starts; the last of it may go on.
-            let (busy, most) = (drive.busy(), now + drive.booked_last());
-            assert!(
-                busy.positioning + busy.latency + busy.transfer <= most,
-                "a drive does one thing at a time: {busy:?} by {now}"
-            );
-        }
+        self.kernel.with_drives(|drives| {
+            for drive in drives.mechanisms() {
+                // What it does is booked when it starts; the last of it may go on.
+                let (busy, most) = (drive.busy(), now + drive.booked_last());
+                assert!(
+                    busy.positioning + busy.latency + busy.transfer <= most,
+                    "a drive does one thing at a time: {busy:?} by {now}"
+                );
+            }
+        });
         if let Kernel::Unix(unix) = &self.kernel {
             let memory = unix.buffers.borrow().memory();
             assert!(memory > 0, "the buffers' memory does not go away");
@@ -388,32 +435,43 @@ struct Watch {
     since: Time,
 }
 
+/// Events of a rig from one look to the next: so few that nobody waits long, and so many
+/// that looking costs nothing.
+const EVENTS_BETWEEN_LOOKS: u64 = 256;
+
 impl Watch {
-    /// The modelled clock ticks.
-    fn tick(&self) {
-        let computer = self.kernel.computer();
+    /// Looks whether the run has to end: at each tick of a modelled clock, and every so many
+    /// events of a rig.
+    fn look(&self) {
         if self.stop.load(Ordering::Relaxed) {
-            computer.halt(Standstill::Stopped);
-        } else if let Some(exceeded) = self.exceeded(computer) {
-            computer.halt(Standstill::Exceeded(exceeded));
+            self.kernel.halt(Standstill::Stopped);
+        } else if let Some(exceeded) = self.exceeded() {
+            self.kernel.halt(Standstill::Exceeded(exceeded));
         }
     }
 
     /// What has grown beyond the budget.
-    fn exceeded(&self, computer: &Computer) -> Option<Exceeded> {
-        let events = self.events_before + computer.events();
-        let time = computer.sim.now() - self.since;
-        let (made, recorded) = computer.memory_bytes();
+    fn exceeded(&self) -> Option<Exceeded> {
+        let (now, (made, recorded)) = match self.kernel.base() {
+            Base::Computer(computer) => (computer.sim.now(), computer.memory_bytes()),
+            Base::Rig(rig) => (rig.sim.now(), rig.memory_bytes()),
+        };
+        let stage = || match self.kernel.base() {
+            Base::Computer(computer) => computer.longest_stage(),
+            Base::Rig(rig) => rig.longest_stage(),
+        };
+        let events = self.events_before + self.kernel.events();
+        let time = now - self.since;
         let bytes = self.built_bytes + made + recorded;
         if events > self.budget.events {
-            let stage = computer.longest_stage();
+            let stage = stage();
             Some(Exceeded::Events {
                 events,
                 time,
                 stage,
             })
         } else if time > self.budget.time {
-            let stage = computer.longest_stage();
+            let stage = stage();
             Some(Exceeded::Time { time, stage })
         } else if bytes > self.budget.bytes {
             Some(Exceeded::Memory { bytes, recorded })
@@ -426,14 +484,49 @@ impl Watch {
 impl Drop for Machine {
     fn drop(&mut self) {
         // Tasks own the kernel, and the kernel the tasks.
-        self.kernel.computer().sim.clear();
+        match self.kernel.base() {
+            Base::Computer(computer) => computer.sim.clear(),
+            Base::Rig(rig) => rig.sim.clear(),
+        }
     }
 }
 
 impl Kernel {
-    /// An event has come up.
+    /// Events so far.
+    fn events(&self) -> u64 {
+        match self.base() {
+            Base::Computer(computer) => computer.events(),
+            Base::Rig(rig) => rig.sim.events(),
+        }
+    }
+
+    fn records(&self) -> &Records {
+        match self.base() {
+            Base::Computer(computer) => &computer.records,
+            Base::Rig(rig) => &rig.records,
+        }
+    }
+
+    /// Does something with the drives.
+    fn with_drives<T>(&self, with: impl FnOnce(&mut Drives) -> T) -> T {
+        match self.base() {
+            Base::Computer(computer) => with(&mut computer.hardware.borrow_mut().drives),
+            Base::Rig(rig) => with(&mut rig.drives.borrow_mut().all),
+        }
+    }
+
+    fn halt(&self, why: Standstill) {
+        match self.base() {
+            Base::Computer(computer) => computer.halt(why),
+            Base::Rig(rig) => rig.halt(why),
+        }
+    }
+
+    /// An event of a computer has come up.
     fn handle(&self, event: Event) {
-        let computer = self.computer();
+        let Base::Computer(computer) = self.base() else {
+            return;
+        };
         match event {
             Event::Processor(completion) => {
                 computer.cpu.processor.complete(&computer.sim, completion);
@@ -445,6 +538,7 @@ impl Kernel {
             Event::Tick => match self {
                 Self::Unix(unix) => unix.tick(|found| Some((Rc::clone(found), false))),
                 Self::Minix(minix) => minix.tick(|found| minix.billed(found)),
+                Self::Rig(_) => {}
             },
             Event::Character(line) => computer.character(line),
             Event::Daemon(task) => computer.sim.wake(task),
@@ -452,12 +546,13 @@ impl Kernel {
     }
 }
 
-/// The computer, with nothing written on its media.
-fn computer(
+/// The volumes that are used, with nothing written on them, and what is recorded of the
+/// drives.
+fn blank(
     specification: &Specification,
     circumstances: Circumstances,
-    (mut drives, controllers): (Drives, Controllers),
-) -> Computer {
+    drives: &mut Drives,
+) -> (Volumes, Records) {
     if circumstances.trace {
         drives.record();
     }
@@ -468,6 +563,24 @@ fn computer(
         let medium = Medium::new(fragments, (block_bytes, fragment_bytes));
         (volume.partition.raw(volume.drive), medium)
     };
+    let kept = (circumstances.trace, circumstances.record);
+    let records = Records::new(specification.drives.len(), kept);
+    (Volumes::new(volumes.iter().map(written)), records)
+}
+
+/// The drives by themselves.
+fn rig(specification: &Specification, circumstances: Circumstances, mut drives: Drives) -> Rig {
+    let blank = blank(specification, circumstances, &mut drives);
+    Rig::new(Sim::new(circumstances.tie_break), drives, blank)
+}
+
+/// The computer, with nothing written on its media.
+fn computer(
+    (specification, of): (&Specification, &ComputerSpecification),
+    circumstances: Circumstances,
+    (mut drives, controllers): (Drives, Controllers),
+) -> Computer {
+    let (volumes, records) = blank(specification, circumstances, &mut drives);
     let sim = Rc::new(Sim::new(circumstances.tie_break));
     Computer {
         cpu: Cpu::new(Rc::clone(&sim)),
@@ -475,19 +588,14 @@ fn computer(
         hardware: RefCell::new(Hardware {
             drives,
             controllers,
-            bus: Bus::new(
-                specification.bus_bytes_per_s,
-                specification.memory_contention_share,
-            ),
+            bus: Bus::new(of.bus_bytes_per_s, of.memory_contention_share),
             requests: Requests::default(),
         }),
-        costs: specification.kernel.costs.clone(),
-        speed: specification.kernel.speed,
-        volumes: Volumes::new(volumes.iter().map(written)),
-        serial: Serial::new(specification.kernel.serial),
-        statistics: RefCell::new(Statistics::new(specification.drives.len())),
-        tracing: circumstances.trace.then(RefCell::default),
-        recording: circumstances.record.then(RefCell::default),
+        costs: of.kernel.costs.clone(),
+        speed: of.kernel.speed,
+        volumes,
+        serial: Serial::new(of.kernel.serial),
+        records,
         halted: RefCell::default(),
     }
 }

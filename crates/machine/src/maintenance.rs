@@ -53,15 +53,22 @@ pub fn maintain(
     let of = specification.drives.get(place);
     let of = of.ok_or(NoMaintenance::NoDrive)?;
     let of = of.mechanism().ok_or(NoMaintenance::Unknown(place + 1))?;
-    let maintenance = match &specification.software {
-        Software::Unix(unix) => of_attachment(&unix.attachments, place, UnixPart::maintenance),
-        Software::Minix(minix) => of_attachment(&minix.attachments, place, Described::maintenance),
+    let (computer, maintenance) = match &specification.software {
+        Software::Rig => return Err(NoMaintenance::Unknown(place + 1)),
+        Software::Unix(unix) => {
+            let known = of_attachment(&unix.attachments, place, UnixPart::maintenance);
+            (&unix.computer, known)
+        }
+        Software::Minix(minix) => {
+            let known = of_attachment(&minix.attachments, place, Described::maintenance);
+            (&minix.computer, known)
+        }
     };
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
     let mut work = Work {
         drive: of.mechanism(),
         maintenance,
-        copy_per_kb: specification.kernel.costs.copy_per_kb,
+        copy_per_kb: computer.kernel.costs.copy_per_kb,
         now: Time::ZERO,
     };
     let tracks = work.tracks();

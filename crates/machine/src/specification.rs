@@ -28,30 +28,39 @@ pub struct Specification {
     pub name: String,
     /// Its drives, as configured.
     pub drives: Vec<DriveSpecification>,
-    /// Bytes per second of the bus.
-    pub bus_bytes_per_s: u64,
-    /// Share of the processor's speed that moving 1 MB/s costs.
-    pub memory_contention_share: f64,
-    /// What kernels of all kinds have.
-    pub kernel: KernelSpecification,
     /// The partitions that programs see, in the order of the drives.
     pub volumes: Vec<Volume>,
-    /// The kernel, and what it commands.
+    /// The kernel, and what it commands; or none.
     pub software: Software,
 }
 
-/// A kernel, with what hangs on its computer.
+/// A kernel, with its computer and what hangs on that.
 #[derive(Clone, Debug)]
 pub enum Software {
+    /// None, and no computer: programs have the drives by themselves.
+    Rig,
     /// 4.2BSD, the seventh edition, and kernels like them.
     Unix(UnixSpecification),
     /// Minix.
     Minix(MinixSpecification),
 }
 
+/// A computer, without what hangs on its bus.
+#[derive(Clone, Debug)]
+pub struct ComputerSpecification {
+    /// Bytes per second of the bus.
+    pub bus_bytes_per_s: u64,
+    /// Share of the processor's speed that moving 1 MB/s costs.
+    pub memory_contention_share: f64,
+    /// What kernels of all kinds have.
+    pub kernel: KernelSpecification,
+}
+
 /// UNIX, on its computer.
 #[derive(Clone, Debug)]
 pub struct UnixSpecification {
+    /// Bus and costs.
+    pub computer: ComputerSpecification,
     /// What the drives hang on.
     pub attachments: Vec<Attachment<UnixPart>>,
     /// Memory of the buffer cache.
@@ -75,6 +84,8 @@ pub enum Edition {
 /// Minix, on its computer.
 #[derive(Clone, Debug)]
 pub struct MinixSpecification {
+    /// Bus and costs.
+    pub computer: ComputerSpecification,
     /// What the drives hang on.
     pub attachments: Vec<Attachment<acsi::Specification>>,
     /// Its costs and sizes.
@@ -121,6 +132,7 @@ impl Specification {
     /// Whether data come late at times: how fast a program is is then chance.
     pub fn loses_data(&self) -> bool {
         match &self.software {
+            Software::Rig => false,
             Software::Unix(unix) => unix.attachments.iter().any(|one| one.part.loses_data()),
             Software::Minix(minix) => minix.attachments.iter().any(|one| one.part.loses_data()),
         }
@@ -139,62 +151,13 @@ impl Specification {
             drives.push(DriveSpecification::read(&mut reader));
             reader.finish();
         }
-        let mut bus = system.reader(Component::Bus, None);
-        let bus_bytes_per_s = bus.integer(
-            "bytes_per_s",
-            1000..=1_000_000_000_000,
-            "the most that it moves",
-        );
-        let memory_contention_share = bus.number(
-            "memory_contention_share",
-            0.0..=0.9,
-            "share of the processor's speed that moving 1 MB/s takes",
-        );
-        bus.finish();
-        let controlled = controlled(&system, drives.len());
-        let kinds: Vec<PartKind> = controlled.iter().map(|one| one.kind).collect();
-        let (kernel, own) = KernelSpecification::read(&system, &kinds);
-        let hang = (&system, &drives[..], kernel.speed);
-        let (software, volumes) = match own {
-            Own::Unix {
-                seventh,
-                cache_bytes,
-                order,
-            } => {
-                let attachments = read_parts(hang, controlled, UnixPart::read);
-                let volumes = read_volumes(&system, &drives, !seventh);
-                let edition = match seventh {
-                    true => Edition::Seventh(v7::read_filesystem(&system, &drives)),
-                    false => Edition::Bsd,
-                };
-                let unix = UnixSpecification {
-                    attachments,
-                    cache_bytes,
-                    order,
-                    edition,
-                };
-                (Software::Unix(unix), volumes)
-            }
-            Own::Minix(config) => {
-                let read = |kind, reader: &mut Reader<'_>, driver: &DriverReading<'_>| {
-                    (kind == PartKind::Acsi).then(|| Described::read(reader, driver))
-                };
-                let attachments = read_parts(hang, controlled, read);
-                let volumes = read_volumes(&system, &drives, false);
-                let minix = MinixSpecification {
-                    attachments,
-                    config,
-                    filesystem: minix::read_filesystem(&system, &drives),
-                };
-                (Software::Minix(minix), volumes)
-            }
+        let (software, volumes) = match system.is_rig() {
+            true => read_rig(&system, &drives),
+            false => read_software(&system, &drives),
         };
         let specification = Self {
             name: system.name().to_string(),
             drives,
-            bus_bytes_per_s,
-            memory_contention_share,
-            kernel,
             volumes,
             software,
         };
@@ -205,6 +168,7 @@ impl Specification {
     /// How files are laid out on a volume.
     pub fn layout(&self, volume: &Volume) -> Layout {
         let layout = match &self.software {
+            Software::Rig => None,
             Software::Unix(unix) => match unix.edition {
                 Edition::Bsd => volume.filesystem.map(Layout::Ffs),
                 Edition::Seventh(parameters) => parameters.map(Layout::V7),
@@ -239,6 +203,82 @@ impl UnixSpecification {
             Edition::Seventh(None) | Edition::Bsd => 2048,
         };
         (self.cache_bytes / bytes_each).max(FEWEST_BUFFERS)
+    }
+}
+
+/// Drives by themselves.
+fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
+    for (number, drive) in drives.iter().enumerate() {
+        if drive.mechanism().is_some() {
+            let mut reader = system.reader(Component::Drive, Some(number as u32 + 1));
+            let message = format!("drive {} {NEEDS_CONTROLLER}", number + 1);
+            reader.fail("kind", &message);
+        }
+    }
+    let all = drives.iter().enumerate();
+    let volumes = all.flat_map(|(number, drive)| volumes_of(number, drive, None));
+    (Software::Rig, volumes.collect())
+}
+
+/// A kernel, its computer, and what hangs on that.
+fn read_software(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
+    let mut bus = system.reader(Component::Bus, None);
+    let bus_bytes_per_s = bus.integer(
+        "bytes_per_s",
+        1000..=1_000_000_000_000,
+        "the most that it moves",
+    );
+    let memory_contention_share = bus.number(
+        "memory_contention_share",
+        0.0..=0.9,
+        "share of the processor's speed that moving 1 MB/s takes",
+    );
+    bus.finish();
+    let controlled = controlled(system, drives.len());
+    let kinds: Vec<PartKind> = controlled.iter().map(|one| one.kind).collect();
+    let (kernel, own) = KernelSpecification::read(system, &kinds);
+    let speed = kernel.speed;
+    let computer = ComputerSpecification {
+        bus_bytes_per_s,
+        memory_contention_share,
+        kernel,
+    };
+    let hang = (system, drives, speed);
+    match own {
+        Own::Unix {
+            seventh,
+            cache_bytes,
+            order,
+        } => {
+            let attachments = read_parts(hang, controlled, UnixPart::read);
+            let volumes = read_volumes(system, drives, !seventh);
+            let edition = match seventh {
+                true => Edition::Seventh(v7::read_filesystem(system, drives)),
+                false => Edition::Bsd,
+            };
+            let unix = UnixSpecification {
+                computer,
+                attachments,
+                cache_bytes,
+                order,
+                edition,
+            };
+            (Software::Unix(unix), volumes)
+        }
+        Own::Minix(config) => {
+            let read = |kind, reader: &mut Reader<'_>, driver: &DriverReading<'_>| {
+                (kind == PartKind::Acsi).then(|| Described::read(reader, driver))
+            };
+            let attachments = read_parts(hang, controlled, read);
+            let volumes = read_volumes(system, drives, false);
+            let minix = MinixSpecification {
+                computer,
+                attachments,
+                config,
+                filesystem: minix::read_filesystem(system, drives),
+            };
+            (Software::Minix(minix), volumes)
+        }
     }
 }
 
@@ -295,7 +335,7 @@ fn read_parts<P>(
         if let Some(drive) = controlled.drives.iter().find(misfits) {
             let why = match commands {
                 true => "has no mechanism for it to command",
-                false => "is a bare mechanism, and needs a controller that commands it",
+                false => NEEDS_CONTROLLER,
             };
             let message = format!("drive {} {why}", drive + 1);
             controlled.reader.fail("kind", &message);
@@ -308,6 +348,22 @@ fn read_parts<P>(
         })
     };
     controlled.into_iter().filter_map(attachment).collect()
+}
+
+/// Said of a mechanism that nothing commands.
+const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
+
+/// The partitions of a drive, with this file system.
+fn volumes_of(
+    number: usize,
+    drive: &DriveSpecification,
+    filesystem: Option<Parameters>,
+) -> impl Iterator<Item = Volume> {
+    drive.partitions.iter().map(move |partition| Volume {
+        drive: number,
+        partition: *partition,
+        filesystem,
+    })
 }
 
 /// Every partition with its file system.
@@ -326,12 +382,8 @@ fn read_volumes(system: &System, drives: &[DriveSpecification], is_bsd: bool) ->
             Some(_) if is_bsd => read_filesystem(system, own, (drives, &[number])),
             _ => of_most,
         };
-        volumes.extend(drive.partitions.iter().map(|partition| Volume {
-            drive: number,
-            partition: *partition,
-            // Drives by themselves are so all together.
-            filesystem: of_most.and(filesystem),
-        }));
+        // Drives by themselves are so all together.
+        volumes.extend(volumes_of(number, drive, of_most.and(filesystem)));
     }
     volumes
 }

@@ -25,7 +25,7 @@ const SECOND: Nanoseconds = Nanoseconds::from_millis(1000);
 #[derive(Debug, PartialEq)]
 struct History {
     measures: Vec<WorkerMeasure>,
-    statistics: diskperf_machine::kernel::statistics::Statistics,
+    statistics: diskperf_machine::Statistics,
     busy: String,
     ended: Nanoseconds,
     trace: Option<Trace>,

@@ -25,7 +25,7 @@ pub enum Engine {
     /// Nothing: a request completes as it is submitted. What is left is the cost of
     /// generating load.
     Null,
-    /// A modelled kernel.
+    /// A model.
     Model,
     /// One system call after the other.
     Calls,

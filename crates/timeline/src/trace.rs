@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 pub struct Trace {
     /// The drives, by number.
     pub drives: Vec<TracedDrive>,
+    /// Whether the drives stand by themselves: there is no processor, no bus and no
+    /// controller that could be busy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_rig: bool,
     /// Every request that completed, in the order of completion.
     pub requests: Vec<TracedRequest>,
     /// Programs, in the order in which their timed parts ended.

@@ -106,7 +106,7 @@ fn utilisation(repetition: &Repetition) -> Utilisation {
         Some((device.busy_ms as f64 / span_ms).min(1.0))
     });
     Utilisation {
-        processor: repetition.total(|worker| worker.cpu.0) as f64 / elapsed,
+        processor: Some(repetition.total(|worker| worker.cpu.0) as f64 / elapsed),
         drives: busy.collect(),
         ..Utilisation::default()
     }

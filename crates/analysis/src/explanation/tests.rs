@@ -34,6 +34,7 @@ fn process(number: u32, opened: u64, ends: &[(Stage, u64)]) -> TracedProcess {
 fn trace(processes: Vec<TracedProcess>) -> Trace {
     let missed = Stage::MissedRevolution(Deadline::Search);
     Trace {
+        is_of_rig: false,
         drives: vec![TracedDrive {
             revolution_ns: 10e6,
             phase: 0.0,
@@ -104,7 +105,7 @@ fn a_program_by_itself_is_its_ledger() {
     assert_eq!((found.count, found.ns), (1, 7 * MS));
     assert_eq!(found.late_median_ns, Some(3 * MS));
     let used = &account.utilisation;
-    assert_eq!(used.processor, 29.0 / 40.0);
+    assert_eq!(used.processor, Some(29.0 / 40.0));
     assert_eq!(used.controllers[0].share, 0.25);
     assert_eq!(used.drives, [12.0 / 40.0]);
     // The handler alone worked while the drive did.
@@ -194,7 +195,7 @@ fn what_several_wait_for_is_done_once() {
 fn a_link_that_is_never_idle_is_named() {
     let account = Account::of(&with_arm(40)).expect("a program");
     let words = verdict(&account).join(" ");
-    let bus = "Bottleneck: the bus between host and drive 1, busy 100 % of the time";
+    let bus = "Bottleneck: the link of drive 1, busy 100 % of the time";
     assert!(words.contains(bus), "{words}");
 }
 

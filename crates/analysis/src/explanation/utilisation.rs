@@ -9,8 +9,8 @@ use serde::Serialize;
 /// Busy time as shares of the elapsed time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Utilisation {
-    /// The processor, for whomever it worked.
-    pub processor: f64,
+    /// The processor, for whomever it worked; drives by themselves have none, nor a bus.
+    pub processor: Option<f64>,
     /// Of the elapsed time, the processor in handlers of interrupts; a real
     /// system does not tell.
     pub handlers: Option<f64>,
@@ -72,9 +72,11 @@ impl Utilisation {
     /// Of what happened from one moment to another.
     pub(super) fn of(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
         let elapsed = until.since(from).0.max(1) as f64;
+        let of_computer = |share| Some(share).filter(|_| !trace.is_of_rig);
         let mut found = Self {
-            handlers: Some(0.0),
-            bus: Some(0.0),
+            processor: of_computer(0.0),
+            handlers: of_computer(0.0),
+            bus: of_computer(0.0),
             ..Self::default()
         };
         let first = trace.busy.iter().find(|busy| busy.at == from);
@@ -82,9 +84,9 @@ impl Utilisation {
         if let (Some(first), Some(last)) = (first, last) {
             let share =
                 |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
-            found.processor = share(first.processor, last.processor);
-            found.handlers = Some(share(first.handlers, last.handlers));
-            found.bus = Some(share(first.bus, last.bus));
+            found.processor = of_computer(share(first.processor, last.processor));
+            found.handlers = of_computer(share(first.handlers, last.handlers));
+            found.bus = of_computer(share(first.bus, last.bus));
             let pairs = first.controllers.iter().zip(&last.controllers);
             let counted = trace.controllers.iter().zip(pairs);
             found.controllers = counted
@@ -109,7 +111,7 @@ impl Utilisation {
             .collect();
         let any = Intervals::union(at_work.iter());
         let both = processor_at_work(trace, from, until).overlap(&any);
-        found.processor_and_drive = Some(both as f64 / elapsed);
+        found.processor_and_drive = of_computer(both as f64 / elapsed);
         found
     }
 

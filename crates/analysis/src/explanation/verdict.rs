@@ -35,7 +35,7 @@ fn limited_by_processor(account: &Account) -> bool {
         account.utilisation.drives[drive.drive as usize]
     });
     let processor = account.utilisation.processor;
-    processor >= LIMITS && processor >= of_drive
+    processor.is_some_and(|share| share >= LIMITS && share >= of_drive)
 }
 
 /// The drive that was busiest.
@@ -47,11 +47,21 @@ fn bottleneck(account: &Account) -> String {
     let used = &account.utilisation;
     let drive = busiest(account);
     let of_drive = drive.map_or(0.0, |drive| used.drives[drive.drive as usize]);
-    let processor = percent(used.processor);
+    let processor = used.processor.map(percent);
+    let with_processor = |words: &dyn Fn(&str) -> String| {
+        let processor = processor.as_deref();
+        processor.map_or_else(String::new, words)
+    };
     let both = percent(used.processor_and_drive.unwrap_or_default());
     let Some(drive) = drive else {
-        return format!("No drive was used: the processor is busy {processor} of the time.");
+        let processor =
+            with_processor(&|share| format!(": the processor is busy {share} of the time"));
+        return format!("No drive was used{processor}.");
     };
+    let beside = with_processor(&|share| format!(", the processor {share}"));
+    let meanwhile = with_processor(&|share| {
+        format!("; the processor is busy {share}, {both} while a drive is")
+    });
     // Of several drives the time at once is with any of them, and may be more
     // than what the busiest has alone.
     let (name, with_any) = match account.drives.len() {
@@ -71,29 +81,28 @@ fn bottleneck(account: &Account) -> String {
     }
     if limited_by_processor(account) {
         return format!(
-            "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {with_any} at once {both}."
+            "Bottleneck: the processor, busy {} of the time; {name} is busy {busy} of it, {with_any} at once {both}.",
+            processor.unwrap_or_default()
         );
     }
     if of_drive >= LIMITS && drive.revolution_ns == 0.0 {
-        return format!(
-            "Bottleneck: {name}, busy {busy} of the time; the processor is busy {processor}, {both} while a drive is."
-        );
+        return format!("Bottleneck: {name}, busy {busy} of the time{meanwhile}.");
     }
     if of_drive >= LIMITS && media >= LIMITS {
         return format!(
-            "Bottleneck: {name}, busy {busy} of the time: sectors pass under its heads in {}; the processor is busy {processor}, {both} while a drive is.",
+            "Bottleneck: {name}, busy {busy} of the time: sectors pass under its heads in {}{meanwhile}.",
             percent(media)
         );
     }
     if of_drive >= LIMITS {
         return format!(
-            "Bottleneck: {name}, busy {busy} of the time, though sectors of the data pass under its heads in {} only; the processor is busy {processor}, {both} while a drive is.",
+            "Bottleneck: {name}, busy {busy} of the time, though sectors of the data pass under its heads in {} only{meanwhile}.",
             percent(media)
         );
     }
     if let Some(full) = used.controllers.iter().find(|one| one.share >= LIMITS) {
         return format!(
-            "Bottleneck: the controller, busy {} of the time; {name} is busy {busy}, the processor {processor}.",
+            "Bottleneck: the controller, busy {} of the time; {name} is busy {busy}{beside}.",
             percent(full.share)
         );
     }
@@ -101,14 +110,19 @@ fn bottleneck(account: &Account) -> String {
     let fullest = links.max_by(|one, other| one.1.total_cmp(&other.1));
     if let Some((number, link)) = fullest.filter(|(_, link)| *link >= LIMITS) {
         return format!(
-            "Bottleneck: the bus between host and drive {}, busy {} of the time; {name} is busy {busy}, the processor {processor}.",
+            "Bottleneck: the link of drive {}, busy {} of the time; {name} is busy {busy}{beside}.",
             number + 1,
             percent(link)
         );
     }
-    format!(
-        "No component is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; the rest of the time one waits for the other."
-    )
+    match processor {
+        Some(processor) => format!(
+            "No component is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; the rest of the time one waits for the other."
+        ),
+        None => format!(
+            "No component is busy all the time: {name} {busy}; the rest of the time it waits for the program."
+        ),
+    }
 }
 
 /// A component that may limit the rate.
@@ -139,10 +153,7 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
     let awaited = used.awaited.get(drive.drive as usize).copied();
     let media = used.drives[drive.drive as usize];
     let mut parts = vec![
-        Part::new(
-            format!("the bus between host and drive {}", drive.drive + 1),
-            link,
-        ),
+        Part::new(format!("the link of drive {}", drive.drive + 1), link),
         Part::new(
             format!("the controller of {name}"),
             share(DriveComponent::Controller)?,
@@ -166,7 +177,8 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
             }
         }
     }
-    parts.push(Part::new("the processor".to_owned(), used.processor));
+    let processor = used.processor;
+    parts.extend(processor.map(|share| Part::new("the processor".to_owned(), share)));
     parts.sort_by(|one, other| other.limits.total_cmp(&one.limits));
     let list = |parts: &[Part]| {
         let shares = parts.iter();

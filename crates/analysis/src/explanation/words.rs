@@ -19,7 +19,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::DriverQueue => "driver queue".to_owned(),
         Stage::ControllerQueue => "controller queue".to_owned(),
         Stage::ChannelWait => "waiting for the channel".to_owned(),
-        Stage::BusWait => "waiting for the bus".to_owned(),
+        Stage::BusWait => "waiting for the interface".to_owned(),
         Stage::Command => "controller's command".to_owned(),
         Stage::Seek => "seek".to_owned(),
         Stage::Settle => "settle".to_owned(),
@@ -30,7 +30,7 @@ pub fn stage(stage: Stage) -> String {
             format!("missed revolution: {}", self::deadline(deadline))
         }
         Stage::MediaTransfer => "media transfer".to_owned(),
-        Stage::BusTransfer => "bus transfer".to_owned(),
+        Stage::BusTransfer => "interface transfer".to_owned(),
         Stage::CacheHit => "controller's cache".to_owned(),
         Stage::Destage => "destage".to_owned(),
         Stage::FlashRead => "flash read".to_owned(),

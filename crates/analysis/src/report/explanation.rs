@@ -136,7 +136,7 @@ fn used(account: &Account) -> Grid {
         false => "processor and a device at once",
     };
     let known = [
-        of("processor", Some(used.processor)),
+        of("processor", used.processor),
         of("of that, in handlers of interrupts", used.handlers),
         of(drive, used.processor_and_drive),
         // Drives with links of their own are on no bus of the computer, unless it moves data.

@@ -284,7 +284,7 @@ pub(super) fn engine(engine: Engine) -> &'static str {
         Engine::Threads => "a pool of threads with preadv2 and pwritev2",
         Engine::Mapped => "copies to and from memory-mapped files",
         Engine::Null => "nothing: each is complete as it is submitted",
-        Engine::Model => "a modelled kernel",
+        Engine::Model => "a model",
         Engine::Calls => "one system call after the other",
     }
 }

@@ -16,6 +16,14 @@ pub(super) fn read(
 ) -> Result<Vec<Parameter>, Errors> {
     let system = catalogue.resolve(target, settings)?;
     let own = |component, drive: &u32| system.has_own(component, *drive);
+    if system.is_rig() {
+        for number in 1..=system.drives() {
+            let mut reader = system.reader(Component::Drive, Some(number));
+            drive(&system, number, &mut reader);
+            reader.finish();
+        }
+        return system.finish();
+    }
     for component in [
         Component::Bus,
         Component::Host,

@@ -472,3 +472,41 @@ fn an_unknown_key_in_any_entry_is_refused() {
         assert!(error.to_string().contains(".toml:1:1"), "{error}");
     }
 }
+
+/// A system whose files name a drive and nothing else is a rig; what else is set of it is
+/// refused at its place.
+#[test]
+fn a_drive_by_itself_has_no_other_components() {
+    for (arguments, parts) in [
+        (
+            ["kernel=4.2bsd"],
+            ["`bare-fixed` has no kernel", "systems with a kernel"],
+        ),
+        (
+            ["host.speed=2"],
+            ["`bare-fixed` has no host", "systems with a host"],
+        ),
+        (
+            ["filesystem.kind=none"],
+            ["`bare-fixed` has no filesystem", "1 | filesystem.kind=none"],
+        ),
+    ] {
+        match parameters("bare-fixed", &arguments) {
+            Ok(_) => panic!("accepted: {arguments:?}"),
+            Err(errors) => says(&errors.to_string(), &parts),
+        }
+    }
+    let named = "drives = 1\n[components]\ndrive = \"eagle\"\n";
+    for (more, is_rig) in [("", true), ("bus = \"sbi\"\n", false), ("[host]\n", false)] {
+        let text = format!("{named}{more}");
+        let (_folder, catalogue) = overlaid(&[("systems/mine.toml", &text)]);
+        let resolved = catalogue.expect("readable files").resolve("mine", &[]);
+        match resolved {
+            Ok(system) => assert!(is_rig && system.is_rig(), "{text}"),
+            Err(errors) => {
+                assert!(!is_rig, "{errors}");
+                says(&errors.to_string(), &["the system names no kernel"]);
+            }
+        }
+    }
+}

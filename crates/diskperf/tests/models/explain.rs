@@ -336,6 +336,33 @@ fn what_cannot_be_explained_says_why() {
         .expect(2, &["O_DIRECT", "4.2BSD cannot bypass its buffer cache"]);
 }
 
+/// A drive by itself has no kernel, host, bus or interrupt: neither its parameters nor an
+/// explanation name one.
+#[test]
+fn a_drive_by_itself_is_explained_without_a_computer() {
+    let user = User::new();
+    let foreign = ["kernel", "host", "bus", "interrupt", "processor"];
+    for line in [
+        "explain bare-sata-7200 --suite random",
+        "explain bare-nvme-tlc --suite random --set program.depth=32",
+        "explain bare-fixed --suite random --set program.depth=200",
+    ] {
+        let shown = user.run(&words(line)).expect(0, &[]).stdout.to_lowercase();
+        let named = foreign.iter().filter(|word| shown.contains(**word));
+        assert_eq!(named.collect::<Vec<_>>(), [&""; 0], "{line}\n{shown}");
+    }
+    for system in ["bare-nvme-tlc", "bare-sata-7200", "bare-fixed"] {
+        let line = format!("list parameters {system} --format json");
+        let parameters = user.run(&words(&line)).expect(0, &[]).json();
+        let parameters = parameters.as_array().expect("parameters").clone();
+        assert!(!parameters.is_empty());
+        for parameter in parameters {
+            let path = parameter["path"].as_str().expect("a path");
+            assert!(path.starts_with("drive."), "{system}: {path}");
+        }
+    }
+}
+
 /// What the link takes beside the medium is what the medium does not hide: it is said.
 #[test]
 fn the_share_of_a_link_says_what_it_counts() {
@@ -343,7 +370,7 @@ fn the_share_of_a_link_says_what_it_counts() {
     let line = "explain bare-sata-7200 --suite sequential --size 64M --set program.area_bytes=1G --no-counterfactuals";
     user.run(&words(line)).expect(0, &[]).shows(&[
         "link of drive 1",
-        "link of a drive, bus transfer: only what data take on the link while no sector",
+        "link of a drive, interface transfer: only what data take on the link while no sector",
     ]);
     let historic = "explain vax780-sc780-eagle --suite read_8192 --size 256K --no-counterfactuals";
     let shown = user.run(&words(historic)).expect(0, &[]);
@@ -365,11 +392,11 @@ fn the_verdict_names_the_part_of_a_drive_that_is_busy() {
             &[
                 (
                     "1 MiB sequential read, QD8",
-                    "Bottleneck: the bus between host and drive 1,",
+                    "Bottleneck: the link of drive 1,",
                 ),
                 (
                     "1 MiB sequential write, QD8",
-                    "Bottleneck: the bus between host and drive 1,",
+                    "Bottleneck: the link of drive 1,",
                 ),
                 (
                     "4 KiB random read, QD1",
@@ -386,7 +413,7 @@ fn the_verdict_names_the_part_of_a_drive_that_is_busy() {
             &[
                 (
                     "1 MiB sequential write, QD8",
-                    "Bottleneck: the bus between host and drive 1,",
+                    "Bottleneck: the link of drive 1,",
                 ),
                 (
                     "4 KiB random read, QD1",

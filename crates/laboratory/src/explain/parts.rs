@@ -132,8 +132,8 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
         .filter(|(path, value)| a.get(*path) != Some(value))
         .collect();
     let (from, to) = (
-        &ends.a.1.components[&component],
-        &ends.b.1.components[&component],
+        ends.a.1.components.get(&component),
+        ends.b.1.components.get(&component),
     );
     if differing.is_empty() && a.len() == b.len() {
         return (Vec::new(), None);
@@ -148,20 +148,23 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
         drives: None,
         seed: None,
     };
+    // Drives by themselves have no other components.
+    let named = |name: Option<&String>| name.map_or("none", |name| name).to_owned();
     let words = match from == to {
         true => differing
             .iter()
             .map(|(path, value)| word(path, value))
             .collect(),
-        false => vec![format!("{component}: {from} to {to}")],
+        false => vec![format!("{component}: {} to {}", named(from), named(to))],
     };
-    let named = (from != to).then(|| Setting::new(component.name(), to));
+    let changed = to.filter(|_| from != to);
+    let changed = changed.map(|to| Setting::new(component.name(), to));
     let values = differing
         .iter()
         .map(|(path, value)| Setting::new(path, value));
     let all = Move {
         words,
-        settings: named.into_iter().chain(values).collect(),
+        settings: changed.into_iter().chain(values).collect(),
         drives: None,
         seed: None,
     };

@@ -107,7 +107,7 @@ fn quoted(text: &str) -> String {
 /// The system with nothing but a drive.
 pub(super) fn rig(drive: &str, source: &str) -> String {
     format!(
-        "description = {}\nsource = {}\ndrives = 1\n\n[components]\nhost = \"bare\"\nbus = \"bare\"\nkernel = \"bare\"\nfilesystem = \"none\"\ndriver = \"bare\"\ncontroller = \"direct\"\ndrive = {}\n",
+        "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",
         quoted(&format!("The drive {drive} and nothing else.")),
         quoted(source),
         quoted(drive)

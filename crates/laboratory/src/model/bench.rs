@@ -299,10 +299,20 @@ impl Bench {
     /// What is recorded, and of which drives.
     pub(crate) fn source(&self) -> Source {
         Source {
-            devices: self.machine.drives_busy().iter().enumerate()
+            devices: self
+                .machine
+                .drives_busy()
+                .iter()
+                .enumerate()
                 .map(|(number, _)| format!("drive{}", number + 1))
                 .collect(),
-            what: "requests from the moment that the kernel gives them to the driver until it takes their completion, in virtual time".to_owned(),
+            what: format!(
+                "requests from the moment that {} until it takes their completion, in virtual time",
+                match self.machine.is_rig() {
+                    true => "a program gives them to the drive",
+                    false => "the kernel gives them to the driver",
+                }
+            ),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Computer {
     pub(crate) parameters: Vec<Parameter>,
     /// The files of the catalogue that it consists of, by name.
     pub(crate) texts: BTreeMap<String, String>,
-    /// The catalogue's name of each component.
+    /// The catalogue's name of each component; of drives by themselves, of these alone.
     pub(crate) components: BTreeMap<Component, String>,
     /// The catalogue's name of each drive.
     pub(crate) drive_names: Vec<String>,
@@ -70,6 +70,7 @@ impl Computer {
             .collect();
         let components = Component::ALL
             .into_iter()
+            .filter(|component| system.has(*component))
             .map(|component| (component, system.component_name(component, None).to_owned()))
             .collect();
         let drive_names = (1..=system.drives())
@@ -144,7 +145,7 @@ impl Computer {
     pub(crate) fn is_v7(&self) -> bool {
         match &self.specification.software {
             Software::Unix(unix) => matches!(unix.edition, Edition::Seventh(_)),
-            Software::Minix(_) => false,
+            Software::Minix(_) | Software::Rig => false,
         }
     }
 

@@ -287,7 +287,11 @@ pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
 /// The modelled computer, described as a real one is.
 fn environment(plan: &ModelPlan) -> Environment {
     let computer = &plan.computers[0];
-    let name = |component: Component| computer.components[&component].clone();
+    let name = |component: Component| {
+        // Drives by themselves have neither; runs of earlier versions call that so.
+        let name = computer.components.get(&component);
+        name.map_or("bare", |name| name).to_owned()
+    };
     let memory = computer
         .parameters
         .iter()

@@ -381,8 +381,9 @@ impl ModelPlan {
 
     /// The settings that one of its computers was read with.
     pub(crate) fn settings_of(&self, computer: &Computer) -> Vec<Setting> {
-        let filesystem = (self.computers.len() > 1)
-            .then(|| Setting::new("filesystem", &computer.components[&Component::Filesystem]));
+        let filesystem = computer.components.get(&Component::Filesystem);
+        let filesystem = filesystem.filter(|_| self.computers.len() > 1);
+        let filesystem = filesystem.map(|name| Setting::new("filesystem", name));
         filesystem
             .into_iter()
             .chain(self.experiment.settings.clone())

@@ -3,13 +3,11 @@
 
 use super::costs::{Costs, Work};
 use super::process::Cpu;
-use super::recording::Recording;
 use super::serial::Serial;
-use super::statistics::Statistics;
-use super::tracing::Tracing;
 use super::volumes::Volumes;
 use crate::event::Event;
 use crate::hardware::Hardware;
+use crate::records::Records;
 use crate::standstill::Standstill;
 use diskperf_sim::{Sim, Time};
 use std::cell::RefCell;
@@ -25,11 +23,7 @@ pub struct Computer {
     pub(crate) speed: f64,
     pub(crate) volumes: Volumes,
     pub(crate) serial: Serial,
-    pub(crate) statistics: RefCell<Statistics>,
-    /// What is recorded, if anything.
-    pub(crate) tracing: Option<RefCell<Tracing>>,
-    /// What drives are asked for, if that is recorded.
-    pub(crate) recording: Option<RefCell<Recording>>,
+    pub(crate) records: Records,
     /// Why the machine has halted, if it has.
     pub(crate) halted: RefCell<Option<Standstill>>,
 }

@@ -88,16 +88,6 @@ impl ProgramCosts {
 }
 
 impl Costs {
-    /// Whether no call and no switch takes any time: there is no software.
-    pub(crate) fn is_nothing(&self) -> bool {
-        [
-            self.system_call,
-            self.read_write,
-            self.switch,
-            self.interrupt,
-        ] == [Time::ZERO; 4]
-    }
-
     /// Copying this many bytes.
     #[inline]
     pub(crate) fn copy(&self, bytes: usize) -> Time {

@@ -108,7 +108,7 @@ impl Unix {
     /// told.
     pub(crate) fn completed(&self, id: RequestId) {
         let owner = self.owners.borrow()[id.place()];
-        self.record_completion(id);
+        self.records.completed(id, self.sim.now());
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
         match owner {
@@ -129,10 +129,17 @@ impl Computer {
     /// Counts a request that is over, of a buffer if it is one's, for which
     /// somebody waited or nobody.
     pub(crate) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
-        self.statistics.borrow_mut().count(request);
         let hardware = self.hardware.borrow();
         let drive = hardware.drives.get(request.device);
-        self.trace_request(of, request, drive, awaited);
+        let of = of.map(|BufferId(number)| number as usize);
+        self.records.count(of, request, (drive, awaited));
+    }
+
+    /// A request was issued, for which somebody waits or nobody.
+    pub(crate) fn record_issue(&self, id: RequestId, awaited: bool) {
+        let hardware = self.hardware.borrow();
+        let of = (&hardware.requests, &hardware.drives);
+        self.records.issued(id, of, awaited);
     }
 
     /// Takes a request off its queue: so long it waited there, and so long it takes to

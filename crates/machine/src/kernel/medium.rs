@@ -129,6 +129,27 @@ impl Medium {
         }
     }
 
+    /// Makes a range of bytes zeroes, without memory for what was never written.
+    pub(crate) fn forget(&mut self, range: Range<u64>) {
+        let mut at = range.start;
+        while at < range.end {
+            let (block, within) = self.place_of_byte(at);
+            let whole = u64::from(self.block_bytes);
+            let run = (whole - within as u64).min(range.end - at);
+            if self.page(block).is_none() {
+                // Nothing was written there.
+            } else if run == whole {
+                let before = self.block(block).take();
+                if before.is_some_and(|page| Rc::strong_count(&page) == 1) {
+                    self.made_bytes = self.made_bytes.saturating_sub(whole);
+                }
+            } else {
+                self.write_bytes(at, &vec![0; run as usize]);
+            }
+            at += run;
+        }
+    }
+
     /// Puts a whole block, which may be one that was made before.
     fn write_whole(&mut self, block: usize, contents: &[u8]) {
         let hash = hash(contents);

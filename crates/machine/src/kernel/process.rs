@@ -8,11 +8,12 @@ pub(crate) use cpu::Cpu;
 
 use super::computer::Computer;
 use super::tracing::traced_work;
-use crate::hardware::moment;
+use crate::books::Books;
 use diskperf_sim::{Level, TaskId, Time, Usage};
-use diskperf_timeline::trace::{Tiling, TracedWork};
-use diskperf_timeline::{Ledger, Request, Stage};
+use diskperf_timeline::trace::TracedWork;
+use diskperf_timeline::{Ledger, Stage};
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
@@ -36,16 +37,8 @@ pub struct Process {
     in_user_mode: Cell<bool>,
     /// Ticks of the clock that found it in user mode, and in the kernel.
     ticks: Cell<(u64, u64)>,
-    /// What was booked, up to `booked_to`.
-    ledger: [Cell<u64>; Stage::COUNT],
-    /// The ledger's start.
-    opened: Cell<Time>,
-    /// Bytes that drives were told to read for it since then.
-    storage_read: Cell<u64>,
-    /// Whether [`Process::tiling`] is kept, and what its routines do; of a daemon always.
-    is_traced: Cell<bool>,
-    /// What was booked since then, in time.
-    tiling: RefCell<Tiling>,
+    /// Where its time went; of a daemon, all spans are kept.
+    books: Books,
     /// The routines that it ran since it began, kept with it.
     work: RefCell<Vec<TracedWork>>,
     /// Of a daemon: the process that it works for.
@@ -54,6 +47,15 @@ pub struct Process {
     has_daemons: Cell<bool>,
     /// What these had the processor do since it last gave it up.
     worked: RefCell<Vec<Worked>>,
+}
+
+impl Deref for Process {
+    type Target = Books;
+
+    #[inline]
+    fn deref(&self) -> &Books {
+        &self.books
+    }
 }
 
 /// Who runs kernel code: a process, whose time it is, or an interrupt.
@@ -108,11 +110,7 @@ impl Process {
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
             ticks: Cell::new((0, 0)),
-            ledger: [const { Cell::new(0) }; Stage::COUNT],
-            opened: Cell::new(Time::ZERO),
-            storage_read: Cell::new(0),
-            is_traced: Cell::new(false),
-            tiling: RefCell::default(),
+            books: Books::new(),
             work: RefCell::default(),
             works_for: None,
             has_daemons: Cell::new(false),
@@ -134,23 +132,6 @@ impl Process {
         self.runnable_at.get()
     }
 
-    /// Books a span of its time that ended at `until`.
-    #[inline]
-    pub(crate) fn book(&self, stage: Stage, until: Time, span: Time) {
-        let booked = &self.ledger[stage.index()];
-        booked.set(booked.get() + span.0);
-        if self.is_traced.get() {
-            self.tile(stage, until, span);
-        }
-    }
-
-    /// Keeps a span that was booked, which few ask for.
-    #[cold]
-    fn tile(&self, stage: Stage, until: Time, span: Time) {
-        let mut tiling = self.tiling.borrow_mut();
-        tiling.add(stage, moment(until), span.0);
-    }
-
     /// Books its waiting, from then until it was made ready to run.
     pub(crate) fn book_wait(&self, stage: Stage, from: Time) {
         let until = self.runnable_at();
@@ -160,7 +141,7 @@ impl Process {
     /// A routine of its has worked up to now.
     #[inline]
     fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
-        if self.is_traced.get() {
+        if self.is_traced() {
             self.keep_work(now, stage, usage);
         }
     }
@@ -177,62 +158,26 @@ impl Process {
         }
     }
 
-    /// When its account was opened, what was booked since then, and the
-    /// routines that it ran.
-    pub(crate) fn traced(&self) -> (Time, Tiling, Vec<TracedWork>) {
-        let work = self.work.borrow().clone();
-        (self.opened.get(), self.tiling.borrow().clone(), work)
+    /// The routines that it ran since its account was opened.
+    pub(crate) fn traced_work(&self) -> Vec<TracedWork> {
+        self.work.borrow().clone()
     }
 
     /// Memory that its record takes.
     pub(crate) fn traced_bytes(&self) -> usize {
         let work = self.work.borrow().capacity() * size_of::<TracedWork>();
-        work + self.tiling.borrow().bytes()
-    }
-
-    /// What was booked to a stage so far.
-    pub(crate) fn booked(&self, stage: Stage) -> Time {
-        Time(self.ledger[stage.index()].get())
-    }
-
-    /// Books `[from, to]` as the request that it waited for spent it.
-    pub(crate) fn book_request(&self, request: &Request, from: Time, to: Time) {
-        let (from, to) = (moment(from), moment(to));
-        if request.issued() <= from && request.marked() >= to {
-            let mut at = Time(from.0);
-            request.between(from, to, |stage, ns| {
-                at += Time(ns);
-                self.book(stage, at, Time(ns));
-            });
-        } else {
-            // The buffer was not under way but in use by somebody.
-            self.book(Stage::BufferWait, Time(to.0), Time(to.0 - from.0));
-        }
+        work + self.tiling_bytes()
     }
 
     /// Starts the account anew.
     pub(crate) fn open_account(&self, now: Time) {
-        for booked in &self.ledger {
-            booked.set(0);
-        }
         self.ticks.set((0, 0));
-        self.opened.set(now);
-        self.storage_read.set(0);
-        self.tiling.take();
+        self.open(now);
     }
 
     /// Counts what a drive is told to read for it.
     pub(crate) fn count_storage_read(&self, bytes: u32) {
-        let client = self.client();
-        client
-            .storage_read
-            .set(client.storage_read.get() + u64::from(bytes));
-    }
-
-    /// Bytes that drives were told to read for it since the account was
-    /// opened.
-    pub(crate) fn storage_read(&self) -> u64 {
-        self.storage_read.get()
+        self.client().books.count_storage_read(u64::from(bytes));
     }
 
     /// The account since it was opened, with the clock's ticks in user mode
@@ -242,17 +187,8 @@ impl Process {
     ///
     /// When it does not sum to the time that has passed.
     pub(crate) fn account(&self, now: Time) -> (Ledger, u64, u64) {
-        let ledger = Ledger::from_table(&self.ledger.each_ref().map(Cell::get));
-        let elapsed = now - self.opened.get();
-        assert!(
-            ledger.total().0 == elapsed.0,
-            "process {}: the ledger sums to {} of {} ns: {ledger:?}",
-            self.pid,
-            ledger.total().0,
-            elapsed.0
-        );
         let (user, system) = self.ticks.get();
-        (ledger, user, system)
+        (self.ledger(now), user, system)
     }
 
     /// One tick of the clock found it running, or found one running that
@@ -277,9 +213,8 @@ impl Computer {
     /// processor.
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
         process.task.set(Some(self.sim.current()));
-        process.opened.set(self.sim.now());
-        let is_traced = self.tracing.is_some() || process.works_for.is_some();
-        process.is_traced.set(is_traced);
+        let is_traced = self.records.tracing.is_some() || process.works_for.is_some();
+        process.books.begin(self.sim.now(), is_traced);
         self.cpu.begin(process);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);

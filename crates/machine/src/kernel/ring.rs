@@ -97,7 +97,7 @@ struct Slot {
 }
 
 /// What the bytes are that a ring writes.
-const WRITTEN: u8 = 0xa5;
+pub(crate) const WRITTEN: u8 = 0xa5;
 
 impl Requests {
     pub(crate) fn new(process: &Rc<Process>, size: RingSize) -> Self {

@@ -18,6 +18,7 @@ impl Specification {
     pub fn memory(&self, volumes: usize) -> Memory {
         let used = self.volumes.iter().take(volumes);
         let (headers, blocks) = match &self.software {
+            Software::Rig => (0, 0),
             Software::Unix(unix) => (u64::from(unix.buffers()), 0),
             Software::Minix(minix) => (0, u64::from(minix.config.cache_blocks)),
         };

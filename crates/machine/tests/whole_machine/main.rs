@@ -9,6 +9,7 @@ mod cpu;
 mod layout;
 mod mechanisms;
 mod repeatable;
+mod rig;
 mod ring;
 mod rotation;
 

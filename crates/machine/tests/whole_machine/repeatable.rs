@@ -3,8 +3,8 @@
 //! nanosecond.
 
 use super::*;
+use diskperf_machine::Statistics;
 use diskperf_machine::TieBreak;
-use diskperf_machine::kernel::statistics::Statistics;
 
 /// What a run leaves behind that could differ.
 #[derive(Debug, PartialEq)]

@@ -4,7 +4,7 @@
 //! an order that nobody set.
 
 use super::*;
-use diskperf_machine::kernel::statistics::Statistics;
+use diskperf_machine::Statistics;
 use diskperf_machine::{
     Account, Errno, RingCompletion, RingOperation, RingRequest, RingSize, Streams, TieBreak,
 };
@@ -149,6 +149,7 @@ enum Place {
 fn on(system: &str, place: Place, settings: &[(&str, &str)]) -> Specification {
     let none = [("filesystem", "none")];
     match place {
+        Place::Drive if system.starts_with("bare-") => specification(system, settings),
         Place::Drive => specification(system, &[&none, settings].concat()),
         Place::File => specification(system, settings),
     }
@@ -181,7 +182,10 @@ fn one(specification: &Specification, place: Place, load: Load) -> (Found, Stati
 
 const MINIX: &str = "atarist-supra";
 const XENIX: &str = "pcat-st251";
-const SYSTEMS: [&str; 8] = [
+const SYSTEMS: [&str; 11] = [
+    "bare-fixed",
+    "bare-nvme-tlc",
+    "bare-sas-10k",
     SC780,
     SC750,
     UDA50,
@@ -207,12 +211,19 @@ fn cases() -> impl Strategy<Value = Case> {
     (0..SYSTEMS.len(), place, 1..=3_usize, load, any::<u64>()).prop_map(
         |(system, place, workers, (depth, doublings, reads, syncs, at_least), seed)| Case {
             system: SYSTEMS[system],
-            place,
+            place: match SYSTEMS[system].starts_with("bare-") {
+                true => Place::Drive,
+                false => place,
+            },
             workers,
             load: Load {
                 depth,
                 requests: 2 * depth + 9,
-                bytes: 1024 << doublings,
+                bytes: match SYSTEMS[system].starts_with("bare-") {
+                    // Some have sectors of that size.
+                    true => 4096,
+                    false => 1024 << doublings,
+                },
                 reads,
                 syncs,
                 range: 256 << 10,
@@ -514,7 +525,14 @@ fn a_wait_ends_at_its_moment() {
 
 #[test]
 fn what_a_request_fails_with_is_its_own() {
-    for (system, direct) in [(SC780, true), (XENIX, true), (MINIX, true)] {
+    // A rig takes a discard to the drive, of a file that may be written to.
+    for (system, discarded) in [
+        (SC780, Errno::Invalid),
+        (XENIX, Errno::Invalid),
+        (MINIX, Errno::Invalid),
+        ("bare-sas-10k", Errno::BadFile),
+    ] {
+        let direct = true;
         let machine = machine(&on(system, Place::Drive, &[]));
         run(&machine, async move |session| {
             let how = How { direct, ..READ };
@@ -544,7 +562,7 @@ fn what_a_request_fails_with_is_its_own() {
                 Err(Errno::Invalid),
                 Ok(512),
                 Ok(0),
-                Err(Errno::Invalid),
+                Err(discarded),
                 Ok(0),
             ];
             let requests = [

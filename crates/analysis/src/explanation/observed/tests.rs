@@ -80,7 +80,7 @@ fn each_instant_is_booked_once() {
         ]
     );
     assert_eq!(account.elapsed, Nanoseconds(1000));
-    assert_eq!(account.utilisation.processor, 0.35);
+    assert_eq!(account.utilisation.processor, Some(0.35));
     assert_eq!(account.utilisation.drives, [0.4]);
     assert_eq!(account.utilisation.processor_and_drive, Some(0.0));
     assert_eq!(

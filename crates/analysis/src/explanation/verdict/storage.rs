@@ -31,7 +31,7 @@ fn undivided(account: &Account, workers: usize) -> Nanoseconds {
     if entries.any(|entry| is_of_processor(entry.stage)) {
         return Nanoseconds::ZERO;
     }
-    let share = account.utilisation.processor / workers as f64;
+    let share = account.utilisation.processor.unwrap_or_default() / workers as f64;
     let ns = Nanoseconds((share * account.elapsed.0 as f64) as u64);
     ns.min(account.ledger.stage(Stage::Unattributed))
 }
@@ -39,7 +39,7 @@ fn undivided(account: &Account, workers: usize) -> Nanoseconds {
 fn bottleneck(account: &Account, workers: usize) -> String {
     let used = &account.utilisation;
     // Several workers may keep as many processors busy.
-    let processor = used.processor / workers as f64;
+    let processor = used.processor.unwrap_or_default() / workers as f64;
     let (busy, who) = match workers {
         0 | 1 => (percent(processor), "the processor".to_owned()),
         _ => (

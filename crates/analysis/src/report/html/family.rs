@@ -76,7 +76,7 @@ impl Family {
             Self::Processor => "processor",
             Self::Memory => "waiting for processor, memory, buffer",
             Self::Queue => "queue, die, channel, bus",
-            Self::Controller => "controller, bus transfer",
+            Self::Controller => "controller, interface transfer",
             Self::Arm => "arm and heads",
             Self::Rotation => "rotational latency",
             Self::Missed => "missed revolution",

@@ -173,7 +173,7 @@ impl Minix {
         let Body::Interrupt = self.receive(me, hardware).await.body else {
             panic!("hardware interrupts")
         };
-        self.record_completion(id);
+        self.records.completed(id, self.sim.now());
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
         errand.mark_request(&request);

@@ -1,6 +1,7 @@
 //! The clock: what it charges to whom, and whose turn it makes it.
 
 use super::{CLOCK, Computer, Process, SOFT_CLOCK};
+use crate::books::longest_stage;
 use crate::event::Event;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -11,26 +12,8 @@ impl Computer {
     /// What processes have been at for longest since their accounts were opened, but
     /// for waiting until another has done what it is at.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
-        let of_others = [
-            Stage::CpuWait,
-            Stage::BufferWait,
-            Stage::DriverQueue,
-            Stage::Think,
-        ];
-        let booked = |stage: Stage| {
-            let sum = |processes: &[Rc<Process>]| {
-                let of_all = processes.iter().map(|process| process.booked(stage).0);
-                of_all.sum::<u64>()
-            };
-            (self.cpu.processes(sum), stage)
-        };
-        // Of the like, the first.
-        let all = Stage::ALL.into_iter().rev();
-        let own = all.filter(|stage| !of_others.contains(stage)).map(booked);
-        let longest = own
-            .filter(|(time, _)| *time > 0)
-            .max_by_key(|(time, _)| *time);
-        longest.map(|(_, stage)| stage)
+        self.cpu
+            .processes(|all| longest_stage(all.iter().map(|process| &***process)))
     }
 
     /// A tick: charges it to the process that has the processor, or to whom that works

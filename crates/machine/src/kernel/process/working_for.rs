@@ -87,9 +87,9 @@ impl Process {
     /// before and has lasted until then.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
         let mut errand = Request::default();
-        let opened = crate::hardware::moment(daemon.opened.get());
+        let opened = crate::hardware::moment(daemon.opened());
         errand.issue(opened);
-        for span in daemon.tiling.borrow().clone().tiled(opened) {
+        for span in daemon.tiling().tiled(opened) {
             errand.mark(span.stage, span.until);
         }
         let (from, to) = (crate::hardware::moment(from), crate::hardware::moment(to));

@@ -1,9 +1,10 @@
 //! Recording what drives are asked for, for a block trace: each request when software
 //! issues it, and when its completion is taken.
 
-use super::computer::Computer;
-
-use crate::hardware::{Operation, RequestId, moment};
+use super::Records;
+use crate::hardware::drives::Drives;
+use crate::hardware::{Operation, RequestId, Requests, moment};
+use diskperf_sim::Time;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 
 /// What was recorded so far.
@@ -24,7 +25,7 @@ impl Recording {
     }
 }
 
-impl Computer {
+impl Records {
     /// What was recorded since the last time this was asked.
     pub(crate) fn take_events(&self) -> Vec<DeviceEvent> {
         let recording = self.recording.as_ref();
@@ -34,13 +35,17 @@ impl Computer {
     }
 
     /// A request was issued, for which somebody waits or nobody.
-    pub(crate) fn record_issue(&self, id: RequestId, awaited: bool) {
+    pub(crate) fn issued(
+        &self,
+        id: RequestId,
+        (requests, drives): (&Requests, &Drives),
+        awaited: bool,
+    ) {
         let Some(recording) = &self.recording else {
             return;
         };
-        let hardware = self.hardware.borrow();
-        let request = &hardware.requests[id];
-        let sector_bytes = u64::from(hardware.drives.get(request.device).sector_bytes());
+        let request = &requests[id];
+        let sector_bytes = u64::from(drives.get(request.device).sector_bytes());
         let Recording {
             events,
             issued,
@@ -71,14 +76,14 @@ impl Computer {
     }
 
     /// The completion of a request is taken.
-    pub(crate) fn record_completion(&self, id: RequestId) {
+    pub(crate) fn completed(&self, id: RequestId, now: Time) {
         let Some(recording) = &self.recording else {
             return;
         };
         let recording = &mut *recording.borrow_mut();
         let number = recording.numbers[id.place()];
         recording.events.push(DeviceEvent {
-            at: moment(self.sim.now()),
+            at: moment(now),
             // A drive that fails halts the machine.
             step: DeviceStep::Completed { number, errno: 0 },
         });

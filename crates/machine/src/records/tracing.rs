@@ -1,0 +1,126 @@
+//! Recording what happens, for those who want to see it: what rigs and computers have in
+//! common.
+
+use super::Records;
+use crate::books::Books;
+use crate::hardware::drives::{Drive, Drives};
+use crate::hardware::{Operation, Request, moment};
+use diskperf_sim::Time;
+use diskperf_timeline::trace::{
+    Purpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,
+};
+use diskperf_timeline::{Nanoseconds, Span};
+
+/// What was recorded so far.
+#[derive(Default)]
+pub(crate) struct Tracing {
+    pub(crate) trace: Trace,
+    /// Of each buffer of a kernel, by number, the last request that completed for it.
+    latest: Vec<Option<usize>>,
+    /// Bytes of what requests have for themselves.
+    nested_bytes: usize,
+}
+
+impl Tracing {
+    fn add(&mut self, buffer: Option<usize>, request: TracedRequest) {
+        if let Some(number) = buffer {
+            if self.latest.len() <= number {
+                self.latest.resize(number + 1, None);
+            }
+            self.latest[number] = Some(self.trace.requests.len());
+        }
+        self.nested_bytes += size_of_val(&request.spans[..]);
+        self.trace.requests.push(request);
+    }
+
+    /// A program has got a block that a transfer brought to this buffer.
+    pub(crate) fn add_use(&mut self, buffer: usize, got: TracedUse) {
+        if let Some(Some(request)) = self.latest.get(buffer) {
+            self.nested_bytes += size_of::<TracedUse>();
+            self.trace.requests[*request].uses.push(got);
+        }
+    }
+
+    /// Memory that the record takes.
+    pub(super) fn bytes(&self) -> usize {
+        let Trace {
+            requests,
+            processes,
+            handlers,
+            busy,
+            ticks,
+            ..
+        } = &self.trace;
+        let of_processes = processes.iter().map(|process| {
+            size_of::<Span>() * process.spans.capacity()
+                + size_of::<TracedWork>() * process.work.capacity()
+        });
+        self.nested_bytes
+            + size_of::<TracedRequest>() * requests.capacity()
+            + size_of::<TracedWork>() * handlers.capacity()
+            + size_of::<TracedBusy>() * busy.capacity()
+            + size_of::<Nanoseconds>() * ticks.capacity()
+            + of_processes.sum::<usize>()
+    }
+}
+
+impl Records {
+    /// What was recorded of drives and programs since the last time this was asked.
+    pub(crate) fn take_trace(&self, drives: &mut Drives, now: Time) -> Option<Trace> {
+        let mut taken = self.tracing.as_ref()?.take().trace;
+        taken.flash = drives.take_flash(now);
+        taken.arms = drives.take_arms(now);
+        taken.drives = drives.iter().map(Drive::traced).collect();
+        Some(taken)
+    }
+
+    /// A request completed, of a buffer if it is one's.
+    pub(super) fn trace_request(
+        &self,
+        buffer: Option<usize>,
+        request: &Request,
+        drive: Drive<'_>,
+        awaited: bool,
+    ) {
+        let Some(tracing) = &self.tracing else { return };
+        tracing.borrow_mut().add(
+            buffer,
+            TracedRequest {
+                drive: request.device as u32,
+                sector: request.sector,
+                sectors: request.sectors,
+                forced: matches!(request.operation, Operation::Write { fua: true }),
+                purpose: match (request.operation != Operation::Read, awaited) {
+                    (false, true) => Purpose::Read,
+                    (false, false) => Purpose::ReadAhead,
+                    (true, true) => Purpose::Write,
+                    (true, false) => Purpose::WriteBehind,
+                },
+                position: drive.position(request.sector),
+                issued: request.spans.issued(),
+                spans: request.spans.spans().to_vec(),
+                uses: Vec::new(),
+            },
+        );
+    }
+
+    /// A program's timed part begins or ends: so busy everything has been.
+    pub(crate) fn trace_busy(&self, busy: impl FnOnce() -> TracedBusy) {
+        if let Some(tracing) = &self.tracing {
+            let busy = busy();
+            tracing.borrow_mut().trace.busy.push(busy);
+        }
+    }
+
+    /// The timed part of a program has ended.
+    pub(crate) fn trace_program(&self, number: usize, books: &Books, work: Vec<TracedWork>) {
+        let Some(tracing) = &self.tracing else { return };
+        let opened = moment(books.opened());
+        tracing.borrow_mut().trace.processes.push(TracedProcess {
+            number: number as u32,
+            opened,
+            spans: books.tiling().tiled(opened),
+            work,
+        });
+    }
+}

@@ -1,0 +1,321 @@
+//! A rig: drives by themselves, and programs that use them.
+//!
+//! Nothing stands between a program and a drive: no kernel, no processor, no bus. A call
+//! takes no time of its own; a program waits for drives, for a moment, and for other
+//! programs. What a drive's queue does not take waits here, in the order of its arrival.
+
+mod ring;
+mod session;
+
+pub(crate) use session::RigSession;
+
+use crate::books::{self, Books};
+use crate::hardware::drives::{Drive, Drives};
+use crate::hardware::{Request, RequestId, Requests, moment};
+use crate::kernel::volumes::Volumes;
+use crate::parts::Id;
+use crate::records::Records;
+use crate::rendezvous::{Arrival, Rendezvous};
+use crate::standstill::Standstill;
+use diskperf_device::Device;
+use diskperf_sim::{Sim, TaskId, Time};
+use diskperf_timeline::trace::{Trace, TracedBusy};
+use diskperf_timeline::{Nanoseconds, Request as Spans, Stage};
+use ring::Ring;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Something happens in a drive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DriveDue;
+
+/// Drives by themselves, in virtual time.
+pub struct Rig {
+    pub(crate) sim: Sim<DriveDue>,
+    pub(crate) drives: RefCell<RigDrives>,
+    pub(crate) volumes: Volumes,
+    pub(crate) records: Records,
+    /// Programs that have begun and not ended.
+    workers: RefCell<Vec<Rc<Worker>>>,
+    /// When the drives are seen to next, if anything happens in them.
+    due: Cell<Option<Time>>,
+    /// Why nothing more happens, if so.
+    pub(crate) halted: RefCell<Option<Standstill>>,
+}
+
+/// The drives of a rig, and what they are asked for.
+pub(crate) struct RigDrives {
+    pub(crate) all: Drives,
+    requests: Requests,
+    /// By the numbers of the drives.
+    queues: Vec<Queue>,
+    /// By the places of the requests.
+    owners: Vec<Option<Owner>>,
+}
+
+/// A device, and what its own queue does not take.
+struct Queue {
+    device: Id<Device>,
+    waiting: VecDeque<RequestId>,
+}
+
+/// A program on a rig.
+pub(crate) struct Worker {
+    number: usize,
+    task: TaskId,
+    books: Books,
+    /// The request of its present call, once that is complete.
+    answered: RefCell<Option<Spans>>,
+}
+
+/// Who is told of the completion of a request.
+#[derive(Clone)]
+enum Owner {
+    /// A program that waits for its call.
+    Call(Rc<Worker>),
+    /// A slot of a ring.
+    Slot(Rc<Ring>, u32),
+}
+
+impl Rig {
+    /// Idle drives, all of them devices, and the partitions that programs see.
+    pub(crate) fn new(
+        sim: Sim<DriveDue>,
+        all: Drives,
+        (volumes, records): (Volumes, Records),
+    ) -> Self {
+        let numbers: Vec<usize> = (0..all.iter().count()).collect();
+        let queue = |(_, device)| Queue {
+            device,
+            waiting: VecDeque::new(),
+        };
+        let queues = all.devices_among(&numbers).into_iter().map(queue).collect();
+        Self {
+            sim,
+            drives: RefCell::new(RigDrives {
+                all,
+                requests: Requests::default(),
+                queues,
+                owners: Vec::new(),
+            }),
+            volumes,
+            records,
+            workers: RefCell::default(),
+            due: Cell::new(None),
+            halted: RefCell::default(),
+        }
+    }
+
+    /// Nothing more happens; [`crate::Machine::run`] says why.
+    pub(crate) fn halt(&self, why: Standstill) {
+        *self.halted.borrow_mut() = Some(why);
+        self.sim.halt();
+    }
+
+    /// What programs have been at for longest.
+    pub(crate) fn longest_stage(&self) -> Option<Stage> {
+        let workers = self.workers.borrow();
+        books::longest_stage(workers.iter().map(|worker| &worker.books))
+    }
+
+    /// Memory of blocks that were made on the drives, and of what is recorded.
+    pub(crate) fn memory_bytes(&self) -> (u64, u64) {
+        let workers = self.workers.borrow();
+        let of_workers = workers.iter().map(|worker| worker.books.tiling_bytes());
+        let recorded = self.records.bytes(&self.drives.borrow().all) + of_workers.sum::<usize>();
+        (self.volumes.made_bytes(), recorded as u64)
+    }
+
+    /// What was recorded since the last time this was asked.
+    pub(crate) fn take_trace(&self) -> Option<Trace> {
+        let drives = &mut self.drives.borrow_mut().all;
+        let taken = self.records.take_trace(drives, self.sim.now())?;
+        Some(Trace {
+            is_of_rig: true,
+            ..taken
+        })
+    }
+
+    /// A program's timed part begins or ends.
+    fn trace_busy(&self) {
+        self.records.trace_busy(|| {
+            let now = self.sim.now();
+            TracedBusy {
+                at: moment(now),
+                processor: Nanoseconds::ZERO,
+                handlers: Nanoseconds::ZERO,
+                bus: Nanoseconds::ZERO,
+                controllers: Vec::new(),
+                flash: self.drives.borrow().all.flash_busy(now),
+            }
+        });
+    }
+}
+
+/// Requests.
+impl Rig {
+    /// Issues a request, which its drive is given as soon as its queue takes it.
+    fn issue(&self, mut request: Request, owner: Owner) {
+        let now = self.sim.now();
+        request.spans.issue(moment(now));
+        let mut drives = self.drives.borrow_mut();
+        let number = request.device;
+        let id = drives.requests.issue(request);
+        let of = (&drives.requests, &drives.all);
+        self.records.issued(id, of, true);
+        if drives.owners.len() <= id.place() {
+            drives.owners.resize(id.place() + 1, None);
+        }
+        drives.owners[id.place()] = Some(owner);
+        drives.queues[number].waiting.push_back(id);
+        drives.feed(number, now);
+        self.see_to_next(&drives);
+    }
+
+    /// Has the drives looked after when something happens in them next.
+    fn see_to_next(&self, drives: &RigDrives) {
+        let of = |queue: &Queue| drives.all[queue.device].next_event();
+        let next = drives.queues.iter().filter_map(of).min();
+        let next = next.map(|next| next.max(self.sim.now()));
+        if self.due.replace(next) != next {
+            match next {
+                Some(next) => self.sim.set_timer(next, DriveDue),
+                None => self.sim.stop_timer(),
+            }
+        }
+    }
+
+    /// Something happens in a drive now.
+    pub(crate) fn advance(&self) {
+        self.due.set(None);
+        let now = self.sim.now();
+        let count = self.drives.borrow().queues.len();
+        for number in 0..count {
+            self.advance_drive(number, now);
+        }
+        self.see_to_next(&self.drives.borrow());
+    }
+
+    fn advance_drive(&self, number: usize, now: Time) {
+        {
+            let drives = &mut *self.drives.borrow_mut();
+            let device = &mut drives.all[drives.queues[number].device];
+            if device.next_event().is_none_or(|next| next > now) {
+                return;
+            }
+            device.advance(now, &mut drives.requests);
+        }
+        while let Some((owner, request)) = self.take_done(number, now) {
+            match owner {
+                Owner::Call(worker) => {
+                    *worker.answered.borrow_mut() = Some(request.spans);
+                    self.sim.wake(worker.task);
+                }
+                Owner::Slot(ring, slot) => self.continue_transfer(&ring, slot, &request.spans),
+            }
+        }
+        self.drives.borrow_mut().feed(number, now);
+    }
+
+    /// Takes the next completion of a drive.
+    fn take_done(&self, number: usize, now: Time) -> Option<(Owner, Request)> {
+        let drives = &mut *self.drives.borrow_mut();
+        let device = drives.queues[number].device;
+        let id = drives.all[device].take_done()?;
+        self.records.completed(id, now);
+        let mut request = drives.requests.take(id);
+        request.mark(Stage::Completion, moment(now));
+        let drive = Drive::Device(&drives.all[device]);
+        self.records.count(None, &request, (drive, true));
+        let owner = drives.owners[id.place()].take();
+        Some((owner.expect("a request has an owner"), request))
+    }
+
+    /// One request of a worker, which waits for it.
+    async fn request(&self, worker: &Rc<Worker>, request: Request) {
+        let from = self.sim.now();
+        self.issue(request, Owner::Call(Rc::clone(worker)));
+        let spans = loop {
+            if let Some(spans) = worker.answered.take() {
+                break spans;
+            }
+            self.sim.wait_in_place("a transfer").await;
+        };
+        worker.books.book_request(&spans, from, self.sim.now());
+    }
+}
+
+impl RigDrives {
+    /// Gives a drive as many requests as its queue takes.
+    fn feed(&mut self, number: usize, now: Time) {
+        let Queue { device, waiting } = &mut self.queues[number];
+        let device = &mut self.all[*device];
+        while device.takes_requests()
+            && let Some(id) = waiting.pop_front()
+        {
+            self.requests[id].mark(Stage::ControllerQueue, moment(now));
+            device.take(now, &mut self.requests, id);
+        }
+    }
+}
+
+/// Programs among each other.
+impl Rig {
+    /// Waits until all have come; the moment at which that was. None if one will never come.
+    async fn meet(&self, worker: &Worker, meeting: &Rendezvous) -> Option<Time> {
+        let from = self.sim.now();
+        match meeting.arrive(worker.task, from) {
+            Arrival::Broken => None,
+            Arrival::Last(came) => {
+                self.wake_all(&came);
+                Some(from)
+            }
+            Arrival::Early(meetings) => {
+                let is_over = || meeting.released_after(meetings).is_some() || meeting.is_broken();
+                while !is_over() {
+                    self.sim.wait_in_place("the other workers").await;
+                }
+                worker.book_since(Stage::Think, from, self.sim.now());
+                meeting.released_after(meetings)
+            }
+        }
+    }
+
+    /// Waits until more notices than `seen` were given, at most until a moment.
+    async fn await_notice(
+        &self,
+        worker: &Worker,
+        meeting: &Rendezvous,
+        (seen, until): (u64, Option<Time>),
+    ) {
+        let from = self.sim.now();
+        let is_late = || until.is_some_and(|until| until <= self.sim.now());
+        if is_late() || !meeting.listen(worker.task, seen) {
+            return;
+        }
+        if let Some(until) = until {
+            self.sim.wake_at(until);
+        }
+        while meeting.notices() <= seen {
+            if is_late() {
+                meeting.stop_listening(worker.task);
+                break;
+            }
+            self.sim.wait_in_place("the other workers").await;
+        }
+        worker.book_since(Stage::Think, from, self.sim.now());
+    }
+
+    fn wake_all(&self, tasks: &[TaskId]) {
+        for task in tasks {
+            self.sim.wake(*task);
+        }
+    }
+}
+
+impl Worker {
+    fn book_since(&self, stage: Stage, from: Time, until: Time) {
+        self.books.book(stage, until, until - from);
+    }
+}

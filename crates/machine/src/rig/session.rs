@@ -1,0 +1,383 @@
+//! A program on a rig, with the calls that it may make.
+
+use super::ring::Ring;
+use super::{Rig, Worker};
+use crate::books::Books;
+use crate::hardware::{Operation, Request};
+use crate::kernel::errno::{Errno, Result};
+use crate::kernel::files::{Account, From, How};
+use crate::rendezvous::Rendezvous;
+use crate::written::Written;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// A program and what it has open.
+pub struct RigSession {
+    pub(super) rig: Rc<Rig>,
+    pub(super) worker: Rc<Worker>,
+    files: Vec<Option<OpenFile>>,
+    meeting: Rc<Rendezvous>,
+    pub(super) ring: Option<Rc<Ring>>,
+}
+
+/// Something that is open.
+#[derive(Clone, Copy)]
+pub(super) struct OpenFile {
+    pub(super) what: What,
+    pub(super) read: bool,
+    pub(super) write: bool,
+    offset: u64,
+}
+
+/// What an open file is.
+#[derive(Clone, Copy)]
+pub(super) enum What {
+    /// `/dev/null`.
+    Null,
+    /// `/dev/zero`.
+    Zero,
+    /// A drive's partition.
+    Volume(Volume),
+}
+
+/// A volume, opened so.
+#[derive(Clone, Copy)]
+pub(super) struct Volume {
+    pub(super) number: u32,
+    /// Whether a write is on the medium when it is complete (force unit access).
+    pub(super) dsync: bool,
+}
+
+impl Volume {
+    /// The operation of a write.
+    pub(super) fn write(self) -> Operation {
+        Operation::Write { fua: self.dsync }
+    }
+}
+
+/// What calls make of a rig.
+impl Rig {
+    /// The device of a name; there are no files.
+    fn find(&self, path: &str, dsync: bool) -> Result<What> {
+        match path {
+            "/dev/null" => return Ok(What::Null),
+            "/dev/zero" => return Ok(What::Zero),
+            _ => {}
+        }
+        let number = path.strip_prefix("/dev/drive").ok_or(Errno::NoEntry)?;
+        let number: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
+        match (number as usize) < self.volumes.count() {
+            true => Ok(What::Volume(Volume { number, dsync })),
+            false => Err(Errno::NoEntry),
+        }
+    }
+
+    /// The bytes that a call moves which wants so many from an offset on: whole sectors,
+    /// and fewer at the end of the volume.
+    pub(super) fn range(
+        &self,
+        volume: Volume,
+        (offset, wanted, changes): (u64, usize, bool),
+    ) -> Result<Range<u64>> {
+        let partition = self.volumes.partition(volume.number);
+        let (sector_bytes, wanted) = (u64::from(partition.sector_bytes), wanted as u64);
+        if !offset.is_multiple_of(sector_bytes) || !wanted.is_multiple_of(sector_bytes) {
+            return Err(Errno::Invalid);
+        }
+        if changes && wanted > 0 && offset >= partition.bytes() {
+            return Err(Errno::NoSpace);
+        }
+        let left = partition.bytes().saturating_sub(offset);
+        Ok(offset..offset + left.min(wanted))
+    }
+
+    /// The first part of a range that one request moves: all of it, unless commands of the
+    /// drive move less.
+    pub(super) fn first_part(&self, volume: Volume, range: &Range<u64>) -> Range<u64> {
+        let partition = self.volumes.partition(volume.number);
+        let most = self.drives.borrow().all.get(partition.drive).most_bytes();
+        let most = most.map_or(u64::MAX, |most| most as u64);
+        range.start..range.end.min(range.start.saturating_add(most))
+    }
+
+    /// A request for a range of a volume, in bytes.
+    pub(super) fn request_of(
+        &self,
+        volume: Volume,
+        operation: Operation,
+        range: &Range<u64>,
+    ) -> Request {
+        let partition = self.volumes.partition(volume.number);
+        let sector_bytes = u64::from(partition.sector_bytes);
+        Request {
+            operation,
+            device: partition.drive,
+            sector: partition.first_sector + range.start / sector_bytes,
+            sectors: ((range.end - range.start) / sector_bytes) as u32,
+            ..Request::default()
+        }
+    }
+
+    /// A request that has all that was written to a volume's drive on its medium; none
+    /// where that is so anyway.
+    pub(super) fn flush_of(&self, volume: Volume) -> Option<Request> {
+        let device = self.volumes.partition(volume.number).drive;
+        let keeps_writes = self.drives.borrow().all.get(device).keeps_writes();
+        keeps_writes.then(|| Request {
+            operation: Operation::Flush,
+            device,
+            ..Request::default()
+        })
+    }
+}
+
+impl RigSession {
+    /// A new program, in the task that asks.
+    pub fn begin(rig: &Rc<Rig>, number: usize, meeting: &Rc<Rendezvous>) -> Self {
+        let worker = Rc::new(Worker {
+            number,
+            task: rig.sim.current(),
+            books: Books::new(),
+            answered: RefCell::default(),
+        });
+        let is_traced = rig.records.tracing.is_some();
+        worker.books.begin(rig.sim.now(), is_traced);
+        rig.workers.borrow_mut().push(Rc::clone(&worker));
+        Self {
+            rig: Rc::clone(rig),
+            worker,
+            files: Vec::new(),
+            meeting: Rc::clone(meeting),
+            ring: None,
+        }
+    }
+
+    /// The program ends, when what it has in flight is complete.
+    pub async fn end(mut self) {
+        self.close_ring().await;
+        let mut workers = self.rig.workers.borrow_mut();
+        workers.retain(|other| !Rc::ptr_eq(other, &self.worker));
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Time {
+        self.rig.sim.now()
+    }
+
+    /// Starts the account of where the program's time goes.
+    pub fn open_account(&self) {
+        self.worker.books.open(self.now());
+        self.rig.trace_busy();
+    }
+
+    /// The account since then.
+    pub fn account(&self) -> Account {
+        let books = &self.worker.books;
+        let ledger = books.ledger(self.now());
+        self.rig.trace_busy();
+        let records = &self.rig.records;
+        records.trace_program(self.worker.number, books, Vec::new());
+        Account {
+            ledger,
+            user: books.booked(Stage::User),
+            system: Time::ZERO,
+            storage_read_bytes: books.storage_read(),
+        }
+    }
+
+    pub(super) fn file(&self, number: usize) -> Result<OpenFile> {
+        let file = self.files.get(number).copied().flatten();
+        file.ok_or(Errno::BadFile)
+    }
+}
+
+/// Files.
+impl RigSession {
+    /// Opens a device; its number.
+    pub fn open(&mut self, path: &str, how: How) -> Result<usize> {
+        let file = OpenFile {
+            what: self.rig.find(path, how.dsync)?,
+            read: how.read,
+            write: how.write,
+            offset: 0,
+        };
+        let free = self.files.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.files.len());
+        if place == self.files.len() {
+            self.files.push(None);
+        }
+        self.files[place] = Some(file);
+        Ok(place)
+    }
+
+    /// Reads from the offset of an open file; how much there was.
+    pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
+        let file = self.file(number)?;
+        if !file.read {
+            return Err(Errno::BadFile);
+        }
+        let volume = match file.what {
+            What::Null => return Ok(0),
+            What::Zero => {
+                into.fill(0);
+                return Ok(into.len());
+            }
+            What::Volume(volume) => volume,
+        };
+        let range = self.rig.range(volume, (file.offset, into.len(), false))?;
+        let moved = (range.end - range.start) as usize;
+        self.transfer(volume, Operation::Read, range.clone()).await;
+        self.rig.volumes.medium(volume.number, |medium| {
+            medium.read_bytes(range.start, &mut into[..moved]);
+        });
+        self.move_on(number, moved)
+    }
+
+    /// Writes at the offset of an open file; how much was written.
+    pub async fn write(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
+        let file = self.file(number)?;
+        if !file.write {
+            return Err(Errno::BadFile);
+        }
+        let What::Volume(volume) = file.what else {
+            return Ok(data.len());
+        };
+        let range = self.rig.range(volume, (file.offset, data.len(), true))?;
+        let moved = (range.end - range.start) as usize;
+        self.transfer(volume, volume.write(), range.clone()).await;
+        self.rig.volumes.medium(volume.number, |medium| {
+            medium.write_bytes(range.start, &data[..moved]);
+        });
+        self.move_on(number, moved)
+    }
+
+    /// Moves a range of a volume, request after request.
+    async fn transfer(&self, volume: Volume, operation: Operation, mut left: Range<u64>) {
+        while left.start < left.end {
+            let part = self.rig.first_part(volume, &left);
+            if operation == Operation::Read {
+                let bytes = part.end - part.start;
+                self.worker.books.count_storage_read(bytes);
+            }
+            let request = self.rig.request_of(volume, operation, &part);
+            self.rig.request(&self.worker, request).await;
+            left.start = part.end;
+        }
+    }
+
+    fn move_on(&mut self, number: usize, moved: usize) -> Result<usize> {
+        if let Some(Some(file)) = self.files.get_mut(number) {
+            file.offset += moved as u64;
+        }
+        Ok(moved)
+    }
+
+    /// Moves the offset of an open file.
+    pub fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+        let file = self.file(number)?;
+        let base = match (from, file.what) {
+            // A device that is a stream has no place in it.
+            (_, What::Null | What::Zero) => return Ok(0),
+            (From::Start, What::Volume(_)) => 0,
+            (From::Current, What::Volume(_)) => file.offset,
+            (From::End, What::Volume(_)) => self.length(number)?,
+        };
+        let to = i128::from(base) + i128::from(offset);
+        let to = i64::try_from(to).ok().and_then(|to| u64::try_from(to).ok());
+        let to = to.ok_or(Errno::Invalid)?;
+        if let Some(Some(file)) = self.files.get_mut(number) {
+            file.offset = to;
+        }
+        Ok(to)
+    }
+
+    /// Has all that was written to a drive on its medium.
+    pub async fn fsync(&mut self, number: usize) -> Result<()> {
+        let What::Volume(volume) = self.file(number)?.what else {
+            return Err(Errno::Invalid);
+        };
+        if let Some(flush) = self.rig.flush_of(volume) {
+            self.rig.request(&self.worker, flush).await;
+        }
+        Ok(())
+    }
+
+    /// Closes an open file.
+    pub fn close(&mut self, number: usize) -> Result<()> {
+        let open = self.files.get_mut(number).and_then(Option::take);
+        open.map(|_| ()).ok_or(Errno::BadFile)
+    }
+
+    /// Closes everything.
+    pub fn close_all(&mut self) {
+        self.files.clear();
+    }
+
+    /// The length of what is open.
+    pub fn length(&self, number: usize) -> Result<u64> {
+        Ok(match self.file(number)?.what {
+            What::Null | What::Zero => 0,
+            What::Volume(volume) => self.rig.volumes.partition(volume.number).bytes(),
+        })
+    }
+
+    /// Refuses what is done to a file that is open: a device takes it from nobody.
+    pub fn change_open<T>(&self, number: usize) -> Result<T> {
+        self.file(number).and(Err(Errno::Invalid))
+    }
+
+    /// Bytes of a device that a cache holds: there is none.
+    pub fn resident_bytes(&self, path: &str) -> Result<u64> {
+        match self.rig.find(path, false)? {
+            What::Volume(_) => Ok(0),
+            What::Null | What::Zero => Err(Errno::Invalid),
+        }
+    }
+
+    /// Whether there is this volume.
+    pub fn has_volume(&self, volume: u32) -> bool {
+        (volume as usize) < self.rig.volumes.count()
+    }
+}
+
+/// Time, and the others.
+impl RigSession {
+    /// Waits until a moment; the time goes to a stage.
+    pub async fn pass_until(&self, at: Time, stage: Stage) {
+        let from = self.now();
+        self.rig.sim.sleep_until(at).await;
+        self.worker.book_since(stage, from, self.now());
+    }
+
+    /// Waits for the other workers; none if one of them failed.
+    pub async fn barrier(&self) -> Option<Time> {
+        self.rig.meet(&self.worker, &self.meeting).await
+    }
+
+    /// Notices that workers gave each other.
+    pub fn notices(&self) -> u64 {
+        self.meeting.notices()
+    }
+
+    /// Wakes the workers that wait for a notice.
+    pub fn give_notice(&self) {
+        self.rig.wake_all(&self.meeting.notify());
+    }
+
+    /// Waits for more notices than `seen`, at most until a moment.
+    pub async fn await_notice(&self, seen: u64, until: Option<Time>) {
+        let wait = (seen, until);
+        self.rig
+            .await_notice(&self.worker, &self.meeting, wait)
+            .await;
+    }
+
+    /// The others need not wait for this one.
+    pub fn give_up_meeting(&self) {
+        self.rig.wake_all(&self.meeting.break_up());
+        self.give_notice();
+    }
+}
