@@ -405,6 +405,12 @@ impl<'w> Value<'w> {
         let title = format!("{} is a list parted by commas", self.written.key);
         let listed = odd.text.replace([':', '-'], ",");
         let label = format!("fio reads `{}`", excerpt(&listed));
+        let pair = self.split(&[':', '-']);
+        let is_pair = parts.len() == 1 && pair.len() == 2;
+        if self.written.key == "bs" && is_pair && !pair.iter().any(|part| part.text.is_empty()) {
+            self.warn("bs is a list for reads and writes, not a range", label);
+            return Ok(pair);
+        }
         let problem = odd.wrong(title, label);
         Err(match self.written.key {
             "bs" => problem.help("write the commas, or `bsrange=` for a range"),

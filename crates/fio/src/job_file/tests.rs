@@ -48,6 +48,20 @@ fn the_last_of_equal_keys_wins_and_kb_base_is_first() {
 }
 
 #[test]
+fn two_block_sizes_are_for_reads_and_writes_whatever_parts_them() {
+    for value in ["4k-64k", "4k:64k"] {
+        let file = parse(&format!("[x]\nsize=1m\nbs={value}\n"));
+        let bytes = &file.jobs[0].blocks.bytes;
+        assert_eq!((bytes.read, bytes.write, bytes.trim), (4096, 65536, 65536));
+        let warning = file.warnings[0].render(false);
+        assert!(warning.contains("fio reads `4k,64k`"), "{warning}");
+    }
+    for value in ["4k-", "-4k", "4k-64k-1k", "4k-8k,16k", "64 - k"] {
+        refused(&format!("[x]\nsize=1m\nbs={value}\n"));
+    }
+}
+
+#[test]
 fn lines_are_fios() {
     // CR LF, blanks before `=`, tabs, comments inside a value.
     let file = parse("[x]\r\n\tsize =8k\r\n  direct=1;no\r\nfilename=a#b\r\n");
