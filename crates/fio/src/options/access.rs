@@ -1,5 +1,6 @@
 //! Options that say where I/O goes and how large it is.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::{Key, each, harmless, honoured};
@@ -334,27 +335,49 @@ fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem>
 fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     let mut zones = Vec::new();
     let (mut accesses, mut ranges) = (0, 0);
+    let mut without_range = Vec::new();
     let parts = value.split(&[':']);
     if parts.len() > 256 {
         return Err(parts[256].wrong("there are at most 256 zones", "fio drops the rest"));
     }
     for part in parts {
         let (access, extent) = part.split_once(&['/']);
-        let Some(extent) = extent else {
-            let problem = part.wrong(
-                "a zone is ACCESS/RANGE",
-                "fio shares out the rest of the file",
-            );
-            return Err(problem);
-        };
-        let extent = match absolute {
-            true => extent.number(1..)?,
-            false => u64::from(extent.count(1..=100)?),
+        let extent = match extent.filter(|extent| !extent.text().is_empty()) {
+            Some(extent) if absolute => extent.number(1..)?,
+            Some(extent) => u64::from(extent.count(1..=100)?),
+            None if absolute => {
+                let problem = part.wrong(
+                    "a zone is ACCESS/RANGE",
+                    "fio shares out the rest of the file",
+                );
+                return Err(problem);
+            }
+            None => {
+                without_range.push(zones.len());
+                0
+            }
         };
         let percent = percent(&access)?;
         accesses += u32::from(percent);
         ranges = extent.saturating_add(ranges);
         zones.push(Zone { percent, extent });
+    }
+    // fio shares out what is left of the file to the zones that name no range.
+    if let Some(count) = NonZeroU64::new(without_range.len() as u64) {
+        let share = 100_u64.saturating_sub(ranges) / count;
+        if share == 0 {
+            let problem = value.wrong(
+                "nothing of the file is left for a zone without a range",
+                format!("the other ranges are {ranges} percent"),
+            );
+            return Err(
+                problem.help("write ACCESS/RANGE for each zone, 100 percent of each in all")
+            );
+        }
+        for zone in without_range {
+            zones[zone].extent = share;
+        }
+        ranges += share * count.get();
     }
     if accesses != 100 {
         let title = format!("the accesses of the zones are {accesses} percent");

@@ -225,6 +225,19 @@ const CASES: &[Case] = &[
             Given::Is(zones[1].extent == 50 && zones[1].percent == 70)
         },
     ),
+    // A zone without a range has its share of what is left.
+    (
+        "",
+        "random_distribution=zoned:40/10:20/:20/:20",
+        "random_distribution",
+        |job| {
+            let Distribution::Zoned(zones) = &job.random.distribution.write else {
+                return Given::Is(false);
+            };
+            let extents: Vec<u64> = zones.iter().map(|zone| zone.extent).collect();
+            Given::Is(extents == [10, 30, 30, 30])
+        },
+    ),
     (
         "",
         "random_distribution=zoned_abs:50/10m:50/1g",

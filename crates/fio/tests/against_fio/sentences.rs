@@ -203,7 +203,7 @@ const CASES: &[(&str, &str, Shows)] = &[
         Refusal("out of range"),
     ),
     (
-        "random_distribution=zoned:60/20:40",
+        "random_distribution=zoned_abs:60/20m:40",
         "fio shares out the rest of the file",
         Taken,
     ),
