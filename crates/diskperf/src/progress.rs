@@ -44,7 +44,7 @@ struct Bar {
 /// take a given time in nanoseconds.
 #[derive(Default)]
 struct Done {
-    /// What is done at present, in words.
+    /// The name of the present phase, as the bar shows it.
     message: String,
     /// By the repetitions that have ended.
     before: u64,

@@ -14,9 +14,9 @@ pub struct Books {
     opened: Cell<Time>,
     /// Bytes that drives were told to read for the program since then.
     storage_read: Cell<u64>,
-    /// Whether the tiling is kept.
+    /// Whether each booked span is kept in the tiling.
     is_traced: Cell<bool>,
-    /// Spans that were booked since then.
+    /// Spans booked since the books were opened.
     tiling: RefCell<Tiling>,
 }
 
@@ -44,7 +44,7 @@ impl Books {
         self.is_traced.get()
     }
 
-    /// Starts the books anew.
+    /// Sets all books to zero and opens them at a moment.
     pub(crate) fn open(&self, now: Time) {
         for booked in &self.booked {
             booked.set(0);
@@ -54,7 +54,7 @@ impl Books {
         self.tiling.take();
     }
 
-    /// When they were opened.
+    /// The moment at which the books were opened.
     pub(crate) fn opened(&self) -> Time {
         self.opened.get()
     }
@@ -91,16 +91,16 @@ impl Books {
         }
     }
 
-    /// What was booked to a stage so far.
+    /// Time booked to a stage so far.
     pub(crate) fn booked(&self, stage: Stage) -> Time {
         Time(self.booked[stage.index()].get())
     }
 
-    /// What was booked since they were opened.
+    /// Time booked to each stage since the books were opened.
     ///
     /// # Panics
     ///
-    /// When it does not sum to the time that has passed.
+    /// When the stages do not sum to the time that has passed.
     pub(crate) fn ledger(&self, now: Time) -> Ledger {
         let ledger = Ledger::from_table(&self.booked.each_ref().map(Cell::get));
         let elapsed = now - self.opened.get();

@@ -67,7 +67,7 @@ pub(crate) enum Base<'a> {
 }
 
 impl Kernel {
-    /// What programs run on.
+    /// The computer under the kernel, or the rig.
     #[inline]
     pub(crate) fn base(&self) -> Base<'_> {
         match self {

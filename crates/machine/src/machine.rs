@@ -187,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// Whether it is drives by themselves, without kernel and processor.
+    /// Whether the machine is a rig: drives without a kernel and a processor.
     pub fn is_rig(&self) -> bool {
         matches!(self.kernel, Kernel::Rig(_))
     }

@@ -16,9 +16,9 @@ use std::cell::RefCell;
 /// The records of a rig or of a computer.
 pub(crate) struct Records {
     pub(crate) statistics: RefCell<Statistics>,
-    /// What happens, if that is kept.
+    /// The trace of what happens, if it is kept.
     pub(crate) tracing: Option<RefCell<Tracing>>,
-    /// What drives are asked for, if that is kept.
+    /// The recording of all requests to the drives, if it is kept.
     recording: Option<RefCell<Recording>>,
 }
 

@@ -15,7 +15,7 @@ struct State {
     came: Vec<TaskId>,
     /// Meetings that have ended.
     ended: u64,
-    /// When the last meeting ended.
+    /// The moment at which the last meeting ended.
     released: Time,
     /// Somebody will never come.
     broken: bool,

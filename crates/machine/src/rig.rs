@@ -26,7 +26,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Something happens in a drive.
+/// The timer event: the next event of a drive is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriveDue;
 
@@ -38,7 +38,7 @@ pub struct Rig {
     pub(crate) records: Records,
     /// Programs that have begun and not ended.
     workers: RefCell<Vec<Rc<Worker>>>,
-    /// When the drives are seen to next, if anything happens in them.
+    /// Moment of the timer: the earliest next event of any drive.
     due: Cell<Option<Time>>,
     /// Why nothing more happens, if so.
     pub(crate) halted: RefCell<Option<Standstill>>,
@@ -69,7 +69,7 @@ pub(crate) struct Worker {
     answered: RefCell<Option<Spans>>,
 }
 
-/// Who is told of the completion of a request.
+/// The receiver of a request's completion.
 #[derive(Clone)]
 enum Owner {
     /// A program that waits for its call.
@@ -113,7 +113,7 @@ impl Rig {
         self.sim.halt();
     }
 
-    /// What programs have been at for longest.
+    /// The stage in which programs have spent the most time.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         let workers = self.workers.borrow();
         books::longest_stage(workers.iter().map(|worker| &worker.books))
@@ -127,7 +127,7 @@ impl Rig {
         (self.volumes.made_bytes(), recorded as u64)
     }
 
-    /// What was recorded since the last time this was asked.
+    /// Takes the trace that was recorded since it was last taken.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let drives = &mut self.drives.borrow_mut().all;
         let taken = self.records.take_trace(drives, self.sim.now())?;
@@ -173,7 +173,7 @@ impl Rig {
         self.see_to_next(&drives);
     }
 
-    /// Has the drives looked after when something happens in them next.
+    /// Sets the timer to the earliest next event of any drive.
     fn see_to_next(&self, drives: &RigDrives) {
         let of = |queue: &Queue| drives.all[queue.device].next_event();
         let next = drives.queues.iter().filter_map(of).min();
@@ -186,7 +186,7 @@ impl Rig {
         }
     }
 
-    /// Something happens in a drive now.
+    /// Advances all drives to the present moment and delivers their completions.
     pub(crate) fn advance(&self) {
         self.due.set(None);
         let now = self.sim.now();

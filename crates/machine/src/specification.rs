@@ -59,7 +59,7 @@ pub struct ComputerSpecification {
 /// UNIX, on its computer.
 #[derive(Clone, Debug)]
 pub struct UnixSpecification {
-    /// Bus and costs.
+    /// The computer: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// What the drives hang on.
     pub attachments: Vec<Attachment<UnixPart>>,
@@ -84,7 +84,7 @@ pub enum Edition {
 /// Minix, on its computer.
 #[derive(Clone, Debug)]
 pub struct MinixSpecification {
-    /// Bus and costs.
+    /// The computer: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// What the drives hang on.
     pub attachments: Vec<Attachment<acsi::Specification>>,

@@ -135,6 +135,7 @@ impl System {
         self.write_data(file, data.into())
     }
 
+    /// The same for every kind of data: a model's call is compiled in this crate once.
     fn write_data<'a>(
         &'a mut self,
         file: File,

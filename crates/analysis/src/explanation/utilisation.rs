@@ -9,7 +9,8 @@ use serde::Serialize;
 /// Busy time as shares of the elapsed time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Utilisation {
-    /// The processor, for whomever it worked; drives by themselves have none, nor a bus.
+    /// Share of the processor that was busy, for any program or the kernel. A rig has neither a
+    /// processor nor a bus.
     pub processor: Option<f64>,
     /// Of the elapsed time, the processor in handlers of interrupts; a real
     /// system does not tell.

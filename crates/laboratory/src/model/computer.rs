@@ -26,7 +26,7 @@ pub(crate) struct Computer {
     pub(crate) parameters: Vec<Parameter>,
     /// The files of the catalogue that it consists of, by name.
     pub(crate) texts: BTreeMap<String, String>,
-    /// The catalogue's name of each component; of drives by themselves, of these alone.
+    /// The catalogue's name of each component; a rig has drives alone.
     pub(crate) components: BTreeMap<Component, String>,
     /// The catalogue's name of each drive.
     pub(crate) drive_names: Vec<String>,

@@ -344,7 +344,8 @@ fn remove_what_is_left_to_chance(options: &mut Vec<&'static str>) {
     }
 }
 
-/// The last value of an option in a line, in bytes; of several directions that of the first.
+/// The size that an option has in a line, in bytes: the last value given counts, and of
+/// values for several directions the first.
 fn last_bytes(options: &str, name: &str) -> Option<u64> {
     let mut words = options.split_whitespace().rev();
     let value = words.find_map(|word| word.strip_prefix(name))?;

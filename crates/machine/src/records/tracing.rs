@@ -11,7 +11,7 @@ use diskperf_timeline::trace::{
 };
 use diskperf_timeline::{Nanoseconds, Span};
 
-/// What was recorded so far.
+/// The trace that was recorded so far.
 #[derive(Default)]
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,
@@ -65,7 +65,7 @@ impl Tracing {
 }
 
 impl Records {
-    /// What was recorded of drives and programs since the last time this was asked.
+    /// Takes the trace of drives and programs since it was last taken.
     pub(crate) fn take_trace(&self, drives: &mut Drives, now: Time) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;
         taken.flash = drives.take_flash(now);

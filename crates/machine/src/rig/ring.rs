@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The requests of a program.
 pub(crate) struct Ring {
     worker: Rc<Worker>,
-    /// Files of the ring, by the numbers that requests name them by.
+    /// Open files that requests may name, each with its descriptor.
     files: Vec<(usize, OpenFile)>,
     slots: RefCell<Vec<Slot>>,
     /// Contents of each slot's buffer, while the program lends them; else empty.
@@ -34,11 +34,11 @@ pub(crate) struct Ring {
 #[derive(Default)]
 struct Slot {
     transfer: Option<Transfer>,
-    /// Where the time of its requests to the drive went, from the submission on.
+    /// Stages of the drive requests made for the slot's submission.
     spans: Spans,
 }
 
-/// What a request of a ring has its drive do, part after part.
+/// A submission as a range of a volume, moved by one drive request after the other.
 #[derive(Clone)]
 struct Transfer {
     volume: Volume,
@@ -164,7 +164,7 @@ impl Rig {
         }
     }
 
-    /// What a request has its drive do, if anything.
+    /// The transfer that a submission asks of its drive; none where it has nothing to do.
     fn begin_transfer(&self, ring: &Ring, request: RingRequest) -> Result<Option<Transfer>> {
         let mut files = ring.files.iter();
         let file = files.find(|(number, _)| *number == request.file);

@@ -32,18 +32,18 @@ pub(super) struct OpenFile {
     offset: u64,
 }
 
-/// What an open file is.
+/// The device behind an open file.
 #[derive(Clone, Copy)]
 pub(super) enum What {
     /// `/dev/null`.
     Null,
     /// `/dev/zero`.
     Zero,
-    /// A drive's partition.
+    /// The partition of a drive, as a raw device.
     Volume(Volume),
 }
 
-/// A volume, opened so.
+/// A volume, and how it was opened.
 #[derive(Clone, Copy)]
 pub(super) struct Volume {
     pub(super) number: u32,
@@ -58,7 +58,7 @@ impl Volume {
     }
 }
 
-/// What calls make of a rig.
+/// Volumes, and requests for ranges of them.
 impl Rig {
     /// The device of a name; there are no files.
     fn find(&self, path: &str, dsync: bool) -> Result<What> {
@@ -173,7 +173,7 @@ impl RigSession {
         self.rig.trace_busy();
     }
 
-    /// The account since then.
+    /// The account since [`Self::open_account`].
     pub fn account(&self) -> Account {
         let books = &self.worker.books;
         let ledger = books.ledger(self.now());
@@ -337,7 +337,7 @@ impl RigSession {
         }
     }
 
-    /// Whether there is this volume.
+    /// Whether the rig has a volume of this number.
     pub fn has_volume(&self, volume: u32) -> bool {
         (volume as usize) < self.rig.volumes.count()
     }
