@@ -37,7 +37,14 @@ impl Input {
         let head = plain.fill_buf()?;
         let reader: Box<dyn Read + Send> = match head {
             [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
+            #[cfg(feature = "zstd")]
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
+            #[cfg(not(feature = "zstd"))]
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                let what =
+                    "it is compressed with zstd, which this build does not read: decompress it";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+            }
             _ => Box::new(plain),
         };
         let mut input = Self {

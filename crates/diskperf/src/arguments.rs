@@ -31,7 +31,7 @@ use clap_complete::Shell;
 use diskperf_catalogue::Component;
 use diskperf_laboratory::ab::like;
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
-use diskperf_laboratory::reproduce::available_threads;
+use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::timeline::units::parse_size;
 use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
 use diskperf_laboratory::tune::{BUDGET, Goal};

@@ -40,6 +40,7 @@ use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::clean::{self, Cleaning};
+use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::recording::{Place, Recording};
@@ -309,7 +310,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
 /// beside the list.
 fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, LaboratoryError> {
     let store = runs::open_store(store)?;
-    let damaged = store.damaged()?;
+    let damaged = store.damaged().map_err(runs::store_failed)?;
     for run in &damaged {
         let file = store.path().display().to_string().replace('\'', "'\\''");
         say(&format!(
@@ -319,7 +320,7 @@ fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, L
             run.row
         ));
     }
-    let listed = selection.of(store.list()?);
+    let listed = selection.of(store.list().map_err(runs::store_failed)?);
     // Nobody knows of what suite a damaged one is.
     match *selection == Selection::default() {
         true => Ok(Listing::of_runs(&listed, &damaged)),
@@ -436,9 +437,9 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     let drive = drive.strip_prefix("bare-").unwrap_or(drive);
     let stop = stop_on_signals()?;
     let progress = MachinesProgress::new(false);
-    let threads = diskperf_laboratory::reproduce::available_threads();
+    let threads = Threads(available_threads());
     let shown = |done, of| progress.show(done, of);
-    let found = diskperf_laboratory::expected::expected((&known, drive), threads, &stop, &shown)?;
+    let found = diskperf_laboratory::expected::expected((&known, drive), &threads, &stop, &shown)?;
     drop(progress);
     print(&report::expected(&found, format.into(), width()))?;
     Ok(DONE)

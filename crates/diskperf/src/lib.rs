@@ -12,7 +12,7 @@ mod spared;
 
 use arguments::{Arguments, Command, with_arms};
 use clap::{CommandFactory, FromArgMatches};
-use diskperf_laboratory::{LaboratoryError, require_clocks, runs};
+use diskperf_laboratory::{LaboratoryError, or_limit, require_clocks, runs};
 use spared::Named;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -40,7 +40,7 @@ pub fn run(words: &[OsString]) -> u8 {
         Command::Ab(it) => it.gate.fail_over.is_some(),
         _ => false,
     };
-    let timed = require_clocks().map_err(LaboratoryError::from);
+    let timed = require_clocks().map_err(LaboratoryError::work);
     let checked = timed.and_then(|()| store.map_or(Ok(()), runs::check_store));
     let spared = checked.and_then(|()| named.require_spared(store));
     let ready = spared.and_then(|()| signals::outlive_file_size_limit());
@@ -48,7 +48,7 @@ pub fn run(words: &[OsString]) -> u8 {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            let error = error.or_limit();
+            let error = or_limit(error);
             output::say(&error.to_string());
             match error.exit_code() {
                 1 if failures_are_2 => 2,

@@ -12,8 +12,8 @@ use diskperf_laboratory::adaptive::{
     DESIGN_SEEDS, DISTANCES, HELD_OUT_SEED, PREAMBLE, Policy, Set, Workload, changes, drawn,
     of_the_seed, table,
 };
+use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::reproduce::available_threads;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,13 +75,13 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
         print!("{PREAMBLE}");
     }
     let policies = Policy::all(&DISTANCES);
-    let threads = available_threads();
+    let threads = Threads(available_threads());
     let done = AtomicUsize::new(0);
     let mut set = Set::run(
         &catalogue,
         &workloads,
         &policies,
-        (threads, &Arc::default()),
+        (&threads, &Arc::default()),
         &|row| {
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             eprintln!(
@@ -95,7 +95,7 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
     )?;
     if word == "seed" {
         eprintln!("{word}: class by class over all");
-        set.search_by_class(threads)?;
+        set.search_by_class(&threads)?;
     }
     print!("{}", table(&title, &set));
     Ok(())

@@ -114,7 +114,7 @@ fn line(plan: Plan, whole: bool) -> String {
         run: None,
     };
     let means = Means {
-        threads: 1,
+        crew: &diskperf_laboratory::crew::Threads(1),
         counterfactuals: whole,
         stop: &Arc::default(),
         progress: &|_, _| (),

@@ -13,14 +13,14 @@ mod arm;
 mod contest;
 mod measurement;
 
-use crate::error::LaboratoryError;
 use crate::execute::{Executed, execute as execute_plan};
-use crate::observer::Observer;
 use crate::plan::{HostPlan, Plan, plan as plan_run, step_title};
 use crate::recorder::Recorder;
 use contest::Question;
 use diskperf_analysis::statistics::interleaved::Limits;
 use diskperf_battery::Step;
+use diskperf_models::LaboratoryError;
+use diskperf_models::Observer;
 use diskperf_system::host::hook::Hook;
 use diskperf_timeline::{Arm, Experiment, Run, SizeChoice, World};
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! The catalogue, listed and looked at: entries with their numbers, units and
 //! sources, and what follows from them.
 
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
@@ -10,6 +8,8 @@ use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::layout::{Layout, ZoneSpecification};
 use diskperf_device::disk::spindle::Turn;
 use diskperf_machine::specification::MechanismSpecification;
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
 use serde::Serialize;
 
 /// Entries of one kind, each with its description.

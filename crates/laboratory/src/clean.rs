@@ -8,7 +8,7 @@
 //! no more than where to look, since others may be able to write to it: whatever
 //! its rows say, nothing is removed that would not be found without them.
 
-use crate::error::LaboratoryError;
+use diskperf_models::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
 pub use diskperf_system::host::answer;
 use diskperf_system::host::device::BlockDevice;
@@ -150,7 +150,7 @@ pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, 
         }
     }
     let known = match &store {
-        Some(store) => store.workspaces()?,
+        Some(store) => store.workspaces().map_err(crate::store_path::failed)?,
         None => Vec::new(),
     };
     for noted in &known {
@@ -312,7 +312,9 @@ fn forget(
             }
         };
         if forgotten && !cleaning.dry_run {
-            store.forget_workspace(&noted.path)?;
+            store
+                .forget_workspace(&noted.path)
+                .map_err(crate::store_path::failed)?;
         }
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! A drive during a run: a folder, a fresh file system in one, or a device.
 //! What it has made it removes, when it is closed and when it is dropped.
 
-use crate::error::LaboratoryError;
 use crate::plan::HostPlan;
 use crate::recorder::Recorder;
 use crate::target::Target;
 use diskperf_battery::Medium;
+use diskperf_models::LaboratoryError;
 use diskperf_system::host::device::{BlockDevice, TrafficMeter};
 use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};

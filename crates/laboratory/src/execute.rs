@@ -2,24 +2,24 @@
 //! down what it set up.
 
 use crate::drive::Drives;
-use crate::error::LaboratoryError;
-use crate::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
-use crate::model::bench::Bench as ModelRig;
-use crate::model::run::{self as model, stand, usage};
-use crate::observer::{Event, Observer, Recorded};
+use crate::limit::or_limit;
 use crate::overhead;
 use crate::pilot::Sizes;
 use crate::plan::{HostPlan, ModelPlan, Plan, step_title, titles};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
-use crate::rig::{Rig, Stand, Work, repeat};
 use diskperf_analysis::interference;
 use diskperf_battery::{Companies, Earlier, Job, Step, Suite};
+use diskperf_models::LaboratoryError;
+use diskperf_models::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
+use diskperf_models::model::bench::Bench as ModelRig;
+use diskperf_models::model::run::{self as model, stand, usage};
+use diskperf_models::model::run::{Begun, empty_run};
+use diskperf_models::rig::{Rig, Stand, Work, repeat};
+use diskperf_models::{Event, Observer, Recorded};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
-use diskperf_timeline::{
-    Environment, Experiment, Nanoseconds, ProgramResult, Repetition, Run, RunState, World,
-};
+use diskperf_timeline::{Environment, Nanoseconds, ProgramResult, Repetition, Run, RunState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -56,7 +56,8 @@ pub fn execute(
         }
         Plan::Model(plan) => {
             let of = (&plan.suite, plan.computers.len());
-            let mut execution = Execution::of(of, model::new_run(plan), observer, recorder);
+            let mut execution =
+                Execution::of(of, model::new_run(plan, begun()), observer, recorder);
             let error = execution.on_computers(plan, stop).err();
             let error = error.map(|error| plan.with_settings_named(error));
             execution.finished(error)
@@ -73,7 +74,7 @@ pub(crate) fn on_open_drives(
     observer: &mut dyn Observer,
 ) -> Result<Vec<ProgramResult>, LaboratoryError> {
     let of_nothing = (plan.target_name(), Environment::default());
-    let run = empty_run(&plan.experiment, &plan.suite, of_nothing);
+    let run = empty_run(&plan.experiment, &plan.suite, of_nothing, begun());
     let mut recorder = Recorder::of_nothing();
     let mut execution = Execution::of((&plan.suite, 1), run, observer, &mut recorder);
     let outcome = execution.on_drives((plan, drives), clock, stop);
@@ -285,7 +286,7 @@ impl<'a> Execution<'a> {
 
     /// The run at its end, well or not.
     fn finished(mut self, error: Option<LaboratoryError>) -> Executed {
-        let error = error.map(LaboratoryError::or_limit);
+        let error = error.map(or_limit);
         let error = error.or_else(|| self.failure());
         self.run.state = state_after(error.as_ref());
         self.recorder.finish_run(&self.run);
@@ -413,36 +414,16 @@ pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
             &plan.experiment,
             &plan.suite,
             (plan.target_name(), environment),
+            begun(),
         )
     }
 }
 
-/// A run of an experiment that begins now.
-pub(crate) fn empty_run(
-    experiment: &Experiment,
-    suite: &Suite,
-    (target, environment): (String, Environment),
-) -> Run {
-    Run {
+/// A run that begins now.
+pub(crate) fn begun() -> Begun {
+    Begun {
         id: new_id(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        suite: suite.name.clone(),
-        target,
-        world: World::Host,
-        label: experiment.label.clone(),
-        seed: experiment.seed,
-        started_unix_ms: unix_time().as_millis() as u64,
-        command_line: Vec::new(),
-        experiment: experiment.kept(),
-        interleaved: None,
-        cache: experiment.cache,
-        dropped_all_caches: experiment.drop_all_caches,
-        state: RunState::Running,
-        environment,
-        model: None,
-        overhead: None,
-        results: Vec::new(),
-        notes: Vec::new(),
+        unix_ms: unix_time().as_millis() as u64,
     }
 }
 

@@ -10,13 +10,13 @@ mod geometry;
 mod replayed;
 mod target;
 
-use crate::error::LaboratoryError;
 use check::check;
 pub use diskperf_analysis::real_drives::{Phase, Think};
 use diskperf_calibration::{Calibration, Options, calibrate};
 use diskperf_diskspecs::layout::Layout;
 use diskperf_diskspecs::trace::Request;
 use diskperf_diskspecs::{Drive, Files, KeyPlaces, import as read, trace};
+use diskperf_models::LaboratoryError;
 use entry::Entry;
 pub use fit::Fit;
 pub use replayed::{ReplayFigures, Replays};

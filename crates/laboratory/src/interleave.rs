@@ -1,14 +1,15 @@
 //! Bass's calculation beside the modelled machine: the same case, run.
 
-use crate::error::LaboratoryError;
-use crate::model::computer::{Computer, by_itself};
-use crate::parallel::Threads;
+use crate::crew::Threads;
 use crate::reproduce::jobs::{Figure, Job, Workshop};
-use crate::rig::ONCE;
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::Budget;
+use diskperf_models::LaboratoryError;
+use diskperf_models::crew::Watched;
+use diskperf_models::model::computer::{Computer, by_itself};
+use diskperf_models::rig::ONCE;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -70,12 +71,12 @@ pub fn modelled(
             ..first.clone()
         }));
     }
-    let threads = Threads {
-        most: threads,
+    let crew = Watched {
+        crew: &Threads(threads),
         stop,
         progress: &|_, _| (),
     };
-    let done = Workshop::new(threads, budget).carry_out(&jobs)?;
+    let done = Workshop::new(crew, budget).carry_out(&jobs)?;
     // As many sectors from each start: the times are what is averaged.
     let mean = |runs: &[Vec<Figure>]| {
         let inverse = runs.iter().map(|figures| 1.0 / figures[0].kb_per_s);

@@ -1,42 +1,20 @@
 //! fio job files: read with all that their meaning hangs on.
 
-use crate::error::LaboratoryError;
-use crate::plan::FILES_MAX;
 use crate::target::NULL;
-use diskperf_analysis::fio_jobs;
-use diskperf_battery::{Medium, Program, Suite};
 use diskperf_fio::job::Engine;
-use diskperf_fio::{Errors, Files, Job, JobFile, Keyword, Surroundings};
+use diskperf_fio::{Errors, Files, Job, Surroundings};
+use diskperf_models::LaboratoryError;
+use diskperf_models::job_file::{self, is_text, log_paths, parse};
+use diskperf_models::plan::FILES_MAX;
 use diskperf_system::host::environment;
 use diskperf_timeline::{Experiment, JobText, SizeChoice, Workload};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+pub use diskperf_models::job_file::is_named;
+
 /// A job file with all that it includes has no more.
 const LONGEST_BYTES: u64 = 1 << 20;
-
-/// Whether what somebody calls a suite or a program is a job file: by its name, because
-/// there is such a file, or because it is the text of one.
-pub fn is_named(name: &str) -> bool {
-    if Suite::named(name, Medium::Directory).is_some() || Program::named(name).is_some() {
-        return false;
-    }
-    is_text(name) || has_name(name) || Path::new(name).is_file()
-}
-
-/// A name has no line's end.
-fn is_text(name: &str) -> bool {
-    name.contains('\n')
-}
-
-fn has_name(name: &str) -> bool {
-    let extension = Path::new(name).extension();
-    extension.is_some_and(|extension| {
-        ["fio", "job", "ini"]
-            .iter()
-            .any(|known| extension == *known)
-    })
-}
 
 /// The experiment with the job file that its workload names, and with the place that this
 /// names where the experiment names none; nothing of another workload.
@@ -125,24 +103,7 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
         processors: u64::from(machine.cpus),
         ..Surroundings::default()
     };
-    let file = JobFile::parse_with(name, text, words, &surroundings);
-    let file = file.map_err(LaboratoryError::request)?;
-    // What it does not ask for is not kept: the run is the same on any machine.
-    let asked = |keyword| match file.keywords.contains(&keyword) {
-        true => surroundings.number(keyword),
-        false => 0,
-    };
-    Ok(JobText {
-        name: name.to_owned(),
-        text: text.to_owned(),
-        arguments: words.to_vec(),
-        page_bytes: asked(Keyword::PageSize),
-        memory_mib: asked(Keyword::Memory),
-        processors: asked(Keyword::Processors),
-        includes: file.included,
-        variables: file.variables,
-        protocol: None,
-    })
+    job_file::of_text((name, text), words, &surroundings)
 }
 
 /// Returns the paths that a job file names, with words of fio's command line beside it:
@@ -174,11 +135,6 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
 fn used_paths(job: &Job, clone: u32) -> impl Iterator<Item = PathBuf> {
     let paths = diskperf_fio::plan::paths(job, clone).into_iter();
     paths.map(PathBuf::from)
-}
-
-/// Logs that a job writes, one of each clone.
-pub(crate) fn log_paths(job: &Job) -> impl Iterator<Item = PathBuf> {
-    (0..job.order.clones).filter_map(|clone| job.iolog.written_by(clone).map(PathBuf::from))
 }
 
 /// Where the files of the jobs are: what a run is on that names no target.
@@ -245,11 +201,6 @@ fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
         }
     }
     Ok(places)
-}
-
-/// What a job file says that was read.
-pub(crate) fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
-    fio_jobs::parse(text).map_err(LaboratoryError::request)
 }
 
 #[cfg(test)]

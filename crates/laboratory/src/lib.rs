@@ -8,38 +8,27 @@
 //! and a [`Recorder`] what was measured. Nothing here prints.
 
 pub mod ab;
-pub mod adaptive;
-pub mod again;
 pub mod catalogue;
 pub mod clean;
-pub mod disk_queue;
+pub mod crew;
 mod drive;
-mod error;
 pub mod execute;
-pub mod expected;
 pub mod explain;
-pub mod flash;
-pub mod formatting;
+pub mod files;
 pub mod import;
 pub mod interleave;
 pub mod job_file;
-mod label;
-mod measured;
-pub mod model;
-mod observer;
+mod limit;
 pub mod output;
 mod overhead;
-mod parallel;
 mod pilot;
 pub mod plan;
-pub mod points;
 mod preparation;
 pub mod recorder;
 pub mod recording;
 mod repetition;
 pub mod report;
 pub mod reproduce;
-mod rig;
 pub mod runs;
 mod steady;
 mod store_path;
@@ -48,8 +37,12 @@ pub mod traces;
 mod traffic;
 pub mod tune;
 
-pub use error::{LaboratoryError, OverBudget};
-pub use observer::{Event, Nobody, Observer, Recorded, Source};
+pub use diskperf_models::{Event, Nobody, Observer, Recorded, Source};
+pub use diskperf_models::{LaboratoryError, OverBudget};
+pub use diskperf_models::{
+    adaptive, again, disk_queue, expected, flash, formatting, model, points,
+};
+pub use limit::or_limit;
 pub use output::Output;
 pub use plan::Plan;
 pub use recorder::Recorder;

@@ -1,6 +1,6 @@
 //! Where what a user asked for goes: a file, or standard output.
 
-use crate::error::LaboratoryError;
+use diskperf_models::LaboratoryError;
 use diskperf_system::host::output_file::{OutputError, OutputFile, write_standard_output};
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Output {
         if is_standard(path) {
             return Ok(Self::Standard);
         }
-        Ok(Self::File(OutputFile::open(path)?))
+        Ok(Self::File(OutputFile::open(path).map_err(failed)?))
     }
 
     /// Of an option beside which standard output has a table.
@@ -65,7 +65,7 @@ impl Output {
         });
         match refused {
             Some(error) => Err(error),
-            None => Ok(written?),
+            None => written.map_err(failed),
         }
     }
 
@@ -86,7 +86,7 @@ impl Output {
     pub fn begin(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
         match self {
             Self::Standard => Ok(Box::new(Pieces)),
-            Self::File(file) => Ok(Box::new(file.begin(force)?)),
+            Self::File(file) => Ok(Box::new(file.begin(force).map_err(failed)?)),
         }
     }
 
@@ -115,7 +115,7 @@ impl Output {
             Self::Standard => write_standard_output(bytes).map_err(|error| {
                 LaboratoryError::Work(format!("cannot write to standard output: {error}"))
             }),
-            Self::File(file) => Ok(file.write(bytes)?),
+            Self::File(file) => file.write(bytes).map_err(failed),
         }
     }
 }
@@ -141,15 +141,12 @@ fn is_standard(path: &Path) -> bool {
 }
 
 /// A name that is wrong is the user's to mend; a full disk is a failure.
-impl From<OutputError> for LaboratoryError {
-    fn from(error: OutputError) -> Self {
-        if error.problem.is_of_the_name() {
-            Self::File {
-                reason: error.problem.to_string(),
-                path: error.path,
-            }
-        } else {
-            Self::Work(error.to_string())
-        }
+pub(crate) fn failed(error: OutputError) -> LaboratoryError {
+    match error.problem.is_of_the_name() {
+        true => LaboratoryError::File {
+            reason: error.problem.to_string(),
+            path: error.path,
+        },
+        false => LaboratoryError::Work(error.to_string()),
     }
 }

@@ -1,12 +1,12 @@
 //! Finds the size at which a repetition lasts about half a second.
 
-use crate::error::LaboratoryError;
-use crate::measured::Task;
-use crate::observer::{Event, Observer};
 use crate::plan::{key, title};
 use crate::repetition::HostRig;
-use crate::rig::{ONCE, Work, repeat};
 use diskperf_battery::{Companies, Job};
+use diskperf_models::LaboratoryError;
+use diskperf_models::measured::Task;
+use diskperf_models::rig::{ONCE, Work, repeat};
+use diskperf_models::{Event, Observer};
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 

@@ -4,26 +4,23 @@
 mod area;
 mod describe;
 mod direct;
+mod ground;
 pub mod host;
-mod job_file;
-pub mod model;
-pub(crate) mod replay;
-mod workload;
 
-use crate::error::LaboratoryError;
-use crate::job_file::read_named;
-use crate::label;
-use crate::model::load_catalogue;
+use crate::files::HostFiles;
 use crate::target::NULL;
-use diskperf_battery::{Job, Medium, Program, Step, Suite};
+use diskperf_battery::{Program, Suite};
 use diskperf_catalogue::Catalogue;
-use diskperf_timeline::{Experiment, Titled, Workload};
-use std::collections::BTreeMap;
+use diskperf_models::files::Files;
+use diskperf_models::model::load_catalogue;
+use diskperf_models::plan::workload::USUAL;
+use diskperf_models::{LaboratoryError, label};
+use diskperf_timeline::{Experiment, Workload};
 use std::path::{Path, PathBuf};
 
+pub use diskperf_models::plan::ModelPlan;
+pub(crate) use diskperf_models::plan::{key, model, step_title, title, titles};
 pub use host::HostPlan;
-pub(crate) use job_file::FILES_MAX;
-pub use model::ModelPlan;
 
 /// One run to be made.
 #[derive(Clone, Debug)]
@@ -43,10 +40,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check(label)?;
     }
-    let read = match replay::planned(experiment)? {
-        Some(planned) => Some(planned),
-        None => read_named(experiment)?,
-    };
+    let read = HostFiles.named_by(experiment)?;
     let experiment = read.as_ref().unwrap_or(experiment);
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment
         .targets
@@ -60,7 +54,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     model::check_options(experiment, paths.is_empty())?;
     // Beside real storage a model runs what that runs.
     let beside = Experiment {
-        workload: Workload::Named(workload::USUAL.to_owned()),
+        workload: Workload::Named(USUAL.to_owned()),
         ..experiment.clone()
     };
     let experiment = match experiment.workload {
@@ -70,7 +64,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     let mut plans = Vec::new();
     for target in &experiment.targets {
         if is_model(target, experiment.catalogue.as_deref()) {
-            let plan = model::plan(experiment, target)?;
+            let plan = model::plan(experiment, target, &HostFiles)?;
             plans.push(Plan::Model(Box::new(plan)));
         } else {
             let own = host::plan(experiment, std::slice::from_ref(target))?;
@@ -185,105 +179,5 @@ impl Plan {
             Plan::Host(plan) => plan.describe_timeless(),
             Plan::Model(plan) => plan.describe(),
         }
-    }
-}
-
-/// Why `/dev/bnull` cannot be read.
-const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
-
-/// The steps that can run on a target, and what is said of the others. A suite
-/// goes on without those; a program that was asked for by name must run. What runs at
-/// the same time runs together or not at all.
-fn leave_out(
-    (suite, target): (&str, &str),
-    steps: Vec<Step>,
-    obstacle: impl Fn(&Job) -> Option<String>,
-) -> Result<(Vec<Step>, Vec<String>), LaboratoryError> {
-    let mut kept = Vec::new();
-    let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
-    for step in steps {
-        match step.jobs.iter().find_map(&obstacle) {
-            None => kept.push(step),
-            Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
-                Some((_, titles)) => titles.push(step_title(&step)),
-                None => obstacles.push((obstacle, vec![step_title(&step)])),
-            },
-        }
-    }
-    if kept.is_empty() {
-        let obstacles: Vec<_> = obstacles
-            .into_iter()
-            .map(|(obstacle, _)| obstacle)
-            .collect();
-        return Err(LaboratoryError::Request(format!(
-            "{suite} cannot run on {target}: {}",
-            obstacles.join("; ")
-        )));
-    }
-    let left_out = obstacles
-        .into_iter()
-        .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join("; ")));
-    Ok((kept, left_out.collect()))
-}
-
-/// Bytes of all files that jobs keep on a target at once, where `own` gives the name and the
-/// bytes of a program's own: those that name the same file share it.
-fn files_bytes<'a>(
-    jobs: impl Iterator<Item = &'a Job>,
-    medium: Medium,
-    own: impl Fn(&'a Job) -> (&'static str, u64),
-) -> u64 {
-    let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for job in jobs {
-        let of_job = match job.program.shared_files() {
-            Some(shared) if medium == Medium::Directory => {
-                let shared = shared.into_iter();
-                let named = shared.map(|(name, bytes)| ((job.program.name(), name), bytes));
-                named.collect()
-            }
-            // All names are of the one device or file.
-            Some(shared) => {
-                let longest_bytes = shared.into_values().max().unwrap_or(0);
-                vec![((job.program.name(), ""), longest_bytes)]
-            }
-            None => {
-                let (name, bytes) = own(job);
-                vec![((name, job.files(medium).1), bytes)]
-            }
-        };
-        for (name, wanted_bytes) in of_job {
-            let bytes = files.entry(name).or_default();
-            *bytes = wanted_bytes.max(*bytes);
-        }
-    }
-    let files = files.into_values();
-    files.fold(0, u64::saturating_add)
-}
-
-/// What runs at the same time, by the titles of its jobs.
-pub(crate) fn step_title(step: &Step) -> String {
-    titles(step).join(" + ")
-}
-
-/// The title of each job of a step.
-pub(crate) fn titles(step: &Step) -> Vec<String> {
-    step.jobs.iter().map(title).collect()
-}
-
-/// The name of a job for people.
-pub(crate) fn title(job: &Job) -> String {
-    titled(job, &job.values()).title()
-}
-
-/// The program with the parameters that tell it from its siblings.
-pub(crate) fn key(job: &Job) -> String {
-    titled(job, &job.values()).key()
-}
-
-fn titled<'a>(job: &'a Job, parameters: &'a BTreeMap<String, String>) -> Titled<'a> {
-    Titled {
-        program: job.name(),
-        parameters,
-        distinguishing: &job.distinguishing,
     }
 }

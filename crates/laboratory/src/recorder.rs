@@ -3,8 +3,8 @@
 
 mod side_file;
 
-use crate::observer::{Event, Observer};
 use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
+use diskperf_models::{Event, Observer};
 use diskperf_store::{Store, StoreError};
 use diskperf_system::host::mounts::filesystem_of;
 use diskperf_timeline::{ProgramResult, Repetition, Run};

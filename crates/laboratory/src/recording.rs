@@ -4,12 +4,12 @@
 
 pub mod device;
 
-use crate::error::LaboratoryError;
-use crate::observer::{Event, Observer, Recorded, Source};
 use crate::output::Output;
 use crate::plan::Plan;
 use diskperf_blocktrace::own::{FLUSH_EVERY, LONGEST_NAME as LONGEST, Recorder};
 use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_models::LaboratoryError;
+use diskperf_models::{Event, Observer, Recorded, Source};
 use diskperf_timeline::{
     DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds, Repetition, Run, World,
 };

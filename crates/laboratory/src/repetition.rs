@@ -1,17 +1,17 @@
 //! The rig of real storage: every worker in its own thread, with its own `System`.
 
 use crate::drive::Drive;
-use crate::error::{LaboratoryError, Names};
-use crate::measured::{
-    Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured, together,
-};
-use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
 use crate::preparation::Preparation;
-use crate::rig::{Rig, Stand};
 use crate::target::Target;
 use crate::traffic::Traffic;
 use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_models::measured::{
+    Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured, together,
+};
+use diskperf_models::rig::{Rig, Stand};
+use diskperf_models::{Event, Observer};
+use diskperf_models::{LaboratoryError, Names};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
 use diskperf_system::host::hook::HookError;

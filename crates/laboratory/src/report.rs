@@ -2,11 +2,11 @@
 //! print of the same programs on the same system, and what the drives did when
 //! a modelled run is made again.
 
-use crate::error::LaboratoryError;
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
 use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_picture};
 use diskperf_catalogue::{Catalogue, Cell};
+use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
 
@@ -42,7 +42,7 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
 ///
 /// What a machine fails with.
 pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
-    crate::model::run::traced(plan, (run, &worth_a_picture(run)), |trace| {
+    diskperf_models::model::run::traced(plan, (run, &worth_a_picture(run)), |trace| {
         Picture::of(&trace)
     })
 }

@@ -24,17 +24,18 @@ mod speck;
 mod statements;
 mod zachariassen;
 
-use crate::error::LaboratoryError;
-use crate::parallel::Threads;
+use crate::crew::{Threads, available_threads};
 use diskperf_analysis::accuracy::Card;
 use diskperf_catalogue::{Catalogue, Published, Setting};
 use diskperf_machine::Budget;
+use diskperf_models::LaboratoryError;
+use diskperf_models::crew::Watched;
 use jobs::Workshop;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use notes::two_drives;
+pub use diskperf_models::two_drives::two_drives;
 
 /// What is reproduced, and how.
 #[derive(Clone)]
@@ -79,11 +80,6 @@ impl Default for Options {
 /// The seed where none is asked for: the year of the first document.
 pub const SEED: u64 = 1983;
 
-/// As many threads as there are processors for this process.
-pub fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// The accuracy card.
 ///
 /// # Errors
@@ -104,12 +100,12 @@ pub fn reproduce_with(
     options: &Options,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Card, LaboratoryError> {
-    let threads = Threads {
-        most: options.threads.max(1),
+    let crew = Watched {
+        crew: &Threads(options.threads.max(1)),
         stop: &options.stop,
         progress,
     };
-    filling::card(catalogue, options, &Workshop::new(threads, options.budget))
+    filling::card(catalogue, options, &Workshop::new(crew, options.budget))
 }
 
 /// The modelled KB/s and CPU share of these cells of Kridle and McKusick 1983, in the order
@@ -128,12 +124,12 @@ pub fn cells(
 ) -> Result<Vec<(String, f64, f64)>, LaboratoryError> {
     let published = published(catalogue)?;
     let stop = Arc::default();
-    let threads = Threads {
-        most: threads.max(1),
+    let crew = Watched {
+        crew: &Threads(threads.max(1)),
         stop: &stop,
         progress: &|_, _| (),
     };
-    let workshop = Workshop::new(threads, Budget::USUAL);
+    let workshop = Workshop::new(crew, Budget::USUAL);
     let mut wanted = Vec::new();
     for id in ids {
         let plain = id.strip_suffix("#cpu").unwrap_or(id);
@@ -144,7 +140,7 @@ pub fn cells(
         wanted.push(place);
     }
     let places: Vec<&setups::Place> = wanted.iter().collect();
-    let two = notes::two_drives();
+    let two = two_drives();
     let figures = setups::figures(catalogue, settings, (&places, SEED), &two, &workshop)?;
     Ok(ids
         .iter()

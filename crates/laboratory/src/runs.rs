@@ -7,11 +7,13 @@ mod selection;
 pub use deletion::Deletion;
 pub use selection::Selection;
 
-use crate::error::LaboratoryError;
 use crate::output::Output;
 use crate::steady::LOCK_WAIT;
 use crate::store_path;
+pub use crate::store_path::failed as store_failed;
+use crate::store_path::failed;
 use diskperf_analysis::comparison::History;
+use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
 use diskperf_timeline::{Run, World, printable};
@@ -62,7 +64,7 @@ pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryErro
         opened => opened?,
     };
     match meaning(&store, name)? {
-        Meaning::Run(id) => Ok(vec![store.load(&id)?]),
+        Meaning::Run(id) => Ok(vec![store.load(&id).map_err(failed)?]),
         Meaning::File => read_file(path),
     }
 }
@@ -78,11 +80,11 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
     match &resolved {
         Ok(id) if id == name => return Ok(Meaning::Run(id.clone())),
         Ok(id) if name == "last" => {
-            let runs = store.list()?;
+            let runs = store.list().map_err(failed)?;
             let runs = runs.iter().skip_while(|run| run.id != *id);
             return Ok(Meaning::Run(measured(store, runs)?.unwrap_or(id.clone())));
         }
-        Err(_) if name == "last" => return Err(resolved.expect_err("it is one").into()),
+        Err(_) if name == "last" => return Err(failed(resolved.expect_err("it is one"))),
         _ => {}
     }
     let labelled = labelled(store, name)?;
@@ -107,7 +109,7 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
             let what = format!("the beginning of runs {}", candidates.join(", "));
             meanings.push((Meaning::File, what));
         }
-        Err(error) if meanings.is_empty() => return Err(error.into()),
+        Err(error) if meanings.is_empty() => return Err(failed(error)),
         Err(_) => {}
     }
     if meanings.len() > 1 {
@@ -123,7 +125,7 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
 
 /// The newest run with this label.
 fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
-    let runs = store.list()?;
+    let runs = store.list().map_err(failed)?;
     let labelled = runs.iter().filter(|run| run.label.as_deref() == Some(name));
     measured(store, labelled)
 }
@@ -137,7 +139,7 @@ fn measured<'r>(
 ) -> Result<Option<String>, LaboratoryError> {
     let mut newest: Option<Run> = None;
     for heading in runs {
-        let run = store.load(&heading.id)?;
+        let run = store.load(&heading.id).map_err(failed)?;
         let of_one_command =
             |newest: &Run| !run.command_line.is_empty() && newest.command_line == run.command_line;
         if !newest.as_ref().is_none_or(of_one_command) {
@@ -154,7 +156,7 @@ fn measured<'r>(
 
 /// All runs with this label, the newest first.
 fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
-    let runs = store.list()?.into_iter();
+    let runs = store.list().map_err(failed)?.into_iter();
     let labelled = runs.filter(|run| run.label.as_deref() == Some(name));
     Ok(labelled.map(|run| run.id).collect())
 }
@@ -182,12 +184,12 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
         let of = |run: &Run| run.suite == heading.suite && is_there(heading, run);
         heading.world == World::Host && runs.iter().any(of)
     };
-    let headings = store.list()?.into_iter().filter(same);
+    let headings = store.list().map_err(failed)?.into_iter().filter(same);
     let earlier: Result<Vec<Run>, _> = headings
         .take(MOST_EARLIER)
         .map(|heading| store.load(&heading.id))
         .collect();
-    Ok(History::of(earlier?))
+    Ok(History::of(earlier.map_err(failed)?))
 }
 
 /// Whether it was on the target of a run: by their absolute paths, as far as they are known.
@@ -202,7 +204,8 @@ fn is_there(heading: &RunHeading, run: &Run) -> bool {
 
 /// Opens the store at this path, or at its usual place.
 pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
-    Ok(store_path::open(&store_path::named(path)?, LOCK_WAIT)?)
+    let path = store_path::named(path).map_err(failed)?;
+    store_path::open(&path, LOCK_WAIT).map_err(failed)
 }
 
 /// Returns the files that a store is kept in, whether or not they are there.
@@ -229,8 +232,8 @@ pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
             folder.display()
         )));
     }
-    Store::check(path)?;
-    Ok(OutputFile::check(path)?)
+    Store::check(path).map_err(failed)?;
+    OutputFile::check(path).map_err(crate::output::failed)
 }
 
 /// Runs as the text of a file that stands wherever a run does.

@@ -1,5 +1,6 @@
 //! The path of the store, which is held to the rules for output.
 
+use diskperf_models::LaboratoryError;
 use diskperf_store::{Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::{self, OutputError, OutputFile, OutputProblem};
 use std::path::{Path, PathBuf};
@@ -36,4 +37,9 @@ fn require_trusted(path: &Path) -> Result<(), OutputError> {
             _ => Ok(()),
         },
     }
+}
+
+/// An error of the store, as one of a run.
+pub fn failed(error: StoreError) -> LaboratoryError {
+    LaboratoryError::Store(error.to_string())
 }

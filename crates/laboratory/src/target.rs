@@ -1,7 +1,8 @@
 //! A place that a run is asked for, looked at but not touched.
 
-use crate::error::LaboratoryError;
 use diskperf_battery::Medium;
+use diskperf_models::LaboratoryError;
+use diskperf_models::plan::job_file::RESERVE_BYTES;
 use diskperf_system::host::device::{BlockDevice, DeviceNumber};
 use diskperf_system::host::environment;
 use diskperf_system::host::page_cache::{DirectSupport, direct_io, direct_io_of_files_in};
@@ -40,9 +41,6 @@ pub struct Target {
 pub(crate) const NULL: &str = "null";
 /// Its length: above that of any drive, so that offsets on a large one lie within it.
 const NULL_BYTES: u64 = 1 << 44;
-
-/// What a run leaves free of a file system, for whoever else writes there.
-pub(crate) const RESERVE_BYTES: u64 = 16 << 20;
 
 impl Target {
     /// Looks at a path.

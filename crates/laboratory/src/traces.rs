@@ -8,11 +8,11 @@ mod files;
 pub use conversion::{Converted, convert};
 pub use files::files;
 
-use crate::error::LaboratoryError;
 use diskperf_analysis::trace::Trace;
 use diskperf_blocktrace::transform::Transform;
 pub use diskperf_blocktrace::{Columns, Form, ReadOptions, TimeUnit};
 use diskperf_blocktrace::{DeviceIndex, Reader, Record, summary::Summarizer};
+use diskperf_models::LaboratoryError;
 use files::{Named, STANDARD_INPUT, open};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What storage of this machine is asked for while programs run on it: by the block layer's
 //! events where they can be had, else as the programs' rings submit it.
 
-use crate::observer::{Event, Observer, Recorded, Source};
 use diskperf_battery::{Program, Suite};
+use diskperf_models::{Event, Observer, Recorded, Source};
 use diskperf_system::host::RingLog;
 use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
 use diskperf_system::host::device::BlockDevice;

@@ -46,7 +46,8 @@ fn compared(workloads: &[Workload], threads: usize) -> Set {
             row.workload().name
         );
     };
-    let how = (threads, &Arc::default());
+    let threads = diskperf_laboratory::crew::Threads(threads);
+    let how: (&dyn diskperf_models::crew::Crew, _) = (&threads, &Arc::default());
     Set::run(&catalogue, workloads, &some(), how, &tell).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -131,7 +131,7 @@ fn subject(
 fn explained(subject: &Subject) -> Result<(), LaboratoryError> {
     let stop = Arc::default();
     let means = Means {
-        threads: 1,
+        crew: &diskperf_laboratory::crew::Threads(1),
         counterfactuals: false,
         stop: &stop,
         progress: &|_, _| (),

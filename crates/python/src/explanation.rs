@@ -10,8 +10,9 @@ use diskperf_laboratory::analysis::explanation::Explanation as Found;
 use diskperf_laboratory::analysis::explanation::difference::Differences as FoundDifferences;
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::explain::{self as laboratory, Means, Subject};
-use diskperf_laboratory::reproduce::available_threads;
+use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::timeline::{self, Trace};
 use diskperf_laboratory::{Experiment, LaboratoryError, Setting};
 use pyo3::prelude::*;
@@ -45,10 +46,10 @@ impl Explained<'_> {
 impl Wanted {
     fn subject(self) -> Result<Subject, LaboratoryError> {
         match self {
-            Self::Run(run) => Subject::again(timeline::Run::clone(&run)),
+            Self::Run(run) => Subject::again(timeline::Run::clone(&run), &HostFiles),
             Self::Asked(experiment) => {
                 let target = experiment.targets[0].to_string_lossy();
-                let mut subject = Subject::of(target.into_owned(), &experiment)?;
+                let mut subject = Subject::of(target.into_owned(), &experiment, &HostFiles)?;
                 let changes = experiment.settings.iter().map(Setting::to_string);
                 let changes: Vec<String> = changes.collect();
                 if !changes.is_empty() {
@@ -104,7 +105,7 @@ pub(crate) fn explain(
     let wanted = what.wanted(py)?;
     let explained = interruptible(py, |stop| {
         let subject = wanted.subject()?;
-        laboratory::explain(&subject, &used(stop, counterfactuals, threads))
+        laboratory::explain(&subject, &used((&crew(threads), stop), counterfactuals))
     })?;
     let (found, traces) = explained.map_err(|error| exception(py, &error))?;
     Ok(Explanation { found, traces })
@@ -141,15 +142,19 @@ pub(crate) fn differences(
     let (a, b) = (a.wanted(py)?, b.wanted(py)?);
     let found = interruptible(py, |stop| {
         let (a, b) = (a.subject()?, b.subject()?);
-        laboratory::differences(&a, &b, &used(stop, counterfactuals, threads))
+        laboratory::differences(&a, &b, &used((&crew(threads), stop), counterfactuals))
     })?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Differences { found })
 }
 
-fn used(stop: &Arc<AtomicBool>, counterfactuals: bool, threads: Option<usize>) -> Means<'_> {
+fn crew(threads: Option<usize>) -> Threads {
+    Threads(threads.unwrap_or_else(available_threads).max(1))
+}
+
+fn used<'a>((crew, stop): (&'a Threads, &'a Arc<AtomicBool>), counterfactuals: bool) -> Means<'a> {
     Means {
-        threads: threads.unwrap_or_else(available_threads).max(1),
+        crew,
         counterfactuals,
         stop,
         progress: &|_, _| (),

@@ -10,12 +10,13 @@ use diskperf_laboratory::analysis::real_drives::RealDrives;
 use diskperf_laboratory::analysis::recorded::Observed;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::analysis::trace::Trace;
+use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::disk_queue::{self, Asked as AskedOfQueue};
 use diskperf_laboratory::expected;
 use diskperf_laboratory::flash::{self, Asked as AskedOfFlash};
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::recording::device::{Asked as AskedOfDisk, Ready};
-use diskperf_laboratory::reproduce::{available_threads, real_drives};
+use diskperf_laboratory::reproduce::real_drives;
 use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, files, summarize};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -253,7 +254,8 @@ pub(crate) fn expected_of(
 ) -> PyResult<Finding> {
     let found = interruptible(py, |stop| {
         let catalogue = load_catalogue(catalogue.as_deref())?;
-        expected::expected((&catalogue, &drive), available_threads(), stop, &|_, _| ())
+        let crew = Threads(available_threads());
+        expected::expected((&catalogue, &drive), &crew, stop, &|_, _| ())
     })?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Expected(found)))

@@ -13,7 +13,10 @@ use std::sync::Arc;
 /// The runs of a store, the newest first; of the user's own without a path.
 #[pyfunction]
 pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Columns> {
-    let listed = py.detach(|| Ok(runs::open_store(path.as_deref())?.list()?));
+    let listed = py.detach(|| {
+        let store = runs::open_store(path.as_deref())?;
+        store.list().map_err(runs::store_failed)
+    });
     let listed = listed.map_err(|error| exception(py, &error))?;
     let all = || listed.iter();
     Ok(Table::default()

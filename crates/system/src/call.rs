@@ -19,7 +19,7 @@ enum State<'a, T> {
 }
 
 impl<'a, T> SystemCall<'a, T> {
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "host")]
     #[inline]
     pub(crate) fn made(result: T) -> Self {
         Self(State::Made(Some(result)))

@@ -144,6 +144,14 @@ macro_rules! errnos {
                     Self::Other(number) => number,
                 }
             }
+
+            /// The error that has a number on Linux; EINVAL is [`Errno::Invalid`], whatever
+            /// it stands for.
+            pub fn from_number(number: i32) -> Self {
+                let mut known = [$(($number, Self::$name)),*].into_iter();
+                let named = known.find(|(own, _)| *own == number);
+                named.map_or(Self::Other(number), |(_, errno)| errno)
+            }
         }
 
         impl fmt::Display for Errno {
@@ -205,61 +213,17 @@ errnos! {
     Protection 84 "EILSEQ" "the device cannot verify this data",
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(feature = "host")]
 impl From<std::io::Error> for Errno {
     fn from(error: std::io::Error) -> Self {
         rustix::io::Errno::from_io_error(&error).map_or(Self::Io, Self::from)
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(feature = "host")]
 impl From<rustix::io::Errno> for Errno {
     fn from(errno: rustix::io::Errno) -> Self {
-        use rustix::io::Errno as Host;
-        match errno {
-            Host::ACCESS => Self::Access,
-            Host::BADF => Self::BadFile,
-            Host::BUSY => Self::Busy,
-            Host::XDEV => Self::CrossDevice,
-            Host::EXIST => Self::Exists,
-            Host::FBIG => Self::FileTooBig,
-            Host::INVAL => Self::Invalid,
-            Host::IO => Self::Io,
-            Host::ISDIR => Self::IsDirectory,
-            Host::NAMETOOLONG => Self::NameTooLong,
-            Host::NOENT => Self::NoEntry,
-            Host::NOSPC => Self::NoSpace,
-            Host::NOTDIR => Self::NotDirectory,
-            Host::NOTEMPTY => Self::NotEmpty,
-            Host::PERM => Self::NotPermitted,
-            Host::SPIPE => Self::NotSeekable,
-            Host::PIPE => Self::BrokenPipe,
-            Host::DQUOT => Self::Quota,
-            Host::ROFS => Self::ReadOnly,
-            Host::MLINK => Self::TooManyLinks,
-            Host::OPNOTSUPP => Self::NotSupported,
-            Host::NOSYS => Self::NoCall,
-            Host::NODEV => Self::NoDevice,
-            Host::NXIO => Self::NoDeviceOrAddress,
-            Host::NOMEM => Self::NoMemory,
-            Host::NOTCONN => Self::NotConnected,
-            Host::INTR => Self::Interrupted,
-            Host::CONNABORTED => Self::ConnectionAborted,
-            Host::LOOP => Self::LoopedLinks,
-            Host::OVERFLOW => Self::Overflow,
-            Host::REMOTEIO => Self::RemoteIo,
-            Host::STALE => Self::Stale,
-            Host::TXTBSY => Self::TextBusy,
-            Host::TIMEDOUT => Self::TimedOut,
-            Host::MFILE => Self::TooManyFiles,
-            Host::NFILE => Self::TooManyFilesOfSystem,
-            Host::AGAIN => Self::TryAgain,
-            Host::UCLEAN => Self::Unclean,
-            Host::NODATA => Self::NoData,
-            Host::BADMSG => Self::BadMessage,
-            Host::ILSEQ => Self::Protection,
-            other => Self::Other(other.raw_os_error()),
-        }
+        Self::from_number(errno.raw_os_error())
     }
 }
 
@@ -293,7 +257,7 @@ mod tests {
 
     /// A message names each error number that storage and file systems return; none shows
     /// as "os error 38".
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "host")]
     #[test]
     fn an_error_number_of_storage_has_a_name() {
         for (number, symbol) in [

@@ -282,7 +282,7 @@ impl System {
     /// device. It takes no time. None where that is not known: on the host.
     pub fn layout(&self, mount: u32) -> Option<Layout> {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             System::Host(_) => {
                 let _ = mount;
                 None
@@ -296,7 +296,7 @@ impl System {
     /// could tell, and takes no time.
     pub async fn work(&mut self, work: Work) -> Result<()> {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             System::Host(_) => {
                 let _ = work;
                 Ok(())

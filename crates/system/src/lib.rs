@@ -30,7 +30,7 @@
 macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             System::Host($world) => SystemCall::made($call),
             System::Model($world) => SystemCall::modelled($call),
         }
@@ -41,7 +41,7 @@ macro_rules! on_each_world {
 macro_rules! at_once_on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             System::Host($world) => $call,
             System::Model($world) => $call,
         }
@@ -51,7 +51,7 @@ macro_rules! at_once_on_each_world {
 mod buffer;
 mod call;
 mod error;
-#[cfg(target_os = "linux")]
+#[cfg(feature = "host")]
 pub mod host;
 mod layout;
 pub mod model;
@@ -70,6 +70,9 @@ pub use ring::{
     Commit, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions,
     Spans, Submission,
 };
+/// The file that drops the whole page cache of a host.
+pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
 pub use worker_progress::{ReadBackProgress, WorkerProgress};
 
 pub use diskperf_machine::{Work, Written};
@@ -78,7 +81,7 @@ use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
 use std::future::Future;
 use std::io::Write;
 use std::ops::Range;
-#[cfg(target_os = "linux")]
+#[cfg(feature = "host")]
 use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
@@ -104,7 +107,7 @@ impl File {
 /// One worker's view of the computer that it runs on.
 pub enum System {
     /// Real storage.
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "host")]
     Host(Box<host::Host>),
     /// A process on a modelled computer.
     Model(Box<model::Model>),
@@ -149,7 +152,7 @@ impl System {
     /// and needs none.
     pub fn keeping(&self, data: &[u8]) -> Option<Rc<[u8]>> {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             Self::Host(_) => None,
             Self::Model(_) => Some(data.into()),
         }
@@ -275,7 +278,7 @@ impl System {
     /// any thread; in virtual time never.
     pub fn wakes_late(&self) -> bool {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             Self::Host(_) => true,
             Self::Model(_) => false,
         }
@@ -356,7 +359,7 @@ impl System {
     /// when this one has given it back.
     pub fn end(self) -> SystemCall<'static, ()> {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             System::Host(host) => {
                 drop(host);
                 SystemCall::made(())
@@ -405,9 +408,9 @@ impl System {
 ///
 /// Why it cannot be written, in words.
 pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), String> {
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "host")]
     return host::log_file::write_new(Path::new(path), bytes);
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(feature = "host"))]
     Err(format!(
         "{path}: {} bytes are written on Linux alone",
         bytes.len()
@@ -420,9 +423,9 @@ pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), Strin
 ///
 /// Why it cannot be read, in words.
 pub fn read_small_file(path: &str, bytes_max: u64) -> std::result::Result<Vec<u8>, String> {
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "host")]
     return host::log_file::read_small(Path::new(path), bytes_max);
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(feature = "host"))]
     Err(format!("{path}: {bytes_max} bytes are read on Linux alone"))
 }
 
@@ -436,10 +439,10 @@ pub fn begin_log(
     path: &str,
     beginning: &[u8],
 ) -> std::result::Result<Box<dyn Write + Send>, String> {
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "host")]
     return host::log_file::begin(Path::new(path), beginning)
         .map(|file| Box::new(file) as Box<dyn Write + Send>);
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(feature = "host"))]
     Err(format!(
         "{path}: logs are written on Linux alone, {beginning:?}"
     ))

@@ -213,7 +213,7 @@ impl System {
         submissions: &'a [Submission],
     ) -> SystemCall<'a, Result<()>> {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "host")]
             Self::Host(host) => SystemCall::made(host.submit_at(Some(moment), submissions)),
             Self::Model(model) => SystemCall::modelled(async move {
                 model.sleep_until(moment).await?;

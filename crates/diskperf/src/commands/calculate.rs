@@ -12,12 +12,13 @@ use diskperf_laboratory::analysis::interleave::{
 };
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::catalogue;
+use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::disk_queue::{Asked, disk_queue};
 use diskperf_laboratory::formatting::formatting;
 use diskperf_laboratory::interleave::{modelled, not_modelled};
 use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::reproduce::{SEED, available_threads};
+use diskperf_laboratory::reproduce::SEED;
 use std::sync::Arc;
 
 /// What can be said without running a program.

@@ -8,12 +8,13 @@ use crate::signals::stop_on_signals;
 use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::explain::storage::{self, Told};
 use diskperf_laboratory::explain::{self, Means, Subject};
+use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{self, HostPlan, Plan};
-use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{Run, Trace, World};
 use diskperf_laboratory::{LaboratoryError, Output, Setting, SizeChoice, runs};
 use std::path::Path;
@@ -48,7 +49,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     let stop = stop_on_signals()?;
     let progress = MachinesProgress::new(arguments.machines.quiet);
     let means = Means {
-        threads: arguments.machines.threads(),
+        crew: &Threads(arguments.machines.threads()),
         counterfactuals: !arguments.no_counterfactuals,
         stop: &stop,
         progress: &|done, of| progress.show(done, of),
@@ -146,14 +147,14 @@ pub(super) fn trace_again(
     stop: &Arc<AtomicBool>,
 ) -> Result<(), LaboratoryError> {
     let means = Means {
-        threads: available_threads(),
+        crew: &Threads(available_threads()),
         counterfactuals: false,
         stop,
         progress: &|_, _| {},
     };
     let mut named: Vec<(String, Trace)> = Vec::new();
     for run in made {
-        let subject = Subject::again(run.clone())?;
+        let subject = Subject::again(run.clone(), &HostFiles)?;
         let (found, traces) = explain::explain(&subject, &means)?;
         let names = found.programs.iter();
         let names = names.map(|one| format!("{} {} {}", run.target, one.program, one.filesystem));
@@ -277,7 +278,7 @@ fn side(
     let run = loaded.remove(0);
     match run.world {
         World::Host => Ok(Side::Run(Box::new(run))),
-        World::Model => Ok(Side::Model(Box::new(Subject::again(run)?))),
+        World::Model => Ok(Side::Model(Box::new(Subject::again(run, &HostFiles)?))),
     }
 }
 
@@ -319,5 +320,5 @@ fn modelled(
     }
     let mut experiment = arguments.experiment((name, number));
     experiment.settings.extend(changes.iter().cloned());
-    Subject::of(name.to_owned(), &experiment)
+    Subject::of(name.to_owned(), &experiment, &HostFiles)
 }

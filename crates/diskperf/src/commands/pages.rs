@@ -5,6 +5,7 @@ use crate::arguments::ReportArguments;
 use diskperf_laboratory::Output;
 use diskperf_laboratory::again::plan_of;
 use diskperf_laboratory::analysis::report::html::{self, Reported};
+use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::report::{pictures, reported};
 use diskperf_laboratory::timeline::{Run, World};
@@ -43,6 +44,6 @@ fn draw_platters(reported: &mut [Reported]) {
 
 /// The pictures of a run that is made again.
 fn again(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
-    let drawn = plan_of(run).and_then(|plan| pictures(&plan, run));
+    let drawn = plan_of(run, &HostFiles).and_then(|plan| pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

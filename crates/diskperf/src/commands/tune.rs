@@ -7,11 +7,14 @@ use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::analysis::tuning::Tuned;
+use diskperf_laboratory::crew::Threads;
+use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::is_model;
 use diskperf_laboratory::tune::{HostSearch, Kept, Search, tune as search, tune_host};
 use diskperf_laboratory::{LaboratoryError, Output, Workload};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The best of some parameters' values.
@@ -54,7 +57,8 @@ fn tune_model(
         goal: arguments.goal.into(),
         budget: arguments.budget,
         seeds: arguments.seeds,
-        threads: arguments.machines.threads(),
+        crew: Arc::new(Threads(arguments.machines.threads())),
+        files: Arc::new(HostFiles),
         stop: stop_on_signals()?,
     };
     let kept = Kept::open(store, arguments.fresh);

@@ -2,11 +2,11 @@
 
 use super::{AbRequest, share_files};
 use crate::execute::{new_run, state_after};
-use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
 use crate::recorder::Recorder;
 use crate::{LaboratoryError, overhead};
 use diskperf_analysis::interference;
+use diskperf_models::{Event, Observer};
 use diskperf_system::host::Clock;
 use diskperf_system::host::hook::Hook;
 use diskperf_timeline::{Arm, Interleaved, ProgramResult, Repetition, Run};

@@ -1,16 +1,18 @@
 //! One step in both arms: its blocks, and what they say so far.
 
 use super::arm::Measured;
-use crate::error::LaboratoryError;
-use crate::measured::{Assignment, Task, arrivals_note, end_notes, engine_note, stagger_note};
-use crate::observer::{Event, Observer};
 use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
-use crate::rig::{Rig, THREE_RUNS};
 use diskperf_analysis::quantity::Quantity;
 use diskperf_analysis::statistics::interleaved::{Decided, Limits, Sequence, size_blocks};
 use diskperf_battery::Step;
 use diskperf_machine::{Stream, Streams};
+use diskperf_models::LaboratoryError;
+use diskperf_models::measured::{
+    Assignment, Task, arrivals_note, end_notes, engine_note, stagger_note,
+};
+use diskperf_models::rig::{Rig, THREE_RUNS};
+use diskperf_models::{Event, Observer};
 use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,14 +4,15 @@ use super::arm::{Measured, both};
 use super::contest::{Contest, Rigs};
 use super::{AbExecuted, AbPlan, share_files};
 use crate::drive::{Drive, Drives};
-use crate::error::LaboratoryError;
-use crate::observer::{Event, Observer};
+use crate::limit::or_limit;
 use crate::pilot::{Sizes, whole_calls};
 use crate::plan::{HostPlan, step_title};
 use crate::preparation::{HookTimes, Preparation};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
 use diskperf_battery::Job;
+use diskperf_models::LaboratoryError;
+use diskperf_models::{Event, Observer};
 use diskperf_system::host::Clock;
 use diskperf_timeline::SizeChoice;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +37,7 @@ pub(super) fn measure(
     let error = outcome
         .err()
         .map(|error| match stop.load(Ordering::Relaxed) {
-            true => LaboratoryError::Interrupted.or_limit(),
+            true => or_limit(LaboratoryError::Interrupted),
             false => error,
         });
     let runs = arms.map(|arm| arm.finish(error.as_ref(), observer));

@@ -2,10 +2,7 @@
 //! by the events of its block layer where they can be had, by layers, and by
 //! counters.
 
-use super::{Means, Subject, check_apart, explain};
-use crate::error::LaboratoryError;
 use crate::execute::execute;
-use crate::observer::{Event, Observer};
 use crate::plan::{HostPlan, Plan};
 use crate::recorder::Recorder;
 use diskperf_analysis::comparison::{Pair, compare};
@@ -19,6 +16,9 @@ use diskperf_analysis::explanation::{
 use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_s;
 use diskperf_battery::Job;
+use diskperf_models::LaboratoryError;
+use diskperf_models::explain::{Means, Subject, check_apart, explain};
+use diskperf_models::{Event, Observer};
 use diskperf_timeline::{BlockTrace, Nanoseconds, ProgramResult, Repetition, Run, Trace};
 use std::path::Path;
 use std::sync::Arc;

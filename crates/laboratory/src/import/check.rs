@@ -1,11 +1,11 @@
 //! Whether the catalogue takes what was imported: each entry is read and its drive is
 //! built, before anything is written.
 
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::{Errors, KeyPlaces, Place, Problem};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
 
 /// The keys of DiskSim that those of an entry are made of; the first one that a file has
 /// is meant.

@@ -1,7 +1,7 @@
 //! Where entries go: all of them, or none.
 
-use crate::error::LaboratoryError;
 use crate::output::Output;
+use diskperf_models::LaboratoryError;
 use diskperf_system::host::output_file;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ impl<'a> Target<'a> {
         for (path, text) in &self.files {
             let path = self.to.join(path);
             let folder = path.parent().unwrap_or(self.to);
-            output_file::make_folder(folder)?;
+            output_file::make_folder(folder).map_err(crate::output::failed)?;
             outputs.push((Output::open(&path)?, text));
         }
         for (output, text) in outputs {

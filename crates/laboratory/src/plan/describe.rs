@@ -1,10 +1,10 @@
 //! What `--dry-run` says.
 
-use super::job_file::{self, Ground};
-use super::{HostPlan, replay, title};
-use crate::rig::spare;
+use super::{HostPlan, ground, title};
 use crate::target::Target;
 use diskperf_battery::{Job, Medium};
+use diskperf_models::plan::{job_file, replay};
+use diskperf_models::rig::spare;
 use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{Nanoseconds, SizeChoice, Workload};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ impl HostPlan {
             );
         }
         if let Workload::JobFile(file) = &self.experiment.workload {
-            text += &job_file::describe(file, &Ground::of(&self.targets));
+            text += &job_file::describe(file, &ground::of_job_file(&self.targets));
         }
         if let Workload::Replay(of) = &self.experiment.workload {
             text += &replay::describe(of);

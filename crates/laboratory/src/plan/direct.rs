@@ -1,11 +1,11 @@
 //! Whether programs that keep requests in flight go past the page cache: they do wherever
 //! they can, so that a row means the same in every suite and by itself.
 
-use super::title;
-use crate::model::computer::Computer;
 use crate::target::Target;
-use diskperf_battery::{Medium, Suite};
-use diskperf_timeline::{CacheMode, Experiment, SizeChoice};
+use diskperf_battery::Suite;
+use diskperf_models::plan::direct::asks_for_cache;
+use diskperf_models::plan::title;
+use diskperf_timeline::{Experiment, SizeChoice};
 
 /// Chooses O_DIRECT where the targets have it, and the page cache where the experiment asks
 /// for it; returns what a reader must know.
@@ -50,30 +50,4 @@ pub(super) fn choose(
         format!("{why}: {what} through the page cache, which is dropped before each repetition")
     };
     found.into_iter().map(note).collect()
-}
-
-/// The same on a modelled computer: only its bare drives are without a cache of the kernel.
-pub(super) fn choose_modelled(suite: &mut Suite, computer: &Computer, experiment: &Experiment) {
-    let direct =
-        computer.medium() == Medium::Device && !computer.is_minix() && !asks_for_cache(experiment);
-    for job in suite.jobs_mut() {
-        job.program.choose_direct(direct);
-    }
-}
-
-fn asks_for_cache(experiment: &Experiment) -> bool {
-    experiment.through_cache || experiment.cache == CacheMode::Warm
-}
-
-/// State of the page cache that a run asks for: O_DIRECT where all its programs use it.
-pub(super) fn of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
-    let mut programs = suite
-        .programs()
-        .filter(|program| program.touches_target())
-        .peekable();
-    let any = programs.peek().is_some();
-    match any && programs.all(|program| program.cache_mode(asked) == CacheMode::Direct) {
-        true => CacheMode::Direct,
-        false => asked,
-    }
 }

@@ -1,14 +1,17 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
-use super::job_file::Ground;
-use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, area, direct, files_bytes, job_file, leave_out, replay};
+use super::{area, direct, ground};
 use crate::clean::settings_left;
-use crate::error::LaboratoryError;
+use crate::files::HostFiles;
 use crate::target::Target;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Job, Medium, Suite};
+use diskperf_models::LaboratoryError;
+use diskperf_models::plan::workload::{
+    check_programs_alone, note_on_discarded, of_one_run, stated, suite,
+};
+use diskperf_models::plan::{NO_BLOCK_NULL, files_bytes, job_file, leave_out};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
@@ -135,16 +138,21 @@ fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
 fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
     let medium = targets[0].medium;
     let (mut suite, told) = match &experiment.workload {
-        Workload::JobFile(text) => job_file::suite(text, &Ground::of(&targets), experiment)?,
-        Workload::Replay(of) => replay::suite(of, &replay::Ground::of(&targets), experiment.cache)?,
-        workload => (suite(workload, medium)?, Vec::new()),
+        Workload::JobFile(text) => {
+            let ground = ground::of_job_file(&targets);
+            job_file::suite(text, (&ground, &HostFiles), experiment)?
+        }
+        Workload::Replay(of) => ground::replayed(of, &targets, experiment.cache)?,
+        workload => (suite(workload, medium, &HostFiles)?, Vec::new()),
     };
     check_programs_alone(&suite, &experiment.settings)?;
     let until_steady = experiment.until_steady.is_some();
     let repetitions = experiment.repetitions.filter(|_| !until_steady);
     let discarded = note_on_discarded(&suite, repetitions);
     let mut fitted = area::fit(&mut suite, (&targets, experiment));
-    fitted.extend(area::fit_rounds(&mut suite, experiment));
+    fitted.extend(diskperf_models::plan::area::fit_rounds(
+        &mut suite, experiment,
+    ));
     let mut suite = stated(suite, experiment)?;
     fitted.extend(direct::choose(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
@@ -156,7 +164,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     notes.extend(fitted);
     notes.extend(told);
     let mut own = of_one_run(experiment, typed, &suite);
-    own.cache = direct::of_run(&suite, own.cache);
+    own.cache = diskperf_models::plan::direct::of_run(&suite, own.cache);
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
         other: experiment

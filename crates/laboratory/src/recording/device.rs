@@ -1,8 +1,8 @@
 //! `diskperf record`: what a disk is asked by whoever runs on this machine.
 
 use super::{Place, Trace, failed};
-use crate::error::LaboratoryError;
 use diskperf_analysis::recorded::Observed;
+use diskperf_models::LaboratoryError;
 use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::process_cpu_time;

@@ -1,11 +1,11 @@
 //! What every document is reproduced with, and the values that come of it.
 
 use super::jobs::{Figure, Job, Workshop};
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::TwoDrives;
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Cell, Setting};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

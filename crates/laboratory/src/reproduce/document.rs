@@ -3,9 +3,9 @@
 use super::asking::{Asking, Values};
 use super::speck::Speck;
 use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
-use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Quantity, Statement};
 use diskperf_catalogue::Cell;
+use diskperf_models::LaboratoryError;
 
 /// A document whose systems have models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,14 @@ use super::document::Document;
 use super::free::Free;
 use super::glob::matches;
 use super::jobs::Workshop;
-use super::notes::{Notes, two_drives};
+use super::notes::Notes;
 use super::setups::{Averaged, Modelled, Place, figures};
 use super::{Options, published};
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars, summaries};
 use diskperf_catalogue::{Catalogue, Cell as Printed, Published, Setting};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
+use diskperf_models::two_drives::two_drives;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The accuracy card.

@@ -2,10 +2,10 @@
 
 use super::document::Document;
 use super::notes;
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Choice, FreeParameter, Parameters};
 use diskperf_catalogue::{Chooser, Origin, Published};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
 
 /// The free parameters of some systems, and what they were calibrated on.

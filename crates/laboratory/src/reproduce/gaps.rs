@@ -5,11 +5,11 @@
 use super::asking::{Asking, settings};
 use super::interleave::DOCUMENT;
 use super::jobs::Job;
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
-use crate::rig::THREE_RUNS;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::{Medium, Program};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
+use diskperf_models::rig::THREE_RUNS;
 use diskperf_timeline::Protocol;
 use std::sync::Arc;
 

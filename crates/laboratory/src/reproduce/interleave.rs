@@ -3,10 +3,10 @@
 
 use super::asking::{Asking, Values};
 use super::jobs::Job;
-use crate::error::LaboratoryError;
-use crate::model::computer::{Computer, by_itself};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::{Cell, Setting};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::{Computer, by_itself};
 use std::sync::Arc;
 
 pub(super) const DOCUMENT: &str = "piziali-zam-1991";

@@ -1,15 +1,15 @@
 //! Programs on machines, many at a time: one machine on each thread.
 
-use crate::error::LaboratoryError;
-use crate::measured::Task;
-use crate::model::bench::{Bench, Usage};
-use crate::model::computer::Computer;
-use crate::model::counts::Counts;
-use crate::parallel::{Threads, lock};
-use crate::rig::{THREE_RUNS, repeat_unobserved};
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
+use diskperf_models::LaboratoryError;
+use diskperf_models::crew::{Watched, lock};
+use diskperf_models::measured::Task;
+use diskperf_models::model::bench::{Bench, Usage};
+use diskperf_models::model::computer::Computer;
+use diskperf_models::model::counts::Counts;
+use diskperf_models::rig::{THREE_RUNS, repeat_unobserved};
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Protocol, Repetition};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -70,7 +70,7 @@ type Key = (Arc<str>, String);
 /// built and run alike does the same, and is run once.
 pub(crate) struct Workshop<'a> {
     /// Each does one machine at a time.
-    threads: Threads<'a>,
+    crew: Watched<'a>,
     /// What each machine may take.
     budget: Budget,
     /// What the jobs so far have come to.
@@ -79,9 +79,9 @@ pub(crate) struct Workshop<'a> {
 
 impl<'a> Workshop<'a> {
     /// One that has carried nothing out.
-    pub(crate) fn new(threads: Threads<'a>, budget: Budget) -> Self {
+    pub(crate) fn new(crew: Watched<'a>, budget: Budget) -> Self {
         Self {
-            threads,
+            crew,
             budget,
             known: Mutex::default(),
         }
@@ -102,8 +102,8 @@ impl<'a> Workshop<'a> {
         first.retain(|key, _| !lock(&self.known).contains_key(*key));
         let mut new: Vec<usize> = first.into_values().collect();
         new.sort_unstable();
-        let done = self.threads.each(new.len(), |number| {
-            jobs[new[number]].run(self.budget, self.threads.stop)
+        let done = self.crew.each(new.len(), |number| {
+            jobs[new[number]].run(self.budget, self.crew.stop)
         })?;
         let mut known = lock(&self.known);
         known.extend(new.iter().map(|number| keys[*number].clone()).zip(done));

@@ -5,10 +5,10 @@
 //! right within the width that the clock leaves.
 
 use super::asking::{Asking, Values, settings};
-use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
 use diskperf_catalogue::Cell;
+use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "kirkendall-1989";
 /// The document's computer, and the one of its newsflash.

@@ -2,12 +2,12 @@
 //! `catalogue/published/notes.toml`.
 
 use super::glob::matches;
-use crate::error::LaboratoryError;
-use diskperf_analysis::accuracy::{Choice, FreeParameter, TwoDrives};
+use diskperf_analysis::accuracy::{Choice, FreeParameter};
+use diskperf_models::LaboratoryError;
+use diskperf_models::two_drives::{NOTES, Pair, pair};
 use serde::Deserialize;
 use std::path::Path;
 
-const EMBEDDED: &str = include_str!("../../../../catalogue/published/notes.toml");
 /// Its name in messages and in the list of free parameters.
 const NAME: &str = "catalogue/published/notes.toml";
 
@@ -17,14 +17,6 @@ struct File {
     two_drives: Option<Pair>,
     #[serde(default)]
     note: Vec<Note>,
-}
-
-#[derive(Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-struct Pair {
-    phases: u32,
-    speed_difference_share: f64,
-    speed_difference_share_source: String,
 }
 
 /// A note on some cells.
@@ -40,7 +32,7 @@ struct Note {
 pub(crate) struct Notes(Vec<Note>);
 
 fn embedded() -> File {
-    toml::from_str(EMBEDDED).expect("a test reads the file that is part of the program")
+    toml::from_str(NOTES).expect("a test reads the file that is part of the program")
 }
 
 impl Notes {
@@ -86,22 +78,9 @@ impl Notes {
     }
 }
 
-/// What all pairs of drives share.
-pub fn two_drives() -> TwoDrives {
-    let pair = embedded()
-        .two_drives
-        .expect("the program's own file has it");
-    TwoDrives {
-        phases: pair.phases,
-        speed_difference_share: pair.speed_difference_share,
-    }
-}
-
 /// The difference of speeds as what it is: a free parameter.
 pub(crate) fn speed_difference() -> FreeParameter {
-    let pair = embedded()
-        .two_drives
-        .expect("the program's own file has it");
+    let pair = pair();
     FreeParameter {
         path: "two_drives.speed_difference_share".to_owned(),
         file: NAME.to_owned(),
@@ -134,7 +113,7 @@ mod tests {
             }
             assert!(!note.text.trim().is_empty());
         }
-        let pair = two_drives();
+        let pair = diskperf_models::two_drives::two_drives();
         assert!(pair.phases >= 2 && pair.speed_difference_share < 0.05);
     }
 
@@ -149,12 +128,12 @@ mod tests {
         };
         let id = "kridle-mckusick-1983/T2/vax780-si9900-eagle/8K/read_8192/1";
         let own = Notes::load(None).unwrap().on(id).unwrap();
-        assert_eq!(load(EMBEDDED).unwrap().on(id).unwrap(), own);
+        assert_eq!(load(NOTES).unwrap().on(id).unwrap(), own);
 
         let other = format!("[[note]]\ncells = [\"{id}\"]\ntext = \"Another.\"\n");
         assert_eq!(load(&other).unwrap().on(id).unwrap(), "Another.");
 
-        let changed = EMBEDDED.replace("phases = 16", "phases = 8");
+        let changed = NOTES.replace("phases = 16", "phases = 8");
         let error = load(&changed).err().unwrap().to_string();
         assert!(error.contains("two_drives"), "{error}");
     }

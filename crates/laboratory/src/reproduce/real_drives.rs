@@ -1,6 +1,5 @@
 //! Real drives: those of a directory, with their files and traces.
 
-use crate::error::LaboratoryError;
 use diskperf_analysis::real_drives::{
     BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, Quantiles, RealDrive,
     RealDrives, Remaining, Replayed, Score, Think,
@@ -8,6 +7,7 @@ use diskperf_analysis::real_drives::{
 use diskperf_calibration::{self as calibration, Calibration, Options, Remains, calibrate};
 use diskperf_diskspecs::phase::Think as Pauses;
 use diskperf_diskspecs::{Drive, Errors, Files, Problem, import, trace};
+use diskperf_models::LaboratoryError;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,12 +1,12 @@
 //! What a cell of Kridle and McKusick 1983 was measured on, and the runs that it takes.
 
 use super::jobs::{Figure, Job, Workshop};
-use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
-use crate::rig::THREE_RUNS;
 use diskperf_analysis::accuracy::{Spread, TwoDrives};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::{Catalogue, Cell, Setting};
+use diskperf_models::LaboratoryError;
+use diskperf_models::model::computer::Computer;
+use diskperf_models::rig::THREE_RUNS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

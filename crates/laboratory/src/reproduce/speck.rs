@@ -3,10 +3,10 @@
 
 use super::asking::{Asking, Values, settings};
 use super::jobs::Figure;
-use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
 use diskperf_catalogue::Cell;
+use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "speck-bass-1984";
 /// The thread's computer.

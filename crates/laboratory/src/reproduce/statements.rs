@@ -2,8 +2,8 @@
 
 use super::asking::{self, Asking};
 use super::setups::{Modelled, Place, Setup, figures};
-use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_models::LaboratoryError;
 use std::collections::BTreeMap;
 
 pub(super) const DOCUMENT: &str = "kridle-mckusick-1983";

@@ -1,7 +1,8 @@
 //! Removing stored runs.
 
 use super::{labelled_all, open_store};
-use crate::error::LaboratoryError;
+use crate::store_path::failed;
+use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store};
 use diskperf_timeline::RunState;
 use std::path::Path;
@@ -26,7 +27,7 @@ impl Deletion {
     /// written.
     pub fn carry_out(&self, store: Option<&Path>) -> Result<Vec<RunHeading>, LaboratoryError> {
         let mut store = open_store(store)?;
-        let mut listed = store.list()?;
+        let mut listed = store.list().map_err(failed)?;
         let mut found: Vec<RunHeading> = Vec::new();
         for name in &self.names {
             let id = one_run(&store, name)?;
@@ -48,7 +49,7 @@ impl Deletion {
         }
         if !self.dry_run {
             let ids: Vec<&str> = found.iter().map(|run| run.id.as_str()).collect();
-            store.delete_runs(&ids)?;
+            store.delete_runs(&ids).map_err(failed)?;
         }
         Ok(found)
     }
@@ -68,7 +69,7 @@ fn one_run(store: &Store, name: &str) -> Result<String, LaboratoryError> {
         (Ok(id), []) => Ok(id),
         (Ok(id), [one]) if id == *one => Ok(id),
         (Err(_), [one]) => Ok(one.clone()),
-        (Err(error), []) => Err(error.into()),
+        (Err(error), []) => Err(failed(error)),
         (resolved, several) => {
             let ids = several.iter().cloned().chain(resolved.ok());
             Err(LaboratoryError::Request(format!(

@@ -1,10 +1,10 @@
 //! A trace in another form, whose size the trace bounds.
 
 use super::{Asked, Far, Opened, summarize};
-use crate::error::LaboratoryError;
 use crate::output::Output;
 use diskperf_blocktrace::transform::Scale;
 use diskperf_blocktrace::{FIXED_BYTES_MAX, Form, REQUEST_BYTES_MAX, Writer};
+use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::format_size;
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -3,10 +3,10 @@
 
 use super::facts::{asked, round};
 use super::{Asked, Far, Opened};
-use crate::error::LaboratoryError;
 use diskperf_battery::replay::{Requests, Trace};
 use diskperf_blocktrace::Record;
 use diskperf_blocktrace::transform::{Round, Scale};
+use diskperf_models::LaboratoryError;
 use diskperf_timeline::{TraceFacts, TraceReplay};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

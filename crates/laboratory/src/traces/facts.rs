@@ -2,9 +2,9 @@
 //! constant memory.
 
 use super::{Asked, Named, Opened};
-use crate::error::LaboratoryError;
 use diskperf_blocktrace::transform::Round;
 use diskperf_blocktrace::{Columns, DeviceIndex, Form, Operation, ReadOptions, Record, TimeUnit};
+use diskperf_models::LaboratoryError;
 use diskperf_timeline::{
     LatencyRecorder, Nanoseconds, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
 };
@@ -263,8 +263,7 @@ impl Default for Kind {
 /// The most bytes of addresses, and that requests of a trace move: an exbibyte.
 const MOST_BYTES: u64 = 1 << 60;
 
-/// The longest trace, in nanoseconds: moments can be added.
-pub(crate) const LONGEST_NS: u64 = 1 << 60;
+pub(crate) use diskperf_models::plan::replay::LONGEST_NS;
 
 /// The longest alignment that matters: sectors are no longer.
 const LONGEST_UNIT_BYTES: u64 = 65_536;

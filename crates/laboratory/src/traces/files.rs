@@ -1,8 +1,8 @@
 //! The files of a trace: which they are, and their bytes as they are read.
 
 use super::Far;
-use crate::error::LaboratoryError;
 use diskperf_diagnostics::input;
+use diskperf_models::LaboratoryError;
 use diskperf_system::host::input::is_readable;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -6,13 +6,10 @@
 
 mod keys;
 
-use super::over::Over;
-use super::point::{call_p99_ms, calls};
 use super::with_job_file;
 use crate::drive::Drives;
-use crate::error::LaboratoryError;
 use crate::execute::{execute, on_open_drives};
-use crate::observer::{Event, Observer};
+use crate::files::HostFiles;
 use crate::plan::{HostPlan, Plan, on_storage};
 use crate::recorder::Recorder;
 use diskperf_analysis::comparison::Verdict;
@@ -22,6 +19,10 @@ use diskperf_analysis::tuning::{
     Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned, Visit,
 };
 use diskperf_machine::{Stream, Streams};
+use diskperf_models::LaboratoryError;
+use diskperf_models::tune::over::Over;
+use diskperf_models::tune::point::{call_p99_ms, calls};
+use diskperf_models::{Event, Observer};
 use diskperf_system::host::Clock;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
@@ -68,7 +69,7 @@ pub fn tune_host(
 ) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
     let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     let search = &HostSearch {
-        experiment: with_job_file(&search.experiment, &search.target, &overs)?,
+        experiment: with_job_file((&search.experiment, &HostFiles), &search.target, &overs)?,
         ..search.clone()
     };
     let varied: Vec<Varied> = overs
@@ -103,7 +104,7 @@ pub fn tune_host(
         own: Vec::new(),
         today: None,
     };
-    let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
+    let outcome = rounds.carry_out(&diskperf_models::tune::search::all(&lengths), progress);
     let (closed, left) = rounds.close();
     if let Err(error) = outcome.and(closed) {
         return LaboratoryError::leaving(Err(error), left);

@@ -2,6 +2,7 @@
 
 use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
 use diskperf_analysis::tuning::Figures;
+use diskperf_models::tune::PointMemory;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,9 +52,10 @@ impl Kept {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// What a point of so many programs came to, if that is known.
-    pub(super) fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<Figures>> {
+impl PointMemory for Kept {
+    fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<Figures>> {
         if self.fresh {
             return None;
         }
@@ -70,8 +72,7 @@ impl Kept {
         possible.then_some(figures)
     }
 
-    /// Keeps what a point came to.
-    pub(super) fn keep(&self, fingerprint: String, figures: &[Figures]) {
+    fn keep(&self, fingerprint: String, figures: &[Figures]) {
         let Ok(document) = serde_json::to_string(figures) else {
             return;
         };
@@ -85,8 +86,7 @@ impl Kept {
         }
     }
 
-    /// Commits what is left.
-    pub(super) fn flush(&self) {
+    fn flush(&self) {
         self.state().commit(LOCK_WAIT);
     }
 }

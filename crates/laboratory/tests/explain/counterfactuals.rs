@@ -92,7 +92,7 @@ fn counterfactuals_are_ranked_and_repeatable() {
         let subject = case.subject().expect("a system");
         let stop = Arc::default();
         let mut one = means(&stop, true);
-        one.threads = 1;
+        one.crew = &diskperf_laboratory::crew::Threads(1);
         let (found, _) = explain(&subject, &one).expect("it runs");
         let (again, _) = explain(&subject, &means(&stop, true)).expect("it runs");
         assert_eq!(found, again, "{system}");

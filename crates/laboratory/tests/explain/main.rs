@@ -83,7 +83,7 @@ impl Case {
 
 fn means<'m>(stop: &'m Arc<std::sync::atomic::AtomicBool>, counterfactuals: bool) -> Means<'m> {
     Means {
-        threads: 2,
+        crew: &diskperf_laboratory::crew::Threads(2),
         counterfactuals,
         stop,
         progress: &|_, _| (),

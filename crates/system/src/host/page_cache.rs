@@ -73,8 +73,7 @@ pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// What the caches of the whole machine are dropped by.
-pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+pub use crate::DROP_CACHES;
 
 /// Writes all changed data of the machine to storage, and drops all clean page
 /// cache, directory entries and inodes of the whole machine.

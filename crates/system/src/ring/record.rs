@@ -44,10 +44,7 @@ pub(crate) struct Done {
 impl LoadRecorder {
     /// One with its memory from the start: recording allocates nothing, but where a long
     /// course over time is shortened. No interval, no course.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "of the host alone")
-    )]
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "of the host alone"))]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let mut series = Series::new(interval, LatencyRecorder::coarse());
         series.ended.reserve(MOST_INTERVALS);

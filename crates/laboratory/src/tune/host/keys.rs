@@ -1,9 +1,9 @@
 //! What may be varied on real storage: nothing by which data could be lost.
 
-use crate::error::LaboratoryError;
-use crate::tune::over::Over;
 use diskperf_battery::Program;
 use diskperf_battery::program::nearest;
+use diskperf_models::LaboratoryError;
+use diskperf_models::tune::over::Over;
 use diskperf_system::host::ReadAhead;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::is_root;

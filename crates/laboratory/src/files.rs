@@ -1,0 +1,60 @@
+//! Files of this machine that plans are made of.
+
+use crate::job_file::read_named;
+use crate::traces::course::TraceFiles;
+use crate::traces::facts;
+use diskperf_battery::replay::Trace;
+use diskperf_blocktrace::transform::Scale;
+use diskperf_diagnostics::input;
+use diskperf_models::LaboratoryError;
+use diskperf_models::files::Files;
+use diskperf_models::plan::replay::check_options;
+use diskperf_timeline::{Experiment, TraceFacts, TraceReplay, Workload};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostFiles;
+
+impl Files for HostFiles {
+    fn named_by(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
+        let Workload::Replay(replay) = &experiment.workload else {
+            return read_named(experiment);
+        };
+        check_options(experiment)?;
+        let replay = facts::planned(replay)?;
+        Ok(Some(Experiment {
+            workload: Workload::Replay(Box::new(replay)),
+            ..experiment.clone()
+        }))
+    }
+
+    fn log(&self, path: &str) -> Result<Box<dyn Read + Send>, String> {
+        let file = input::open(Path::new(path)).map_err(|error| error.to_string())?;
+        Ok(Box::new(file))
+    }
+
+    fn resolved(&self, path: &Path) -> PathBuf {
+        if let Ok(resolved) = path.canonicalize() {
+            return resolved;
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        match (folder.canonicalize(), path.file_name()) {
+            (Ok(folder), Some(name)) => folder.join(name),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn trace(
+        &self,
+        of: (&TraceReplay, &TraceFacts),
+        scale: Option<Scale>,
+    ) -> Result<Arc<dyn Trace>, LaboratoryError> {
+        Ok(Arc::new(TraceFiles::of(of, scale)?))
+    }
+}

@@ -1,0 +1,181 @@
+//! Stored runs of modelled systems, made again from the experiments that they keep.
+
+mod version_0_1_0;
+
+use crate::error::LaboratoryError;
+use crate::explain::Subject;
+use crate::files::Files;
+use crate::model::run::modelled;
+use crate::model::version::MODEL_VERSION;
+use crate::plan::ModelPlan;
+use diskperf_timeline::{Experiment, Modelled, Nanoseconds, Run, World};
+use std::collections::BTreeSet;
+
+/// The plan that makes a stored run again. Another version of the model that does
+/// the same makes it too: what is made is compared with what was stored.
+///
+/// # Errors
+///
+/// What has changed since, and a run that was not made on a model.
+pub fn plan_of(run: &Run, files: &dyn Files) -> Result<ModelPlan, LaboratoryError> {
+    let stored = model_of(run)?;
+    let plan = Subject::of(run.target.clone(), &experiment(run)?, files)?.plan;
+    let now = modelled(&plan, &stored.model_version);
+    match now.fingerprint == stored.fingerprint {
+        true => Ok(plan),
+        false => Err(no_longer_the_same(run, stored, &now)),
+    }
+}
+
+/// What a modelled run was asked to do; of 0.1.0, as far as its command line has it.
+fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
+    let kept = run.experiment.clone();
+    let kept = kept.or_else(|| version_0_1_0::experiment(&run.command_line));
+    let kept = kept.ok_or_else(|| {
+        LaboratoryError::Request(format!(
+            "run {} cannot be made again: its command line is not one of `diskperf run`: `{}`; run it again with this diskperf",
+            run.id,
+            run.command_line.join(" ")
+        ))
+    })?;
+    // It may have been one of several runs, some of which were on real storage.
+    Ok(Experiment {
+        targets: vec![run.target.clone().into()],
+        together: false,
+        other: None,
+        fresh: None,
+        destroy_data_on: Vec::new(),
+        ignore_signature: false,
+        ..kept
+    })
+}
+
+/// What a stored run was made with.
+fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
+    match (&run.model, run.world) {
+        (Some(model), World::Model) => Ok(model),
+        _ => Err(LaboratoryError::Request(format!(
+            "run {} is of real storage, which cannot be made again; `diskperf explain {}` explains what was stored of it",
+            run.id, run.id
+        ))),
+    }
+}
+
+/// Why the plan of a stored run makes another one now.
+fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> LaboratoryError {
+    let id = &run.id;
+    if stored.model_version != MODEL_VERSION {
+        return of_another_model(run, stored);
+    }
+    let changed = changed(stored, now);
+    LaboratoryError::Request(match changed.is_empty() {
+        true => format!(
+            "run {id} cannot be made again: what it was asked to do is another run now; run it again"
+        ),
+        false => format!(
+            "run {id} cannot be made again: the catalogue has changed since, in {}; run it again",
+            changed.join(", ")
+        ),
+    })
+}
+
+/// A run that this version of the model does not make.
+fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
+    LaboratoryError::Request(format!(
+        "run {} was made by model {}, and this is {MODEL_VERSION}, which does not do the same; run it again",
+        run.id, stored.model_version
+    ))
+}
+
+/// Files of the catalogue that are not as they were.
+fn changed(stored: &Modelled, now: &Modelled) -> Vec<String> {
+    let names = stored.catalogue.keys().chain(now.catalogue.keys());
+    let names: BTreeSet<&String> = names.collect();
+    let differs = |name: &&String| stored.catalogue.get(*name) != now.catalogue.get(*name);
+    names.into_iter().filter(differs).cloned().collect()
+}
+
+/// Makes sure that what was made again took as long as a repetition that counts,
+/// program by program.
+///
+/// # Errors
+///
+/// A program that did not.
+pub fn check_elapsed(
+    run: &Run,
+    elapsed: impl Iterator<Item = (usize, Nanoseconds)>,
+) -> Result<(), LaboratoryError> {
+    let stored = model_of(run)?;
+    for (number, elapsed) in elapsed {
+        let Some(result) = run.results.get(number) else {
+            continue;
+        };
+        if result.kept().any(|kept| kept.elapsed() == elapsed) {
+            continue;
+        }
+        if stored.model_version != MODEL_VERSION {
+            return Err(of_another_model(run, stored));
+        }
+        return Err(LaboratoryError::Work(format!(
+            "run {} was made again, and {} takes {} ns, which it did not: one of the two is wrong; please report it",
+            run.id, result.program, elapsed.0
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::NoFiles;
+    use crate::model::run::{Begun, new_run, stand, task};
+    use diskperf_timeline::Workload;
+
+    /// A run of another build of the model, whose version is another.
+    fn of_another_build(experiment: &Experiment) -> Run {
+        let plan = Subject::of(String::new(), experiment, &NoFiles)
+            .unwrap()
+            .plan;
+        let mut run = new_run(&plan, Begun::default());
+        run.model = Some(modelled(&plan, "0.1.0+feed"));
+        run
+    }
+
+    #[test]
+    fn another_version_of_the_model_makes_what_it_makes_the_same() {
+        let mut run = of_another_build(&Experiment {
+            workload: Workload::Named("read_8192".to_owned()),
+            targets: vec!["vax780-sc780-eagle".into()],
+            repetitions: Some(2),
+            seed: 7,
+            ..Experiment::default()
+        });
+        let kept = run.experiment.as_mut().unwrap();
+        // A device was measured by the same command.
+        kept.destroy_data_on.push("/dev/loop0".into());
+        let workload = kept.workload.clone();
+        let again = plan_of(&run, &NoFiles).unwrap();
+        assert_eq!(again.experiment.workload, workload);
+        assert_eq!(again.suite.protocol.repetitions, 2);
+        // Whether it does the same is told by what it makes.
+        let job = again.suite.jobs().next().unwrap();
+        let stand = stand(&again, &again.computers[0]);
+        let task = task(&again, job, "");
+        run.results
+            .push(stand.result(job, task, again.suite.protocol));
+        let wrong = check_elapsed(&run, [(0, Nanoseconds(1))].into_iter());
+        let words = wrong.unwrap_err().to_string();
+        assert!(words.contains("made by model 0.1.0+feed"), "{words}");
+    }
+
+    #[test]
+    fn another_experiment_is_another_run() {
+        let mut run = of_another_build(&Experiment {
+            targets: vec!["vax780-sc780-eagle".into()],
+            ..Experiment::default()
+        });
+        run.experiment.as_mut().unwrap().seed += 1;
+        let words = plan_of(&run, &NoFiles).unwrap_err().to_string();
+        assert!(words.contains("made by model 0.1.0+feed"), "{words}");
+    }
+}

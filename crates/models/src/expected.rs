@@ -1,0 +1,184 @@
+//! A drive of the catalogue beside what is expected of it.
+
+use crate::crew::{Crew, Watched};
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
+use diskperf_catalogue::{Catalogue, DiskFigure, Expected, Figure};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_machine::expected::flash::Experiment;
+use diskperf_machine::expected::{disk, flash};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Measures each figure that is expected of a drive on the modelled one, in the system that
+/// has nothing but it. `progress` is called with how many experiments are
+/// done, and of how many: several figures may be taken of one.
+///
+/// # Errors
+///
+/// A drive that there is not, that no `bare-` system has, of which nothing is expected, or
+/// that is neither a disk with firmware nor a flash drive; a figure that it cannot have; an
+/// end that the user asked for.
+pub fn expected(
+    (catalogue, drive): (&Catalogue, &str),
+    crew: &dyn Crew,
+    stop: &Arc<AtomicBool>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<ExpectedFigures, LaboratoryError> {
+    let of = catalogue
+        .expectations(drive)
+        .map_err(LaboratoryError::catalogue)?;
+    let together = experiments(&of.values);
+    progress(0, together.len());
+    let crew = Watched {
+        crew,
+        stop,
+        progress,
+    };
+    let found = crew.each(together.len(), |number| {
+        let figures: Vec<&Expected> = together[number]
+            .iter()
+            .map(|place| &of.values[*place])
+            .collect();
+        found(catalogue, drive, &figures)
+    })?;
+    let places = together.into_iter().flatten();
+    let mut values: Vec<(usize, f64)> = places.zip(found.into_iter().flatten()).collect();
+    values.sort_by_key(|(place, _)| *place);
+    Ok(ExpectedFigures {
+        drive: drive.to_owned(),
+        seed: match of.values.first().map(|of| of.what) {
+            Some(Figure::Flash(_)) => flash::SEED,
+            Some(Figure::Disk(_)) | None => disk::SEED,
+        },
+        values: values
+            .iter()
+            .map(|(place, found)| value(*found, &of.values[*place]))
+            .collect(),
+    })
+}
+
+/// The places of figures, those together that are taken of one experiment.
+fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
+    let mut together: Vec<Vec<usize>> = Vec::new();
+    for (place, one) in values.iter().enumerate() {
+        let is_same = |group: &&mut Vec<usize>| {
+            let other = &values[group[0]];
+            let experiments = match (one.what, other.what) {
+                (Figure::Flash(one), Figure::Flash(other)) => {
+                    Experiment::from(one) == Experiment::from(other)
+                }
+                (one, other) => one == other,
+            };
+            experiments && one.depth == other.depth && one.settings() == other.settings()
+        };
+        match together.iter_mut().find(is_same) {
+            Some(group) => group.push(place),
+            None => together.push(vec![place]),
+        }
+    }
+    together
+}
+
+/// Figures of one experiment with the modelled drive, with the settings that they are
+/// expected of.
+fn found(
+    catalogue: &Catalogue,
+    drive: &str,
+    figures: &[&Expected],
+) -> Result<Vec<f64>, LaboratoryError> {
+    let system = format!("bare-{drive}");
+    let first = figures[0];
+    let computer = Computer::read(catalogue, &system, &first.settings())?;
+    let no = |kind: &str| {
+        LaboratoryError::Request(format!(
+            "{drive}: `{}` is a figure of {kind}, and {system} has none of that name",
+            first.what.name()
+        ))
+    };
+    match first.what {
+        Figure::Disk(figure) => {
+            let disk = computer.disk(drive);
+            let disk = disk.ok_or_else(|| no("a disk with firmware of its own"))?;
+            check_disk(drive, disk, (figure, first.depth))?;
+            let found = disk::measured(disk, figure, first.depth);
+            Ok(vec![found; figures.len()])
+        }
+        Figure::Flash(figure) => {
+            let flash = computer.flash(drive);
+            let flash = flash.ok_or_else(|| no("a flash drive"))?;
+            check_flash(drive, flash, first.depth)?;
+            let measured = flash::measured(flash, figure.into(), first.depth);
+            let figure = |of: &&Expected| match of.what {
+                Figure::Flash(figure) => measured.figure(figure),
+                Figure::Disk(_) => unreachable!("figures of one experiment are of one kind"),
+            };
+            Ok(figures.iter().map(figure).collect())
+        }
+    }
+}
+
+fn check_depth(drive: &str, depth: u32, most: u32) -> Result<(), LaboratoryError> {
+    match depth {
+        0 => Err(refused(drive, "a figure is expected at depth 0")),
+        _ if depth > most => Err(refused(
+            drive,
+            &format!("a figure is expected at depth {depth}, and its queue takes 1 to {most}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn refused(drive: &str, why: &str) -> LaboratoryError {
+    LaboratoryError::Request(format!("{drive}: {why}"))
+}
+
+fn check_disk(
+    drive: &str,
+    disk: &DiskSpecification,
+    (figure, depth): (DiskFigure, u32),
+) -> Result<(), LaboratoryError> {
+    check_depth(drive, depth, disk.queue_depth)?;
+    match (figure, disk.shingled) {
+        (DiskFigure::WriteMapFullMs, None) => {
+            let why = "`write_map_full_ms` is expected of it, and it has no media cache";
+            Err(refused(drive, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Some figures begin with two gibibytes written.
+const LEAST_UNITS: u32 = 1 << 19;
+
+fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {
+    check_depth(drive, depth, of.interface.queue_depth)?;
+    if of.layer.logical_units < LEAST_UNITS {
+        let why = "figures are of drives of 2 GiB and more";
+        return Err(refused(drive, why));
+    }
+    Ok(())
+}
+
+fn value(found: f64, of: &Expected) -> ExpectedValue {
+    let off_share = found / of.expected - 1.0;
+    let (words, unit) = of.what.words();
+    let settings = of.settings.iter();
+    ExpectedValue {
+        what: of.what.name().to_owned(),
+        words: words.to_owned(),
+        unit: unit.to_owned(),
+        depth: of.depth,
+        settings: settings
+            .map(|(key, value)| format!("drive.{key}={value}"))
+            .collect(),
+        expected: of.expected,
+        found,
+        off_share,
+        tolerance_share: of.tolerance_share,
+        met: off_share.abs() <= of.tolerance_share,
+        source: of.source.clone(),
+    }
+}

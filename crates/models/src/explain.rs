@@ -1,0 +1,331 @@
+//! Why a modelled run took as long as it did: the run is made again with all
+//! that happens in it recorded, then with one thing changed at a time.
+
+mod changes;
+mod difference;
+mod moments;
+mod parts;
+mod rerun;
+mod tails;
+
+pub use difference::differences;
+
+use crate::again::{check_elapsed, plan_of};
+use crate::crew::{Crew, Watched};
+use crate::error::LaboratoryError;
+use crate::files::Files;
+use crate::model::computer::Computer;
+use crate::plan::{self, ModelPlan, step_title, title};
+use changes::{Change, Kind};
+use diskperf_analysis::explanation::verdict::verdict;
+use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
+use diskperf_battery::{Job, Suite};
+use diskperf_device::WhatIf;
+use diskperf_timeline::{Experiment, Nanoseconds, Run, Trace};
+use rerun::{Outcome, Variant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is to be explained.
+pub struct Subject {
+    /// In words: `run 3fa8`, `vax780-sc780-eagle`.
+    pub name: String,
+    /// How it is made, or made again.
+    pub plan: ModelPlan,
+    /// The run that was stored, if it is one: what is made again must be it.
+    pub run: Option<Run>,
+}
+
+impl Subject {
+    /// A modelled system with an experiment that is for it alone.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the experiment, and a name of real storage.
+    pub fn of(
+        name: String,
+        experiment: &Experiment,
+        files: &dyn Files,
+    ) -> Result<Self, LaboratoryError> {
+        let plan = plan::plan(experiment, files)?.pop();
+        let plan = plan.ok_or_else(|| LaboratoryError::request("no modelled system is named"))?;
+        Ok(Self {
+            name,
+            plan,
+            run: None,
+        })
+    }
+
+    /// A stored run, as it is made again.
+    ///
+    /// # Errors
+    ///
+    /// As [`plan_of`].
+    pub fn again(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
+        Ok(Self {
+            name: format!("{} (run {})", run.measured(), run.id),
+            plan: plan_of(&run, files)?,
+            run: Some(run),
+        })
+    }
+}
+
+/// How it is explained.
+pub struct Means<'a> {
+    /// Whoever runs the machines; the results do not depend on it.
+    pub crew: &'a dyn Crew,
+    /// Whether runs with something changed are made as well.
+    pub counterfactuals: bool,
+    /// Set when the user ends it.
+    pub stop: &'a Arc<AtomicBool>,
+    /// Told how many machines are done, and of how many.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Means<'_> {
+    fn machines(&self) -> Watched<'_> {
+        Watched {
+            crew: self.crew,
+            stop: self.stop,
+            progress: self.progress,
+        }
+    }
+}
+
+/// A counterfactual that gains or loses less than this is as good as nothing.
+const NOTHING: f64 = 0.000_5;
+/// Two changes together beat the sum of both if they gain this much more, as a
+/// share of the elapsed time.
+const BEATS: f64 = 0.005;
+
+/// Explains every program of a subject. The traces are those of the repetitions
+/// that it explains, in the order of the programs. A user who ends it once all is
+/// recorded has what is known by then, and a note that says what is not.
+///
+/// # Errors
+///
+/// What a machine fails with, and a stored run that is made again and is
+/// another.
+pub fn explain(
+    subject: &Subject,
+    means: &Means<'_>,
+) -> Result<(Explanation, Vec<Trace>), LaboratoryError> {
+    let plan = &subject.plan;
+    check_apart(&plan.suite)?;
+    let mut programs = Vec::new();
+    let mut traces = Vec::new();
+    let bases = bases(subject, means)?;
+    let (mut ended, mut deep, mut failed) = (false, false, None);
+    for (computer, base) in plan.computers.iter().zip(bases) {
+        let mut found = vec![Vec::new(); base.len()];
+        let mut tails = tails::of(&base);
+        deep |= base.iter().any(|outcome| outcome.depth > 1);
+        if means.counterfactuals && !ended {
+            let changed =
+                tails::rerun(plan, computer, (&base, &mut tails), means).and_then(|why| {
+                    failed = failed.take().or(why);
+                    counterfactuals(plan, computer, &base, means)
+                });
+            match changed {
+                Err(LaboratoryError::Interrupted) => ended = true,
+                all => found = all?,
+            }
+        }
+        let found = found.into_iter().zip(tails);
+        for ((job, outcome), (counterfactuals, tails)) in plan.suite.jobs().zip(base).zip(found) {
+            let trace = outcome.trace.expect("it was recorded");
+            programs.push(ProgramExplanation {
+                counterfactuals,
+                tails,
+                ..program(plan, (job, computer), (&trace, outcome.before_issue_ns))
+            });
+            traces.push(trace);
+        }
+    }
+    let mut notes = plan.notes.clone();
+    if deep {
+        notes.push("the program's time: with several requests under way, a wait is booked as the request that ended it spent it, which at depth is its last stages; gain tells what limits the program".to_owned());
+    }
+    let mut links = programs
+        .iter()
+        .flat_map(|one| &one.account.utilisation.links);
+    if links.any(|share| *share > 0.0) {
+        notes.push("link of a drive, interface transfer: only what data take on the link while no sector of their request passes; while one does, they cross as well, and the time is media transfer's".to_owned());
+    }
+    if let Some(why) = failed {
+        notes.push(format!(
+            "what the slowest requests waited for: a rerun is missing: {why}"
+        ));
+    }
+    if ended {
+        notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());
+    } else if means.counterfactuals {
+        notes.push("gain: how much less time the program would take for as much, with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
+    }
+    let explanation = Explanation {
+        what: format!("{} on {}", plan.suite.name, subject.name),
+        programs,
+        notes,
+    };
+    Ok((explanation, traces))
+}
+
+/// What happens on a subject with something supposed of it: the traces of its
+/// programs, in the order of [`explain`].
+///
+/// # Errors
+///
+/// What a machine fails with.
+pub fn supposing(
+    subject: &Subject,
+    what_if: WhatIf,
+    means: &Means<'_>,
+) -> Result<Vec<Trace>, LaboratoryError> {
+    let plan = &subject.plan;
+    check_apart(&plan.suite)?;
+    let found = means.machines().each(plan.computers.len(), |number| {
+        let variant = Variant {
+            trace: true,
+            what_if,
+            ..Variant::of(plan, &plan.computers[number])
+        };
+        rerun::rerun(plan, &variant, means.stop)
+    })?;
+    let traces = found
+        .into_iter()
+        .flatten()
+        .filter_map(|outcome| outcome.trace);
+    Ok(traces.collect())
+}
+
+/// Where programs ran at the same time, what happens is not told apart.
+///
+/// # Errors
+///
+/// The programs that did.
+pub fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
+    let mut steps = suite.steps.iter();
+    match steps.find(|step| step.jobs.len() > 1) {
+        None => Ok(()),
+        Some(step) => Err(LaboratoryError::Request(format!(
+            "{} run at the same time, and the time of one is not told from that of another: explain a run of one of them",
+            step_title(step)
+        ))),
+    }
+}
+
+fn program(
+    plan: &ModelPlan,
+    (job, computer): (&Job, &Computer),
+    (trace, before_issue_ns): (&Trace, Option<f64>),
+) -> ProgramExplanation {
+    let account = Account::in_open_loop(trace, before_issue_ns);
+    let account = account.expect("every program is timed");
+    ProgramExplanation {
+        program: title(job),
+        filesystem: computer.filesystem(),
+        drives: plan.drives as u32,
+        verdict: verdict(&account),
+        account,
+        accounted: None,
+        counterfactuals: Vec::new(),
+        tails: Vec::new(),
+    }
+}
+
+/// The subject as it is, recorded: for each of its computers, each program.
+fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, LaboratoryError> {
+    let plan = &subject.plan;
+    let count = plan.computers.len();
+    let bases = means.machines().each(count, |number| {
+        let variant = Variant {
+            trace: true,
+            ..Variant::of(plan, &plan.computers[number])
+        };
+        rerun::rerun(plan, &variant, means.stop)
+    })?;
+    if let Some(run) = &subject.run {
+        let elapsed = bases.iter().flatten().map(|outcome| outcome.elapsed);
+        check_elapsed(run, elapsed.enumerate())?;
+    }
+    Ok(bases)
+}
+
+/// What each program would take with something changed, the best first.
+fn counterfactuals(
+    plan: &ModelPlan,
+    computer: &Computer,
+    base: &[Outcome],
+    means: &Means<'_>,
+) -> Result<Vec<Vec<Counterfactual>>, LaboratoryError> {
+    let single = changes::changes(computer);
+    let pairs = changes::pairs(&single);
+    let all: Vec<&Change> = single
+        .iter()
+        .chain(pairs.iter().map(|(_, change)| change))
+        .collect();
+    let own = plan.settings_of(computer);
+    let outcomes = means.machines().each(all.len(), |number| {
+        let change = all[number];
+        let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
+        let Some(changed) = plan.computer_with(&settings) else {
+            return Ok(None);
+        };
+        let variant = Variant {
+            what_if: change.what_if,
+            ..Variant::of(plan, &changed)
+        };
+        // What does not fit on a computer that is changed is no change of it.
+        match rerun::rerun_like(plan, &variant, base, means.stop) {
+            Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
+            outcome => Ok(outcome.ok()),
+        }
+    })?;
+    let elapsed = |change: usize, step: usize| -> Option<Nanoseconds> {
+        Some(outcomes[change].as_ref()?[step].elapsed_for(&base[step]))
+    };
+    let of_step = |step: usize| {
+        let as_is = base[step].elapsed;
+        let one = |change: usize| -> Option<Counterfactual> {
+            Some(Counterfactual {
+                change: all[change].words.clone(),
+                elapsed: elapsed(change, step)?,
+                beats_sum: false,
+            })
+        };
+        let mut found: Vec<Counterfactual> = (0..single.len()).filter_map(one).collect();
+        for (number, ((first, second), _)) in pairs.iter().enumerate() {
+            let both = one(single.len() + number);
+            let (Some(both), Some(first), Some(second)) = (both, one(*first), one(*second)) else {
+                continue;
+            };
+            let sum = first.gain(as_is) + second.gain(as_is);
+            if both.gain(as_is) > sum.max(first.gain(as_is)).max(second.gain(as_is)) + BEATS {
+                found.push(Counterfactual {
+                    beats_sum: true,
+                    ..both
+                });
+            }
+        }
+        found.retain(|one| one.gain(as_is).abs() >= NOTHING);
+        found.sort_by_key(|one| (one.elapsed, one.change.clone()));
+        found
+    };
+    Ok((0..base.len()).map(of_step).collect())
+}
+
+impl Change {
+    /// A change that takes a cost away and leaves the rest.
+    fn removes(&self) -> bool {
+        self.kind == Kind::Removed
+    }
+
+    fn supposing(words: &str, what_if: WhatIf) -> Self {
+        Self {
+            words: words.to_owned(),
+            kind: Kind::Removed,
+            settings: Vec::new(),
+            what_if,
+        }
+    }
+}

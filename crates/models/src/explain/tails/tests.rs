@@ -1,0 +1,90 @@
+use super::*;
+use crate::model::settings;
+use crate::plan::plan;
+use diskperf_device::WhatIf;
+use diskperf_timeline::CacheMode;
+use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::{Experiment, SizeChoice, Workload};
+use std::sync::Arc;
+
+/// A mixed load on a drive that collects, twice.
+fn mixed(load: &[&str]) -> ModelPlan {
+    let common = ["drive.past=random", "program.write_share=0.3"];
+    let all: Vec<&str> = common.iter().chain(load).copied().collect();
+    loaded(("bare-nvme-tlc-plp", 4 << 20), &all)
+}
+
+/// A random load on a drive, twice.
+fn loaded((drive, size_bytes): (&str, u64), load: &[&str]) -> ModelPlan {
+    let all: Vec<String> = (load.iter()).map(|one| (*one).to_owned()).collect();
+    let experiment = Experiment {
+        workload: Workload::of(Some("random".to_owned())),
+        targets: vec![drive.to_owned().into()],
+        size: SizeChoice::Bytes(size_bytes),
+        settings: settings(&all).expect("settings"),
+        cache: CacheMode::Direct,
+        repetitions: Some(2),
+        ..Experiment::default()
+    };
+    let plans = plan(&experiment, &crate::files::NoFiles);
+    plans.expect("a plan").pop().expect("a modelled drive")
+}
+
+/// The requests of a trace in the order of their issue.
+fn requests(outcome: &Outcome) -> Vec<&TracedRequest> {
+    let trace = outcome.trace.as_ref().expect("it was recorded");
+    let mut all: Vec<_> = trace.requests.iter().collect();
+    all.sort_by_key(|one| (one.issued, one.sector, one.completed()));
+    all
+}
+
+#[test]
+fn a_rerun_with_nothing_taken_away_is_the_run_to_the_nanosecond() {
+    for load in [
+        &["program.depth=32"][..],
+        &[
+            "program.rate_iops=400000",
+            "program.arrivals=poisson",
+            "program.depth=128",
+        ],
+    ] {
+        again(&mixed(load), load);
+    }
+}
+
+/// Forced writes go past a disk's buffer again.
+#[test]
+fn forced_writes_are_forced_again() {
+    for dsync in ["program.dsync=no", "program.dsync=yes"] {
+        let load = ["program.depth=4", "program.write_share=0.5", dsync];
+        again(&loaded(("bare-sata-7200", 4 << 20), &load), &load);
+    }
+}
+
+/// The requests of a plan's first program, and the same once more at the same moments.
+fn again(plan: &ModelPlan, load: &[&str]) {
+    let (computer, stop) = (&plan.computers[0], Arc::default());
+    let variant = Variant {
+        trace: true,
+        ..Variant::of(plan, computer)
+    };
+    let base = rerun::rerun(plan, &variant, &stop).expect("it runs");
+    // Those before it leave the drive as it was.
+    assert!(base[0].number > 0, "{load:?}");
+    let own = plan.suite.jobs().next().expect("a job");
+    let job = moments::job(plan, computer, own, &base[0]).expect("its requests");
+    let supposed = (computer, WhatIf::default());
+    let again = rerun::rerun_in_place((plan, &variant), (&base, 0, &job), supposed, &stop);
+    let again = again.expect("it runs again");
+    let (all, others) = (requests(&base[0]), requests(&again));
+    assert_eq!(all.len(), others.len(), "{load:?}");
+    assert!(all.len() >= 1000, "{load:?}");
+    for (one, other) in all.iter().zip(others) {
+        assert_eq!(
+            (one.sector, one.issued),
+            (other.sector, other.issued),
+            "{load:?}"
+        );
+        assert_eq!(one.spans, other.spans, "{load:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! fio job files: read with all that their meaning hangs on.
+
+use crate::error::LaboratoryError;
+use diskperf_analysis::fio_jobs;
+use diskperf_battery::{Medium, Program, Suite};
+use diskperf_fio::{Job, JobFile, Keyword, Surroundings};
+use diskperf_timeline::JobText;
+use std::path::{Path, PathBuf};
+
+/// Whether what somebody calls a suite or a program is a job file: by its name, because
+/// there is such a file, or because it is the text of one.
+pub fn is_named(name: &str) -> bool {
+    if Suite::named(name, Medium::Directory).is_some() || Program::named(name).is_some() {
+        return false;
+    }
+    is_text(name) || has_name(name) || Path::new(name).is_file()
+}
+
+/// A name has no line's end.
+pub fn is_text(name: &str) -> bool {
+    name.contains('\n')
+}
+
+fn has_name(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|extension| {
+        ["fio", "job", "ini"]
+            .iter()
+            .any(|known| extension == *known)
+    })
+}
+
+/// A job file by its name and text, with words of fio's command line beside it and with
+/// what it takes from its surroundings.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, with line and column.
+pub fn of_text(
+    (name, text): (&str, &str),
+    words: &[String],
+    surroundings: &Surroundings,
+) -> Result<JobText, LaboratoryError> {
+    let file = JobFile::parse_with(name, text, words, surroundings);
+    let file = file.map_err(LaboratoryError::request)?;
+    // What it does not ask for is not kept: the run is the same on any machine.
+    let asked = |keyword| match file.keywords.contains(&keyword) {
+        true => surroundings.number(keyword),
+        false => 0,
+    };
+    Ok(JobText {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        arguments: words.to_vec(),
+        page_bytes: asked(Keyword::PageSize),
+        memory_mib: asked(Keyword::Memory),
+        processors: asked(Keyword::Processors),
+        includes: file.included,
+        variables: file.variables,
+        protocol: None,
+    })
+}
+
+/// Logs that a job writes, one of each clone.
+pub fn log_paths(job: &Job) -> impl Iterator<Item = PathBuf> {
+    (0..job.order.clones).filter_map(|clone| job.iolog.written_by(clone).map(PathBuf::from))
+}
+
+/// What a job file says that was read.
+pub fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
+    fio_jobs::parse(text).map_err(LaboratoryError::request)
+}

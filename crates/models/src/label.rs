@@ -1,0 +1,147 @@
+//! The user's own names for runs: which can be told from everything else that
+//! stands where a run does.
+
+use crate::error::LaboratoryError;
+use diskperf_battery::{Medium, Program, Suite};
+use diskperf_catalogue::{Catalogue, Component};
+use diskperf_timeline::printable::{is_instruction, is_invisible};
+use diskperf_timeline::printable_line;
+
+/// The longest label: it heads the columns of tables.
+const LONGEST: usize = 100;
+
+/// Makes sure that a run with this label can be found by it.
+///
+/// # Errors
+///
+/// Why it cannot, and what to write instead.
+pub fn check(label: &str) -> Result<(), LaboratoryError> {
+    match obstacle(label) {
+        None => Ok(()),
+        Some(why) => Err(LaboratoryError::Request(format!(
+            "--label {}: {why}; write another name, as `before-the-upgrade`",
+            match label {
+                "" => "\"\"".into(),
+                label => printable_line(label),
+            }
+        ))),
+    }
+}
+
+/// Why no run can be found by this label.
+fn obstacle(label: &str) -> Option<String> {
+    let is = |what: &str| Some(what.to_owned());
+    if label.is_empty() || label.trim() != label {
+        return is("a label has text, and no space at its ends");
+    }
+    if label.chars().any(is_instruction) {
+        return is("it has a character that cannot be printed");
+    }
+    if let Some(hidden) = label.chars().find(|one| is_invisible(*one)) {
+        return Some(format!(
+            "it has a character that cannot be seen, U+{:04X}, without which it would look the same",
+            u32::from(hidden)
+        ));
+    }
+    if label.chars().count() > LONGEST {
+        return Some(format!("it is longer than {LONGEST} characters"));
+    }
+    if label == "last" {
+        return is("`last` is always the newest run");
+    }
+    if label.starts_with('-') {
+        return is("it would be taken for an option");
+    }
+    if label.contains('/') || label.ends_with(".json") || label.ends_with(".toml") {
+        return is("it would be taken for the name of a file");
+    }
+    if label
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    {
+        return is(
+            "it could be the beginning of a run's id, which has the digits 0 to 9 and a to f",
+        );
+    }
+    entry(label)
+        .map(|kind| format!("it is the name of a {kind}, which `show` and `explain` take it for"))
+}
+
+/// What diskperf itself has of this name.
+fn entry(label: &str) -> Option<&'static str> {
+    if Suite::named(label, Medium::Directory).is_some() {
+        return Some("suite");
+    }
+    if Program::named(label).is_some() {
+        return Some("program");
+    }
+    let catalogue = Catalogue::embedded();
+    let base = label.split(':').next().unwrap_or(label);
+    if catalogue.system_names().iter().any(|system| system == base) {
+        return Some("modelled system");
+    }
+    let mut components = Component::ALL.into_iter();
+    let has = |component: &Component| {
+        let names = catalogue.component_names(*component);
+        names.iter().any(|name| name == label)
+    };
+    components.find(has).map(Component::name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_something_else_is_no_label() {
+        for (label, why) in [
+            ("\u{200b}", "cannot be seen, U+200B"),
+            ("before\u{200b}", "cannot be seen, U+200B"),
+            ("be\u{200d}fore", "cannot be seen, U+200D"),
+            ("before\u{2060}", "cannot be seen, U+2060"),
+            ("before\u{00ad}", "cannot be seen, U+00AD"),
+            ("\u{3164}", "cannot be seen, U+3164"),
+            ("\u{2800}", "cannot be seen, U+2800"),
+            ("before\u{fe0f}", "cannot be seen, U+FE0F"),
+            ("before\u{e0061}", "cannot be seen, U+E0061"),
+            ("\u{feff}", "cannot be printed"),
+            ("before\u{200e}", "cannot be printed"),
+            ("\u{3000}before", "no space at its ends"),
+            ("", "a label has text"),
+            (" x", "a label has text"),
+            ("last", "always the newest run"),
+            ("-", "an option"),
+            ("-q", "an option"),
+            ("a/b", "a file"),
+            ("x.json", "a file"),
+            ("my.toml", "a file"),
+            ("3fa8", "beginning of a run's id"),
+            ("a", "beginning of a run's id"),
+            ("3fa85f6457", "beginning of a run's id"),
+            ("ffs83", "name of a suite"),
+            ("write_8192", "name of a program"),
+            ("vax780-sc780-eagle", "name of a modelled system"),
+            ("vax780-sc780-eagle:4k", "name of a modelled system"),
+            ("eagle", "name of a drive"),
+            ("a\nb", "cannot be printed"),
+            ("\u{1b}[31mred", "cannot be printed"),
+            ("fast\u{202e}wols", "cannot be printed"),
+        ] {
+            let error = check(label).expect_err(label).to_string();
+            assert!(error.contains(why), "{label:?}: {error}");
+            assert!(!error.contains(is_instruction), "{error:?}");
+        }
+        assert!(check(&"x".repeat(LONGEST + 1)).is_err());
+        for label in [
+            "before",
+            "vax",
+            "run 2",
+            "=1+1",
+            "größer",
+            "A",
+            "after the new firmware, 3fa8",
+        ] {
+            assert!(check(label).is_ok(), "{label}");
+        }
+    }
+}

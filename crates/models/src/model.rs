@@ -1,0 +1,41 @@
+//! Programs on modelled computers.
+//!
+//! A computer is a system of the catalogue, read and checked; a bench is one
+//! machine built from it, on which the battery's programs run as they run on
+//! real storage, in virtual time.
+
+pub mod bench;
+pub mod computer;
+pub mod counts;
+pub mod run;
+pub mod version;
+
+use crate::error::LaboratoryError;
+use diskperf_catalogue::{Catalogue, Setting};
+use std::path::Path;
+
+/// The catalogue that is part of the program, with a folder of the user's laid
+/// over it if there is one.
+///
+/// # Errors
+///
+/// What is wrong with the folder.
+pub fn load_catalogue(folder: Option<&Path>) -> Result<Catalogue, LaboratoryError> {
+    let catalogue = Catalogue::embedded();
+    match folder {
+        Some(folder) => catalogue
+            .overlaid(folder)
+            .map_err(LaboratoryError::catalogue),
+        None => Ok(catalogue),
+    }
+}
+
+/// Settings from texts, each `PATH=VALUE`.
+///
+/// # Errors
+///
+/// The first that is none.
+pub fn settings(typed: &[String]) -> Result<Vec<Setting>, LaboratoryError> {
+    let parsed = typed.iter().map(|setting| Setting::parse(setting));
+    Ok(parsed.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,417 @@
+//! One modelled machine, and programs repeated on it.
+
+use crate::error::{LaboratoryError, Names};
+use crate::measured::{Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured};
+use crate::model::computer::medium_of;
+use crate::observer::{Event, Observer, Recorded, Source};
+use crate::rig::Rig;
+use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_device::Hint;
+use diskperf_device::WhatIf;
+use diskperf_device::disk::device::MediaCacheState;
+use diskperf_device::moment;
+use diskperf_machine::hardware::cache::CacheStatistics;
+use diskperf_machine::specification::Specification;
+use diskperf_machine::{Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
+use diskperf_system::model::{Model, ModelPorts};
+use diskperf_system::{Buffer, System, WorkerProgress};
+use diskperf_timeline::{
+    ControllerCache, Engine, FlashTraffic, MediaCache, Nanoseconds, ProgramResult, Repetition,
+    Trace,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The directory that the script of Kridle and McKusick 1983 makes for its files.
+const FOLDER: &str = "foo/";
+
+/// How a machine is used.
+#[derive(Clone)]
+pub struct Usage {
+    /// What the user calls the computer.
+    pub system: String,
+    /// How many of the drives run a program at once.
+    pub drives: usize,
+    /// Whether one more has a file system, for copies to another one.
+    pub other: bool,
+    /// Of all random choices, the machine's and the programs'.
+    pub seed: u64,
+    /// How far the first drive is turned at the start, in parts of 2^32 of a revolution.
+    pub first_phase: u32,
+    /// How far each other is turned against the one before it, in the same parts.
+    pub phase: u32,
+    /// Share by which each drive turns slower than the one before it.
+    pub speed_difference: f64,
+    /// Whether the virtual time of each call is recorded.
+    pub time_calls: bool,
+    /// Drop every cache before each repetition.
+    pub drop_all_caches: bool,
+    /// Whether what happens is recorded, for [`Bench::take_trace`].
+    pub trace: bool,
+    /// Whether what drives are asked for is told.
+    pub record: bool,
+    /// What is supposed of the machine.
+    pub what_if: WhatIf,
+    /// What all machines that are used so may take, one after the other.
+    pub budget: Budget,
+    /// Events that they took so far.
+    pub events: Arc<AtomicU64>,
+    /// Set when the user ends the run.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Usage {
+    /// Some drives of a system, each at its own speed, with the usual budget.
+    pub fn of((system, drives): (&str, usize), seed: u64, stop: &Arc<AtomicBool>) -> Self {
+        Self {
+            system: system.to_owned(),
+            drives,
+            other: false,
+            seed,
+            first_phase: 0,
+            phase: 0,
+            speed_difference: 0.0,
+            time_calls: false,
+            drop_all_caches: false,
+            trace: false,
+            record: false,
+            what_if: WhatIf::default(),
+            budget: Budget::USUAL,
+            events: Arc::default(),
+            stop: Arc::clone(stop),
+        }
+    }
+}
+
+/// A machine with fresh file systems. Its clock goes on from repetition to
+/// repetition, as that of the machine in the paper did.
+pub struct Bench {
+    /// The machine.
+    pub machine: Machine,
+    usage: Usage,
+    /// The drive that each volume is a part of.
+    drive_of_volume: Vec<u32>,
+    /// What its programs work on.
+    medium: Medium,
+    /// The number of the next process.
+    next: Cell<usize>,
+    /// What the workers write, by file, call size and seed: it is the same in
+    /// every repetition, and making it would take longer than writing it.
+    buffers: Rc<RefCell<BTreeMap<BufferKey, Buffer>>>,
+}
+
+/// What a worker's process leaves behind when it ends.
+type WorkerOutcome = Result<Outcome, ProgramError>;
+
+type BufferKey = (&'static str, u64, u64);
+
+impl Bench {
+    /// Builds the machine, and makes the directory of the script.
+    ///
+    /// # Errors
+    ///
+    /// A machine that takes more than it may, or comes to a standstill.
+    pub fn build(specification: &Specification, usage: Usage) -> Result<Self, LaboratoryError> {
+        let circumstances = Circumstances {
+            seed: usage.seed,
+            volumes: usage.drives + usize::from(usage.other),
+            phase: usage.phase,
+            first_phase: usage.first_phase,
+            speed_difference: usage.speed_difference,
+            trace: usage.trace,
+            record: usage.record,
+            what_if: usage.what_if,
+            budget: usage.budget,
+            events_before: usage.events.load(Ordering::Relaxed),
+            ..Circumstances::default()
+        };
+        let volumes = circumstances.volumes;
+        let memory = specification.memory(volumes);
+        memory
+            .within(usage.budget)
+            .map_err(|exceeded| LaboratoryError::Budget(exceeded.into()))?;
+        let bench = Self {
+            machine: Machine::build(specification, circumstances),
+            medium: medium_of(specification),
+            usage,
+            next: Cell::new(0),
+            buffers: Rc::default(),
+            drive_of_volume: specification
+                .volumes
+                .iter()
+                .map(|volume| volume.drive as u32)
+                .collect(),
+        };
+        if bench.medium == Medium::Directory {
+            bench.make_folders(volumes)?;
+        }
+        Ok(bench)
+    }
+
+    fn make_folders(&self, drives: usize) -> Result<(), LaboratoryError> {
+        let failed = Rc::new(RefCell::new(None));
+        let meeting = Rendezvous::new(1);
+        let ports = self.ports(&meeting, &Arc::default(), Vec::new());
+        let kernel = self.machine.kernel().clone();
+        let outcome = Rc::clone(&failed);
+        self.machine.spawn("mkdir", async move {
+            let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+            for drive in 0..drives {
+                let folder = FOLDER.trim_end_matches('/');
+                if let Err(error) = system.mkdir(&format!("/mnt{drive}/{folder}")).await {
+                    *outcome.borrow_mut() = Some(error);
+                }
+            }
+            system.end().await;
+        });
+        self.run_machine()?;
+        match failed.take() {
+            Some(diskperf_system::Error::Interrupted) => Err(LaboratoryError::Interrupted),
+            Some(error) => Err(LaboratoryError::work(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn ports(
+        &self,
+        meeting: &Rc<Rendezvous>,
+        progress: &Arc<WorkerProgress>,
+        pipe_ends: Vec<PipeEnd>,
+    ) -> ModelPorts {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        ModelPorts {
+            number,
+            pipe_ends,
+            meeting: Rc::clone(meeting),
+            time_calls: self.usage.time_calls,
+            stop: Arc::clone(&self.usage.stop),
+            progress: Arc::clone(progress),
+        }
+    }
+
+    fn run_machine(&self) -> Result<(), LaboratoryError> {
+        let outcome = self.machine.run_unless(&self.usage.stop);
+        let events = self.machine.events();
+        self.usage.events.store(events, Ordering::Relaxed);
+        outcome.map_err(|standstill| match standstill {
+            Standstill::Stopped => LaboratoryError::Interrupted,
+            Standstill::Exceeded(exceeded) => LaboratoryError::Budget(exceeded.into()),
+            other => LaboratoryError::work(other),
+        })
+    }
+}
+
+impl Rig for Bench {
+    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
+        let ground = Ground {
+            drives: vec![self.medium; self.usage.drives],
+            folder: FOLDER,
+            other: self.usage.other.then_some(Other {
+                number: self.usage.drives as u32,
+                medium: self.medium,
+            }),
+            seed: self.usage.seed,
+            drop_all_caches: self.usage.drop_all_caches,
+        };
+        ground.assignments(tasks)
+    }
+
+    fn run(
+        &self,
+        (assignments, workers): (&[Assignment], &[Arc<WorkerProgress>]),
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Repetition>, LaboratoryError> {
+        let meeting = Rendezvous::new(assignments.len());
+        let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
+        let outcomes = Rc::new(RefCell::new(none_yet));
+        let mut pipes = Pipes::default();
+        for (number, (assignment, progress)) in assignments.iter().zip(workers).enumerate() {
+            let assignment = assignment.clone();
+            let Ok(end) = pipes.end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
+            let ports = self.ports(&meeting, progress, end.into_iter().collect());
+            let kernel = self.machine.kernel().clone();
+            let outcomes = Rc::clone(&outcomes);
+            let buffers = Rc::clone(&self.buffers);
+            let name = format!("worker {number}");
+            self.machine.spawn(&name, async move {
+                let program = &assignment.program;
+                let seed = assignment.worker.seed;
+                let key = (program.file_name(), program.call_bytes(), seed);
+                let kept = buffers.borrow_mut().remove(&key);
+                let mut buffer =
+                    kept.unwrap_or_else(|| assignment.program.short_buffer(&assignment.worker));
+                let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+                let outcome = measured(&mut system, &assignment, &mut buffer).await;
+                if outcome.is_err() {
+                    system.give_up();
+                }
+                system.end().await;
+                buffers.borrow_mut().insert(key, buffer);
+                outcomes.borrow_mut()[number] = Some(outcome);
+            });
+        }
+        let caches = self.machine.caches();
+        let media_caches = self.machine.media_caches();
+        let flash = self.machine.flash();
+        self.run_machine()?;
+        let outcomes = outcomes.take().into_iter();
+        let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
+        let outcomes: Vec<WorkerOutcome> = outcomes.collect();
+        if self.usage.record {
+            self.tell(&outcomes, observer);
+        }
+        let names = Names::of_model(&self.usage.system, self.usage.drives);
+        let made = collect((assignments, &names), outcomes);
+        let mut repetitions = made
+            .map_err(|Failure { title, error }| LaboratoryError::program(&title, &names, &error))?;
+        let caches = self.caches_since(&caches);
+        let media_caches = self.media_caches_since(&media_caches);
+        let flash = self.flash_since(&flash);
+        for repetition in &mut repetitions {
+            // Workers count volumes; rates are of drives, of which several volumes may be
+            // parts.
+            for worker in &mut repetition.workers {
+                worker.drive = self.drive_of_volume[worker.drive as usize];
+            }
+            repetition.controller_caches.clone_from(&caches);
+            repetition.media_caches.clone_from(&media_caches);
+            repetition.flash.clone_from(&flash);
+        }
+        Ok(repetitions)
+    }
+
+    fn remark(&self, result: &ProgramResult) -> Option<String> {
+        let mut loads = result.kept().flat_map(Repetition::loads);
+        let under_way = loads.find(|load| load.engine != Engine::Calls);
+        let note = under_way.and_then(|_| self.machine.kernel().ring_note());
+        note.map(str::to_owned)
+    }
+}
+
+impl Bench {
+    /// What is recorded, and of which drives.
+    pub fn source(&self) -> Source {
+        Source {
+            devices: self
+                .machine
+                .drives_busy()
+                .iter()
+                .enumerate()
+                .map(|(number, _)| format!("drive{}", number + 1))
+                .collect(),
+            what: format!(
+                "requests from the moment that {} until it takes their completion, in virtual time",
+                match self.machine.is_rig() {
+                    true => "a program gives them to the drive",
+                    false => "the kernel gives them to the driver",
+                }
+            ),
+        }
+    }
+
+    /// Tells what drives were asked for since it was told last, and what of it was in the
+    /// timed part of these workers.
+    fn tell(&self, outcomes: &[WorkerOutcome], observer: &mut dyn Observer) {
+        let events = self.machine.take_events();
+        let parts = outcomes.iter().flatten().map(|one| one.timed_part(0));
+        let (began, ended) = parts.fold(
+            (Nanoseconds(u64::MAX), Nanoseconds::ZERO),
+            |(began, ended), part| (began.min(part.opened), ended.max(part.ended)),
+        );
+        let (before, rest) = events.split_at(events.partition_point(|event| event.at < began));
+        let (inside, after) = rest.split_at(rest.partition_point(|event| event.at <= ended));
+        let mut say = |recorded| observer.event(Event::Recorded(recorded));
+        say(Recorded::Events(before));
+        if began <= ended {
+            say(Recorded::Begins(began));
+            say(Recorded::Events(inside));
+            say(Recorded::Ends(ended));
+        }
+        say(Recorded::Events(after));
+    }
+
+    /// What happened since the machine was built, or since this was asked last;
+    /// nothing unless [`Usage::trace`].
+    pub fn take_trace(&self) -> Option<Trace> {
+        self.machine.take_trace()
+    }
+
+    /// What the controllers' caches did since, for the classes that were read.
+    fn caches_since(&self, before: &[(usize, [CacheStatistics; 3])]) -> Vec<ControllerCache> {
+        let mut all = Vec::new();
+        for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
+            for class in Hint::ALL {
+                let (now, before) = (now[class as usize], before[class as usize]);
+                if now.reads > before.reads {
+                    all.push(ControllerCache {
+                        controller: number as u32 + 1,
+                        class: class.name().to_owned(),
+                        reads: now.reads - before.reads,
+                        hits: now.hits - before.hits,
+                        sectors: now.sectors - before.sectors,
+                        sectors_held: now.sectors_held - before.sectors_held,
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    /// What the media caches of shingled disks did since.
+    fn media_caches_since(&self, before: &[(usize, MediaCacheState)]) -> Vec<MediaCache> {
+        let of =
+            |((number, now), (_, before)): ((usize, MediaCacheState), &(_, MediaCacheState))| {
+                MediaCache {
+                    drive: number as u32 + 1,
+                    used_bytes: now.used_bytes,
+                    room_bytes: now.room_bytes,
+                    extents: now.extents,
+                    most_extents: now.most_extents,
+                    cached_bytes: now.cached_bytes - before.cached_bytes,
+                    streamed_bytes: now.streamed_bytes - before.streamed_bytes,
+                    cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
+                    past_cache_bytes: now.past_cache_bytes - before.past_cache_bytes,
+                    bands_cleaned: now.bands_cleaned - before.bands_cleaned,
+                    cleaning: moment(now.cleaning - before.cleaning),
+                }
+            };
+        let all = self.machine.media_caches().into_iter();
+        all.zip(before).map(of).collect()
+    }
+
+    /// What flash drives programmed since.
+    fn flash_since(&self, before: &[FlashTraffic]) -> Vec<FlashTraffic> {
+        let now = self.machine.flash();
+        let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.since(before);
+        now.into_iter().zip(before).map(since).collect()
+    }
+
+    /// Checks every file system as fsck does.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with one: nothing measured on it is worth anything.
+    pub fn check(&self) -> Result<(), LaboratoryError> {
+        let drives = self.usage.drives + usize::from(self.usage.other);
+        let mounted = if self.medium == Medium::Directory {
+            drives
+        } else {
+            0
+        };
+        for drive in 0..mounted {
+            self.machine.check(drive).map_err(|problems| {
+                LaboratoryError::Work(format!(
+                    "the file system of drive {} is not consistent: {}",
+                    drive + 1,
+                    problems.join("; ")
+                ))
+            })?;
+        }
+        Ok(())
+    }
+}

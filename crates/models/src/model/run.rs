@@ -1,0 +1,374 @@
+//! What a plan of a modelled run comes to: how its machines are used, what is repeated
+//! on them, and what a run says of itself.
+
+use super::bench::{Bench, Usage};
+use super::computer::Computer;
+use super::version::{MODEL_VERSION, fingerprint};
+use crate::again::check_elapsed;
+use crate::error::LaboratoryError;
+use crate::measured::Task;
+use crate::observer::Nobody;
+use crate::plan::{ModelPlan, titles};
+use crate::rig::{Stand, Work, repeat};
+use crate::two_drives::two_drives;
+use diskperf_battery::{Companies, Job, Step, Suite};
+use diskperf_catalogue::Component;
+use diskperf_timeline::{
+    Device, Environment, Experiment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run,
+    RunState, Setting, Trace, Workload, World,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Does what a plan says again, up to the first repetition that counts of the last of
+/// the wanted results. Keeps what `of` makes of the first that counts of each of these,
+/// with the result's number.
+pub fn traced<T>(
+    plan: &ModelPlan,
+    (run, wanted): (&Run, &[usize]),
+    of: impl Fn(Trace) -> Option<T>,
+) -> Result<Vec<(usize, T)>, LaboratoryError> {
+    let of_computer = plan.suite.jobs().count();
+    let mut kept = Vec::new();
+    for (number, computer) in plan.computers.iter().enumerate() {
+        let steps = numbered(&plan.suite, number * of_computer);
+        let first_wanted = |results: &Range<usize>| {
+            let mut wanted = wanted.iter().copied();
+            wanted.find(|one| results.contains(one))
+        };
+        let Some(last) = steps
+            .iter()
+            .rposition(|(_, all)| first_wanted(all).is_some())
+        else {
+            continue;
+        };
+        let usage = Usage {
+            trace: true,
+            ..usage(plan, &Arc::default())
+        };
+        let bench = Bench::build(&computer.specification, usage)?;
+        // What runs before has left its files as its last repetition left them.
+        for (place, (step, results)) in steps[..=last].iter().enumerate() {
+            let titles = titles(step);
+            let mut work = work(plan, step, &titles);
+            work.protocol.discarded = before_those_that_count(&run.results[results.start]);
+            if place == last {
+                work.protocol.repetitions = work.protocol.discarded + 1;
+            }
+            let (trace, repetitions) = first_trace(&bench, &work)?;
+            let counts = |all: &[Repetition]| {
+                let mut all = all.iter();
+                all.find(|one| !one.discarded).map(Repetition::elapsed)
+            };
+            let elapsed = results.clone().zip(&repetitions);
+            check_elapsed(
+                run,
+                elapsed.filter_map(|(job, all)| Some((job, counts(all)?))),
+            )?;
+            let found = first_wanted(results).and_then(|job| Some((job, of(trace?)?)));
+            kept.extend(found);
+        }
+    }
+    Ok(kept)
+}
+
+/// How many repetitions of a result came before the first that counts.
+fn before_those_that_count(result: &ProgramResult) -> u32 {
+    let mut all = result.repetitions.iter();
+    let first = all.position(|one| !one.discarded);
+    first.map_or(result.protocol.discarded, |first| first as u32)
+}
+
+/// The steps of a suite, each with the numbers of its results, of which the first is this.
+fn numbered(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
+    let mut next = first;
+    let steps = suite.steps.iter().map(|step| {
+        let results = next..next + step.jobs.len();
+        next = results.end;
+        (step, results)
+    });
+    steps.collect()
+}
+
+/// Repeats work; what happened in the first repetition that counts, and all repetitions
+/// of each task.
+fn first_trace(
+    bench: &Bench,
+    work: &Work<'_>,
+) -> Result<(Option<Trace>, Vec<Vec<Repetition>>), LaboratoryError> {
+    let mut trace = None;
+    bench.take_trace();
+    let mut repetitions = vec![Vec::new(); work.tasks.len()];
+    repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
+        let recorded = bench.take_trace();
+        if !made[0].discarded && trace.is_none() {
+            trace = recorded;
+        }
+        true
+    })?;
+    Ok((trace, repetitions))
+}
+
+/// How the machines of a plan are used.
+pub fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
+    Usage {
+        other: plan.other,
+        phase: plan.phase(),
+        speed_difference: two_drives().speed_difference_share,
+        time_calls: plan.experiment.time_calls,
+        drop_all_caches: plan.experiment.drop_all_caches,
+        budget: plan.budget,
+        record: plan.record,
+        ..Usage::of((&plan.target, plan.drives), plan.experiment.seed, stop)
+    }
+}
+
+/// A step of a plan, by the plan's protocol.
+pub fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> Work<'a> {
+    let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.size(job)).collect();
+    Work {
+        tasks: Task::of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
+        protocol: plan.suite.protocol_of(&step.jobs[0]),
+        companies: Companies::default(),
+    }
+}
+
+/// A job of a plan.
+pub fn task<'a>(plan: &ModelPlan, job: &'a Job, title: &'a str) -> Task<'a> {
+    Task::of(job, title, plan.experiment.cache, plan.size(job))
+}
+
+/// What the results of a plan on one of its computers have in common.
+pub fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
+    Stand {
+        drives: plan.drives as u32,
+        filesystem: computer.filesystem(),
+        notes: Vec::new(),
+    }
+}
+
+/// Whether a run does the same without one of the settings of its system. What is not
+/// possible without it, or takes more than what is left of the budget, is not the same.
+pub fn is_idle(
+    plan: &ModelPlan,
+    setting: usize,
+    usage: &Usage,
+    results: &[ProgramResult],
+) -> Result<bool, LaboratoryError> {
+    let mut settings = plan.experiment.settings.clone();
+    settings.remove(setting);
+    let Ok(computers) = plan.computers_with(&settings) else {
+        return Ok(false);
+    };
+    let enough =
+        |computer: &Computer| computer.configured_drives() >= plan.drives + usize::from(plan.other);
+    if computers.len() != plan.computers.len() || !computers.iter().all(enough) {
+        return Ok(false);
+    }
+    let mut before = results;
+    for computer in &computers {
+        let bench = Bench::build(&computer.specification, usage.clone())?;
+        for step in &plan.suite.steps {
+            let Some((of_step, rest)) = before.split_at_checked(step.jobs.len()) else {
+                return Ok(false);
+            };
+            before = rest;
+            if !is_same(&bench, &work(plan, step, &titles(step)), of_step)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the repetitions of a step's jobs are those of before.
+fn is_same(
+    bench: &Bench,
+    work: &Work<'_>,
+    before: &[ProgramResult],
+) -> Result<bool, LaboratoryError> {
+    let mut number = 0;
+    let mut same = true;
+    let mut repetitions = vec![Vec::new(); work.tasks.len()];
+    let made = repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
+        let expected = before.iter().map(|result| result.repetitions.get(number));
+        same &= made.iter().map(Some).eq(expected);
+        number += 1;
+        same
+    });
+    match made {
+        Ok(()) => Ok(same
+            && before
+                .iter()
+                .all(|result| result.repetitions.len() == number)),
+        Err(LaboratoryError::Program { .. } | LaboratoryError::Budget(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A modelled run with nothing measured yet.
+pub fn new_run(plan: &ModelPlan, begun: Begun) -> Run {
+    let model = modelled(plan, MODEL_VERSION);
+    Run {
+        model: Some(model),
+        world: World::Model,
+        notes: plan.notes.clone(),
+        ..empty_run(
+            &plan.experiment,
+            &plan.suite,
+            (plan.target.clone(), environment(plan)),
+            begun,
+        )
+    }
+}
+
+/// What it takes to make the run again, by a model of this version.
+pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
+    let settings = plan.experiment.settings.iter();
+    let settings: Vec<String> = settings.map(Setting::to_string).collect();
+    let catalogue: BTreeMap<String, String> = plan
+        .computers
+        .iter()
+        .flat_map(|computer| computer.texts.clone())
+        .collect();
+    let mut identity = vec![
+        model_version.to_owned(),
+        plan.target.clone(),
+        plan.experiment.seed.to_string(),
+        plan.drives.to_string(),
+        plan.experiment.cache.name().to_owned(),
+        plan.experiment.drop_all_caches.to_string(),
+    ];
+    for step in &plan.suite.steps {
+        for (number, job) in step.jobs.iter().enumerate() {
+            let values = job.program.parameter_values();
+            identity.push(format!(
+                "{}{} {values:?} {} {:?}",
+                if number > 0 { "beside: " } else { "" },
+                job.program.name(),
+                plan.size(job),
+                plan.suite.protocol_of(job)
+            ));
+        }
+    }
+    if let Workload::JobFile(text) = &plan.experiment.workload {
+        identity.push(format!(
+            "{:?} {:?} {:?}",
+            text.text, text.includes, text.variables
+        ));
+        identity.push(format!(
+            "{} {} {}",
+            text.page_bytes, text.memory_mib, text.processors
+        ));
+    }
+    if let Workload::Replay(replay) = &plan.experiment.workload {
+        identity.push(format!(
+            "{:?} {:?} {:?} {:?}",
+            replay.reading, replay.pace, replay.slots, replay.addresses
+        ));
+        let files = replay.held.iter().flat_map(|held| &held.files);
+        identity.extend(files.map(|file| file.sha256.clone()));
+    }
+    identity.extend(settings.iter().cloned());
+    for (name, text) in &catalogue {
+        identity.extend([name.clone(), text.clone()]);
+    }
+    Modelled {
+        model_version: model_version.to_owned(),
+        fingerprint: fingerprint(identity.iter().map(String::as_str)),
+        settings,
+        configured_drives: plan.computers[0].configured_drives() as u32,
+        phase: plan.phase(),
+        catalogue,
+    }
+}
+
+/// The modelled computer, described as a real one is.
+fn environment(plan: &ModelPlan) -> Environment {
+    let computer = &plan.computers[0];
+    let name = |component: Component| {
+        // Drives by themselves have neither; runs of earlier versions call that so.
+        let name = computer.components.get(&component);
+        name.map_or("bare", |name| name).to_owned()
+    };
+    let memory = computer
+        .parameters
+        .iter()
+        .find(|parameter| parameter.path == "host.memory_bytes")
+        .and_then(|parameter| parameter.value.replace('_', "").parse().ok());
+    let places = (0..plan.drives + usize::from(plan.other)).map(|drive| {
+        let volume = computer.specification.volumes[drive];
+        let described = &computer.specification.drives[volume.drive];
+        let size_bytes = described.capacity_bytes();
+        Place {
+            path: format!("drive {} of {}", drive + 1, plan.target),
+            filesystem: computer
+                .filesystem_kind()
+                .map(|(kind, block_bytes)| Filesystem {
+                    kind: kind.to_owned(),
+                    source: format!("drive {}", drive + 1),
+                    mount_point: format!("/mnt{drive}"),
+                    block_bytes,
+                    total_bytes: computer.partition_bytes(drive),
+                    available_bytes: computer.room_bytes(drive),
+                    ..Filesystem::default()
+                }),
+            devices: vec![Device {
+                name: computer.drive_names[volume.drive].clone(),
+                size_bytes,
+                rotational: Some(described.mechanism().is_some() || described.disk().is_some()),
+                ..Device::default()
+            }],
+        }
+    });
+    Environment {
+        kernel: name(Component::Kernel),
+        cpu_model: name(Component::Host),
+        cpus: 1,
+        memory_bytes: memory.unwrap_or(0),
+        load_average: 0.0,
+        call_clock: "virtual".to_owned(),
+        places: places.collect(),
+    }
+}
+
+/// What tells a run from all others: models draw no ids and know no time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Begun {
+    /// Ten hexadecimal digits.
+    pub id: String,
+    /// When it began, in milliseconds since 1970.
+    pub unix_ms: u64,
+}
+
+/// A run of an experiment with nothing measured yet.
+pub fn empty_run(
+    experiment: &Experiment,
+    suite: &Suite,
+    (target, environment): (String, Environment),
+    begun: Begun,
+) -> Run {
+    Run {
+        id: begun.id,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: suite.name.clone(),
+        target,
+        world: World::Host,
+        label: experiment.label.clone(),
+        seed: experiment.seed,
+        started_unix_ms: begun.unix_ms,
+        command_line: Vec::new(),
+        experiment: experiment.kept(),
+        interleaved: None,
+        cache: experiment.cache,
+        dropped_all_caches: experiment.drop_all_caches,
+        state: RunState::Running,
+        environment,
+        model: None,
+        overhead: None,
+        results: Vec::new(),
+        notes: Vec::new(),
+    }
+}

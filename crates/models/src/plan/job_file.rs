@@ -1,0 +1,489 @@
+//! From a job file to steps.
+
+mod areas;
+mod duration;
+mod elsewhere;
+mod ground;
+mod iolog;
+mod makers;
+mod missing;
+
+use crate::error::LaboratoryError;
+use crate::files::Files;
+use crate::job_file::parse;
+use crate::rig::ONCE;
+use areas::Layout;
+use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
+use diskperf_catalogue::Component;
+use diskperf_fio::job::Engine;
+use diskperf_fio::plan;
+use diskperf_fio::{self as fio, Errors, JobFile, Problem};
+use diskperf_timeline::units::format_size;
+use diskperf_timeline::{Experiment, JobText, SizeChoice};
+pub use ground::{Ground, RESERVE_BYTES};
+use makers::{existing, made_by_others};
+use std::collections::BTreeMap;
+
+/// The jobs of a file as steps, and what a reader must know.
+pub fn suite(
+    text: &JobText,
+    (ground, files): (&Ground, &dyn Files),
+    experiment: &Experiment,
+) -> Result<(Suite, Vec<String>), LaboratoryError> {
+    check_options(experiment)?;
+    let mut file = parse(text)?;
+    check_file_count(&file)?;
+    iolog::require_apart(&file, files)?;
+    let mut told = notes_of(&file);
+    told.extend(ground.fill(&mut file));
+    let mut steps: Vec<Step> = Vec::new();
+    let places = places(&file);
+    let layout = Layout::new(&file, ground.room_bytes);
+    told.extend(layout.note());
+    let (existing, starts) = (existing(&file, (ground, &layout)), layout.starts());
+    let made = made_by_others(&file, &places, &existing);
+    for (number, place) in places.into_iter().enumerate() {
+        let state = FileState {
+            existing: &existing[number],
+            made: &made[number],
+            starts: &starts,
+        };
+        let (job, notes) = job((&file, number), (ground, files), state)?;
+        let note = |note| format!("[{}]: {note}", job.name());
+        told.extend(notes.into_iter().map(note));
+        steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
+        steps[place].jobs.push(job);
+    }
+    let suite = Suite {
+        name: text.name.clone(),
+        protocol: text.protocol.unwrap_or(ONCE),
+        steps,
+    };
+    Ok((suite, told))
+}
+
+/// State of a section's files when it is set up, by their paths.
+struct FileState<'a> {
+    /// Lengths of those that are there.
+    existing: &'a BTreeMap<String, u64>,
+    /// Those that other sections make.
+    made: &'a BTreeMap<String, MadeBy>,
+    /// First bytes of those that are areas of the target.
+    starts: &'a BTreeMap<String, u64>,
+}
+
+/// One section, and what is not as it says.
+fn job(
+    (file, number): (&JobFile, usize),
+    (ground, files): (&Ground, &dyn Files),
+    state: FileState<'_>,
+) -> Result<(Job, Vec<String>), LaboratoryError> {
+    let FileState {
+        existing,
+        made,
+        starts,
+    } = state;
+    let section = &file.jobs[number];
+    let checked = ground.check(section);
+    checked.map_err(LaboratoryError::request)?;
+    let (fitted, changed) = ground.fitted(section);
+    let mut script = iolog::read(section, files)?;
+    if let (Some(script), Some(_)) = (&mut script, ground.direct) {
+        script.leave_out_trims();
+    }
+    let program = match script {
+        Some(script) => Program::of_fio_log(&fitted, script, existing),
+        None => Program::of_fio_job(&fitted, existing, made, starts),
+    };
+    let program = program.map_err(LaboratoryError::request)?;
+    let shortened = ground.shortened(section, existing);
+    let notes = program.notes().into_iter().chain(changed);
+    let notes = notes.chain(shortened).collect();
+    // What globals say below it is not of this section.
+    let globals = file
+        .global_options
+        .iter()
+        .filter(|(key, _)| section.says(key));
+    let options = globals.chain(&section.options_as_written).cloned();
+    let job = Job {
+        name: Some(name(file, number)),
+        size_bytes: program.usual_bytes(),
+        protocol: None,
+        area_times: None,
+        program,
+        options: options.collect(),
+        distinguishing: Vec::new(),
+        row: number as u32,
+        size_group: number as u32,
+    };
+    Ok((job, notes))
+}
+
+/// What a file becomes, step by step; nothing of one that is wrong.
+pub fn describe(text: &JobText, ground: &Ground) -> String {
+    let Ok(mut file) = parse(text) else {
+        return String::new();
+    };
+    ground.fill(&mut file);
+    let runs = text.protocol.unwrap_or(ONCE).repetitions;
+    let places = places(&file);
+    let layout = Layout::new(&file, ground.room_bytes);
+    let existing = existing(&file, (ground, &layout));
+    let last = places.iter().max().copied().unwrap_or(0);
+    let mut told = String::new();
+    for step in 0..=last {
+        let jobs = file.jobs.iter().zip(&places).enumerate();
+        let here: Vec<_> = jobs.filter(|(_, (_, place))| **place == step).collect();
+        let together = if here.len() > 1 {
+            ", at the same time"
+        } else {
+            ""
+        };
+        told += &format!("  step {}, up to {runs} times{together}:\n", step + 1);
+        for (number, (job, _)) in here {
+            told += &format!(
+                "    [{}]: {}\n",
+                name(&file, number),
+                what_it_does(job, &existing[number], ground)
+            );
+        }
+    }
+    told
+}
+
+/// `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1 MiB`.
+fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Ground) -> String {
+    let job = &ground.fitted(job).0;
+    if let Some(log) = &job.iolog.read {
+        return format!("the I/O of the log {log}");
+    }
+    let files = plan::files_of_clones(job, existing).unwrap_or_default();
+    let clones = u64::from(job.order.clones);
+    if job.engine.engine == Engine::Cpuio {
+        let runtime_s = job.times.runtime_us as f64 / 1e6;
+        let load = job.engine.cpu.load_percent;
+        return format!("{load} % of a processor, at most {runtime_s} s");
+    }
+    let rw = format!("{:?}", job.pattern.access);
+    let (smallest, largest) = (job.smallest_block_bytes(), job.largest_block_bytes());
+    let mut told = format!("{} of {}", rw.to_lowercase(), format_size(smallest));
+    if largest > smallest {
+        told += &format!(" to {}", format_size(largest));
+    }
+    if let Some(ios) = files.first().and_then(|files| plan::ios(job, files)) {
+        let total = ios.total().saturating_mul(clones);
+        let bytes = format_size(total.saturating_mul(largest));
+        told += &format!(", {total} I/Os, {bytes} in all");
+        told += &duration::estimate(job, ios.total());
+    }
+    if job.times.runtime_us > 0 {
+        let at_most = if job.times.time_based { "" } else { "at most " };
+        told += &format!(", {at_most}{} s", job.times.runtime_us as f64 / 1e6);
+    }
+    if job.times.ramp_us > 0 {
+        told += &format!(" after a ramp of {} s", job.times.ramp_us as f64 / 1e6);
+    }
+    told += &format!(", depth {}", job.engine.depth_reached().max(1));
+    if clones > 1 {
+        told += &format!(", {clones} clones");
+    }
+    if let Some(awaited) = &job.order.wait_for {
+        told += &format!(", after [{awaited}]");
+    }
+    let all: BTreeMap<_, _> = files
+        .iter()
+        .flatten()
+        .map(|file| (file.path.as_str(), file.region.file_bytes))
+        .collect();
+    let shown = all.iter().take(MOST_FILES_SHOWN);
+    let shown: Vec<_> = shown
+        .map(|(path, bytes)| format!("{path} of {}", format_size(*bytes)))
+        .collect();
+    told += &format!("; {}", shown.join(", "));
+    match all.len().saturating_sub(MOST_FILES_SHOWN) {
+        0 => told,
+        more => told + &format!(", and {more} more files"),
+    }
+}
+
+/// More files than these are counted.
+const MOST_FILES_SHOWN: usize = 4;
+
+/// Files that all sections of a job file may have together. A plan holds about 250 bytes
+/// for each, and is made before anything runs.
+pub const FILES_MAX: u64 = 1 << 20;
+
+/// Refuses a job file with more than [`FILES_MAX`] files, at the section that has most.
+fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
+    let counts = file.jobs.iter().map(plan::file_count);
+    let total = counts.fold(0, u64::saturating_add);
+    let largest = file.jobs.iter().max_by_key(|job| plan::file_count(job));
+    let Some(job) = largest.filter(|_| total > FILES_MAX) else {
+        return Ok(());
+    };
+    let keys = ["nrfiles", "numjobs", "filename"];
+    let said: Vec<&str> = keys.into_iter().filter(|key| job.says(key)).collect();
+    let Some(first) = said.first() else {
+        return Err(LaboratoryError::Request(format!(
+            "the job file has {total} files in {} sections, and a plan holds {FILES_MAX}; split it",
+            file.jobs.len()
+        )));
+    };
+    let said: Vec<String> = said.iter().map(|key| format!("`{key}`")).collect();
+    let problem = Problem::error(format!(
+        "the job file has {total} files, and a plan holds {FILES_MAX}"
+    ))
+    .at(
+        job.place_of(first),
+        format!("{} of them are of [{}]", plan::file_count(job), job.name),
+    )
+    .help(format!("lower {}", said.join(" or ")));
+    Err(LaboratoryError::request(Errors::from(problem)))
+}
+
+/// Options of a run that a job file says itself.
+pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
+    if experiment.size != SizeChoice::Auto {
+        return Err(LaboratoryError::request(
+            "--size: each job of the file says how much it moves; change `size` there",
+        ));
+    }
+    let mut settings = experiment.settings.iter();
+    match settings.find(|setting| !Component::is_set_by(setting)) {
+        None => Ok(()),
+        Some(setting) if setting.path == "program.verify" => Err(LaboratoryError::request(
+            "--verify: the jobs of a file say what they do; write verify=crc32c into the file, or another of fio's kinds",
+        )),
+        Some(setting) => Err(LaboratoryError::Request(format!(
+            "--set {}: the jobs of a file say what they do; change the option there",
+            setting.path
+        ))),
+    }
+}
+
+/// The step of each job. A job with `stonewall` waits for all above it; one with `wait_for`
+/// is of that one's step at the earliest, in which it waits for the other's clones alone. As
+/// fio, which passes over a job whose `startdelay` is not over before it looks at its
+/// `stonewall`, a job below it that starts earlier does not wait.
+fn places(file: &JobFile) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    let mut walls: Vec<Wall> = Vec::new();
+    let mut base = 0;
+    for job in &file.jobs {
+        let (earliest_us, latest_us) = job.times.start_delay_us;
+        let own = match job.order.stonewall {
+            true => {
+                let before = base;
+                base = places.iter().max().map_or(0, |last| last + 1);
+                walls.push(Wall {
+                    before,
+                    earliest_us,
+                });
+                base
+            }
+            false => {
+                let passed = walls.iter().rev();
+                let passed = passed.take_while(|wall| wall.earliest_us > latest_us);
+                passed.last().map_or(base, |wall| wall.before)
+            }
+        };
+        let awaited = job.waits_for.map_or(0, |number| places[number]);
+        places.push(awaited.max(own));
+    }
+    // A step is never empty: whoever waits does so for one that has a job.
+    places
+}
+
+/// A job with `stonewall`.
+struct Wall {
+    /// The step of jobs that pass it.
+    before: usize,
+    /// Its `startdelay`, at least.
+    earliest_us: u64,
+}
+
+/// The name of a job, with its number where others above it have the same.
+fn name(file: &JobFile, number: usize) -> String {
+    let name = &file.jobs[number].name;
+    let above = file.jobs[..number].iter();
+    match above.filter(|job| job.name == *name).count() {
+        0 => name.clone(),
+        above => format!("{name}#{}", above + 1),
+    }
+}
+
+/// What its author may not expect, and what is not obeyed.
+fn notes_of(file: &JobFile) -> Vec<String> {
+    let warnings = file.warnings.iter().map(|warning| match warning.place() {
+        Some(place) => format!("{place}: {}", warning.title()),
+        None => warning.title().to_owned(),
+    });
+    let ignored = file.ignored.iter().map(|ignored| {
+        format!(
+            "{}: {} is ignored: {}",
+            ignored.place, ignored.key, ignored.why
+        )
+    });
+    warnings.chain(ignored).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::NoFiles;
+    use crate::job_file::of_text;
+    use diskperf_battery::Medium;
+    use diskperf_fio::Surroundings;
+
+    fn anywhere() -> Ground {
+        Ground {
+            room_bytes: None,
+            free_bytes: None,
+            is_real: false,
+            is_file: false,
+            direct: None,
+            has_ftruncate: true,
+        }
+    }
+
+    fn steps(text: &str) -> Vec<Vec<String>> {
+        let text = of_text(("x.fio", text), &[], &Surroundings::default()).unwrap();
+        let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
+        let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
+        suite.steps.iter().map(names).collect()
+    }
+
+    #[test]
+    fn what_waits_is_a_later_step() {
+        let text = "[global]\nsize=1m\n[a]\n[b]\n[c]\nstonewall\n[d]\nwait_for=a\n[e]\nnew_group\n[a]\nstonewall\n";
+        assert_eq!(steps(text), [&["a", "b"][..], &["c", "d", "e"], &["a#2"]]);
+        // It waits within the step.
+        assert_eq!(
+            steps("[a]\nsize=1m\n[b]\nsize=1m\nwait_for=a\n"),
+            [["a", "b"]]
+        );
+    }
+
+    #[test]
+    fn a_job_passes_a_stonewall_whose_delay_is_longer_than_its_own() {
+        let text = |options: &str| {
+            format!("[global]\nsize=1m\n[a]\n[b]\nstonewall\nstartdelay=2\n[c]\n{options}\n")
+        };
+        assert_eq!(steps(&text("")), [&["a", "c"][..], &["b"]]);
+        assert_eq!(steps(&text("startdelay=1-3")), [&["a"][..], &["b", "c"]]);
+        assert_eq!(steps(&text("stonewall")), [["a"], ["b"], ["c"]]);
+    }
+
+    #[test]
+    fn what_cannot_be_obeyed_is_refused_at_its_place() {
+        for (option, at) in [
+            ("allow_file_create=0", ":3:19"),
+            ("create_on_open=1", ":3:16"),
+        ] {
+            let text = format!("[x]\nsize=1m\n{option}\n");
+            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
+            let words = refused.map(|_| ()).unwrap_err().to_string();
+            assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
+        }
+    }
+
+    /// Each of these would take gigabytes to list, and tens of seconds.
+    #[test]
+    fn more_files_than_a_plan_holds_are_refused_by_their_product() {
+        for (options, place, help) in [
+            (
+                "numjobs=4096\nnrfiles=1000000",
+                ":4:9",
+                "lower `nrfiles` or `numjobs`",
+            ),
+            (
+                "numjobs=2\nnrfiles=524289",
+                ":4:9",
+                "lower `nrfiles` or `numjobs`",
+            ),
+        ] {
+            let text = format!("[x]\nsize=4g\n{options}\n");
+            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
+            let words = refused.map(|_| ()).unwrap_err().to_string();
+            assert!(
+                words.contains(&format!("x.fio{place}")),
+                "{options}: {words}"
+            );
+            assert!(words.contains(help), "{options}: {words}");
+        }
+        let sections: String = (0..3)
+            .map(|n| format!("[x{n}]\nnrfiles=400000\n"))
+            .collect();
+        let text = of_text(
+            ("x.fio", &format!("[global]\nsize=4g\n{sections}")),
+            &[],
+            &Surroundings::default(),
+        )
+        .unwrap();
+        let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
+        let words = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(words.contains("1200000 files"), "{words}");
+    }
+
+    /// Bytes that the sections of a job file move where 1 MiB is free.
+    #[test]
+    fn a_job_that_fills_a_directory_has_what_is_free() {
+        let mebibyte = 1 << 20;
+        for (options, bytes) in [
+            ("fill_device=1", mebibyte),
+            ("fill_fs=1\nsize=1g", mebibyte),
+            ("fill_device=1\nsize=64k", 64 << 10),
+            ("fill_device=1\nnumjobs=2", mebibyte / 2),
+            ("fill_device=1\nbs=3k", mebibyte - mebibyte % 3072),
+        ] {
+            let text = format!("[x]\nrw=write\n{options}\n");
+            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let ground = Ground {
+                free_bytes: Some(mebibyte),
+                ..anywhere()
+            };
+            let (suite, _) = suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
+            let sizes: Vec<_> = suite.jobs().map(|job| job.size_bytes).collect();
+            assert_eq!(sizes, [Some(bytes)], "{options}");
+        }
+    }
+
+    #[test]
+    fn a_result_keeps_what_the_sections_above_it_say() {
+        let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
+        let text = of_text(("x.fio", text), &[], &Surroundings::default()).unwrap();
+        let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
+        let said: Vec<_> = suite.jobs().map(Job::values).collect();
+        let pairs = |values: &BTreeMap<String, String>| {
+            let pairs = values.iter().map(|(key, value)| format!("{key}={value}"));
+            pairs.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(pairs(&said[0]), "bs=8k rw=randread size=1m");
+        assert_eq!(pairs(&said[1]), "bs=4k iodepth=4 size=1m");
+    }
+
+    #[test]
+    fn a_model_has_the_way_to_the_drive_that_it_has() {
+        let text = of_text(
+            ("x.fio", "[x]\nsize=1m\ndirect=1\n"),
+            &[],
+            &Surroundings::default(),
+        )
+        .unwrap();
+        for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {
+            let ground = Ground {
+                room_bytes: None,
+                is_real: false,
+                is_file: false,
+                free_bytes: None,
+                direct: Some(medium != Medium::Directory),
+                has_ftruncate: true,
+            };
+            let (_, notes) = suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
+            let said = notes.iter().any(|note| note.contains("direct=0"));
+            assert_eq!(said, told, "{medium:?}: {notes:?}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Areas of a drive, or of a file of the user's, that stand for the files and devices of a job
+//! file.
+
+use super::MOST_FILES_SHOWN;
+use diskperf_fio::job::Engine;
+use diskperf_fio::plan;
+use diskperf_fio::{Job, JobFile};
+use diskperf_timeline::units::format_size;
+use std::collections::{BTreeMap, HashMap};
+
+/// Areas begin at multiples of the first of these that is not larger than an equal share.
+const ALIGNMENTS_BYTES: [u64; 4] = [1 << 20, 4096, 512, 1];
+
+/// A part of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Area {
+    pub(super) start_bytes: u64,
+    pub(super) length_bytes: u64,
+}
+
+/// The areas of a target, in the order in which the job file names their files.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    areas: Vec<(String, Area)>,
+    of_path: HashMap<String, usize>,
+    /// Whether the areas are equal shares because the files need more than there is.
+    is_cut: bool,
+}
+
+impl Layout {
+    /// Lays the files of all sections out on a target of so many bytes; none on one that has
+    /// files of its own. A file whose size the job file gives has that, and the others share
+    /// the rest equally. Where there is no room for that, all have equal shares.
+    pub(super) fn new(file: &JobFile, room_bytes: Option<u64>) -> Self {
+        let Some(room_bytes) = room_bytes else {
+            return Self::default();
+        };
+        let needs = needs(file);
+        let lengths: Vec<Option<u64>> = needs.iter().map(|(_, bytes)| *bytes).collect();
+        let fitted = match needs.len() {
+            0 | 1 => Some(vec![room_bytes; needs.len()]),
+            _ => fitted(&lengths, room_bytes),
+        };
+        let is_cut = fitted.is_none() && lengths.iter().any(Option::is_some);
+        let share_bytes = room_bytes / (needs.len() as u64).max(1);
+        let lengths = fitted.unwrap_or_else(|| vec![aligned_down(share_bytes); needs.len()]);
+        let mut layout = Self {
+            is_cut,
+            ..Self::default()
+        };
+        let mut start_bytes = 0;
+        for ((path, _), length_bytes) in needs.into_iter().zip(lengths) {
+            let area = Area {
+                start_bytes,
+                length_bytes,
+            };
+            start_bytes += aligned_up(length_bytes).unwrap_or(length_bytes);
+            layout.of_path.insert(path.clone(), layout.areas.len());
+            layout.areas.push((path, area));
+        }
+        layout
+    }
+
+    /// The area of a file.
+    pub(super) fn area(&self, path: &str) -> Option<Area> {
+        self.of_path.get(path).map(|number| self.areas[*number].1)
+    }
+
+    /// First bytes of the areas by the paths of their files; none where one file is all.
+    pub(super) fn starts(&self) -> BTreeMap<String, u64> {
+        let areas = self.areas.iter().filter(|_| self.areas.len() > 1);
+        areas
+            .map(|(path, area)| (path.clone(), area.start_bytes))
+            .collect()
+    }
+
+    /// A note on where the files are; nothing where one file is all.
+    pub(super) fn note(&self) -> Option<String> {
+        let count = self.areas.len();
+        if count < 2 {
+            return None;
+        }
+        let areas = self.areas.iter().take(MOST_FILES_SHOWN);
+        let shown: Vec<String> = areas
+            .map(|(path, area)| {
+                let size = format_size(area.length_bytes);
+                format!("{path}: {size} from byte {}", area.start_bytes)
+            })
+            .collect();
+        let more = match count.saturating_sub(MOST_FILES_SHOWN) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let why = match self.is_cut {
+            true => ", in equal shares, since they need more than it has",
+            false => "",
+        };
+        Some(format!(
+            "the job file has {count} files and devices, and each is an area of the target{why} ({}{more})",
+            shown.join("; ")
+        ))
+    }
+}
+
+/// Lengths of the areas, the rest for those without one; nothing where that is no room.
+fn fitted(lengths: &[Option<u64>], room_bytes: u64) -> Option<Vec<u64>> {
+    let open = lengths.iter().filter(|length| length.is_none()).count() as u64;
+    let sized = lengths.iter().flatten();
+    let mut taken = sized.map(|length| aligned_up(*length));
+    let taken = taken.try_fold(0u64, |sum, length| sum.checked_add(length?))?;
+    let left_bytes = room_bytes.checked_sub(taken)?;
+    let share_bytes = left_bytes.checked_div(open).map_or(0, aligned_down);
+    let has_room = open == 0 || share_bytes >= ALIGNMENTS_BYTES[0];
+    let each = lengths.iter().map(|length| length.unwrap_or(share_bytes));
+    has_room.then(|| each.collect())
+}
+
+fn aligned_up(bytes: u64) -> Option<u64> {
+    bytes.checked_next_multiple_of(ALIGNMENTS_BYTES[0])
+}
+
+fn aligned_down(bytes: u64) -> u64 {
+    let mut alignments = ALIGNMENTS_BYTES.into_iter();
+    let alignment = alignments.find(|alignment| *alignment <= bytes);
+    bytes - bytes % alignment.unwrap_or(1)
+}
+
+/// Each file, with the bytes that the job file says it has; nothing where some section takes
+/// all of it.
+fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
+    let mut needs: Vec<(String, Option<u64>)> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for job in file.jobs.iter().filter(|job| has_areas(job)) {
+        for clone in 0..job.order.clones {
+            let planned = plan::files(job, clone, &BTreeMap::new());
+            let lengths: HashMap<String, u64> = planned
+                .into_iter()
+                .flatten()
+                .map(|file| (file.path, file.region.file_bytes))
+                .collect();
+            for path in plan::paths(job, clone) {
+                let bytes = lengths.get(&path).copied();
+                match numbers.get(&path) {
+                    Some(number) => {
+                        let known = &mut needs[*number].1;
+                        *known = known.zip(bytes).map(|(known, bytes)| known.max(bytes));
+                    }
+                    None => {
+                        numbers.insert(path.clone(), needs.len());
+                        needs.push((path, bytes));
+                    }
+                }
+            }
+        }
+    }
+    needs
+}
+
+/// Whether a job reads or writes files that it names. A log names its own, and a file that
+/// grows is no area.
+fn has_areas(job: &Job) -> bool {
+    let engine = job.engine.engine;
+    let has_data = engine.moves_data() && engine != Engine::Cpuio;
+    has_data && !job.files.appends && job.iolog.read.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_file::{of_text, parse};
+    use diskperf_fio::Surroundings;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Each file as `path start length`, in MiB.
+    fn layout(text: &str, room_bytes: u64) -> (Vec<String>, bool) {
+        let file =
+            parse(&of_text(("x.fio", text), &[], &Surroundings::default()).unwrap()).unwrap();
+        let layout = Layout::new(&file, Some(room_bytes));
+        let shown = layout.areas.iter().map(|(path, area)| {
+            let [start, length] = [area.start_bytes, area.length_bytes];
+            format!(
+                "{path} {} {}",
+                start as f64 / MIB as f64,
+                length as f64 / MIB as f64
+            )
+        });
+        (shown.collect(), layout.is_cut)
+    }
+
+    #[test]
+    fn each_file_of_a_job_file_is_an_area_that_no_other_overlaps() {
+        for (text, expected) in [
+            // One file is all, whatever it needs.
+            ("[a]\nfilename=/dev/a\n", &["/dev/a 0 100"][..]),
+            (
+                "[a]\nsize=1m\n[b]\nfilename=a.0.0\nsize=2m\n",
+                &["a.0.0 0 100"],
+            ),
+            // Equal shares without a size.
+            (
+                "[a]\nfilename=/dev/b:/dev/a:/dev/c\n",
+                &["/dev/b 0 33", "/dev/a 33 33", "/dev/c 66 33"],
+            ),
+            (
+                "[a]\nfilename=/dev/a\n[b]\nstonewall\nfilename=/dev/b\n",
+                &["/dev/a 0 50", "/dev/b 50 50"],
+            ),
+            ("[a]\nnumjobs=2\n", &["a.0.0 0 50", "a.1.0 50 50"]),
+            (
+                "[a]\nfilename=/dev/a:/dev/b\nsize=50%\n",
+                &["/dev/a 0 50", "/dev/b 50 50"],
+            ),
+            // As large as they need to be, with the rest for those that say nothing.
+            (
+                "[a]\nsize=2560k\nnumjobs=2\n",
+                &["a.0.0 0 2.5", "a.1.0 3 2.5"],
+            ),
+            (
+                "[a]\nfilename=/dev/a\nsize=10m\noffset=10m\n[b]\nfilename=/dev/b\n",
+                &["/dev/a 0 20", "/dev/b 20 80"],
+            ),
+            (
+                "[a]\nfilename=/dev/a\nsize=10m\n[b]\nfilename=/dev/a\n[c]\nfilename=/dev/c\nsize=1m\n",
+                &["/dev/a 0 99", "/dev/c 99 1"],
+            ),
+        ] {
+            assert_eq!(
+                layout(text, 100 * MIB),
+                (
+                    expected.iter().map(|area| (*area).to_owned()).collect(),
+                    false
+                ),
+                "{text}"
+            );
+        }
+        // More than there is: equal shares, of which each is used as far as it goes.
+        let text = "[a]\nsize=60m\nnumjobs=2\n[b]\nsize=1m\n";
+        let expected = ["a.0.0 0 33", "a.1.0 33 33", "b.0.0 66 33"];
+        assert_eq!(
+            layout(text, 100 * MIB),
+            (expected.map(str::to_owned).to_vec(), true)
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Duration of a job that ends with its amount of I/O.
+
+use diskperf_fio::{Direction, Job};
+
+/// Rate for an estimate on storage of unknown speed: a fast drive with one I/O in flight.
+const IOS_PER_S: f64 = 10_000.0;
+
+/// Durations from here on are worth a word.
+const LONG_S: f64 = 60.0;
+
+/// Beyond this nobody waits for the end.
+const PRACTICAL_S_MAX: f64 = 7.0 * 86_400.0;
+
+/// Returns how long a clone takes for so many I/Os, for the plan; nothing where a runtime ends
+/// it, or where that is short.
+pub(super) fn estimate(job: &Job, ios: u64) -> String {
+    if job.times.runtime_us > 0 {
+        return String::new();
+    }
+    let paced_s = paced_s(job, ios as f64);
+    let stored_s = ios as f64 / IOS_PER_S;
+    let seconds = paced_s.max(stored_s);
+    if seconds < LONG_S {
+        return String::new();
+    }
+    let long = in_words(seconds);
+    let by = match paced_s >= stored_s {
+        true => format!("{long} by its rate and its pauses"),
+        false => format!("about {long} at {IOS_PER_S} I/Os/s"),
+    };
+    match seconds > PRACTICAL_S_MAX {
+        true => format!(", {by}: it has no practical end; give a `runtime`"),
+        false => format!(", {by}"),
+    }
+}
+
+/// Seconds that the job's rate and its pauses take at least.
+fn paced_s(job: &Job, ios: f64) -> f64 {
+    let slowest = |&direction: &Direction| {
+        let bytes = job.blocks.sizes(direction).bounds().0 as f64;
+        let by_bytes = job
+            .rate
+            .bytes_per_s
+            .get(direction)
+            .map(|rate| bytes / rate as f64);
+        let by_ios = job
+            .rate
+            .iops
+            .get(direction)
+            .map(|rate| 1.0 / f64::from(rate));
+        by_bytes.or(by_ios).unwrap_or(0.0)
+    };
+    let directions = job.pattern.access.directions();
+    // Of a mix, each direction has a rate of its own.
+    let of_rate = directions.iter().map(slowest).fold(0.0, f64::max) / directions.len() as f64;
+    let pauses = f64::from(job.think.time_us) / 1e6 / f64::from(job.think.after_ios.max(1));
+    let paced_s = ios * of_rate.max(pauses);
+    if paced_s.is_finite() { paced_s } else { 0.0 }
+}
+
+fn in_words(seconds: f64) -> String {
+    const UNITS: [(f64, &str); 4] = [
+        (365.25 * 86_400.0, "years"),
+        (86_400.0, "days"),
+        (3_600.0, "hours"),
+        (60.0, "minutes"),
+    ];
+    let unit = UNITS
+        .into_iter()
+        .find(|(length, _)| seconds >= 2.0 * length);
+    match unit {
+        Some((length, unit)) => format!("{:.0} {unit}", seconds / length),
+        None => format!("{seconds:.0} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job_file::{of_text, parse};
+    use diskperf_fio::Surroundings;
+    use diskperf_fio::plan;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_plan_says_how_long_a_job_takes_that_has_no_runtime() {
+        for (options, expected) in [
+            ("", ""),
+            ("loops=4294967295 runtime=1", ""),
+            (
+                "loops=4294967295",
+                "years at 10000 I/Os/s: it has no practical end; give a `runtime`",
+            ),
+            ("loops=10000", ", about 4 minutes at 10000 I/Os/s"),
+            ("rate_iops=1", ", 4 minutes by its rate and its pauses"),
+            ("rate=8k loops=100", ", 4 hours by its rate and its pauses"),
+            (
+                "thinktime=1h",
+                ", 11 days by its rate and its pauses: it has no practical end; give a `runtime`",
+            ),
+            (
+                "thinktime=2s thinktime_blocks=2",
+                ", 4 minutes by its rate and its pauses",
+            ),
+        ] {
+            let text = format!("[x]\nrw=read\nsize=1m\n{}\n", options.replace(' ', "\n"));
+            let file =
+                parse(&of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap()).unwrap();
+            let job = &file.jobs[0];
+            let files = plan::files(job, 0, &BTreeMap::new()).unwrap();
+            let ios = plan::ios(job, &files).map_or(0, |ios| ios.total());
+            let estimate = super::estimate(job, ios);
+            match expected {
+                "" => assert_eq!(estimate, "", "{options}"),
+                expected => assert!(estimate.ends_with(expected), "{options}: {estimate}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The target of a job file: what it has room for, and what it cannot do.
+
+use super::areas::Layout;
+use super::{elsewhere, missing};
+use crate::model::computer::Computer;
+use diskperf_battery::Medium;
+use diskperf_fio::job::{Allocation, Amount, SyncFlag};
+use diskperf_fio::plan::{self, PlannedFile};
+use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
+use diskperf_timeline::units::format_size;
+use std::collections::BTreeMap;
+
+/// What a run leaves free of a file system, for whoever else writes there.
+pub const RESERVE_BYTES: u64 = 16 << 20;
+
+/// What jobs are to run on.
+pub struct Ground {
+    /// Length of the target, where it ends somewhere.
+    pub room_bytes: Option<u64>,
+    /// Bytes that files may take of a directory, for one that fills it.
+    pub free_bytes: Option<u64>,
+    /// Whether it is storage of this machine, and no model.
+    pub is_real: bool,
+    /// Whether the target is a file of the user's, which stays as long as it is.
+    pub is_file: bool,
+    /// Whether O_DIRECT is there for them, where that is not for them to say.
+    pub direct: Option<bool>,
+    /// Whether the kernel has ftruncate.
+    pub has_ftruncate: bool,
+}
+
+/// More than any drive has; of many files it can be summed.
+const ANY_ROOM_BYTES: u64 = 1 << 50;
+
+impl Ground {
+    /// A modelled computer: with files all goes through its kernel's buffer cache, and
+    /// past every cache where programs have the drive by itself.
+    pub fn modelled(computer: &Computer) -> Self {
+        let by_itself = computer.medium() != Medium::Directory;
+        let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
+        let room_bytes = rooms.min();
+        Self {
+            room_bytes: room_bytes.filter(|_| by_itself),
+            free_bytes: room_bytes.filter(|_| !by_itself),
+            is_real: false,
+            is_file: false,
+            direct: Some(by_itself),
+            has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
+        }
+    }
+
+    /// Some modelled computer, before it is known which: every share of a drive is there.
+    pub fn some_model() -> Self {
+        Self {
+            room_bytes: Some(ANY_ROOM_BYTES),
+            free_bytes: None,
+            is_real: false,
+            is_file: false,
+            direct: None,
+            has_ftruncate: true,
+        }
+    }
+
+    /// Looks at a job for what cannot be done here.
+    pub(super) fn check(&self, job: &fio::Job) -> Result<(), Errors> {
+        if !job.files.may_create && self.room_bytes.is_none() && job.engine.engine.moves_data() {
+            let label = "files are made in a directory where there are none";
+            let help = "remove it, or name a device or a file that is there by --on";
+            let title = "allow_file_create=0";
+            return Err(Errors::from(job.refuse(
+                "allow_file_create",
+                title,
+                label,
+                help,
+            )));
+        }
+        if self.is_real {
+            return Errors::none_of(elsewhere::not_on_storage(job));
+        }
+        if self.direct.is_none() {
+            return Ok(());
+        }
+        let discards = !job.engine.engine.is_of_names();
+        if discards && job.pattern.access.does(Direction::Trim) {
+            let problem = Problem::error("no modelled kernel has discards")
+                .at(job.place_of("rw"), "this discards")
+                .help("give another `rw`, or a real block device");
+            return Err(problem.into());
+        }
+        if let Some(problem) = missing::call(job, self.has_ftruncate) {
+            return Err(problem.into());
+        }
+        Ok(())
+    }
+
+    /// Gives jobs that fill a directory the size that is free there; what is to be said of
+    /// it.
+    pub(super) fn fill(&self, file: &mut JobFile) -> Vec<String> {
+        let Some(free_bytes) = self.free_bytes else {
+            return Vec::new();
+        };
+        let mut notes = Vec::new();
+        for job in &mut file.jobs {
+            if !job.files.fills || job.files.size_bytes.is_some() {
+                continue;
+            }
+            let bytes = free_bytes / u64::from(job.order.clones);
+            let bytes = bytes - bytes % job.largest_block_bytes();
+            let size_bytes = job.target.size.and_then(Amount::bytes);
+            if size_bytes.is_some_and(|size_bytes| size_bytes <= bytes) {
+                continue;
+            }
+            job.target.size = Some(Amount::Bytes(bytes));
+            let left = match self.direct {
+                None => format!(
+                    ", but for {} that others are left",
+                    format_size(RESERVE_BYTES)
+                ),
+                Some(_) => String::new(),
+            };
+            notes.push(format!(
+                "[{}]: fill_device: {} for each clone, all that is free{left}",
+                job.name,
+                format_size(bytes)
+            ));
+        }
+        notes
+    }
+
+    /// A job as it can be here, and what is then not as it says.
+    pub(super) fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
+        let mut fitted = job.clone();
+        if self.is_real {
+            return (fitted, elsewhere::notes_on_storage(job));
+        }
+        let Some(direct) = self.direct else {
+            return (fitted, Vec::new());
+        };
+        let mut notes = Vec::new();
+        if job.data.duplicate_percent > 0 {
+            notes.push("dedupe_percentage changes nothing: a modelled drive has no data");
+        }
+        if direct != job.engine.direct {
+            fitted.engine.direct = direct;
+            notes.push(match direct {
+                true => "direct=1, since programs have the drive by itself",
+                false => "direct=0, since the kernel cannot bypass its buffer cache",
+            });
+        }
+        if job.sync.flag != SyncFlag::None && !direct {
+            fitted.sync.flag = SyncFlag::None;
+            notes.push("sync=none, since the kernel opens no file so");
+        }
+        if matches!(
+            job.files.allocation,
+            Allocation::Native | Allocation::Posix | Allocation::Keep
+        ) {
+            fitted.files.allocation = Allocation::Truncate;
+            if job.says("fallocate") {
+                notes.push("fallocate=truncate, since the kernel has no such call");
+            }
+        }
+        let notes = notes.into_iter().map(str::to_owned);
+        let notes = notes.chain(elsewhere::notes_on_model(job)).collect();
+        (fitted, notes)
+    }
+
+    /// A note where a job reaches beyond the end of what is there.
+    pub(super) fn shortened(
+        &self,
+        job: &fio::Job,
+        existing: &BTreeMap<String, u64>,
+    ) -> Option<String> {
+        let room_bytes = self.room_bytes?;
+        let mut files = (0..job.order.clones)
+            .filter_map(|clone| plan::files(job, clone, existing).ok())
+            .flatten();
+        let reaches_beyond =
+            |file: &PlannedFile| file.region.used_bytes() < file.region.length_bytes;
+        let file = files.find(reaches_beyond)?;
+        let (region, end_bytes) = (file.region, file.region.file_bytes);
+        if end_bytes < room_bytes {
+            return Some(format!(
+                "{} ends at byte {end_bytes} of its area: nothing is done beyond it, as fio does nothing beyond the end of a device",
+                file.path
+            ));
+        }
+        Some(match (self.is_file, job.pattern.access.is_random()) {
+            (true, _) => {
+                format!("the file stays {room_bytes} bytes long, where fio would make it longer")
+            }
+            (false, true) if region.offset_bytes > 0 => format!(
+                "the device ends at byte {room_bytes}, and what is drawn too: fio 3.33 gives up at the first I/O beyond it"
+            ),
+            (false, _) => format!(
+                "the device ends at byte {room_bytes}: as with fio, nothing is done beyond it"
+            ),
+        })
+    }
+
+    /// The files that are there, by the names of a job: areas of the target, or all of it.
+    pub(super) fn existing(&self, job: &fio::Job, layout: &Layout) -> BTreeMap<String, u64> {
+        let Some(room_bytes) = self.room_bytes else {
+            return BTreeMap::new();
+        };
+        let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
+        let length = |path: &str| {
+            layout
+                .area(path)
+                .map_or(room_bytes, |area| area.length_bytes)
+        };
+        paths
+            .map(|path| (length(&path), path))
+            .map(|(bytes, path)| (path, bytes))
+            .collect()
+    }
+}

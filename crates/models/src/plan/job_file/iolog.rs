@@ -1,0 +1,62 @@
+//! Logs that the sections of a job file repeat and write.
+
+use crate::error::LaboratoryError;
+use crate::files::Files;
+use crate::job_file::log_paths;
+use diskperf_battery::Script;
+use diskperf_blocktrace::{ReadOptions, Reader};
+use diskperf_fio::{Errors, Job, JobFile};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The log of a section, if it repeats one.
+///
+/// # Errors
+///
+/// A log that cannot be read, at the place of the option.
+pub(super) fn read(job: &Job, files: &dyn Files) -> Result<Option<Script>, LaboratoryError> {
+    let Some(path) = &job.iolog.read else {
+        return Ok(None);
+    };
+    let script = open(path, files).and_then(|reader| Script::read(job, reader));
+    let script = script.map_err(|why| {
+        let title = format!("the log {path} cannot be repeated");
+        let help = "give an iolog that fio or diskperf wrote by write_iolog=, or a binary trace of blktrace";
+        let problem = job.refuse("read_iolog", &title, &why, help);
+        LaboratoryError::request(Errors::from(problem))
+    })?;
+    Ok(Some(script))
+}
+
+fn open(path: &str, files: &dyn Files) -> Result<Reader, String> {
+    let options = ReadOptions::default();
+    Reader::open(path, files.log(path)?, &options).map_err(|error| error.to_string())
+}
+
+/// Makes sure that each log which the jobs write is a file of its own: neither the log of
+/// another section, nor one that a section repeats.
+///
+/// # Errors
+///
+/// A log that another would replace, at the place of the option.
+pub(super) fn require_apart(file: &JobFile, files: &dyn Files) -> Result<(), LaboratoryError> {
+    let repeated = file.jobs.iter().filter_map(|job| {
+        let path = job.iolog.read.as_ref()?;
+        Some((PathBuf::from(path), format!("[{}] repeats it", job.section)))
+    });
+    let mut taken: BTreeMap<PathBuf, String> = repeated
+        .map(|(path, use_of_it)| (files.resolved(&path), use_of_it))
+        .collect();
+    for job in &file.jobs {
+        for path in log_paths(job) {
+            let use_of_it = format!("[{}] writes it too", job.section);
+            if let Some(other) = taken.insert(files.resolved(&path), use_of_it) {
+                let title = format!("the log {} would be lost", path.display());
+                let help = "name a log for each section by write_iolog=";
+                let problem = job.refuse("write_iolog", &title, &other, help);
+                return Err(LaboratoryError::request(Errors::from(problem)));
+            }
+        }
+    }
+    Ok(())
+}

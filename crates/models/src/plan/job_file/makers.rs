@@ -1,0 +1,168 @@
+//! Which section makes the files that several sections of a job file use.
+
+use super::Ground;
+use super::areas::Layout;
+use diskperf_battery::MadeBy;
+use diskperf_fio::job::{Allocation, Engine};
+use diskperf_fio::{Direction, Job, JobFile, plan};
+use std::collections::BTreeMap;
+
+/// Of each job, the files that other jobs make. As fio, which sets up one section after the
+/// other before any starts: a file that is long enough for the next one stays as it is.
+pub(super) fn made_by_others(
+    file: &JobFile,
+    places: &[usize],
+    existing: &[BTreeMap<String, u64>],
+) -> Vec<BTreeMap<String, MadeBy>> {
+    let jobs = file.jobs.iter().zip(existing);
+    let needs: Vec<_> = jobs.map(|(job, existing)| needs(job, existing)).collect();
+    let mut made = vec![BTreeMap::new(); file.jobs.len()];
+    // Bytes of what the steps before have left.
+    let mut left: BTreeMap<&str, u64> = BTreeMap::new();
+    for step in 0..=places.iter().max().copied().unwrap_or(0) {
+        let here = || (0..places.len()).filter(|number| places[*number] == step);
+        let mut makers: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        for number in here() {
+            for (path, bytes) in &needs[number] {
+                let maker = makers.get(path.as_str()).map(|(_, length)| *length);
+                let length = maker.or_else(|| left.get(path.as_str()).copied());
+                if length.is_none_or(|length| length < *bytes) {
+                    let length = if has_length(&file.jobs[number]) {
+                        *bytes
+                    } else {
+                        0
+                    };
+                    makers.insert(path, (number, length));
+                }
+            }
+        }
+        for number in here() {
+            for path in needs[number].keys() {
+                match makers.get(path.as_str()) {
+                    Some((maker, _)) if *maker == number => continue,
+                    Some(_) => made[number].insert(path.clone(), MadeBy::OneBesideIt),
+                    None => made[number].insert(path.clone(), MadeBy::AnEarlierOne),
+                };
+            }
+        }
+        for number in here() {
+            for (path, bytes) in &needs[number] {
+                let length = left.entry(path).or_default();
+                *length = (*length).max(*bytes);
+            }
+        }
+        for number in here().filter(|number| file.jobs[*number].files.unlink) {
+            needs[number].keys().for_each(|path| {
+                left.remove(path.as_str());
+            });
+        }
+    }
+    made
+}
+
+/// The lengths of the files that are there when each job is set up, by the job's names of
+/// them: of one that appends, those that the jobs above it have made long before any starts.
+pub(super) fn existing(
+    file: &JobFile,
+    (ground, layout): (&Ground, &Layout),
+) -> Vec<BTreeMap<String, u64>> {
+    let mut lengths: BTreeMap<String, u64> = BTreeMap::new();
+    let of_job = |job: &Job| {
+        let mut existing = ground.existing(job, layout);
+        if job.files.appends {
+            existing.extend(lengths.clone());
+        }
+        for (path, bytes) in needs(job, &existing)
+            .into_iter()
+            .filter(|_| has_length(job))
+        {
+            let length = lengths.entry(path).or_default();
+            *length = bytes.max(*length);
+        }
+        existing
+    };
+    file.jobs.iter().map(of_job).collect()
+}
+
+/// The files of a job, and how long each must be.
+fn needs(job: &Job, existing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut needs: BTreeMap<String, u64> = BTreeMap::new();
+    let clones = plan::files_of_clones(job, existing).unwrap_or_default();
+    for file in clones.into_iter().flatten() {
+        let bytes = needs.entry(file.path).or_default();
+        *bytes = (*bytes).max(file.region.file_bytes);
+    }
+    needs
+}
+
+/// Whether a file that a job makes has its length before the job starts.
+fn has_length(job: &Job) -> bool {
+    if job.engine.engine == Engine::Filecreate {
+        return false;
+    }
+    let is_laid_out = job.pattern.access.does(Direction::Read) || job.files.overwrite;
+    is_laid_out
+        || match job.files.allocation {
+            Allocation::Native | Allocation::Posix | Allocation::Truncate => {
+                !job.files.create_on_open
+            }
+            Allocation::None | Allocation::Keep => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_file::{of_text, parse};
+    use diskperf_fio::Surroundings;
+
+    /// Who makes `x`, as each section sees it: itself, one before it, or one beside it.
+    fn makers(sections: &[&str]) -> String {
+        let mut text = "[global]\nfilename=x\nsize=1m\n".to_owned();
+        for (number, options) in sections.iter().enumerate() {
+            text += &format!("[job{number}]\n{}\n", options.replace(' ', "\n"));
+        }
+        let file =
+            parse(&of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap()).unwrap();
+        let places = super::super::places(&file);
+        let ground = Ground {
+            room_bytes: None,
+            is_real: false,
+            is_file: false,
+            free_bytes: None,
+            direct: Some(false),
+            has_ftruncate: true,
+        };
+        let existing = existing(&file, (&ground, &Layout::default()));
+        let made = made_by_others(&file, &places, &existing);
+        let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
+            None => 's',
+            Some(MadeBy::AnEarlierOne) => 'e',
+            Some(MadeBy::OneBesideIt) => 'b',
+        };
+        made.iter().map(letter).collect()
+    }
+
+    #[test]
+    fn a_file_is_made_once_where_it_is_long_enough() {
+        for (sections, expected) in [
+            (&["rw=randread", "rw=randwrite"][..], "sb"),
+            // What is not there yet when the reader is set up is laid out for it.
+            (&["rw=randwrite fallocate=none", "rw=randread"], "bs"),
+            (&["rw=randwrite", "rw=randread"], "sb"),
+            (&["rw=randread", "rw=randread size=2m"], "bs"),
+            (&["rw=write", "rw=randwrite stonewall"], "se"),
+            (&["rw=write", "rw=randwrite stonewall size=2m"], "ss"),
+            (&["rw=write unlink=1", "rw=read stonewall"], "ss"),
+            (&["rw=write filename=y", "rw=read stonewall"], "ss"),
+            // What is appended needs a longer file than the one before.
+            (&["rw=write", "rw=write file_append=1 stonewall"], "ss"),
+            (
+                &["rw=write", "rw=read stonewall", "rw=randread size=512k"],
+                "see",
+            ),
+        ] {
+            assert_eq!(makers(sections), expected, "{sections:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! System calls that modelled kernels have not.
+
+use diskperf_fio::job::Engine;
+use diskperf_fio::{Job, Problem};
+
+/// That a job asks for a call that a modelled kernel has not.
+pub(super) fn call(job: &Job, has_ftruncate: bool) -> Option<Problem> {
+    let engine = job.engine.engine;
+    if job.sync.range.every_writes > 0 {
+        let title = "no modelled kernel has sync_file_range";
+        let help = "use `fsync`, or real storage";
+        return Some(job.refuse("sync_file_range", title, "this asks for it", help));
+    }
+    if job.verify.has_trims() {
+        let title = "no modelled kernel has discards";
+        let help = "remove it, or give a real block device";
+        return Some(job.refuse("trim_percentage", title, "this discards", help));
+    }
+    let missing = match engine {
+        Engine::Mmap => "no modelled kernel maps files into memory",
+        Engine::Splice => "no modelled kernel has splice",
+        Engine::Falloc => "no modelled kernel has fallocate",
+        Engine::Ftruncate if !has_ftruncate => "this kernel has no ftruncate",
+        Engine::Ftruncate
+        | Engine::Filecreate
+        | Engine::Filestat
+        | Engine::Filedelete
+        | Engine::Sync
+        | Engine::Psync
+        | Engine::Vsync
+        | Engine::Pvsync
+        | Engine::Pvsync2
+        | Engine::Libaio
+        | Engine::Posixaio
+        | Engine::IoUring
+        | Engine::Null
+        | Engine::Cpuio => return None,
+    };
+    let help = match engine {
+        Engine::Mmap | Engine::Splice => "use psync, or real storage",
+        Engine::Ftruncate => "use real storage, or a modelled system with an FFS",
+        _ => "use real storage",
+    };
+    Some(job.refuse("ioengine", missing, "this asks for it", help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ground, suite};
+    use crate::job_file::of_text;
+    use diskperf_fio::Surroundings;
+    use diskperf_timeline::Experiment;
+
+    #[test]
+    fn a_call_that_a_modelled_kernel_has_not_is_refused_by_its_name() {
+        for (options, has_ftruncate, says) in [
+            ("ioengine=mmap", true, "maps files"),
+            ("ioengine=splice", true, "no modelled kernel has splice"),
+            ("ioengine=falloc", true, "no modelled kernel has fallocate"),
+            ("ioengine=ftruncate rw=write", false, "has no ftruncate"),
+            ("sync_file_range=write:8 rw=write", true, "sync_file_range"),
+        ] {
+            let text = format!("[x]\nsize=1m\n{}\n", options.replace(' ', "\n"));
+            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let ground = |direct| Ground {
+                room_bytes: None,
+                direct,
+                has_ftruncate,
+                is_real: false,
+                is_file: false,
+                free_bytes: None,
+            };
+            let plan = |direct| {
+                suite(
+                    &text,
+                    (&ground(direct), &crate::files::NoFiles),
+                    &Experiment::default(),
+                )
+                .map(drop)
+            };
+            let words = plan(Some(false)).unwrap_err().to_string();
+            assert!(
+                words.contains(says) && words.contains("x.fio:3:"),
+                "{options}: {words}"
+            );
+            assert!(plan(None).is_ok(), "{options} on real storage");
+        }
+    }
+}

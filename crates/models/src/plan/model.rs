@@ -1,0 +1,447 @@
+//! A run on a modelled computer.
+
+mod budget;
+mod describe;
+mod notes;
+mod obstacle;
+mod size;
+
+use super::job_file::Ground;
+use super::workload::{named_suite, of_one_run, stated, suite};
+use super::{area, direct, job_file, replay, step_title};
+use crate::error::LaboratoryError;
+use crate::files::Files;
+use crate::model::computer::Computer;
+use crate::model::load_catalogue;
+use diskperf_battery::{Job, Medium, Needs, Program, Suite};
+use diskperf_catalogue::{Catalogue, Component, Setting};
+use diskperf_machine::Budget;
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What a modelled system runs by itself where nobody says what: what it was measured with.
+const FILE_SUITE: &str = "ffs83";
+
+/// The suite of drives by themselves.
+const RAW_SUITE: &str = "interleave91";
+
+/// The suite of disks with firmware and of flash drives.
+const DEVICE_SUITE: &str = "today26";
+
+/// The paper's two file systems, for its own suite.
+const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
+
+/// One run on a modelled computer.
+#[derive(Clone, Debug)]
+pub struct ModelPlan {
+    /// What it is made from, and made again; its settings are those of the system.
+    pub experiment: Experiment,
+    /// The suite, without the steps that cannot run.
+    pub suite: Suite,
+    /// As the user named it.
+    pub target: String,
+    /// The catalogue, with the user's folder laid over it.
+    pub catalogue: Catalogue,
+    /// The system with each of its file systems, one after the other.
+    pub computers: Vec<Computer>,
+    /// Drives that run each program at once.
+    pub drives: usize,
+    /// Whether one more has a file system, for copies to another one.
+    pub other: bool,
+    /// Bytes that each program moves.
+    pub size_bytes: u64,
+    /// Where nobody said how many, programs that have a size of their own move
+    /// that, halved this often to fit.
+    pub usual_sizes_halved: Option<u32>,
+    /// Whether the size that was asked for is rounded to whole calls.
+    pub whole_calls: bool,
+    /// What all machines of a run may take together.
+    pub budget: Budget,
+    /// Whether what storage is asked for is told, to be recorded.
+    pub record: bool,
+    /// What a reader must know: steps that were left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Options that a modelled system has no use for; `alone` where no other
+/// target has.
+pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), LaboratoryError> {
+    if experiment.together {
+        return Err(LaboratoryError::request(
+            "--together applies to real storage; the drives of a modelled system run a program at once with --drives 2",
+        ));
+    }
+    let useless = [
+        (
+            experiment.other.is_some(),
+            "--other",
+            "a modelled system copies to its own next drive",
+        ),
+        (
+            experiment.fresh.is_some(),
+            "--fresh",
+            "a modelled system's file systems always are",
+        ),
+        (
+            !experiment.destroy_data_on.is_empty(),
+            "--destroy-data-on",
+            "a modelled system has no such device",
+        ),
+    ];
+    match useless.into_iter().find(|(given, ..)| *given && alone) {
+        Some((_, option, why)) => Err(LaboratoryError::Request(format!(
+            "{option} applies to real storage: {why}; omit it"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The plan of one target.
+pub fn plan(
+    experiment: &Experiment,
+    target: &Path,
+    files: &dyn Files,
+) -> Result<ModelPlan, LaboratoryError> {
+    let name = target.to_string_lossy().into_owned();
+    let catalogue = load_catalogue(experiment.catalogue.as_deref())?;
+    check_name(&catalogue, &name, target)?;
+    plan_on((experiment, files), (&catalogue, name), Manner::Run)
+}
+
+/// What a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// A run.
+    Run,
+    /// One point of a search: on the system's own file system alone, sizes in
+    /// whole calls, and drives by themselves past every cache.
+    Point,
+}
+
+/// The plan of one point of a search.
+pub fn plan_of_point(
+    (experiment, files): (&Experiment, &dyn Files),
+    catalogue: &Catalogue,
+    name: &str,
+) -> Result<ModelPlan, LaboratoryError> {
+    let plan = plan_on(
+        (experiment, files),
+        (catalogue, name.to_owned()),
+        Manner::Point,
+    )?;
+    match plan.suite.steps.iter().find(|step| step.jobs.len() > 1) {
+        None => Ok(plan),
+        Some(step) => Err(LaboratoryError::Request(format!(
+            "{} run at the same time, and a search takes programs that run one after the other",
+            step_title(step)
+        ))),
+    }
+}
+
+fn plan_on(
+    (experiment, files): (&Experiment, &dyn Files),
+    (catalogue, name): (&Catalogue, String),
+    manner: Manner,
+) -> Result<ModelPlan, LaboratoryError> {
+    let workload = &experiment.workload;
+    let of_system = |setting: &&Setting| setting.of_program().is_none();
+    let settings: Vec<Setting> = experiment
+        .settings
+        .iter()
+        .filter(of_system)
+        .cloned()
+        .collect();
+    let plain = match workload {
+        // What Piziali and Zam 1991 read their drives with.
+        Workload::Usual if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
+            named_suite(RAW_SUITE, Medium::Directory)?
+        }
+        Workload::Usual => named_suite(FILE_SUITE, Medium::Directory)?,
+        _ => suite(workload, Medium::Directory, files)?,
+    };
+    if matches!(workload, Workload::JobFile(_)) {
+        job_file::check_options(experiment)?;
+    }
+    let asked = stated(plain.clone(), experiment)?;
+    let computers = match manner {
+        Manner::Run => computers(catalogue, &name, &asked, &settings)?,
+        Manner::Point => {
+            let programs = asked.programs();
+            vec![Computer::read_for(catalogue, &name, &settings, programs)?]
+        }
+    };
+    let medium = computers[0].medium();
+    let (suite, notes) = suite_of(plain, &computers[0], (experiment, files))?;
+    let usual_bytes = size::usual_bytes(&computers[0]);
+    let drives = drives(&computers[0], experiment.drives)?;
+    let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
+    if medium == Medium::Device
+        && (manner == Manner::Point || has_no_other_way(&suite, &computers[0], own.cache))
+    {
+        own.cache = CacheMode::Direct;
+    }
+    own.cache = direct::of_run(&suite, own.cache);
+    let plan = ModelPlan {
+        budget: budget::of_run(experiment, &suite),
+        experiment: own,
+        other: drives < computers[0].configured_drives(),
+        suite,
+        target: name,
+        catalogue: catalogue.clone(),
+        computers,
+        drives,
+        size_bytes: match experiment.size {
+            SizeChoice::Auto => usual_bytes,
+            SizeChoice::Bytes(bytes) => bytes,
+        },
+        usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
+        whole_calls: manner == Manner::Point,
+        record: false,
+        notes,
+    };
+    plan.made_to_fit(experiment.size)
+}
+
+/// Whether programs that would go through a buffer cache can only go past it: a drive of today
+/// by itself has none before it. Who asks for a warm one is told so.
+fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> bool {
+    let goes_through = |job: &Job| {
+        let program = &job.program;
+        program.touches_target()
+            && job.needs(Medium::Device) != Needs::OtherMedium
+            && program.cache_mode(asked) == CacheMode::Cold
+    };
+    is_of_today(computer) && suite.jobs().any(goes_through)
+}
+
+/// Whether its drives have firmware of their own.
+fn is_of_today(computer: &Computer) -> bool {
+    let drive = &computer.specification.drives[0];
+    drive.disk().is_some() || drive.flash().is_some()
+}
+
+/// The suite that runs on a computer, where elsewhere this one would, and what a reader
+/// must know.
+fn suite_of(
+    plain: Suite,
+    computer: &Computer,
+    (experiment, files): (&Experiment, &dyn Files),
+) -> Result<(Suite, Vec<String>), LaboratoryError> {
+    let workload = &experiment.workload;
+    let (mut suite, mut notes) = match (suite_on(computer, workload)?, workload) {
+        (Some(other), _) => (other, Vec::new()),
+        (None, Workload::JobFile(text)) => {
+            let ground = Ground::modelled(computer);
+            job_file::suite(text, (&ground, files), experiment)?
+        }
+        (None, Workload::Replay(of)) => {
+            let ground = replay::Ground::modelled(computer);
+            replay::suite(of, (&ground, files), experiment.cache)?
+        }
+        (None, _) => (plain, Vec::new()),
+    };
+    notes.extend(area::fit_computer(&mut suite, computer, experiment));
+    let mut suite = stated(suite, experiment)?;
+    direct::choose_modelled(&mut suite, computer, experiment);
+    notes.extend(area::write_past_buffer(&mut suite, computer, experiment));
+    Ok((suite, notes))
+}
+
+/// What this computer's programs are of another suite than elsewhere, if they are:
+/// those of Minix, and where drives are by themselves, which no program can read
+/// through the buffer cache here.
+fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, LaboratoryError> {
+    let medium = computer.medium();
+    let what = match workload {
+        Workload::Usual => None,
+        Workload::Named(name) => Some(name.as_str()),
+        Workload::Steps { .. } | Workload::JobFile(_) | Workload::Replay(_) => return Ok(None),
+    };
+    if computer.is_minix() {
+        let name = what.unwrap_or("seqread89");
+        let both = Suite::named_on_both(name);
+        return both.map_or_else(|| named_suite(name, medium), Ok).map(Some);
+    }
+    match medium {
+        Medium::Device => {
+            let usual = match is_of_today(computer) {
+                true => DEVICE_SUITE,
+                false => RAW_SUITE,
+            };
+            named_suite(what.unwrap_or(usual), medium).map(Some)
+        }
+        Medium::Directory | Medium::File => Ok(None),
+    }
+}
+
+/// A file or a directory may have been meant.
+pub fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<(), LaboratoryError> {
+    let file = name.ends_with(".toml");
+    if file || catalogue.system_names().iter().any(|known| known == name) {
+        return Ok(());
+    }
+    if target.exists() {
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is a path, and a modelled system is expected here: `diskperf list systems` names all"
+        )));
+    }
+    let part = Component::ALL.into_iter().find(|kind| {
+        catalogue
+            .component_names(*kind)
+            .iter()
+            .any(|known| known == name)
+    });
+    if let Some(kind) = part {
+        let kind = kind.name();
+        return Err(LaboratoryError::Request(format!(
+            "target `{name}`: the catalogue has a {kind} of this name, and a target is a whole system: `--on SYSTEM --set {kind}={name}` puts it into one; `diskperf list systems` names all"
+        )));
+    }
+    match catalogue.resolve(name, &[]) {
+        Ok(_) => Ok(()),
+        Err(errors) => Err(LaboratoryError::Request(format!(
+            "{errors}\n`diskperf list systems` names all, and those of your own with --catalogue DIR; no file or directory is called `{name}` either"
+        ))),
+    }
+}
+
+/// The system with its file systems: for the paper's suite its two, the
+/// largest blocks first, unless a setting says which.
+fn computers(
+    catalogue: &Catalogue,
+    name: &str,
+    suite: &Suite,
+    settings: &[Setting],
+) -> Result<Vec<Computer>, LaboratoryError> {
+    let said = settings.iter().any(|setting| {
+        [
+            "filesystem",
+            "filesystem.block_bytes",
+            "filesystem.fragment_bytes",
+        ]
+        .contains(&setting.path.as_str())
+    });
+    let own = Computer::read_for(catalogue, name, settings, suite.programs())?;
+    let ffs = own.filesystem_kind().is_some_and(|(kind, _)| kind == "ffs");
+    if suite.name != "ffs83" || said || !ffs {
+        return Ok(vec![own]);
+    }
+    let with = |filesystem: &&str| {
+        let filesystem = Setting {
+            path: "filesystem".to_owned(),
+            text: (**filesystem).to_owned(),
+        };
+        let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
+        Computer::read(catalogue, name, &all)
+    };
+    FILESYSTEMS.iter().map(with).collect()
+}
+
+/// How many drives run at once: one, or as many as asked for.
+fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryError> {
+    let configured = computer.configured_drives();
+    let drives = asked.unwrap_or(1) as usize;
+    if (1..=configured).contains(&drives) {
+        return Ok(drives);
+    }
+    Err(LaboratoryError::Request(format!(
+        "--drives {drives}: {} has {configured} configured; give 1 to {configured}, or configure more with --set drives={drives}",
+        computer.name
+    )))
+}
+
+/// How far each of several drives is turned against the one before it at the start.
+pub fn phase(drives: usize, seed: u64) -> u32 {
+    if drives < 2 {
+        return 0;
+    }
+    // A golden-ratio step spreads seeds that follow each other evenly.
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+impl ModelPlan {
+    /// Without the steps that cannot run, and in sizes for which there is room.
+    fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
+        self.leave_out_what_cannot_run()?;
+        if size == SizeChoice::Auto {
+            self.shrink_to_room();
+        }
+        self.other &= self.suite.programs().any(Program::needs_other);
+        self.check_sizes()?;
+        self.check_sectors()?;
+        self.note_phase();
+        self.note_syncs();
+        self.note_cache();
+        self.note_places();
+        Ok(self)
+    }
+
+    /// The system with its file systems and other settings.
+    pub fn computers_with(&self, settings: &[Setting]) -> Result<Vec<Computer>, LaboratoryError> {
+        computers(&self.catalogue, &self.target, &self.suite, settings)
+    }
+
+    /// The settings that one of its computers was read with.
+    pub fn settings_of(&self, computer: &Computer) -> Vec<Setting> {
+        let filesystem = computer.components.get(&Component::Filesystem);
+        let filesystem = filesystem.filter(|_| self.computers.len() > 1);
+        let filesystem = filesystem.map(|name| Setting::new("filesystem", name));
+        filesystem
+            .into_iter()
+            .chain(self.experiment.settings.clone())
+            .collect()
+    }
+
+    /// The system with these settings, if there can be one.
+    pub fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
+        let programs = self.suite.programs();
+        Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
+    }
+
+    /// How the drives stand to each other is nobody's choice but the seed's;
+    /// and what counts as a drive may be a partition.
+    fn note_phase(&mut self) {
+        let volumes = &self.computers[0].specification.volumes[..self.drives];
+        let drives: BTreeSet<usize> = volumes.iter().map(|volume| volume.drive).collect();
+        if drives.len() < self.drives {
+            self.notes.push(format!(
+                "the {} are partitions, of {} in all: partitions of one drive have one rate, of all their bytes until the last is done",
+                self.drives,
+                match drives.len() {
+                    1 => "one drive".to_owned(),
+                    drives => format!("{drives} drives"),
+                }
+            ));
+        }
+        if drives.len() > 1 {
+            self.notes.push(format!(
+                "the drives turn as the seed has it, {:.3} of a revolution apart at the start; `diskperf reproduce` takes the mean over all phases",
+                f64::from(self.phase()) / f64::from(u32::MAX)
+            ));
+        }
+    }
+
+    /// What stands for fsync(2) where the kernel of the day does not have it.
+    fn note_syncs(&mut self) {
+        if !self.suite.programs().any(Program::syncs_names) {
+            return;
+        }
+        let computer = &self.computers[0];
+        let stands_for_it = match (computer.is_minix(), computer.is_v7()) {
+            (true, _) => {
+                "Minix has no fsync(2): its sync(2), of all that has changed, stands for it"
+            }
+            (_, true) => {
+                "Xenix has no fsync(2): its sync(2), which begins to write all that has changed and does not wait, stands for it"
+            }
+            (false, false) => return,
+        };
+        self.notes.push(stands_for_it.to_owned());
+    }
+
+    /// How far each drive is turned against the one before it at the start.
+    pub fn phase(&self) -> u32 {
+        phase(self.drives, self.experiment.seed)
+    }
+}

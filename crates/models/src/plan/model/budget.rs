@@ -1,0 +1,162 @@
+//! What a plan's machines may take together, and what to say where that was not enough.
+
+use super::ModelPlan;
+use crate::error::{LaboratoryError, OverBudget};
+use diskperf_battery::{Program, Suite};
+use diskperf_machine::Budget;
+use diskperf_timeline::{Experiment, SizeChoice};
+
+/// Settings that a message names at most.
+const NAMED_MAX: usize = 3;
+
+/// Values of one kind in a system and as they were set.
+struct Changed {
+    path: String,
+    value: String,
+    usual: String,
+}
+
+/// What all machines of a run may take together. Without settings, systems do what their
+/// catalogue says, and any suite is within the usual budget in each repetition. A setting
+/// within its range may make a system a million times slower: then there is one budget for
+/// the run, which ends in seconds; and as much more as a size asks for that the user chose.
+pub(super) fn of_run(experiment: &Experiment, suite: &Suite) -> Budget {
+    if experiment.no_budget {
+        return Budget::NONE;
+    }
+    let repetitions = suite.jobs().map(|job| suite.protocol_of(job).repetitions);
+    let repetitions = repetitions.map(u64::from).sum::<u64>().max(1);
+    let usual = Budget::USUAL.for_repetitions(repetitions);
+    if experiment.settings.is_empty() {
+        return usual;
+    }
+    let asked_bytes = match experiment.size {
+        SizeChoice::Auto => 0,
+        SizeChoice::Bytes(bytes) => bytes.saturating_mul(repetitions),
+    };
+    Budget::with_settings(asked_bytes).min(usual)
+}
+
+impl ModelPlan {
+    /// An error, with the settings that are far from what the system has without them.
+    pub fn with_settings_named(&self, error: LaboratoryError) -> LaboratoryError {
+        match error {
+            LaboratoryError::Budget(over) => LaboratoryError::Budget(OverBudget {
+                settings: self.far_settings(),
+                ..over
+            }),
+            other => other,
+        }
+    }
+
+    /// The settings, the farthest from what was there before first: `driver.complete_ms is
+    /// 10000, 25000 times the 0.4 of vax780-sc780-eagle`.
+    fn far_settings(&self) -> Vec<String> {
+        let mut changed = self.changed_parameters();
+        changed.extend(self.suite.jobs().flat_map(|job| changed_of(&job.program)));
+        changed.sort_by(|one, other| other.distance().total_cmp(&one.distance()));
+        changed.dedup_by(|one, other| one.path == other.path);
+        let named = changed.iter().take(NAMED_MAX);
+        named.map(|one| one.describe(&self.target)).collect()
+    }
+
+    fn changed_parameters(&self) -> Vec<Changed> {
+        let Ok(usual) = self.computers_with(&[]) else {
+            return Vec::new();
+        };
+        let set = self.computers[0].parameters.iter();
+        let set = set.filter(|parameter| parameter.file == "--set");
+        let changed = set.filter_map(|parameter| {
+            let usual = usual[0].parameters.iter();
+            // A drive of its own may have been like all others.
+            let common = without_number(&parameter.path);
+            let usual = usual
+                .clone()
+                .find(|one| one.path == parameter.path)
+                .or_else(|| usual.clone().find(|one| one.path == common))?;
+            Some(Changed {
+                path: parameter.path.clone(),
+                value: parameter.value.clone(),
+                usual: usual.value.clone(),
+            })
+        });
+        changed.filter(|one| one.value != one.usual).collect()
+    }
+}
+
+/// The parameters of a program that are not as they usually are.
+fn changed_of(program: &Program) -> Vec<Changed> {
+    let Some(usual) = Program::named(program.name()) else {
+        return Vec::new();
+    };
+    let usual = usual.parameter_values();
+    let changed = program
+        .parameter_values()
+        .into_iter()
+        .filter_map(|(name, value)| {
+            let usual = usual.get(&name)?.clone();
+            (usual != value).then(|| Changed {
+                path: format!("program.{name}"),
+                value,
+                usual,
+            })
+        });
+    changed.collect()
+}
+
+/// `drive.cylinders` of `drive.1.cylinders`.
+fn without_number(path: &str) -> String {
+    let is_word = |part: &&str| part.parse::<u32>().is_err();
+    path.split('.')
+        .filter(is_word)
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+impl Changed {
+    /// The values, of numbers other than 0.
+    fn numbers(&self) -> Option<(f64, f64)> {
+        let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
+        let (value, usual) = (number(&self.value)?, number(&self.usual)?);
+        (value > 0.0 && usual > 0.0).then_some((value, usual))
+    }
+
+    /// How far the value is from the usual one: the logarithm of their ratio. What is no
+    /// number comes after numbers that are twice as large.
+    fn distance(&self) -> f64 {
+        match self.numbers() {
+            Some((value, usual)) => (value / usual).ln().abs(),
+            None => 2_f64.ln(),
+        }
+    }
+
+    fn describe(&self, system: &str) -> String {
+        let Self { path, value, usual } = self;
+        let whose = match path.starts_with("program.") {
+            true => "that it usually has".to_owned(),
+            false => format!("of {system}"),
+        };
+        match self.numbers() {
+            Some((set, before)) if set >= 2.0 * before => {
+                format!(
+                    "{path} is {value}, {} times the {usual} {whose}",
+                    times(set / before)
+                )
+            }
+            Some((set, before)) if before >= 2.0 * set => {
+                format!(
+                    "{path} is {value}, a {}th of the {usual} {whose}",
+                    times(before / set)
+                )
+            }
+            _ => format!("{path} is {value} and not the {usual} {whose}"),
+        }
+    }
+}
+
+fn times(ratio: f64) -> String {
+    match ratio {
+        few if few < 9.95 => format!("{few:.1}"),
+        many => format!("{many:.0}"),
+    }
+}

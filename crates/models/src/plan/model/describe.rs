@@ -1,0 +1,89 @@
+//! What `--dry-run` says of a modelled computer.
+
+use super::super::job_file::{self, Ground};
+use super::super::{replay, title};
+use super::ModelPlan;
+use diskperf_battery::{Job, Medium};
+use diskperf_timeline::Workload;
+use diskperf_timeline::units::format_size;
+
+/// Calls of programs that models serve in a second at the worst: streams of a megabyte a call.
+/// Short reads of a disk's cache are the best.
+const SLOWEST_CALLS_PER_S: f64 = 20_000.0;
+
+impl ModelPlan {
+    /// What a run has to do on this machine.
+    fn time(&self) -> String {
+        let times = |job: &Job| {
+            let repetitions = self.suite.protocol_of(job).repetitions;
+            f64::from(repetitions) * (self.computers.len() * self.drives) as f64
+        };
+        let (mut calls, mut lasting_s) = (0.0, 0.0);
+        for job in self.suite.jobs() {
+            match job.program.lasts() {
+                Some(lasts) => lasting_s += lasts.seconds() * times(job),
+                None => {
+                    let call_bytes = job.program.call_bytes().max(1) as f64;
+                    calls += self.moved_bytes(job) as f64 / call_bytes * times(job);
+                }
+            }
+        }
+        if calls < SLOWEST_CALLS_PER_S && lasting_s == 0.0 {
+            return "time: below a second".to_owned();
+        }
+        let mut work = vec![format!("{calls:.0} calls at most")];
+        if lasting_s > 0.0 {
+            work.push(format!("{lasting_s:.0} s of modelled time"));
+        }
+        format!(
+            "time: that of {}; a model serves 20,000 to 500,000 calls a second",
+            work.join(" and ")
+        )
+    }
+
+    /// What would be run, on what, for how long.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{} on {}\n", self.suite.name, self.target);
+        let computer = &self.computers[0];
+        text += &format!("  a modelled computer: {}\n", computer.description);
+        for computer in &self.computers {
+            text += &format!(
+                "  {} of {} drives, each {} {}{}\n",
+                self.drives + usize::from(self.other),
+                computer.configured_drives(),
+                match computer.medium() {
+                    Medium::Directory => format!("with a fresh {} and", computer.filesystem()),
+                    Medium::Device | Medium::File => "by itself,".to_owned(),
+                },
+                format_size(computer.room_bytes(0)),
+                if computer.medium() == Medium::Directory {
+                    " free"
+                } else {
+                    ""
+                }
+            );
+        }
+        if let Workload::JobFile(file) = &self.experiment.workload {
+            text += &job_file::describe(file, &Ground::modelled(computer));
+        }
+        if let Workload::Replay(of) = &self.experiment.workload {
+            text += &replay::describe(of);
+        }
+        for job in self.suite.jobs().filter(|job| job.name.is_none()) {
+            text += &format!(
+                "  {:<44} up to {} times, {}\n",
+                title(job),
+                self.suite.protocol_of(job).repetitions,
+                format_size(self.size(job))
+            );
+        }
+        text += &format!(
+            "  nothing is written on this machine but the run's row in the store; {}\n",
+            self.time()
+        );
+        for note in &self.notes {
+            text += &format!("  {note}\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,187 @@
+//! What a reader must know of what programs ask of a disk with firmware: what its cache has,
+//! how much of it they reach, and what a shingled one has not come to.
+
+use super::super::area::TIMES_CACHE;
+use super::super::title;
+use super::ModelPlan;
+use diskperf_battery::{Job, Medium};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_fio::{Direction, Job as Section};
+use diskperf_timeline::units::format_size;
+
+/// A part of a disk below which arms move so little that its figures are not the disk's.
+const SHORT_STROKE_SHARE: u64 = 2;
+
+/// What a program reads more than once.
+struct Reads {
+    /// Whether one read lies behind the other.
+    in_turn: bool,
+    /// What its requests fall into.
+    range_bytes: u64,
+    /// How much of that it reads.
+    bytes: u64,
+}
+
+impl ModelPlan {
+    /// The disk, where programs run on one by itself.
+    fn bare_disk(&self) -> Option<&DiskSpecification> {
+        let computer = &self.computers[0];
+        let disk = computer.specification.drives[0].disk();
+        disk.filter(|_| computer.medium() == Medium::Device)
+    }
+
+    /// That reads which are repeated come from a disk's cache, where that holds all of them or
+    /// a good part.
+    pub fn note_cache(&mut self) {
+        let Some(disk) = self.bare_disk() else {
+            return;
+        };
+        let notes = self.suite.jobs().filter_map(|job| self.cached(job, disk));
+        let notes: Vec<String> = notes.collect();
+        self.notes.extend(notes);
+    }
+
+    /// The note on the reads of one job that a disk's cache may answer.
+    fn cached(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
+        let bytes = self.bytes_read(job, disk)?;
+        let cache_bytes = disk.read_cache_bytes();
+        let which = match bytes <= cache_bytes {
+            true => "reads",
+            false if bytes < TIMES_CACHE.saturating_mul(cache_bytes) => "some reads",
+            false => return None,
+        };
+        let more = match job.program.fio_job() {
+            Some(_) => "a larger size= or filesize=",
+            None if area_bytes(job).is_some_and(|area| area < self.moved_bytes(job)) => {
+                "a larger program.area_bytes"
+            }
+            None => "more --size or program.area_bytes",
+        };
+        Some(format!(
+            "{} reads the same {} more than once, and the drive's cache holds {} of what was read: {which} may come from it, at the rate of its link; {more} shows the medium",
+            title(job),
+            format_size(bytes),
+            format_size(cache_bytes)
+        ))
+    }
+
+    /// How much of a disk a program reads more than once, if it reads what the cache may have
+    /// when it comes again: side by side, or in so few places that there is a segment for
+    /// each, or within one that is read ahead. Of more places each that is read anew takes the
+    /// segment of another, however little was read into it.
+    fn bytes_read(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
+        let reads = match job.program.fio_job() {
+            Some(section) => self.reads_of_section(job, section),
+            None => self.reads_of_program(job),
+        }?;
+        let cache = &disk.read_cache;
+        let places = reads.bytes / job.program.call_bytes().max(1);
+        let segment_bytes =
+            u64::from(cache.segment_sectors).saturating_mul(disk.medium_sector_bytes());
+        let kept = reads.in_turn
+            || places <= u64::from(cache.segments)
+            || reads.range_bytes <= segment_bytes;
+        kept.then_some(reads.bytes)
+    }
+
+    /// What a program of today's reads again, within a repetition or in the next.
+    fn reads_of_program(&self, job: &Job) -> Option<Reads> {
+        let program = &job.program;
+        let values = program.parameter_values();
+        let reads = values.get("write_share").is_none_or(|share| share != "1");
+        let range_bytes = area_bytes(job).filter(|_| reads)?;
+        self.read_again(job, range_bytes, program.name() == "sequential")
+    }
+
+    /// What a section of a job file reads more than once, within a repetition or in several.
+    fn reads_of_section(&self, job: &Job, section: &Section) -> Option<Reads> {
+        let access = section.pattern.access;
+        let reads = access.does(Direction::Read);
+        let range_bytes = job.program.range_bytes().filter(|_| reads)?;
+        self.read_again(job, range_bytes, !access.is_random())
+    }
+
+    /// What a job that reads in a range reads there more than once.
+    fn read_again(&self, job: &Job, range_bytes: u64, in_turn: bool) -> Option<Reads> {
+        let moved_bytes = self.moved_bytes(job);
+        let lasts = job.program.lasts().is_some();
+        let repeated = self.suite.protocol_of(job).repetitions > 1;
+        (lasts || repeated || moved_bytes > range_bytes).then(|| Reads {
+            in_turn,
+            range_bytes,
+            bytes: match lasts {
+                true => range_bytes,
+                false => range_bytes.min(moved_bytes),
+            },
+        })
+    }
+
+    /// The notes on each program that asks for random places of a bare disk.
+    pub fn note_places(&mut self) {
+        let Some(disk) = self.bare_disk() else {
+            return;
+        };
+        let room_bytes = self.computers[0].room_bytes(0);
+        let random = self
+            .suite
+            .jobs()
+            .filter(|job| job.program.name() == "random");
+        let notes: Vec<String> = random
+            .flat_map(|job| {
+                let reach = reach(job, room_bytes);
+                reach.into_iter().chain(self.media_cache(job, disk))
+            })
+            .collect();
+        self.notes.extend(notes);
+    }
+
+    /// That a shingled disk takes all writes into its media cache.
+    fn media_cache(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
+        let shingled = disk.shingled.as_ref()?;
+        let share: f64 = job
+            .program
+            .parameter_values()
+            .get("write_share")?
+            .parse()
+            .ok()?;
+        let call_bytes = job.program.call_bytes().max(1);
+        let moved_bytes = self.moved_bytes(job);
+        // Each repetition writes to the same places.
+        let writes = (moved_bytes as f64 / call_bytes as f64 * share) as u64;
+        let cache_bytes = shingled
+            .cache_sectors
+            .saturating_mul(disk.medium_sector_bytes());
+        let fits = writes <= u64::from(shingled.map_extents)
+            && writes.saturating_mul(call_bytes) <= cache_bytes;
+        (writes > 0 && fits && job.program.lasts().is_none()).then(|| {
+            format!(
+                "{}: all it writes, {writes} places in each repetition, fits into the disk's media cache ({}, {} places); more --size shows the bands that are cleaned when that is full",
+                title(job),
+                format_size(cache_bytes),
+                shingled.map_extents
+            )
+        })
+    }
+}
+
+/// The area that a program's requests fall into, if it has one.
+fn area_bytes(job: &Job) -> Option<u64> {
+    job.program
+        .parameter_values()
+        .get("area_bytes")?
+        .parse()
+        .ok()
+}
+
+/// That random places are of a small part of the disk.
+fn reach(job: &Job, room_bytes: u64) -> Option<String> {
+    let area_bytes = area_bytes(job)?;
+    (area_bytes < room_bytes / SHORT_STROKE_SHARE).then(|| {
+        format!(
+            "{}: requests fall into {} of {}, between which the arm hardly moves; --set program.area_bytes={room_bytes} is all of the disk",
+            title(job),
+            format_size(area_bytes),
+            format_size(room_bytes)
+        )
+    })
+}

@@ -1,0 +1,217 @@
+//! How much the programs move on a modelled computer, and whether it fits.
+
+use super::super::{area, files_bytes, title};
+use super::ModelPlan;
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_battery::{Job, Medium};
+use diskperf_blocktrace::transform::Round;
+use diskperf_timeline::units::{MIB, format_size};
+use diskperf_timeline::{CacheMode, Experiment, Workload};
+
+/// What every program moves, unless the user says otherwise: 1983's size. In
+/// virtual time it costs nothing to wait for.
+const MODEL_BYTES: u64 = 8 * MIB;
+/// The same on Minix: Kirkendall 1989's.
+const MINIX_BYTES: u64 = 2 * MIB;
+
+/// Sectors of the drives with the smallest ones.
+const SMALLEST_SECTOR_BYTES: u64 = 512;
+
+/// A size that a program has of its own is halved this often at most: then it
+/// is about that of the others.
+const MOST_HALVED: u32 = 3;
+
+/// What programs move unless the user says otherwise.
+pub(super) fn usual_bytes(computer: &Computer) -> u64 {
+    if computer.is_minix() {
+        MINIX_BYTES
+    } else {
+        MODEL_BYTES
+    }
+}
+
+impl ModelPlan {
+    /// The size of a job: what was asked for, in whole calls.
+    pub fn size(&self, job: &Job) -> u64 {
+        if let Some(size_bytes) = job.own_bytes() {
+            return size_bytes;
+        }
+        let call_bytes = job.program.call_bytes();
+        if let (Some(halved), Some(usual_bytes)) =
+            (self.usual_sizes_halved, job.program.usual_bytes())
+        {
+            return usual_bytes >> halved;
+        }
+        if self.whole_calls || self.size_bytes == usual_bytes(&self.computers[0]) {
+            return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
+        }
+        self.size_bytes
+    }
+
+    /// Has streams of today's suites move what they do past a cache of this size, if they
+    /// are those of this experiment: the plan's own has steps in their place.
+    pub fn stream_past(&mut self, cache_bytes: u64, experiment: &Experiment) {
+        area::stream_alike(&mut self.suite, experiment, cache_bytes);
+    }
+
+    /// What all workers of a job move.
+    pub fn moved_bytes(&self, job: &Job) -> u64 {
+        self.size(job).saturating_mul(job.program.workers().into())
+    }
+
+    /// Has every program move a part of what it would.
+    pub fn divide_sizes(&mut self, part: u64) {
+        if part == 1 {
+            return;
+        }
+        let sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        // What moves its area so many times makes the drive what the others measure.
+        let jobs = self.suite.jobs_mut().zip(sizes);
+        for (job, size_bytes) in jobs.filter(|(job, _)| job.area_times.is_none()) {
+            let call_bytes = job.program.call_bytes();
+            let bytes = (size_bytes / part).max(call_bytes) / call_bytes * call_bytes;
+            job.size_bytes = Some(bytes);
+        }
+    }
+
+    /// Halves the sizes until the files fit on every drive, those first that
+    /// programs have of their own: a partition may be smaller than what the
+    /// programs move by default.
+    pub fn shrink_to_room(&mut self) {
+        let mut programs = self.suite.programs();
+        let usual = programs.any(|program| program.usual_bytes().is_some());
+        let mut shrunk = false;
+        if usual {
+            while self.usual_sizes_halved < Some(MOST_HALVED) && self.check_sizes().is_err() {
+                self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
+                shrunk = true;
+            }
+        }
+        while self.size_bytes > MIB && self.check_sizes().is_err() {
+            self.size_bytes /= 2;
+            shrunk = true;
+        }
+        if !shrunk {
+            return;
+        }
+        let mut sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
+        self.notes.push(format!(
+            "the programs move {} each, for more does not fit on a drive of {}",
+            sizes.join(" or "),
+            self.target
+        ));
+    }
+
+    /// A drive by itself moves whole sectors, also where it has a file system
+    /// beside that.
+    pub fn check_sectors(&self) -> Result<(), LaboratoryError> {
+        let computer = &self.computers[0];
+        let unit_bytes = |job: &Job| {
+            let program = &job.program;
+            let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
+            let moves_sectors = match computer.medium() {
+                Medium::Directory if !computer.is_minix() => return program.dump_unit_bytes(),
+                Medium::Directory => program.names_its_device() && direct,
+                Medium::Device | Medium::File => program.touches_target(),
+            };
+            moves_sectors.then(|| program.unit_bytes(self.size(job)))
+        };
+        let sector_bytes = u64::from(
+            computer.specification.volumes[0]
+                .partition
+                .label
+                .sector_bytes,
+        );
+        for job in self.suite.jobs() {
+            let Some(unit) = unit_bytes(job) else {
+                continue;
+            };
+            if !unit.is_multiple_of(sector_bytes) {
+                let what = match &self.experiment.workload {
+                    // Addresses count as well as lengths.
+                    Workload::Replay(_) => format!(
+                        "its requests begin or end between sectors of {sector_bytes} bytes (all of them are at multiples of {unit} alone), and whole sectors"
+                    ),
+                    _ => format!(
+                        "its calls of {unit} bytes are not whole sectors of {sector_bytes}, which"
+                    ),
+                };
+                return Err(LaboratoryError::Request(format!(
+                    "{}: {what} are all that a drive by itself moves; {}",
+                    title(job),
+                    self.other_sectors(sector_bytes)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What helps where programs do not move whole sectors.
+    fn other_sectors(&self, sector_bytes: u64) -> String {
+        const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
+        match &self.experiment.workload {
+            Workload::JobFile(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
+                format!("give a bs, and offsets, that are multiples of {sector_bytes}")
+            }
+            Workload::Replay(_) if !Round::takes(sector_bytes) => format!("replay it on {SMALLER}"),
+            Workload::Replay(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
+                format!("add --round-to-sectors={sector_bytes}, which makes whole sectors of them")
+            }
+            Workload::Replay(_) => format!(
+                "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER}"
+            ),
+            Workload::JobFile(_) => format!("give another bs, or {SMALLER}"),
+            Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => {
+                "give another program.call_bytes, or another drive.sector_bytes".to_owned()
+            }
+        }
+    }
+
+    pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {
+        for job in self.suite.jobs() {
+            job.program.check(self.size(job))?;
+        }
+        let medium = self.computers[0].medium();
+        let needed = files_bytes(self.suite.jobs(), medium, |job| {
+            job.program.files_without_images(self.size(job))
+        });
+        for computer in &self.computers {
+            for drive in 0..self.drives + usize::from(self.other) {
+                let room = computer.room_bytes(drive);
+                if needed > room {
+                    return Err(no_room((&self.target, computer), drive, needed, room));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_room(
+    (target, computer): (&str, &Computer),
+    drive: usize,
+    needed: u64,
+    room: u64,
+) -> LaboratoryError {
+    let has = |key: &str| {
+        let mut parameters = computer.parameters.iter();
+        parameters.any(|parameter| parameter.path.ends_with(key))
+    };
+    let larger = if has(".partitions") {
+        ", or a larger partition (--set drive.partitions=[[CYLINDER, SECTORS], ...])"
+    } else if has(".partition_sectors") {
+        ", or a larger partition (--set drive.partition_sectors=N)"
+    } else {
+        ""
+    };
+    LaboratoryError::Request(format!(
+        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes){larger}",
+        format_size(needed),
+        drive + 1,
+        format_size(room)
+    ))
+}

@@ -1,0 +1,462 @@
+//! From a block trace to the job that replays it.
+
+use crate::error::LaboratoryError;
+use crate::files::Files;
+use crate::model::computer::Computer;
+use crate::rig::ONCE;
+use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
+use diskperf_blocktrace::Form;
+use diskperf_blocktrace::transform::Scale;
+use diskperf_timeline::units::{GIB, format_size};
+use diskperf_timeline::{
+    CacheMode, Experiment, Nanoseconds, ReplayAddresses, ReplayPace, Setting, SizeChoice,
+    TraceFacts, TraceReplay,
+};
+use std::collections::BTreeMap;
+
+/// What a trace is replayed on.
+pub struct Ground<'a> {
+    /// Bytes that addresses may fall into, and what has them, where that is known.
+    room: Option<(u64, String)>,
+    /// Bytes that addresses are scaled to where nobody says how many.
+    scaled_bytes: u64,
+    kind: Kind<'a>,
+}
+
+/// Why O_DIRECT is not there for calls of so many bytes.
+type DirectObstacle<'a> = &'a dyn Fn(u64) -> Option<String>;
+
+enum Kind<'a> {
+    Host {
+        medium: Medium,
+        direct_obstacle: DirectObstacle<'a>,
+    },
+    Model(Medium),
+}
+
+impl<'a> Ground<'a> {
+    /// Real storage: the bytes of the smallest target with its name, the bytes that addresses
+    /// are scaled to, and why O_DIRECT is not there for calls of so many bytes.
+    pub fn on_storage(
+        medium: Medium,
+        (room, scaled_bytes): (Option<(u64, String)>, u64),
+        direct_obstacle: DirectObstacle<'a>,
+    ) -> Self {
+        Self {
+            room,
+            scaled_bytes,
+            kind: Kind::Host {
+                medium,
+                direct_obstacle,
+            },
+        }
+    }
+
+    /// A modelled computer.
+    pub fn modelled(computer: &Computer) -> Self {
+        let room_bytes = computer.room_bytes(0);
+        Self {
+            room: Some((room_bytes, computer.name.clone())),
+            scaled_bytes: match computer.medium() {
+                Medium::Directory => room_bytes / 2,
+                Medium::Device | Medium::File => room_bytes,
+            },
+            kind: Kind::Model(computer.medium()),
+        }
+    }
+
+    /// Any computer, before it is known which.
+    pub fn anywhere() -> Self {
+        Self {
+            room: None,
+            scaled_bytes: GIB,
+            kind: Kind::Model(Medium::Device),
+        }
+    }
+
+    /// What is asked of the page cache, and why that is not what was wanted.
+    fn cache(&self, wanted: CacheMode, unit_bytes: u64) -> (CacheMode, Option<String>) {
+        match self.kind {
+            Kind::Model(Medium::Device | Medium::File) => (CacheMode::Direct, None),
+            Kind::Model(Medium::Directory) if wanted == CacheMode::Direct => {
+                let why = "its kernel cannot bypass its buffer cache, so all goes through that";
+                (CacheMode::Cold, Some(why.to_owned()))
+            }
+            Kind::Host {
+                direct_obstacle, ..
+            } if wanted == CacheMode::Direct => match direct_obstacle(unit_bytes) {
+                None => (CacheMode::Direct, None),
+                Some(why) => (
+                    CacheMode::Cold,
+                    Some(format!(
+                        "{why}: all goes through the page cache, which is dropped before each repetition"
+                    )),
+                ),
+            },
+            Kind::Host { .. } | Kind::Model(_) => (wanted, None),
+        }
+    }
+
+    /// Whether a write can be made that is durable when it completes: not on a modelled file
+    /// system, whose kernel has no O_DSYNC.
+    fn writes_durably(&self) -> bool {
+        !matches!(self.kind, Kind::Model(Medium::Directory))
+    }
+
+    fn discards(&self) -> bool {
+        matches!(self.kind, Kind::Host { .. })
+    }
+}
+
+/// Options of a run that a trace says itself.
+pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
+    if experiment.size != SizeChoice::Auto {
+        return Err(LaboratoryError::request(
+            "--size: a trace says how much it moves; --window replays a part of it, and --scale-addresses has it fall into fewer bytes",
+        ));
+    }
+    if experiment.until_steady.is_some() {
+        return Err(LaboratoryError::request(
+            "--until-steady: a trace is no steady load, and each replay of it is all of it; --runs repeats it",
+        ));
+    }
+    let mut settings = experiment.settings.iter();
+    match settings.find_map(Setting::of_program) {
+        None => Ok(()),
+        Some(name) => Err(LaboratoryError::Request(format!(
+            "--set program.{name}: a replay does what its trace says; --speed, --depth and --think change when"
+        ))),
+    }
+}
+
+/// The replay as a suite of one step, and what a reader must know.
+pub fn suite(
+    replay: &TraceReplay,
+    (ground, files): (&Ground<'_>, &dyn Files),
+    wanted: CacheMode,
+) -> Result<(Suite, Vec<String>), LaboratoryError> {
+    let held = replay.held.as_ref().ok_or_else(|| {
+        LaboratoryError::request("a replay takes `run`, `ab` and `explain`, and no search or study")
+    })?;
+    check_pace(replay, held)?;
+    let (space_bytes, scale) = space(replay, held, ground)?;
+    let unit_bytes = scale.map_or(held.unit_bytes, |scale| {
+        held.unit_bytes.min(scale.align_bytes)
+    });
+    let (cache, why_not) = ground.cache(wanted, unit_bytes);
+    let program = Program::of_replay(Replay {
+        begins: None,
+        trace: files.trace((replay, held), scale)?,
+        held: held.clone(),
+        pace: replay.pace,
+        slots: slots(replay, held)?,
+        space_bytes,
+        unit_bytes,
+        cache,
+        discards: ground.discards(),
+        durable: held.fua_writes > 0 && ground.writes_durably(),
+    });
+    let mut notes: Vec<String> = why_not.into_iter().collect();
+    notes.extend(told(replay, held, ground));
+    if let Some(scale) = scale {
+        notes.push(format!(
+            "addresses are scaled from {} to {}, which changes how far requests are apart",
+            format_size(scale.from_bytes),
+            format_size(scale.to_bytes)
+        ));
+    }
+    let job = Job {
+        size_bytes: program.usual_bytes(),
+        options: options(replay, held),
+        distinguishing: vec!["trace".to_owned(), "pace".to_owned()],
+        ..Job::of(program)
+    };
+    let suite = Suite {
+        name: replay.name().to_owned(),
+        protocol: replay.protocol.unwrap_or(ONCE),
+        steps: vec![job.into()],
+    };
+    Ok((suite, notes))
+}
+
+/// What a result keeps of what was replayed, and how.
+fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> {
+    let hashes: Vec<&str> = held.files.iter().map(|file| &*file.sha256).collect();
+    let mut options = BTreeMap::from([
+        ("trace".to_owned(), replay.name().to_owned()),
+        ("pace".to_owned(), pace_name(replay.pace)),
+        ("form".to_owned(), held.form.clone()),
+        ("sha256".to_owned(), hashes.join("+")),
+    ]);
+    let reading = &replay.reading;
+    let window = reading.window_ns.map(|(from, to)| format!("{from}..{to}"));
+    let scaled = match replay.addresses {
+        ReplayAddresses::Kept => None,
+        ReplayAddresses::ScaledToTarget => Some("target".to_owned()),
+        ReplayAddresses::Scaled(bytes) => Some(bytes.to_string()),
+    };
+    let parts = [
+        (
+            "round_to_bytes",
+            reading.round_to_bytes.map(|bytes| bytes.to_string()),
+        ),
+        ("window_ns", window),
+        ("device", reading.device.clone()),
+        ("scale_addresses", scaled),
+    ];
+    for (name, value) in parts {
+        options.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    options
+}
+
+/// `open`, `open-2x`, `depth-8`, `think`.
+fn pace_name(pace: ReplayPace) -> String {
+    match pace {
+        ReplayPace::Open { speed: 1.0 } => "open".to_owned(),
+        ReplayPace::Open { speed } => format!("open-{speed}x"),
+        ReplayPace::Closed { depth } => format!("depth-{depth}"),
+        ReplayPace::Dependent => "think".to_owned(),
+    }
+}
+
+fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryError> {
+    let name = replay.name();
+    let form = &held.form;
+    match replay.pace {
+        ReplayPace::Open { .. } if !held.has_times => Err(LaboratoryError::Request(format!(
+            "{name}: a trace of the form {form} has no times at which requests were issued, so it cannot be replayed by them: give --depth N, which has N requests under way"
+        ))),
+        ReplayPace::Open { speed } if !(1e-6..=1e6).contains(&speed) => {
+            Err(LaboratoryError::Request(format!(
+                "--speed {speed}: a trace is replayed from 0.000001 to 1000000 times as fast; 2 halves its gaps"
+            )))
+        }
+        ReplayPace::Open { speed } if held.lasts_ns as f64 / speed > LONGEST_NS as f64 => {
+            Err(LaboratoryError::Request(format!(
+                "--speed {speed}: the trace would last for more than 36 years; give a larger one"
+            )))
+        }
+        ReplayPace::Dependent if held.completed == 0 => Err(LaboratoryError::Request(format!(
+            "{name}: --think replays the pause between a completion and the next issue, and this trace of the form {form} has no completions: replay it by its times (without --think), or give --depth N"
+        ))),
+        ReplayPace::Open { .. } | ReplayPace::Closed { .. } | ReplayPace::Dependent => Ok(()),
+    }
+}
+
+/// The longest trace, in nanoseconds: moments can be added.
+pub const LONGEST_NS: u64 = 1 << 60;
+
+/// The most requests under way at once, of any replay.
+pub const MOST_SLOTS: u32 = 4096;
+/// The most memory that buffers take at all.
+const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
+
+fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
+    let largest = held.largest_bytes.max(512);
+    let asked = match replay.pace {
+        ReplayPace::Closed { depth } => Some(depth),
+        ReplayPace::Open { .. } | ReplayPace::Dependent => replay.slots,
+    };
+    let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
+    if !(1..=MOST_SLOTS).contains(&slots) {
+        return Err(LaboratoryError::Request(format!(
+            "{slots} requests under way: a replay has from 1 to {MOST_SLOTS}"
+        )));
+    }
+    if u64::from(slots).saturating_mul(largest) > LARGEST_BUFFERS_BYTES {
+        return Err(LaboratoryError::Request(format!(
+            "{slots} requests under way of up to {} need more than 4 GiB of buffers; give a smaller --depth",
+            format_size(largest)
+        )));
+    }
+    Ok(slots)
+}
+
+/// What a file of addresses is a multiple of.
+const FILE_UNIT_BYTES: u64 = 4096;
+
+/// Bytes that requests fall into, and how addresses come there.
+fn space(
+    replay: &TraceReplay,
+    held: &TraceFacts,
+    ground: &Ground<'_>,
+) -> Result<(u64, Option<Scale>), LaboratoryError> {
+    let needed_bytes = held.highest_bytes.max(1).next_multiple_of(FILE_UNIT_BYTES);
+    let to_bytes = match replay.addresses {
+        ReplayAddresses::Kept => {
+            check_room(replay, ground, needed_bytes, held.highest_bytes)?;
+            return Ok((needed_bytes.min(ground.end_bytes()), None));
+        }
+        ReplayAddresses::ScaledToTarget => ground.scaled_bytes,
+        ReplayAddresses::Scaled(bytes) => bytes,
+    };
+    let to_bytes = to_bytes / FILE_UNIT_BYTES * FILE_UNIT_BYTES;
+    if to_bytes < held.largest_bytes.max(FILE_UNIT_BYTES) {
+        return Err(LaboratoryError::Request(format!(
+            "--scale-addresses: {} is less than the longest request of {}, which has {}",
+            format_size(to_bytes),
+            replay.name(),
+            format_size(held.largest_bytes)
+        )));
+    }
+    check_room(replay, ground, to_bytes, to_bytes)?;
+    let scale = Scale {
+        from_bytes: held.highest_bytes.max(1),
+        to_bytes,
+        // What is aligned to pages stays so: a drive writes parts of pages at other costs.
+        align_bytes: held.unit_bytes.clamp(512, 4096),
+    };
+    Ok((to_bytes, Some(scale)))
+}
+
+impl Ground<'_> {
+    /// Where the target ends, if it does.
+    fn end_bytes(&self) -> u64 {
+        let ends = match self.kind {
+            Kind::Host { medium, .. } => medium != Medium::Directory,
+            Kind::Model(medium) => medium != Medium::Directory,
+        };
+        match &self.room {
+            Some((bytes, _)) if ends => *bytes,
+            _ => u64::MAX,
+        }
+    }
+}
+
+/// Whether addresses fit; a file is rounded up.
+fn check_room(
+    replay: &TraceReplay,
+    ground: &Ground<'_>,
+    file_bytes: u64,
+    end_bytes: u64,
+) -> Result<(), LaboratoryError> {
+    let Some((room_bytes, name)) = &ground.room else {
+        return Ok(());
+    };
+    let needed_bytes = match ground.end_bytes() {
+        u64::MAX => file_bytes,
+        _ => end_bytes,
+    };
+    if needed_bytes <= *room_bytes {
+        return Ok(());
+    }
+    let room = format_size(*room_bytes);
+    let remedy = match replay.addresses {
+        ReplayAddresses::Kept => {
+            "add --scale-addresses, which scales them to what fits there, or --scale-addresses=SIZE"
+                .to_owned()
+        }
+        ReplayAddresses::Scaled(_) => format!(
+            "give --scale-addresses without a size, which takes what fits there, or a size below {room}"
+        ),
+        ReplayAddresses::ScaledToTarget => "give a target with more space".to_owned(),
+    };
+    Err(LaboratoryError::Request(format!(
+        "{}: its addresses come to {}, and {name} has {room}: {remedy}",
+        replay.name(),
+        format_size(needed_bytes),
+    )))
+}
+
+/// What a reader must know of a trace that is replayed so.
+fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<String> {
+    let requests = held.requests();
+    let discards = match (held.discard.requests, ground.discards()) {
+        (0, _) | (_, true) => None,
+        (count, false) => Some(format!(
+            "left out: {count} discards, which modelled kernels have no call for"
+        )),
+    };
+    let some = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let without = requests - held.completed;
+    let notes = [
+        discards,
+        some(
+            held.write_zeroes.requests,
+            "requests that write zeroes without data are left out, since no call does",
+        ),
+        some(held.of_no_bytes, "requests of no bytes are left out"),
+        match ground.writes_durably() {
+            true => None,
+            false => some(
+                held.fua_writes,
+                "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a rig of the drive by itself makes them durable",
+            ),
+        },
+        replay.reading.round_to_bytes.map(|bytes| match held.rounded {
+            0 => format!("all reads and writes were whole sectors of {bytes} bytes as they are"),
+            _ => format!(
+                "{} of {} reads and writes are larger than in the trace: whole sectors of {bytes} bytes were made of them",
+                held.rounded,
+                held.read.requests + held.write.requests
+            ),
+        }),
+        some(
+            held.failed,
+            "requests failed in the trace, and are made like the others",
+        ),
+        some(
+            held.out_of_order,
+            "requests are out of order in the trace, and are issued as soon as it comes to them",
+        ),
+        match replay.pace {
+            ReplayPace::Dependent => some(
+                without,
+                "requests have no completion in the trace, so no other waits for them",
+            ),
+            ReplayPace::Open { .. } | ReplayPace::Closed { .. } => None,
+        },
+        (held.form == Form::Validate.name()).then(|| {
+            "the pause of a line is taken as the one after its request; --form validate-before takes it as the one before, as most traces of this form that are known have it"
+                .to_owned()
+        }),
+        held.is_cut
+            .then(|| "the trace is cut off, and was read as far as it goes".to_owned()),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// What is replayed, for `--dry-run`.
+pub fn describe(replay: &TraceReplay) -> String {
+    let Some(held) = &replay.held else {
+        return String::new();
+    };
+    let kinds = held.operations();
+    let kinds = kinds.iter().filter(|(_, kind)| kind.requests > 0);
+    let kinds: Vec<String> = kinds
+        .map(|(name, kind)| match kind.bytes {
+            0 => format!("{} {name}", kind.requests),
+            bytes => format!("{} {name} of {}", kind.requests, format_size(bytes)),
+        })
+        .collect();
+    let lasts = Nanoseconds(held.lasts_ns).seconds();
+    let pace = match replay.pace {
+        ReplayPace::Open { speed } => format!(
+            "by its times, in {:.3} s ({speed} times as fast as the trace), whatever is under way",
+            lasts / speed
+        ),
+        ReplayPace::Closed { depth } => {
+            format!("{depth} under way at once, the next when one completes")
+        }
+        ReplayPace::Dependent => {
+            "each as long after the completion that it followed as in the trace".to_owned()
+        }
+    };
+    let mut text = String::new();
+    for file in &held.files {
+        text += &format!(
+            "  trace {}: {}, {}, SHA-256 {}\n",
+            file.path.display(),
+            held.form,
+            format_size(file.size_bytes),
+            file.sha256
+        );
+    }
+    text += &format!(
+        "  {}, over {lasts:.3} s; addresses up to {}\n  {pace}\n",
+        kinds.join(", "),
+        format_size(held.highest_bytes)
+    );
+    text
+}

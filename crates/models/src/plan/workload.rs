@@ -1,0 +1,387 @@
+//! Which programs an experiment runs: by name, or by the values that a run keeps.
+
+use super::job_file::{self, Ground};
+use super::replay;
+use crate::error::LaboratoryError;
+use crate::files::Files;
+use crate::job_file::is_named;
+use diskperf_battery::program::nearest;
+use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
+use diskperf_catalogue::Catalogue;
+use diskperf_timeline::{
+    CacheMode, Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, TraceReplay,
+    Workload,
+};
+use std::path::{Path, PathBuf};
+
+/// What runs on real storage where nobody says what.
+pub const USUAL: &str = "today26";
+
+/// The suite of a workload on this medium.
+pub fn suite(
+    workload: &Workload,
+    medium: Medium,
+    files: &dyn Files,
+) -> Result<Suite, LaboratoryError> {
+    match workload {
+        Workload::Usual => named_suite(USUAL, medium),
+        Workload::Named(name) => named_suite(name, medium),
+        Workload::Steps {
+            name,
+            protocol,
+            steps,
+        } => Ok(Suite {
+            name: name.clone(),
+            protocol: possible(*protocol)?,
+            steps: steps.iter().map(step).collect::<Result<_, _>>()?,
+        }),
+        Workload::JobFile(text) => {
+            let ground = Ground::some_model();
+            Ok(job_file::suite(text, (&ground, files), &Experiment::default())?.0)
+        }
+        Workload::Replay(of) => {
+            let ground = replay::Ground::anywhere();
+            Ok(replay::suite(of, (&ground, files), CacheMode::Direct)?.0)
+        }
+    }
+}
+
+/// The suite or program of this name.
+pub fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
+    if let Some(suite) = Suite::named(name, medium) {
+        return Ok(suite);
+    }
+    if let Some(program) = Program::named(name) {
+        return Ok(Suite::of_program(program));
+    }
+    if is_named(name) {
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is a fio job file, and a study of points takes a suite or a program; `run`, `ab`, `explain` and `tune` take job files"
+        )));
+    }
+    let is_path = name.contains('/') || Path::new(name).exists();
+    let is_system = Catalogue::embedded()
+        .system_names()
+        .contains(&name.to_owned());
+    if is_path || is_system {
+        let kind = if is_path { "path" } else { "modelled system" };
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is a {kind}, and a suite or a program is expected here: write `diskperf run --on {name}`"
+        )));
+    }
+    let names: Vec<_> = Suite::all()
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(Program::all().into_iter().map(|(name, _)| name))
+        .collect();
+    Err(LaboratoryError::Request(
+        match nearest(name, names.iter().copied()) {
+            Some(near) => format!("no suite or program is called `{name}`; did you mean `{near}`?"),
+            None => format!(
+                "no suite or program is called `{name}`; there are {}",
+                names.join(", ")
+            ),
+        },
+    ))
+}
+
+/// A protocol that was kept, if it keeps a repetition.
+fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
+    if protocol.discarded < protocol.repetitions {
+        return Ok(protocol);
+    }
+    Err(LaboratoryError::Request(format!(
+        "none of {} repetitions counts where {} are discarded",
+        protocol.repetitions, protocol.discarded
+    )))
+}
+
+/// A step by its values.
+fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
+    let jobs = std::iter::once(values).chain(&values.beside).map(job);
+    let jobs = jobs.collect::<Result<_, _>>()?;
+    Ok(Step { jobs })
+}
+
+fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
+    let mut program = Program::named(&values.program).ok_or_else(|| {
+        LaboratoryError::Request(format!(
+            "no program is called `{}` any more",
+            values.program
+        ))
+    })?;
+    for (name, value) in &values.parameters {
+        program.set(name, value)?;
+    }
+    Ok(Job {
+        distinguishing: values.distinguishing.clone(),
+        row: values.row,
+        size_group: values.size_group,
+        protocol: values.protocol.map(possible).transpose()?,
+        area_times: values.area_times,
+        size_bytes: values.size_bytes,
+        ..Job::of(program)
+    })
+}
+
+/// The values of a step, by which it is kept: those of its first job, with the others
+/// beside it.
+fn values(step: &Step) -> StepValues {
+    let mut jobs = step.jobs.iter().map(|job| StepValues {
+        program: job.program.name().to_owned(),
+        parameters: job.program.parameter_values(),
+        distinguishing: job.distinguishing.clone(),
+        row: job.row,
+        size_group: job.size_group,
+        protocol: job.protocol,
+        area_times: job.area_times,
+        size_bytes: job.size_bytes,
+        beside: Vec::new(),
+    });
+    let first = jobs.next().expect("a step has a job");
+    StepValues {
+        beside: jobs.collect(),
+        ..first
+    }
+}
+
+/// The experiment of one run: by the steps of its suite, which have the settings of
+/// programs and the number of repetitions in them.
+pub fn of_one_run(experiment: &Experiment, targets: Vec<PathBuf>, suite: &Suite) -> Experiment {
+    let workload = match &experiment.workload {
+        Workload::JobFile(text) => Workload::JobFile(JobText {
+            protocol: Some(suite.protocol),
+            ..text.clone()
+        }),
+        Workload::Replay(replay) => Workload::Replay(Box::new(TraceReplay {
+            protocol: Some(suite.protocol),
+            ..(**replay).clone()
+        })),
+        _ => Workload::Steps {
+            name: suite.name.clone(),
+            protocol: suite.protocol,
+            steps: suite.steps.iter().map(values).collect(),
+        },
+    };
+    let mut experiment = Experiment {
+        workload,
+        targets,
+        repetitions: None,
+        until_steady: None,
+        ..experiment.clone()
+    };
+    let of_system = |setting: &Setting| setting.of_program().is_none();
+    experiment.settings.retain(of_system);
+    experiment
+}
+
+/// A suite as an experiment has it run: with its number of repetitions, and with its
+/// settings of programs in every step that has the parameter. Steps that become the
+/// same run once.
+pub fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite, LaboratoryError> {
+    if let Some(repetitions) = experiment.repetitions {
+        suite.protocol.repetitions = repetitions.max(1);
+        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
+        suite.protocol.stop_below_share = None;
+        // What comes before the measurement is as often as it must be.
+        let bounds = suite.jobs_mut().filter_map(|job| job.protocol.as_mut());
+        for protocol in bounds.filter(|protocol| protocol.steady.is_some()) {
+            protocol.repetitions = repetitions.max(1);
+        }
+    }
+    if let Some(rule) = experiment.until_steady {
+        repeat_until_steady(&mut suite, rule, experiment.repetitions);
+    }
+    for setting in &experiment.settings {
+        if let Some(name) = setting.of_program() {
+            set(&mut suite, name, &setting.text)?;
+        }
+    }
+    let mut kept: Vec<Step> = Vec::new();
+    for step in suite.steps.drain(..) {
+        // What a job file says twice is done twice.
+        let said = step.jobs.iter().any(|job| job.name.is_some());
+        if said || !kept.iter().any(|earlier| is_same(earlier, &step)) {
+            kept.push(step);
+        }
+    }
+    suite.steps = kept;
+    Ok(suite)
+}
+
+fn step_programs(step: &Step) -> impl Iterator<Item = &Program> {
+    step.jobs.iter().map(|job| &job.program)
+}
+
+/// Whether two steps run the same programs.
+fn is_same(one: &Step, other: &Step) -> bool {
+    let programs = step_programs(one);
+    programs.eq(step_programs(other))
+}
+
+/// Has every step of a suite repeated until it is steady, at most so often.
+fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
+    let protocol = Protocol {
+        repetitions: most.unwrap_or(SteadyRule::MOST_ROUNDS).max(1),
+        discarded: 0,
+        stop_below_share: None,
+        steady: Some(rule),
+        ..suite.protocol
+    };
+    suite.protocol = protocol;
+    let own = suite.jobs_mut().filter_map(|job| job.protocol.as_mut());
+    for own in own.filter(|own| own.steady.is_some()) {
+        *own = protocol;
+    }
+}
+
+/// What is said where so few repetitions are asked for that those count which the
+/// suite's protocol would discard.
+pub fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
+    let (asked, wanted) = (repetitions?, suite.protocol.discarded);
+    let kept = match asked {
+        1 => "the first repetition".to_owned(),
+        _ => format!("one of the first {wanted} repetitions"),
+    };
+    (asked <= wanted).then(|| {
+        format!(
+            "--runs {asked} keeps {kept}, which {} discards, since caches still fill then; --runs {} discards as it does",
+            suite.name,
+            wanted + 1
+        )
+    })
+}
+
+/// Sets a parameter of all programs that have it.
+fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
+    let mut taken = false;
+    // What moves its area so many times is over then, and not after some time.
+    let of_time = ["duration_ms", "ramp_ms"].contains(&name);
+    for job in suite.jobs_mut() {
+        if of_time && job.area_times.is_some() {
+            continue;
+        }
+        match job.program.set(name, value) {
+            Ok(()) => {
+                taken = true;
+                if !job.distinguishing.iter().any(|known| known == name) {
+                    job.distinguishing.push(name.to_owned());
+                }
+            }
+            Err(ParameterError::Unknown { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match taken {
+        true => Ok(()),
+        false => Err(unknown_parameter(suite, name).into()),
+    }
+}
+
+/// Says that no program of a suite has such a parameter, with the nearest.
+fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
+    if name == "verify"
+        && let Some(reason) = suite.programs().find_map(Program::why_unverified)
+    {
+        return ParameterError::Unfit {
+            program: suite.name.clone(),
+            reason: format!("nothing can be verified: {reason}"),
+        };
+    }
+    let known = parameter_names(suite);
+    let (of, name) = (suite.name.clone(), name.to_owned());
+    let nearest = nearest(&name, known.iter().copied());
+    match Program::named(&of) {
+        Some(_) => ParameterError::Unknown {
+            program: of,
+            name,
+            nearest,
+            known,
+        },
+        None => ParameterError::UnknownToAll {
+            suite: of,
+            name,
+            nearest,
+            known,
+        },
+    }
+}
+
+/// The parameters that programs of a suite have, each once.
+fn parameter_names(suite: &Suite) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for parameter in suite.programs().flat_map(Program::parameters) {
+        if !names.contains(&parameter.name) {
+            names.push(parameter.name);
+        }
+    }
+    names
+}
+
+/// Refuses settings of a modelled system, which real storage does not have.
+pub fn check_programs_alone(suite: &Suite, settings: &[Setting]) -> Result<(), LaboratoryError> {
+    let Some(setting) = settings
+        .iter()
+        .find(|setting| setting.of_program().is_none())
+    else {
+        return Ok(());
+    };
+    let path = &setting.path;
+    Err(match path.split_once('.') {
+        Some((component, _)) => LaboratoryError::Request(format!(
+            "--set {path}: real storage has no component `{component}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
+        )),
+        None if parameter_names(suite).contains(&path.as_str()) => {
+            LaboratoryError::Request(format!(
+                "--set {path} names no component: write --set program.{path}={}",
+                setting.text
+            ))
+        }
+        None => unknown_parameter(suite, path).into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_the_same_by_their_values() {
+        for (name, _) in Suite::all() {
+            for medium in [Medium::Directory, Medium::Device, Medium::File] {
+                let Some(suite) = Suite::named(name, medium) else {
+                    continue;
+                };
+                let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+                assert_eq!(
+                    super::suite(&kept.workload, medium, &crate::files::NoFiles).unwrap(),
+                    suite
+                );
+            }
+        }
+        for (name, _) in Program::all() {
+            let suite = named_suite(name, Medium::Directory).unwrap();
+            let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+            let again =
+                super::suite(&kept.workload, Medium::Directory, &crate::files::NoFiles).unwrap();
+            assert_eq!(again, suite, "{name}");
+        }
+    }
+
+    #[test]
+    fn repetitions_that_count_although_the_protocol_discards_them_are_spoken_of() {
+        let suite = named_suite("ffs83", Medium::Directory).unwrap();
+        for (repetitions, said) in [(None, false), (Some(1), true), (Some(2), false)] {
+            let note = note_on_discarded(&suite, repetitions);
+            assert_eq!(note.is_some(), said, "{repetitions:?}: {note:?}");
+        }
+    }
+
+    #[test]
+    fn a_protocol_that_keeps_nothing_is_refused() {
+        let mut suite = named_suite("ffs83", Medium::Directory).unwrap();
+        suite.protocol.discarded = suite.protocol.repetitions;
+        let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+        assert!(super::suite(&kept.workload, Medium::Directory, &crate::files::NoFiles).is_err());
+    }
+}

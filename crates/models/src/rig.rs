@@ -1,0 +1,425 @@
+//! Where programs are repeated, and the one loop that repeats them.
+
+use crate::error::LaboratoryError;
+use crate::measured::{Assignment, Task};
+use crate::observer::{Event, Nobody, Observer};
+use diskperf_analysis::quantity::judged_s;
+use diskperf_analysis::statistics::{self, steady::is_steady};
+use diskperf_analysis::summary;
+use diskperf_battery::{Companies, Job};
+use diskperf_system::WorkerProgress;
+use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
+use std::sync::Arc;
+
+/// Drives on which programs can run: those of this machine, or of a modelled one. It
+/// is set up when it is made, and has a way of its own to be torn down.
+pub trait Rig {
+    /// The workers that tasks have here which run at the same time.
+    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment>;
+
+    /// Runs the workers of tasks once, from preparing their files to the last sync: a
+    /// repetition of each task. Beside each worker is its progress.
+    ///
+    /// # Errors
+    ///
+    /// What the first worker failed with, by its task's title, and what the rig
+    /// itself failed with.
+    fn run(
+        &self,
+        workers: (&[Assignment], &[Arc<WorkerProgress>]),
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Repetition>, LaboratoryError>;
+
+    /// What a reader must know of a result here.
+    fn remark(&self, _result: &ProgramResult) -> Option<String> {
+        None
+    }
+}
+
+/// What runs at the same time, and how it is repeated.
+pub struct Work<'a> {
+    /// At least one.
+    pub tasks: Vec<Task<'a>>,
+    /// How often, and which of them count.
+    pub protocol: Protocol,
+    /// Companies of their workers.
+    pub companies: Companies,
+}
+
+/// What the results on one rig have in common.
+pub struct Stand {
+    /// That run each program at once.
+    pub drives: u32,
+    /// The kind and block size of the file systems, or a device's name.
+    pub filesystem: String,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+impl Stand {
+    /// The result of a job, with nothing measured yet.
+    pub fn result(&self, job: &Job, task: Task<'_>, protocol: Protocol) -> ProgramResult {
+        ProgramResult {
+            program: job.name().to_owned(),
+            parameters: job.values(),
+            distinguishing: job.distinguishing.clone(),
+            row: job.row,
+            drives: self.drives,
+            filesystem: self.filesystem.clone(),
+            size_bytes: task.size_bytes,
+            cache: task.cache,
+            protocol,
+            repetitions: Vec::new(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+/// The protocol of searches and of published cells: the first of three repetitions
+/// clears the cache, as in 1983.
+pub const THREE_RUNS: Protocol = Protocol {
+    repetitions: 3,
+    discarded: 1,
+    statistic: Statistic::Median,
+    stop_below_share: None,
+    steady: None,
+};
+
+/// Once, and it counts.
+pub const ONCE: Protocol = Protocol {
+    repetitions: 1,
+    discarded: 0,
+    ..THREE_RUNS
+};
+
+/// Repeats tasks until their protocol has enough of each, as long as `goes_on` says so
+/// after each repetition, of which it is told each task's. What was measured before an
+/// error is in `repetitions`, task by task.
+///
+/// Those that were disturbed from outside are run again, as often as [`spare`] has it.
+pub fn repeat(
+    rig: &impl Rig,
+    work: &Work<'_>,
+    repetitions: &mut [Vec<Repetition>],
+    observer: &mut dyn Observer,
+    mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
+) -> Result<(), LaboratoryError> {
+    let protocol = work.protocol;
+    let mut assignments = rig.assignments(&work.tasks);
+    for one in &mut assignments {
+        one.worker.company = work.companies.seat(one.worker.drive);
+    }
+    for number in 0.. {
+        // What else the machine did, it did to all tasks.
+        let of = protocol.repetitions + disturbed(&repetitions[0]).min(spare(&protocol));
+        if number == of {
+            break;
+        }
+        let mut made = once((rig, work), &assignments, (number, of), observer)?;
+        for one in &mut made {
+            one.discarded = number < protocol.discarded;
+        }
+        let goes_on = goes_on(&made, observer);
+        for (all, one) in repetitions.iter_mut().zip(made) {
+            all.push(one);
+        }
+        if !goes_on || repetitions.iter().all(|all| is_enough(all, &protocol)) {
+            break;
+        }
+    }
+    match protocol.steady {
+        Some(rule) => keep_window(repetitions, &rule),
+        None => keep_undisturbed(repetitions, &protocol),
+    }
+    Ok(())
+}
+
+/// Whether there need be no more, though the protocol allows them.
+fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
+    match protocol.steady {
+        Some(rule) => is_steady(&summary::rates(repetitions), &rule),
+        None => is_sure(repetitions, protocol),
+    }
+}
+
+/// Of rounds that go on until they are steady, those of the last window count, disturbed or
+/// not: storage remembers each.
+fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
+    for all in rounds {
+        let before = all.len().saturating_sub(rule.window as usize);
+        for round in &mut all[..before] {
+            round.discarded = true;
+        }
+    }
+}
+
+/// If enough were not disturbed, those that were do not count; if not, all do.
+fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
+    let wanted = (protocol.repetitions - protocol.discarded) as usize;
+    let enough =
+        |all: &Vec<Repetition>| undisturbed(all).count() >= wanted || is_sure(all, protocol);
+    if repetitions.iter().all(enough) {
+        for one in repetitions.iter_mut().flatten() {
+            one.discarded |= one.is_disturbed();
+        }
+    }
+}
+
+/// One repetition of so many.
+fn once(
+    (rig, work): (&impl Rig, &Work<'_>),
+    assignments: &[Assignment],
+    (number, of): (u32, u32),
+    observer: &mut dyn Observer,
+) -> Result<Vec<Repetition>, LaboratoryError> {
+    let workers: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+    observer.event(Event::RepetitionStarted {
+        number,
+        of,
+        total_bytes: total_bytes(work, assignments),
+        lasts: lasts(work),
+        workers: &workers,
+    });
+    rig.run((assignments, &workers), observer)
+}
+
+/// Bytes that all workers move.
+fn total_bytes(work: &Work<'_>, assignments: &[Assignment]) -> u64 {
+    let moved = |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.passes();
+    assignments.iter().map(moved).sum()
+}
+
+/// How long a repetition takes, where that is given of all tasks.
+fn lasts(work: &Work<'_>) -> Option<Nanoseconds> {
+    let each: Option<Vec<_>> = work.tasks.iter().map(|task| task.program.lasts()).collect();
+    each?.into_iter().max()
+}
+
+/// Those that count as long as nothing is known of them but what disturbed them.
+fn undisturbed(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
+    let counted = repetitions.iter().filter(|one| !one.discarded);
+    counted.filter(|one| !one.is_disturbed())
+}
+
+/// How many of those that count were disturbed.
+fn disturbed(repetitions: &[Repetition]) -> u32 {
+    let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
+    repetitions.iter().filter(disturbed).count() as u32
+}
+
+/// How many repetitions may be run again: half as many as the protocol has, and two
+/// at least. Who asks for a single one gets it, whatever it is worth; and of rounds that
+/// go on until they are steady, all count.
+pub fn spare(protocol: &Protocol) -> u32 {
+    match protocol.repetitions {
+        _ if protocol.steady.is_some() => 0,
+        1 => 0,
+        repetitions => (repetitions / 2).max(2),
+    }
+}
+
+/// The same of one task where nobody watches.
+pub fn repeat_unobserved(
+    rig: &impl Rig,
+    (task, protocol): (Task<'_>, Protocol),
+    mut goes_on: impl FnMut(&Repetition) -> bool,
+) -> Result<Vec<Repetition>, LaboratoryError> {
+    let mut repetitions = [Vec::new()];
+    let tasks = vec![task];
+    let work = Work {
+        tasks,
+        protocol,
+        companies: Companies::default(),
+    };
+    repeat(rig, &work, &mut repetitions, &mut Nobody, |made, _| {
+        goes_on(&made[0])
+    })?;
+    let [repetitions] = repetitions;
+    Ok(repetitions)
+}
+
+/// How many kept repetitions it takes before an interval may end them.
+const FEWEST_TO_BE_SURE: usize = 6;
+
+/// Whether the interval of the undisturbed ones is as narrow as the protocol wants it.
+fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
+    let Some(share) = protocol.stop_below_share else {
+        return false;
+    };
+    let times: Vec<f64> = undisturbed(repetitions).map(judged_s).collect();
+    if times.len() < FEWEST_TO_BE_SURE {
+        return false;
+    }
+    let median = statistics::median(&times);
+    let interval = statistics::median_interval(&times);
+    median
+        .zip(interval)
+        .is_some_and(|(median, interval)| interval.relative_width(median) < share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_battery::Program;
+    use diskperf_timeline::{CacheMode, Interference, LoadMeasure, WorkerMeasure};
+    use std::cell::Cell;
+
+    /// A rig whose repetitions are what this says of each number.
+    struct Scripted<F> {
+        repetition: F,
+        number: Cell<usize>,
+    }
+
+    impl<F: Fn(usize) -> Repetition> Rig for Scripted<F> {
+        fn assignments(&self, _tasks: &[Task<'_>]) -> Vec<Assignment> {
+            Vec::new()
+        }
+
+        fn run(
+            &self,
+            _workers: (&[Assignment], &[Arc<WorkerProgress>]),
+            _observer: &mut dyn Observer,
+        ) -> Result<Vec<Repetition>, LaboratoryError> {
+            let number = self.number.replace(self.number.get() + 1);
+            Ok(vec![(self.repetition)(number)])
+        }
+    }
+
+    /// A repetition of so many milliseconds.
+    fn lasting(elapsed_ms: u64, is_disturbed: bool) -> Repetition {
+        let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
+        Repetition {
+            workers: vec![WorkerMeasure {
+                elapsed: Nanoseconds::from_millis(elapsed_ms),
+                ..WorkerMeasure::default()
+            }],
+            interference: busy.into_iter().collect(),
+            ..Repetition::default()
+        }
+    }
+
+    /// Which repetitions are kept (`k`) by a protocol and which are not (`-`).
+    fn kept_of(protocol: Protocol, repetition: impl Fn(usize) -> Repetition) -> String {
+        let rig = Scripted {
+            repetition,
+            number: Cell::new(0),
+        };
+        let task = Task {
+            title: "",
+            program: &Program::named("read_8192").unwrap(),
+            cache: CacheMode::Cold,
+            size_bytes: 0,
+            drive: None,
+            fails_alone: false,
+        };
+        let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
+        let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
+        repetitions.iter().map(mark).collect()
+    }
+
+    /// The same where some are disturbed (`x`).
+    fn kept(repetitions: u32, discarded: u32, sure: Option<f64>, disturbed: &str) -> String {
+        let protocol = Protocol {
+            repetitions,
+            discarded,
+            stop_below_share: sure,
+            ..THREE_RUNS
+        };
+        let is_disturbed = |number| disturbed.as_bytes().get(number) == Some(&b'x');
+        kept_of(protocol, |number| lasting(500, is_disturbed(number)))
+    }
+
+    #[test]
+    fn disturbed_repetitions_are_run_again_within_bounds() {
+        for (repetitions, discarded, disturbed, marks) in [
+            (3, 1, "...", "-kk"),
+            // Of those that do not count, nothing is run again.
+            (3, 1, "x..", "-kk"),
+            (3, 1, ".x.", "--kk"),
+            (3, 1, ".xx..", "---kk"),
+            // One of those that were run again is disturbed too.
+            (3, 1, ".x.x.", "--k-k"),
+            (3, 1, ".xx.x", "-kkkk"),
+            (3, 1, ".xxxx", "-kkkk"),
+            (10, 0, "x...xx......x", "-kkk--kkkkkk-k"),
+            (10, 0, "xxxxxx.........", "kkkkkkkkkkkkkkk"),
+            (1, 0, "x", "k"),
+            (2, 0, "xx..", "--kk"),
+        ] {
+            let found = kept(repetitions, discarded, None, disturbed);
+            assert_eq!(found, marks, "{repetitions} with {disturbed}");
+        }
+        // Six that agree are enough.
+        assert_eq!(kept(20, 0, Some(0.02), "x......"), "-kkkkkk");
+        assert_eq!(kept(7, 0, Some(0.02), "xxx......."), "---kkkkkk");
+    }
+
+    #[test]
+    fn rounds_are_run_until_the_last_are_steady_and_these_count() {
+        let falling = [100, 150, 200, 300, 500, 500, 510, 495, 505, 500, 500];
+        for (most, window, marks) in [
+            (25, 5, "----kkkkk"),
+            (25, 3, "----kkk"),
+            // As many as there may be: the last ones count all the same.
+            (7, 5, "--kkkkk"),
+            (4, 5, "kkkk"),
+        ] {
+            let protocol = Protocol {
+                repetitions: most,
+                discarded: 0,
+                steady: Some(SteadyRule {
+                    window,
+                    ..SteadyRule::SNIA
+                }),
+                ..THREE_RUNS
+            };
+            let found = kept_of(protocol, |number| lasting(falling[number], true));
+            assert_eq!(found, marks, "{most} rounds, a window of {window}");
+        }
+    }
+
+    #[test]
+    fn repetitions_that_agree_end_early_and_others_do_not() {
+        let protocol = Protocol {
+            repetitions: 20,
+            discarded: 0,
+            stop_below_share: Some(0.02),
+            ..THREE_RUNS
+        };
+        let is_sure = |elapsed_ms: &[u64]| {
+            let repetitions = elapsed_ms.iter().map(|ms| lasting(*ms, false));
+            super::is_sure(&repetitions.collect::<Vec<_>>(), &protocol)
+        };
+        assert!(is_sure(&[500, 501, 500, 499, 500, 501, 500]));
+        assert!(!is_sure(&[500, 501, 500]));
+        assert!(!is_sure(&[500, 600, 450, 700, 520, 480, 610]));
+    }
+
+    /// Of repetitions of a fixed duration, the elapsed time is sure from the start.
+    #[test]
+    fn of_a_fixed_duration_the_rate_of_requests_is_what_is_sure() {
+        let protocol = Protocol {
+            repetitions: 20,
+            discarded: 0,
+            stop_below_share: Some(0.02),
+            ..THREE_RUNS
+        };
+        let is_sure = |requests: &[u64]| {
+            let repetitions = requests.iter().map(|requests| {
+                let mut load = LoadMeasure::default();
+                load.read.response = vec![(1000, *requests)].into();
+                Repetition {
+                    workers: vec![WorkerMeasure {
+                        elapsed: Nanoseconds::from_millis(500),
+                        load: Some(load),
+                        ..WorkerMeasure::default()
+                    }],
+                    ..Repetition::default()
+                }
+            });
+            super::is_sure(&repetitions.collect::<Vec<_>>(), &protocol)
+        };
+        assert!(is_sure(&[5000, 5010, 5000, 4990, 5000, 5010, 5000]));
+        assert!(!is_sure(&[5000, 6000, 4500, 7000, 5200, 4800, 6100]));
+    }
+}

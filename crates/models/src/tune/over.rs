@@ -1,0 +1,306 @@
+//! What `--over` says: a parameter, and the values to try.
+
+use crate::error::LaboratoryError;
+use diskperf_analysis::tuning::number;
+use diskperf_timeline::Setting;
+use diskperf_timeline::units::parse_size;
+
+/// A parameter with the values to try, in the order of trying.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Over {
+    /// The parameter.
+    pub path: String,
+    /// Its values, as they are written in a setting.
+    pub values: Vec<String>,
+}
+
+/// More values than these are a slip of the finger.
+const MOST_VALUES: i128 = 100_000;
+
+/// Digits after the point that a range may have.
+const MOST_DECIMALS: usize = 9;
+
+impl Over {
+    /// `KEY=LOW..HIGH` for every whole step from LOW to HIGH, both included,
+    /// `KEY=LOW..HIGH:STEP` for others, `KEY=X,Y,Z` for some values.
+    pub fn parse(text: &str) -> Result<Self, LaboratoryError> {
+        let wrong = |why: String| {
+            LaboratoryError::Request(format!(
+                "--over {text}: {why}; write KEY=LOW..HIGH, KEY=LOW..HIGH:STEP or KEY=X,Y,Z, as in filesystem.rotdelay_ms=0..10:0.5"
+            ))
+        };
+        let (path, values) = text
+            .split_once('=')
+            .ok_or_else(|| wrong("no values".to_owned()))?;
+        let path = path.trim();
+        if path.is_empty() {
+            return Err(wrong("no parameter".to_owned()));
+        }
+        let values = match values.split_once("..") {
+            Some((low, rest)) => {
+                let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+                range(low.trim(), high.trim(), step.trim()).map_err(wrong)?
+            }
+            None => list(values).map_err(wrong)?,
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            values,
+        })
+    }
+
+    /// All that `--over` says, each parameter once, none of which is set.
+    pub fn parse_all(texts: &[String], settings: &[Setting]) -> Result<Vec<Self>, LaboratoryError> {
+        let mut all: Vec<Self> = Vec::new();
+        for text in texts {
+            let over = Self::parse(text)?;
+            let path = &over.path;
+            if all.iter().any(|other| other.path == *path) {
+                return Err(LaboratoryError::Request(format!(
+                    "--over {path} is given twice; write all its values in one, as --over {path}=1,2,4"
+                )));
+            }
+            if settings.iter().any(|setting| setting.path == *path) {
+                return Err(LaboratoryError::Request(format!(
+                    "{path} is given to --over and to --set: leave one of them out"
+                )));
+            }
+            all.push(over);
+        }
+        if all.is_empty() {
+            return Err(LaboratoryError::Request(
+                "nothing to try: give --over filesystem.rotdelay_ms=0..10, once or for several parameters"
+                    .to_owned(),
+            ));
+        }
+        Ok(all)
+    }
+
+    /// Why none of the values can be set.
+    pub fn refused(&self, of_setting: &LaboratoryError) -> LaboratoryError {
+        LaboratoryError::Request(format!(
+            "--over {}: no value of it can be set; {of_setting}\n`diskperf list parameters` names what a system and a program have",
+            self.path
+        ))
+    }
+
+    /// Whether the values are numbers that go up or down, so that one is
+    /// beside another.
+    pub fn is_ordered(&self) -> bool {
+        let numbers: Option<Vec<f64>> = self.values.iter().map(|value| number(value)).collect();
+        numbers.is_some_and(|numbers| {
+            let up = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+            let down = numbers.windows(2).all(|pair| pair[0] > pair[1]);
+            up || down
+        })
+    }
+
+    /// The place of a value among those to try, however it is written.
+    pub fn place_of(&self, value: &str) -> Option<usize> {
+        let same = |other: &String| {
+            other == value || number(other).is_some_and(|other| number(value) == Some(other))
+        };
+        self.values.iter().position(same)
+    }
+
+    /// The place of a value, or of the number nearest to it.
+    pub fn nearest_place(&self, value: &str) -> Option<usize> {
+        if let Some(place) = self.place_of(value) {
+            return Some(place);
+        }
+        let wanted = number(value)?;
+        let apart = |value: &String| number(value).map(|number| (number - wanted).abs());
+        let distances = self.values.iter().enumerate();
+        let distances = distances.filter_map(|(place, value)| Some((place, apart(value)?)));
+        let nearest = distances.min_by(|(_, left), (_, right)| left.total_cmp(right));
+        nearest.map(|(place, _)| place)
+    }
+}
+
+fn list(text: &str) -> Result<Vec<String>, String> {
+    let mut values: Vec<String> = Vec::new();
+    for value in text.split(',') {
+        let value = value.trim();
+        if value.is_empty() {
+            return Err("a value is missing".to_owned());
+        }
+        if let Some((low, high)) = value.split_once('-')
+            && [low, high].iter().all(|end| number(end).is_some())
+        {
+            return Err(format!("{value} is not a range: write {low}..{high}"));
+        }
+        if values.iter().any(|other| other == value) {
+            return Err(format!("{value} is given twice"));
+        }
+        values.push(value.to_owned());
+    }
+    Ok(values)
+}
+
+/// A number as digits and how many of them stand after the point, so that a
+/// range's values are what a person would write.
+struct Decimal {
+    digits: i128,
+    decimals: usize,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Self> {
+        let (sign, bare) = match text.strip_prefix('-') {
+            Some(bare) => (-1, bare),
+            None => (1, text),
+        };
+        let (whole, fraction) = bare.split_once('.').unwrap_or((bare, ""));
+        let is_number = !whole.is_empty()
+            && whole.len() <= 18
+            && fraction.len() <= MOST_DECIMALS
+            && format!("{whole}{fraction}")
+                .bytes()
+                .all(|byte| byte.is_ascii_digit());
+        if is_number {
+            return Some(Self {
+                digits: sign * format!("{whole}{fraction}").parse::<i128>().ok()?,
+                decimals: fraction.len(),
+            });
+        }
+        // 8K, 1M.
+        Some(Self {
+            digits: i128::from(parse_size(text).ok()?),
+            decimals: 0,
+        })
+    }
+
+    fn with_decimals(&self, decimals: usize) -> i128 {
+        self.digits * 10_i128.pow((decimals - self.decimals) as u32)
+    }
+}
+
+/// `digits` with a point before the last `decimals`, and no zeros behind it
+/// that say nothing.
+fn written(digits: i128, decimals: usize) -> String {
+    let sign = if digits < 0 { "-" } else { "" };
+    let unit = 10_i128.pow(decimals as u32);
+    let (whole, fraction) = (digits.abs() / unit, digits.abs() % unit);
+    if fraction == 0 {
+        return format!("{sign}{whole}");
+    }
+    let fraction = format!("{fraction:0decimals$}");
+    format!("{sign}{whole}.{}", fraction.trim_end_matches('0'))
+}
+
+fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
+    let decimal = |what: &str, text: &str| {
+        Decimal::parse(text).ok_or_else(|| match text {
+            "" => format!("{what} of the range is missing"),
+            _ => format!("{what} of the range is `{text}`, which is not a number"),
+        })
+    };
+    let (from, to) = (decimal("the start", low)?, decimal("the end", high)?);
+    let by = decimal("the step", step)?;
+    let decimals = from.decimals.max(to.decimals).max(by.decimals);
+    let [start, end, by] = [from, to, by].map(|number| number.with_decimals(decimals));
+    if by <= 0 {
+        return Err(format!("a step of {step} does not advance"));
+    }
+    if start > end {
+        return Err(format!(
+            "the range is empty: it runs backwards from {low} to {high}"
+        ));
+    }
+    let steps = (end - start) / by;
+    if steps >= MOST_VALUES {
+        return Err(format!(
+            "{} values are more than {MOST_VALUES}",
+            steps.saturating_add(1)
+        ));
+    }
+    Ok((0..=steps)
+        .map(|step| written(start + step * by, decimals))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Over;
+    use diskperf_timeline::Setting;
+
+    fn values(text: &str) -> Result<String, String> {
+        let over = Over::parse(text).map_err(|error| error.to_string())?;
+        Ok(over.values.join(" "))
+    }
+
+    #[test]
+    fn values_are_a_range_or_a_list() {
+        for (text, expected) in [
+            ("a=1..3", "1 2 3"),
+            ("a=0..10:4", "0 4 8"),
+            ("a=0..2:0.5", "0 0.5 1 1.5 2"),
+            ("a=0.1..0.4:0.1", "0.1 0.2 0.3 0.4"),
+            ("a=-1..1", "-1 0 1"),
+            ("a=-0.5..0:0.25", "-0.5 -0.25 0"),
+            ("a=4K..12K:4K", "4096 8192 12288"),
+            ("a=7..7", "7"),
+            ("a=8k,4k", "8k 4k"),
+            ("controller.raw_cache_bits=SEA|CRD, SEA", "SEA|CRD SEA"),
+        ] {
+            assert_eq!(values(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_range_says_why() {
+        for (text, why) in [
+            ("a", "no values"),
+            ("=1", "no parameter"),
+            ("a=", "missing"),
+            ("a=1,,2", "missing"),
+            ("a=1,2,1", "1 is given twice"),
+            ("a=3..1", "runs backwards from 3 to 1"),
+            ("a=1..3:0", "does not advance"),
+            ("a=1..3:-1", "does not advance"),
+            ("a=1..", "the end of the range is missing"),
+            ("a=..4", "the start of the range is missing"),
+            ("a=x..y", "`x`, which is not a number"),
+            ("a=1..3/2", "`3/2`, which is not a number"),
+            ("a=0..99999999", "more than 100000"),
+            ("a=0..1:0.0000000001", "not a number"),
+        ] {
+            let error = values(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+            assert!(error.contains("LOW..HIGH:STEP"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_searched_once_and_not_set() {
+        let parse = |overs: &[&str], settings: &[&str]| {
+            let overs: Vec<String> = overs.iter().map(|text| (*text).to_owned()).collect();
+            let settings = settings.iter().map(|text| Setting::parse(text));
+            let settings: Vec<Setting> = settings.collect::<Result<_, _>>().unwrap();
+            Over::parse_all(&overs, &settings).map_err(|error| error.to_string())
+        };
+        assert_eq!(parse(&["a=1", "b=2"], &["c=3"]).unwrap().len(), 2);
+        assert!(parse(&["a=1", "a=2"], &[]).unwrap_err().contains("twice"));
+        assert!(parse(&["a=1"], &["a=2"]).unwrap_err().contains("--set"));
+        assert!(parse(&[], &[]).unwrap_err().contains("nothing to try"));
+    }
+
+    #[test]
+    fn numbers_in_order_have_neighbours_and_words_do_not() {
+        let over = |text| Over::parse(text).unwrap();
+        for (text, ordered) in [
+            ("a=1..3", true),
+            ("a=8k,4k", true),
+            ("a=1,3,2", false),
+            ("a=eagle,capricorn", false),
+            ("a=5", true),
+        ] {
+            assert_eq!(over(text).is_ordered(), ordered, "{text}");
+        }
+        assert_eq!(over("a=0..4").place_of("2.0"), Some(2));
+        assert_eq!(over("a=4K,8K").place_of("8192"), Some(1));
+        assert_eq!(over("a=0..4:2").place_of("3"), None);
+        assert_eq!(over("a=0..10:4").nearest_place("7"), Some(2));
+        assert_eq!(over("a=x,y").nearest_place("7"), None);
+    }
+}

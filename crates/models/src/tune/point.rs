@@ -1,0 +1,225 @@
+//! One point of a search on a modelled system: from the values to a plan, from
+//! the plan to figures.
+
+use super::Search;
+use super::moved::Moved;
+use super::over::Over;
+use super::search::Share;
+use crate::error::LaboratoryError;
+use crate::model::bench::{Bench, Usage};
+use crate::model::run::{task, usage};
+use crate::model::version::{MODEL_VERSION, fingerprint};
+use crate::plan::{ModelPlan, key, model::plan_of_point, title};
+use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
+use diskperf_analysis::statistics::median;
+use diskperf_analysis::tuning::{Figures, p99_range};
+use diskperf_battery::Job;
+use diskperf_catalogue::Catalogue;
+use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_timeline::units::MIB;
+use diskperf_timeline::{Histogram, Protocol, Repetition, Setting, SizeChoice, Workload};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is kept of a point: another one where figures are added, so that points of before
+/// are run again.
+const FIGURES_VERSION: &str = "figures with exact ranges";
+
+/// How often each program is repeated. A program asks for the same places in each repetition:
+/// on a flash drive that was written before, the second would overwrite what the first wrote,
+/// and that is not the steady state which the drive begins in.
+pub(super) fn protocol(plan: &ModelPlan) -> Protocol {
+    let drives = &plan.computers[0].specification.drives;
+    let was_written = |flash: &FlashSpecification| flash.was_written();
+    match (drives.iter()).any(|drive| drive.flash().is_some_and(was_written)) {
+        true => ONCE,
+        false => THREE_RUNS,
+    }
+}
+
+/// Repetitions of each program, and how many of the first do not count.
+pub(super) fn repetitions(plan: &ModelPlan) -> (u32, u32) {
+    let protocol = protocol(plan);
+    (protocol.repetitions, protocol.discarded)
+}
+
+/// What a search is about.
+pub(super) struct Subject<'a> {
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) search: &'a Search,
+    pub(super) overs: &'a [Over],
+    pub(super) moved: Moved,
+}
+
+/// What is different from run to run of the same settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) seed: u64,
+    /// How far the spindles are turned, in parts of 2^32 of a revolution.
+    pub(super) phase: u32,
+}
+
+impl Subject<'_> {
+    /// The plan of the target as it is.
+    pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
+        self.with(Vec::new(), Share::Full)
+    }
+
+    /// The plan of one combination at this part of the size.
+    pub(super) fn point(
+        &self,
+        places: &[usize],
+        share: Share,
+    ) -> Result<ModelPlan, LaboratoryError> {
+        let values = self.overs.iter().zip(places);
+        let setting =
+            |(over, place): (&Over, &usize)| Setting::new(&over.path, &over.values[*place]);
+        self.with(values.map(setting).collect(), share)
+    }
+
+    /// The plan with these settings beside those of all points.
+    pub(super) fn with(
+        &self,
+        settings: Vec<Setting>,
+        share: Share,
+    ) -> Result<ModelPlan, LaboratoryError> {
+        let mut experiment = self.search.experiment.clone();
+        experiment.settings.extend(settings);
+        // The jobs of a file say themselves how much they move.
+        let says_itself = matches!(
+            experiment.workload,
+            Workload::JobFile(_) | Workload::Replay(_)
+        );
+        let part = match share {
+            Share::Quarter => 4,
+            Share::Half => 2,
+            Share::Full => 1,
+        };
+        experiment.size = match self.moved {
+            Moved::Bytes(bytes) if !says_itself => SizeChoice::Bytes(bytes / part),
+            Moved::Bytes(_) | Moved::AsRun { .. } => SizeChoice::Auto,
+        };
+        let mut plan = plan_of_point(
+            (&experiment, &*self.search.files),
+            self.catalogue,
+            &self.search.target,
+        )?;
+        if let Moved::AsRun { cache_bytes } = self.moved
+            && !says_itself
+        {
+            plan.stream_past(cache_bytes, &experiment);
+            plan.divide_sizes(part);
+        }
+        Ok(plan)
+    }
+}
+
+/// The programs' names, with what tells those of one name apart.
+pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
+    let searched = |name: &String| {
+        let path = format!("program.{name}");
+        overs.iter().any(|over| over.path == path)
+    };
+    let without = |job: &Job| {
+        let mut job = job.clone();
+        job.distinguishing.retain(|name| !searched(name));
+        key(&job)
+    };
+    plan.suite.jobs().map(without).collect()
+}
+
+/// What the plan's computer and what runs on it are made of, hashed: a changed
+/// model, catalogue or setting is another point.
+pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
+    let mut identity = vec![
+        MODEL_VERSION.to_owned(),
+        FIGURES_VERSION.to_owned(),
+        plan.target.clone(),
+        format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
+        format!("{:?} {}", repetitions(plan), plan.experiment.cache.name()),
+    ];
+    for job in plan.suite.jobs() {
+        let values = job.program.parameter_values();
+        let size_bytes = plan.size(job);
+        identity.push(format!("{} {values:?} {size_bytes}", job.program.name()));
+        identity.extend(job.program.fio_job().map(|section| format!("{section:?}")));
+    }
+    identity.extend(plan.experiment.settings.iter().map(Setting::to_string));
+    let computer = &plan.computers[0];
+    // Programs without files take a system's files away.
+    identity.push(computer.filesystem());
+    let texts = computer.texts.iter().flat_map(|(name, text)| [name, text]);
+    fingerprint(identity.iter().chain(texts).map(String::as_str))
+}
+
+/// Builds the machine and runs the programs on it, one after the other.
+pub(super) fn run(
+    plan: &ModelPlan,
+    turn: Turn,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Figures>, LaboratoryError> {
+    let usage = Usage {
+        seed: turn.seed,
+        first_phase: turn.phase,
+        phase: plan.phase().wrapping_add(turn.phase),
+        ..usage(plan, stop)
+    };
+    let bench = Bench::build(&plan.computers[0].specification, usage)?;
+    let jobs = plan.suite.jobs();
+    jobs.map(|job| figures(plan, job, &bench)).collect()
+}
+
+fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<Figures, LaboratoryError> {
+    let title = title(job);
+    let work = (task(plan, job, &title), protocol(plan));
+    let mut busy_before = bench.machine.processor_busy().0;
+    let mut kept = repeat_unobserved(bench, work, |one| {
+        if one.discarded {
+            busy_before = bench.machine.processor_busy().0;
+        }
+        true
+    })?;
+    kept.retain(|one| !one.discarded);
+    let busy_ns = bench.machine.processor_busy().0.0 - busy_before.0;
+    Ok(summed(&kept, busy_ns))
+}
+
+/// The response time that 99 % of all calls stayed under, where any were timed.
+pub fn call_p99_ms(calls: &Histogram) -> Option<f64> {
+    (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
+}
+
+/// All calls that were timed.
+pub fn calls(repetitions: &[Repetition]) -> Histogram {
+    let mut calls = Histogram::new();
+    for one in repetitions {
+        for worker in &one.workers {
+            calls.merge(&worker.read_latency);
+            calls.merge(&worker.write_latency);
+        }
+        // Of several requests under way, how long each was.
+        calls.merge(&one.responses());
+    }
+    calls
+}
+
+/// The median rate; of the calls and of the processor, all repetitions
+/// together.
+fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
+    let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
+    let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();
+    let mib = payload_bytes as f64 / MIB as f64;
+    let calls = calls(kept);
+    let (least, most) = (
+        rates.iter().copied().reduce(f64::min),
+        rates.iter().copied().reduce(f64::max),
+    );
+    Figures {
+        kb_per_s: median(&rates).expect("at least one repetition is kept"),
+        call_p99_ms: call_p99_ms(&calls),
+        call_p99_ms_range: p99_range(&calls, kept.len()),
+        // One repetition differs from nothing.
+        kb_per_s_range: least.zip(most).filter(|_| rates.len() > 1),
+        cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
+    }
+}
