@@ -1,7 +1,7 @@
 # What a developer types. `make test` sets up what the tests need and runs all
 # of them; .ci/run calls it on a clean checkout.
 
-.PHONY: build dist test setup lint unit readers faults fuzz bench accuracy planted
+.PHONY: build dist test quick setup lint unit readers faults fuzz bench accuracy planted
 
 build:
 	cargo build --release
@@ -29,6 +29,11 @@ lint:
 
 unit:
 	./tools/run-tests
+
+# For someone at the keyboard: unit tests and the fastest of the others, a minute or so once
+# they are compiled.
+quick:
+	./tools/run-tests --quick
 
 # What reads fio's results on ours: fio-plot, which pip installs, fio's scripts and jq.
 readers:

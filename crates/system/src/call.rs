@@ -13,6 +13,7 @@ pub struct SystemCall<'a, T>(State<'a, T>);
 
 enum State<'a, T> {
     /// Real storage: the call was made, and its result is there until it is taken.
+    #[cfg(feature = "host")]
     Made(Option<T>),
     /// A model: virtual time passes in it.
     Modelled(Pin<Box<dyn Future<Output = T> + 'a>>),
@@ -36,6 +37,7 @@ impl<T: Unpin> Future for SystemCall<'_, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match &mut self.get_mut().0 {
+            #[cfg(feature = "host")]
             State::Made(result) => Poll::Ready(result.take().expect("a call has one result")),
             State::Modelled(call) => call.as_mut().poll(context),
         }

@@ -44,7 +44,7 @@ pub(crate) struct Done {
 impl LoadRecorder {
     /// One with its memory from the start: recording allocates nothing, but where a long
     /// course over time is shortened. No interval, no course.
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "of the host alone"))]
+    #[cfg(feature = "host")]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let mut series = Series::new(interval, LatencyRecorder::coarse());
         series.ended.reserve(MOST_INTERVALS);
@@ -68,6 +68,7 @@ impl LoadRecorder {
     }
 
     /// Whether it is of a program without a ring.
+    #[cfg(feature = "host")]
     pub(crate) fn is_of_calls(&self) -> bool {
         self.calls.is_some()
     }
