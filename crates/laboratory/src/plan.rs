@@ -2,6 +2,7 @@
 //! changing anything is found here.
 
 mod area;
+pub(crate) mod bare_names;
 mod describe;
 mod direct;
 pub mod host;

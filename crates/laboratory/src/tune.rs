@@ -22,7 +22,7 @@ use crate::error::LaboratoryError;
 use crate::job_file::read_named;
 use crate::parallel::in_parallel;
 use crate::plan::ModelPlan;
-use crate::plan::model::check_name;
+use crate::plan::model::{check_name, names_of};
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
 use diskperf_catalogue::Catalogue;
 use diskperf_timeline::Experiment;
@@ -88,12 +88,17 @@ pub fn tune(
     kept: &Kept,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Tuned, LaboratoryError> {
-    let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
+    let mut overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     let search = &Search {
         experiment: with_job_file(&search.experiment, &search.target, &overs)?,
         ..search.clone()
     };
     check_name(catalogue, &search.target, Path::new(&search.target))?;
+    if let Some(names) = names_of(&search.experiment, (catalogue, &search.target))? {
+        for over in &mut overs {
+            over.path = names.whole(&over.path)?;
+        }
+    }
     let subject = Subject {
         catalogue,
         search,

@@ -1,6 +1,7 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
+use super::bare_names::BareNames;
 use super::job_file::Ground;
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
 use super::{NO_BLOCK_NULL, area, direct, files_bytes, job_file, leave_out, replay};
@@ -139,7 +140,12 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         Workload::Replay(of) => replay::suite(of, &replay::Ground::of(&targets), experiment.cache)?,
         workload => (suite(workload, medium)?, Vec::new()),
     };
-    check_programs_alone(&suite, &experiment.settings)?;
+    let settings = BareNames::of_programs(&suite).settings(&experiment.settings)?;
+    let experiment = &Experiment {
+        settings,
+        ..experiment.clone()
+    };
+    check_programs_alone(&experiment.settings)?;
     let until_steady = experiment.until_steady.is_some();
     let repetitions = experiment.repetitions.filter(|_| !until_steady);
     let discarded = note_on_discarded(&suite, repetitions);

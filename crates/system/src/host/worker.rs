@@ -448,6 +448,7 @@ impl Host {
             open.dirty = false;
         }
         self.show_progress();
+        self.control.progress.start_timed_part();
         self.restart_load();
         self.measuring = true;
         self.started = Instant {
