@@ -48,13 +48,7 @@ impl Wanted {
             Self::Run(run) => Subject::again(timeline::Run::clone(&run)),
             Self::Asked(experiment) => {
                 let target = experiment.targets[0].to_string_lossy();
-                let mut subject = Subject::of(target.into_owned(), &experiment)?;
-                let changes = experiment.settings.iter().map(Setting::to_string);
-                let changes: Vec<String> = changes.collect();
-                if !changes.is_empty() {
-                    subject.name += &format!(" with {}", changes.join(", "));
-                }
-                Ok(subject)
+                Subject::of(target.into_owned(), &experiment)
             }
         }
     }

@@ -8,6 +8,7 @@ use super::{NO_BLOCK_NULL, area, direct, files_bytes, job_file, leave_out, repla
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
+use diskperf_analysis::statistics::separate::VERDICT_REPETITIONS_MIN;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_system::host::fresh::FreshSpec;
@@ -151,6 +152,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let discarded = note_on_discarded(&suite, repetitions);
     let mut fitted = area::fit(&mut suite, (&targets, experiment));
     fitted.extend(area::fit_rounds(&mut suite, experiment));
+    repeat_for_a_verdict(&mut suite, experiment);
     let mut suite = stated(suite, experiment)?;
     fitted.extend(direct::choose(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
@@ -185,6 +187,16 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     plan.check_sizes()?;
     plan.check_room()?;
     Ok(plan)
+}
+
+/// Has a program that runs alone repeated as often as a comparison of two runs needs, and not
+/// less often where the repetitions agree: those of a suite would take minutes.
+fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
+    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
+    let protocol = &mut suite.protocol;
+    if !is_kept && protocol.stop_below_share.take().is_some() {
+        protocol.repetitions = VERDICT_REPETITIONS_MIN as u32 + protocol.discarded;
+    }
 }
 
 /// The fresh file systems of an experiment: one with blocks as they were asked for, or

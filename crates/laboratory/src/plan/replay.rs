@@ -9,7 +9,7 @@ use crate::traces::facts;
 use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
 use diskperf_blocktrace::Form;
 use diskperf_blocktrace::transform::Scale;
-use diskperf_timeline::units::{GIB, format_size};
+use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{
     CacheMode, Experiment, Nanoseconds, ReplayAddresses, ReplayPace, Setting, SizeChoice,
     TraceFacts, TraceReplay, Workload,
@@ -24,6 +24,9 @@ pub(super) struct Ground<'a> {
     scaled_bytes: u64,
     kind: Kind<'a>,
 }
+
+/// A file that is smaller than this is written in a moment.
+const NOTABLE_FILL_BYTES: u64 = 256 * MIB;
 
 enum Kind<'a> {
     Host(&'a [Target]),
@@ -61,6 +64,30 @@ impl<'a> Ground<'a> {
             scaled_bytes: GIB,
             kind: Kind::Model(Medium::Device),
         }
+    }
+
+    /// What is written before the replay, where that takes long: a file of all addresses, so
+    /// that reads find data.
+    fn fill_note(&self, space_bytes: u64, held: &TraceFacts) -> Option<String> {
+        let Kind::Host(targets) = self.kind else {
+            return None;
+        };
+        let is_directory = |target: &&Target| target.medium == Medium::Directory;
+        let directories: Vec<String> = (targets.iter().filter(is_directory))
+            .map(Target::name)
+            .collect();
+        if directories.is_empty() || space_bytes < NOTABLE_FILL_BYTES {
+            return None;
+        }
+        let smaller = match space_bytes > GIB && held.largest_bytes <= GIB {
+            true => "; --scale-addresses=1G makes it 1 GiB, and changes how far requests are apart",
+            false => "",
+        };
+        Some(format!(
+            "a file of {} is written in {} before the replay, since its addresses go that far, and is removed at the end{smaller}",
+            format_size(space_bytes),
+            directories.join(" and ")
+        ))
     }
 
     /// What is asked of the page cache, and why that is not what was wanted.
@@ -161,6 +188,7 @@ pub(super) fn suite(
     });
     let mut notes: Vec<String> = why_not.into_iter().collect();
     notes.extend(told(replay, held, ground));
+    notes.extend(ground.fill_note(space_bytes, held));
     if let Some(scale) = scale {
         notes.push(format!(
             "addresses are scaled from {} to {}, which changes how far requests are apart",
