@@ -29,11 +29,12 @@ fn fate(result: &ProgramResult) -> Option<Fate> {
     let count = disturbed(result).count();
     let left_out = disturbed(result).filter(|one| one.discarded).count();
     let of_blocks = counted(result).iter().any(|one| one.block.is_some());
-    (count > 0).then(|| match of_blocks {
-        true => Fate::Blocks,
-        false if left_out == count => Fate::Repeated,
-        false => Fate::Counted,
-    })
+    match (count, of_blocks) {
+        (0, _) => None,
+        (_, true) => Some(Fate::Blocks),
+        (count, false) if left_out == count => Some(Fate::Repeated),
+        (_, false) => Some(Fate::Counted),
+    }
 }
 
 /// What a reader must know of a result: how many repetitions were disturbed, by what,

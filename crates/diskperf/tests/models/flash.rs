@@ -87,7 +87,7 @@ fn where_a_p999_comes_from_is_said_in_words() {
     user.run(&words(&line)).expect(0, &[]).shows(&[
         "The slowest 29 of 2901 reads took more than",
         "A rerun without it removes",
-        "us behind other reads",
+        "µs behind other reads",
         "the slowest 1 % of reads",
         "spent above p99",
         "removed without it",
