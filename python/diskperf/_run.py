@@ -124,7 +124,9 @@ class Run(Document[_native.Run]):
         how many seconds of load. Of modelled drives whose write cache filled up,
         ``cliff_cache`` names it (``slc`` of flash, ``media`` of a shingled disk),
         ``cliff_at_bytes`` is how much was written by then, and ``cliff_past_share`` the
-        share of what counts that came after.
+        share of what counts that came after. ``unwritten_share`` is the share of what was
+        read from a modelled flash drive where nothing was ever written: the drive answers
+        that without its dies.
         What nobody can tell is ``None``, as a percentile of too few calls is.
         """
         return self._native.results()

@@ -487,6 +487,7 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
         drives: result.drives,
         size_bytes: result.size_bytes,
         cache: summary.cache,
+        unwritten_share: summary.unwritten_share,
         shape: match basis {
             Basis::Exact | Basis::SameRun => Shape::Steady,
             Basis::Medians | Basis::MedianBlock => Shape::of(&times),

@@ -56,6 +56,8 @@ pub struct ProgramExplanation {
     /// On real storage: the processor time of the same repetition by the kernel's
     /// accounting of its threads, which the events of the account have to agree with.
     pub accounted: Option<Nanoseconds>,
+    /// Of a modelled flash drive, the share of what was read that was never written.
+    pub unwritten_share: Option<f64>,
     /// Its meaning, sentence by sentence.
     pub verdict: Vec<String>,
     /// What it would take with something changed, the best first.

@@ -2,27 +2,80 @@
 
 use diskperf_timeline::{Interference, ProgramResult, Repetition};
 
+/// What became of repetitions that were disturbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    /// They were run again, and do not count.
+    Repeated,
+    /// They count, since too few were undisturbed.
+    Counted,
+    /// They are blocks of an A/B measurement, of which each counts.
+    Blocks,
+}
+
+/// Repetitions of a result that count by its protocol.
+fn counted(result: &ProgramResult) -> &[Repetition] {
+    let first = result.protocol.discarded as usize;
+    result.repetitions.get(first..).unwrap_or_default()
+}
+
+/// Those of them that were disturbed.
+fn disturbed(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
+    counted(result).iter().filter(|one| one.is_disturbed())
+}
+
+/// `None` of a result that nothing disturbed.
+fn fate(result: &ProgramResult) -> Option<Fate> {
+    let count = disturbed(result).count();
+    let left_out = disturbed(result).filter(|one| one.discarded).count();
+    let of_blocks = counted(result).iter().any(|one| one.block.is_some());
+    match (count, of_blocks) {
+        (0, _) => None,
+        (_, true) => Some(Fate::Blocks),
+        (count, false) if left_out == count => Some(Fate::Repeated),
+        (_, false) => Some(Fate::Counted),
+    }
+}
+
 /// What a reader must know of a result: how many repetitions were disturbed, by what,
 /// and whether they count.
 pub fn note(result: &ProgramResult) -> Option<String> {
-    let first = result.protocol.discarded as usize;
-    let counted = result.repetitions.get(first..).unwrap_or_default();
-    let disturbed = || counted.iter().filter(|one| one.is_disturbed());
-    let left_out = disturbed().filter(|one| one.discarded).count();
-    let what = told(disturbed())?;
-    let count = disturbed().count();
-    let of = counted.len();
+    let fate = fate(result)?;
+    Some(note_on(fate, &[result]))
+}
+
+/// The same of several results, in one note for all that have one fate; each with the
+/// numbers of its results.
+pub fn notes(results: &[&ProgramResult]) -> Vec<(Vec<usize>, String)> {
+    [Fate::Repeated, Fate::Counted, Fate::Blocks]
+        .into_iter()
+        .filter_map(|wanted| {
+            let all = results.iter().enumerate();
+            let alike = all.filter(|(_, result)| fate(result) == Some(wanted));
+            let (numbers, alike): (Vec<usize>, Vec<&ProgramResult>) =
+                alike.map(|(number, result)| (number, *result)).unzip();
+            (!alike.is_empty()).then(|| (numbers, note_on(wanted, &alike)))
+        })
+        .collect()
+}
+
+fn note_on(fate: Fate, results: &[&ProgramResult]) -> String {
+    let count: usize = results.iter().map(|one| disturbed(one).count()).sum();
+    let of: usize = results.iter().map(|one| counted(one).len()).sum();
+    let what = told(results.iter().flat_map(|one| disturbed(one)));
+    let what = what.unwrap_or_default();
     let plural = if of == 1 { "" } else { "s" };
-    let blocks = counted.iter().any(|one| one.block.is_some());
-    Some(if blocks {
-        format!("{count} of {of} blocks disturbed, which count all the same: {what}")
-    } else if left_out == count {
-        format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
-    } else {
-        format!(
+    match fate {
+        Fate::Blocks => {
+            format!("{count} of {of} blocks disturbed, which count all the same: {what}")
+        }
+        Fate::Repeated => {
+            format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
+        }
+        Fate::Counted => format!(
             "{count} of {of} repetition{plural} disturbed, and all count, because too few were undisturbed: {what}"
-        )
-    })
+        ),
+    }
 }
 
 /// What disturbed some repetitions: each kind by its worst case, with the number of
@@ -112,6 +165,39 @@ mod tests {
             note(&result),
             Some("1 of 5 blocks disturbed, which count all the same: waited 41 % of the time for a processor".to_owned())
         );
+    }
+
+    /// A busy machine disturbs every row of a suite.
+    #[test]
+    fn several_results_have_one_note_for_each_fate() {
+        let result = |found: &[(usize, bool, Interference)]| {
+            let mut one = result("write_8192", 0, vec![write(1 << 23, 500.0, 10.0); 6]);
+            one.protocol.discarded = 1;
+            for (number, discarded, interference) in found {
+                one.repetitions[*number]
+                    .interference
+                    .push(interference.clone());
+                one.repetitions[*number].discarded = *discarded;
+            }
+            one
+        };
+        let counts = result(&[(1, false, waited(41)), (2, false, written(3))]);
+        let more = result(&[(1, false, waited(50)), (3, false, waited(12))]);
+        let again = result(&[(1, true, waited(20))]);
+        let calm = result(&[]);
+        let all = [&counts, &calm, &again, &more];
+        assert_eq!(
+            notes(&all),
+            [
+                (vec![2], note(&again).unwrap()),
+                (
+                    vec![0, 3],
+                    "4 of 10 repetitions disturbed, and all count, because too few were undisturbed: waited 50 % of the time for a processor (3); other I/O on vda, 3 MiB written".to_owned()
+                )
+            ]
+        );
+        assert_eq!(notes(&[&counts]), [(vec![0], note(&counts).unwrap())]);
+        assert_eq!(notes(&[&calm]), []);
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Fidelity {
         let mut said = Vec::new();
         if !self.kept_up {
             said.push(format!(
-                "the host did not keep up: {:.1} % of the requests were issued more than {:.0} us late, so that this run gives no verdict; give a smaller --speed, or a quieter host",
+                "the host did not keep up: {:.1} % of the requests were issued more than {:.0} µs late, so that this run gives no verdict; give a smaller --speed, or a quieter host",
                 100.0 * self.late,
                 self.late_after_us
             ));

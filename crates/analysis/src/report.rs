@@ -17,6 +17,7 @@ pub mod html;
 mod interleave;
 mod json;
 mod load_table;
+mod notes;
 mod pivot;
 mod real_drives;
 mod recorded;
@@ -26,6 +27,7 @@ mod series;
 mod targets;
 mod trace;
 mod tuning;
+mod unwritten;
 mod view;
 
 use crate::accuracy::Card;

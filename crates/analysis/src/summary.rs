@@ -2,6 +2,7 @@
 
 pub mod cliff;
 pub mod load;
+pub mod unwritten;
 
 use crate::cache::{CacheVerdict, device_share};
 use crate::layers::Layer;
@@ -127,6 +128,9 @@ pub struct Summary {
     pub verified: Option<Verified>,
     /// On a modelled drive whose write cache filled up: where.
     pub cliff: Option<CacheCliff>,
+    /// Of a modelled flash drive, the share of what was read that was never written; see
+    /// [`unwritten::share`].
+    pub unwritten_share: Option<f64>,
 }
 
 /// Whether a program that was repeated until it was steady came to that.
@@ -221,6 +225,7 @@ impl Summary {
             shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
             steady: SteadySummary::of(result),
             cliff: CacheCliff::of(result),
+            unwritten_share: unwritten::share(kept.iter().copied()),
             load: LoadSummary::of(
                 &result.repetitions,
                 (&kept, &chosen),

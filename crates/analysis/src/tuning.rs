@@ -162,6 +162,17 @@ impl Tuned {
         self.goal.value(&self.today)
     }
 
+    /// Of a modelled flash drive, the share of what a point read that was never written: that
+    /// of the program with the largest.
+    pub fn unwritten_share(&self, places: &[usize]) -> Option<f64> {
+        largest_unwritten(self.points.get(places)?.figures()?)
+    }
+
+    /// The same of the target as it is.
+    pub fn today_unwritten_share(&self) -> Option<f64> {
+        largest_unwritten(&self.today)
+    }
+
     /// The best point that was tried; of equal ones the first. Nothing where
     /// none could be run.
     pub fn best(&self) -> Option<&Places> {
@@ -392,6 +403,11 @@ fn stands_on(cliffs: &[Cliff], places: &[usize]) -> bool {
 pub fn distance(from: &[usize], to: &[usize]) -> usize {
     let apart = from.iter().zip(to).map(|(from, to)| from.abs_diff(*to));
     apart.sum()
+}
+
+fn largest_unwritten(figures: &[Figures]) -> Option<f64> {
+    let shares = figures.iter().filter_map(|one| one.unwritten_share);
+    shares.reduce(f64::max)
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
-//! The progress bar: on standard error, only on a terminal.
+//! Progress on standard error: a bar on a terminal, elsewhere a line now and then.
+
+mod lines;
 
 use crate::output::say;
 use diskperf_laboratory::timeline::units::{KIB, format_size};
 use diskperf_laboratory::timeline::{Repetition, printable_line};
 use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use lines::{Lines, Ticker};
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -30,14 +33,14 @@ struct About {
     notes: Vec<String>,
 }
 
-/// A bar, and the thread that moves it.
+/// A bar, and the thread that moves it, or prints its lines where there is no terminal.
 struct Bar {
     bar: ProgressBar,
     far: Arc<Mutex<Done>>,
     /// What the last repetition did.
     rate: String,
-    done: Arc<AtomicBool>,
-    mover: Option<JoinHandle<()>>,
+    /// Moves the bar, or prints lines, until it is dropped.
+    ticker: Option<Ticker>,
 }
 
 /// How far a program is, over all its repetitions: in bytes moved, or where repetitions
@@ -69,6 +72,15 @@ struct Shown {
 }
 
 impl Done {
+    /// What is done now. Files are made before the timed part.
+    fn phase(&self) -> String {
+        let begins = self.since.is_some() || !self.workers.is_empty();
+        match begins && !self.workers.iter().any(|one| one.is_timed()) {
+            true => MAKING_FILES.to_owned(),
+            false => self.message.clone(),
+        }
+    }
+
     /// The repetition so far, or the read-back that follows it: its blocks are no part of
     /// what a repetition moves.
     fn shown(&self) -> Shown {
@@ -80,7 +92,7 @@ impl Done {
                 tells_left: false,
             },
             None => Shown {
-                message: self.message.clone(),
+                message: self.phase(),
                 position: self.before + self.current().min(self.each),
                 length: self.all.max(1),
                 tells_left: true,
@@ -110,6 +122,8 @@ impl Done {
     }
 }
 
+const MAKING_FILES: &str = "making files";
+
 /// How often the bar moves: often enough to look alive, too seldom to disturb
 /// a measurement.
 const PERIOD: Duration = Duration::from_millis(125);
@@ -119,11 +133,13 @@ const WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
 const WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
 
 impl Progress {
-    /// With a bar where standard error is a terminal, unless told otherwise. `stop` is
-    /// set when the user ends the run.
+    /// With a bar where standard error is a terminal, else with lines, unless told otherwise.
+    /// `stop` is set when the user ends the run.
     pub(crate) fn new(quiet: bool, stop: &Arc<AtomicBool>) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
-        let bar = shown.then(|| Bar::new(Arc::clone(stop)));
+        let bar = (!quiet).then(|| match std::io::stderr().is_terminal() {
+            true => Bar::on_terminal(Arc::clone(stop)),
+            false => Bar::in_lines(),
+        });
         Self {
             bar,
             quiet,
@@ -176,9 +192,10 @@ impl Observer for Progress {
                 lasts,
                 workers,
             } => {
-                if of > 1 {
-                    bar.say(&format!("run {} of {of}", number + 1));
-                }
+                bar.say(&match of {
+                    1 => "measuring".to_owned(),
+                    of => format!("run {} of {of}", number + 1),
+                });
                 let each = lasts.map_or(total_bytes, |lasts| lasts.0);
                 let mut far = bar.far();
                 *far = Done {
@@ -230,45 +247,53 @@ impl Observer for Progress {
 }
 
 impl Bar {
-    fn new(stop: Arc<AtomicBool>) -> Self {
+    fn on_terminal(stop: Arc<AtomicBool>) -> Self {
         let bar = ProgressBar::new(1).with_style(style(WITH_TIME_LEFT));
+        let mut tells_left = true;
+        Self::moved_by(bar, PERIOD, move |bar, mut shown| {
+            if shown.tells_left != tells_left {
+                tells_left = shown.tells_left;
+                bar.set_style(style(match tells_left {
+                    true => WITH_TIME_LEFT,
+                    false => WITHOUT_TIME_LEFT,
+                }));
+            }
+            if stop.load(Ordering::Relaxed) {
+                bar.set_style(style("{prefix}  {msg}"));
+                shown.message = "interrupted: removing its files".to_owned();
+            }
+            if bar.message() != shown.message {
+                bar.set_message(shown.message);
+            }
+            bar.set_length(shown.length);
+            bar.set_position(shown.position);
+        })
+    }
+
+    /// Without a bar: what it would show is printed now and then.
+    fn in_lines() -> Self {
+        let mut lines = Lines::from_now();
+        Self::moved_by(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
+            lines.print(|| shown.line(&bar.prefix()));
+        })
+    }
+
+    fn moved_by(
+        bar: ProgressBar,
+        period: Duration,
+        mut moves: impl FnMut(&ProgressBar, Shown) + Send + 'static,
+    ) -> Self {
         let far = Arc::new(Mutex::new(Done::default()));
-        let done = Arc::new(AtomicBool::new(false));
-        let mover = {
-            let (bar, far, done) = (bar.clone(), Arc::clone(&far), Arc::clone(&done));
-            // Where no thread can be had, the bar stays where it is.
-            let thread = std::thread::Builder::new();
-            let mover = thread.spawn(move || {
-                let mut tells_left = true;
-                while !done.load(Ordering::Relaxed) {
-                    let mut shown = lock(&far).shown();
-                    if shown.tells_left != tells_left {
-                        tells_left = shown.tells_left;
-                        bar.set_style(style(match tells_left {
-                            true => WITH_TIME_LEFT,
-                            false => WITHOUT_TIME_LEFT,
-                        }));
-                    }
-                    if stop.load(Ordering::Relaxed) {
-                        bar.set_style(style("{prefix}  {msg}"));
-                        shown.message = "interrupted: removing its files".to_owned();
-                    }
-                    if bar.message() != shown.message {
-                        bar.set_message(shown.message);
-                    }
-                    bar.set_length(shown.length);
-                    bar.set_position(shown.position);
-                    std::thread::sleep(PERIOD);
-                }
-            });
-            mover.ok()
-        };
+        let (moved, done) = (bar.clone(), Arc::clone(&far));
+        let ticker = Ticker::new(period, move || {
+            let shown = lock(&done).shown();
+            moves(&moved, shown);
+        });
         Self {
             bar,
             far,
             rate: String::new(),
-            done,
-            mover,
+            ticker,
         }
     }
 
@@ -278,7 +303,7 @@ impl Bar {
         self.rate.clear();
         self.bar.set_prefix(title);
         self.bar.reset();
-        self.say("making files");
+        self.say(MAKING_FILES);
     }
 
     fn say(&self, what: &str) {
@@ -316,28 +341,56 @@ fn lock(far: &Mutex<Done>) -> MutexGuard<'_, Done> {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-        if let Some(mover) = self.mover.take() {
-            // A mover that panicked has only left the bar where it was.
-            let _ = mover.join();
-        }
+        drop(self.ticker.take());
         self.bar.finish_and_clear();
     }
 }
 
-/// Shows how many machines have run.
+impl Shown {
+    /// The same as a line of text, below what it is of.
+    fn line(&self, title: &str) -> String {
+        let far = match self.length {
+            0 | 1 => String::new(),
+            length => format!(", {} %", 100 * self.position.min(length) / length),
+        };
+        match title {
+            "" => format!("{}{far}", self.message),
+            title => format!("{title}: {}{far}", self.message),
+        }
+    }
+}
+
+/// Shows how many machines have run: by a bar on a terminal, elsewhere by lines.
 pub(crate) struct MachinesProgress {
     bar: Option<ProgressBar>,
+    far: Arc<Machines>,
+    /// Prints lines until it is dropped.
+    ticker: Option<Ticker>,
+}
+
+/// Machines that have run, and all as far as is known; 0 before any has.
+#[derive(Default)]
+struct Machines {
+    done: AtomicUsize,
+    of: AtomicUsize,
 }
 
 impl MachinesProgress {
-    /// With a bar where standard error is a terminal, unless told otherwise.
+    /// With a bar where standard error is a terminal, else with lines, unless told otherwise.
     pub(crate) fn new(quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
-        let bar = shown.then(|| {
+        let is_terminal = std::io::stderr().is_terminal();
+        let bar = (!quiet && is_terminal).then(|| {
             ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}  {msg}"))
         });
-        Self { bar }
+        let far: Arc<Machines> = Arc::default();
+        let (counted, mut lines) = (Arc::clone(&far), Lines::from_now());
+        let tick = move || lines.print(|| counted.line());
+        let ticker = (!quiet && !is_terminal).then(|| Ticker::new(lines::PERIOD, tick));
+        Self {
+            bar,
+            far,
+            ticker: ticker.flatten(),
+        }
     }
 
     /// Says something beside the bar.
@@ -350,6 +403,8 @@ impl MachinesProgress {
 
     /// So many of so many.
     pub(crate) fn show(&self, done: usize, of: usize) {
+        self.far.done.store(done, Ordering::Relaxed);
+        self.far.of.store(of, Ordering::Relaxed);
         if let Some(bar) = &self.bar {
             bar.set_length(of as u64);
             bar.set_position(done as u64);
@@ -357,8 +412,21 @@ impl MachinesProgress {
     }
 }
 
+impl Machines {
+    fn line(&self) -> String {
+        match self.of.load(Ordering::Relaxed) {
+            0 => "the first run of a machine goes on".to_owned(),
+            of => format!(
+                "{} of {of} runs of machines",
+                self.done.load(Ordering::Relaxed)
+            ),
+        }
+    }
+}
+
 impl Drop for MachinesProgress {
     fn drop(&mut self) {
+        drop(self.ticker.take());
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -454,6 +522,7 @@ mod tests {
 
     fn worker(moved_bytes: u64, blocks: u64, blocks_total: u64) -> Arc<WorkerProgress> {
         let progress = WorkerProgress::default();
+        progress.start_timed_part();
         progress.set_moved_bytes(moved_bytes);
         progress.set_read_back(ReadBackProgress {
             blocks,
@@ -467,6 +536,8 @@ mod tests {
     #[test]
     fn a_read_back_is_shown_when_nobody_does_anything_else() {
         for (workers, message, position, length) in [
+            (vec![Arc::default()], MAKING_FILES, 100, 300),
+            (vec![Arc::default(), worker(0, 0, 0)], "run", 100, 300),
             (vec![worker(40, 0, 0)], "run", 140, 300),
             (vec![worker(100, 0, 0)], "run", 200, 300),
             (vec![worker(100, 0, 8)], READING, 0, 8),
@@ -491,7 +562,7 @@ mod tests {
                 message: message.to_owned(),
                 position,
                 length,
-                tells_left: message == "run",
+                tells_left: message != READING,
             };
             assert_eq!(done.shown(), shown);
         }

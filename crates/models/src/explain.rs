@@ -21,7 +21,7 @@ use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
 use diskperf_battery::{Job, Suite};
 use diskperf_device::WhatIf;
-use diskperf_timeline::{Experiment, Nanoseconds, Run, Trace};
+use diskperf_timeline::{Experiment, Nanoseconds, Run, Setting, Trace};
 use rerun::{Outcome, Variant};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -50,7 +50,7 @@ impl Subject {
         let plan = plan::plan(experiment, files)?.pop();
         let plan = plan.ok_or_else(|| LaboratoryError::request("no modelled system is named"))?;
         Ok(Self {
-            name,
+            name: with_settings(name, &plan),
             plan,
             run: None,
         })
@@ -62,11 +62,23 @@ impl Subject {
     ///
     /// As [`plan_of`].
     pub fn again(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
+        let plan = plan_of(&run, files)?;
+        let name = with_settings(run.measured(), &plan);
         Ok(Self {
-            name: format!("{} (run {})", run.measured(), run.id),
-            plan: plan_of(&run, files)?,
+            name: format!("{name} (run {})", run.id),
+            plan,
             run: Some(run),
         })
+    }
+}
+
+/// A name with the settings of the system: two that differ in one alone must not read alike.
+fn with_settings(name: String, plan: &ModelPlan) -> String {
+    let settings = plan.experiment.settings.iter();
+    let settings: Vec<String> = settings.map(Setting::to_string).collect();
+    match settings.is_empty() {
+        true => name,
+        false => format!("{name} with {}", settings.join(", ")),
     }
 }
 
@@ -137,6 +149,7 @@ pub fn explain(
             programs.push(ProgramExplanation {
                 counterfactuals,
                 tails,
+                unwritten_share: outcome.unwritten_share,
                 ..program(plan, (job, computer), (&trace, outcome.before_issue_ns))
             });
             traces.push(trace);
@@ -228,6 +241,7 @@ fn program(
         verdict: verdict(&account),
         account,
         accounted: None,
+        unwritten_share: None,
         counterfactuals: Vec::new(),
         tails: Vec::new(),
     }

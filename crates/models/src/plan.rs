@@ -2,6 +2,7 @@
 //! changing anything is found here.
 
 pub mod area;
+pub mod bare_names;
 pub mod direct;
 pub mod job_file;
 pub mod model;

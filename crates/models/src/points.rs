@@ -215,7 +215,7 @@ fn without(job: &Job, settings: &[Setting]) -> Job {
     let mut job = job.clone();
     let set = |name: &String| {
         let mut settings = settings.iter();
-        settings.any(|setting| setting.of_program() == Some(name))
+        settings.any(|setting| setting.of_program().unwrap_or(&setting.path) == name)
     };
     job.distinguishing.retain(|name| !set(name));
     job

@@ -18,7 +18,7 @@ use crate::crew::{Crew, results};
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::plan::ModelPlan;
-use crate::plan::model::check_name;
+use crate::plan::model::{check_name, names_of};
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
 use diskperf_catalogue::Catalogue;
 use diskperf_timeline::Experiment;
@@ -112,12 +112,21 @@ pub fn tune(
     memory: &dyn PointMemory,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Tuned, LaboratoryError> {
-    let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
+    let mut overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     let search = &Search {
         experiment: with_job_file((&search.experiment, &*search.files), &search.target, &overs)?,
         ..search.clone()
     };
     check_name(catalogue, &search.target, Path::new(&search.target))?;
+    let names = names_of(
+        (&search.experiment, &*search.files),
+        (catalogue, &search.target),
+    )?;
+    if let Some(names) = names {
+        for over in &mut overs {
+            over.path = names.whole(&over.path)?;
+        }
+    }
     let subject = Subject {
         catalogue,
         search,

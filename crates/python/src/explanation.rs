@@ -14,7 +14,7 @@ use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::explain::{self as laboratory, Means, Subject};
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::timeline::{self, Trace};
-use diskperf_laboratory::{Experiment, LaboratoryError, Setting};
+use diskperf_laboratory::{Experiment, LaboratoryError};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,13 +49,7 @@ impl Wanted {
             Self::Run(run) => Subject::again(timeline::Run::clone(&run), &HostFiles),
             Self::Asked(experiment) => {
                 let target = experiment.targets[0].to_string_lossy();
-                let mut subject = Subject::of(target.into_owned(), &experiment, &HostFiles)?;
-                let changes = experiment.settings.iter().map(Setting::to_string);
-                let changes: Vec<String> = changes.collect();
-                if !changes.is_empty() {
-                    subject.name += &format!(" with {}", changes.join(", "));
-                }
-                Ok(subject)
+                Subject::of(target.into_owned(), &experiment, &HostFiles)
             }
         }
     }

@@ -91,6 +91,7 @@ pub(crate) fn results(run: &Run) -> Columns {
             "cliff_past_share",
             of().map(|one| Some(one.cliff?.past_share)),
         )
+        .number("unwritten_share", of().map(|one| one.unwritten_share))
         .number("read_share", of().map(|one| one.load.as_ref()?.read_share))
         .number("response_p50_us", of().map(|one| response(one)?.p50_us))
         .number("response_p99_us", of().map(|one| response(one)?.p99_us))

@@ -1,10 +1,11 @@
 //! Progress of a worker, for whoever shows it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Progress of a worker, which another thread reads while it works.
 #[derive(Debug, Default)]
 pub struct WorkerProgress {
+    is_timed: AtomicBool,
     moved_bytes: AtomicU64,
     read_back_blocks: AtomicU64,
     read_back_blocks_total: AtomicU64,
@@ -20,6 +21,16 @@ pub struct ReadBackProgress {
 }
 
 impl WorkerProgress {
+    /// Whether the timed part has started: files are made before.
+    pub fn is_timed(&self) -> bool {
+        self.is_timed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the timed part starts.
+    pub fn start_timed_part(&self) {
+        self.is_timed.store(true, Ordering::Relaxed);
+    }
+
     /// Bytes moved since the timed part started.
     pub fn moved_bytes(&self) -> u64 {
         self.moved_bytes.load(Ordering::Relaxed)

@@ -23,6 +23,7 @@ fn facts(run: &Run) -> Vec<String> {
         facts.push("--drop-caches".to_owned());
     }
     facts.extend(run.experiment.iter().flat_map(options));
+    facts.extend(parameters(run));
     let before = run.interleaved.as_ref().and_then(|one| one.before.clone());
     facts.extend(before.map(|command| format!("after `{command}`")));
     let mut unique = Vec::new();
@@ -51,6 +52,28 @@ fn filesystems(run: &Run) -> Vec<String> {
         std::iter::once(one.kind.clone()).chain(options.map(str::to_owned))
     });
     facts.collect()
+}
+
+/// Parameters that all programs of the run which have them share, of those that tell rows
+/// apart: what was set for the run.
+fn parameters(run: &Run) -> Vec<String> {
+    let mut names: Vec<&String> = run
+        .results
+        .iter()
+        .flat_map(|one| &one.distinguishing)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let shared = names.into_iter().filter_map(|name| {
+        let mut values = run
+            .results
+            .iter()
+            .filter_map(|one| one.parameters.get(name));
+        let first = values.next()?;
+        let is_shared = values.all(|value| value == first);
+        is_shared.then(|| format!("program.{name}={first}"))
+    });
+    shared.collect()
 }
 
 fn options(experiment: &Experiment) -> Vec<String> {

@@ -29,6 +29,9 @@ pub struct Side {
     pub size_bytes: u64,
     /// Whether its reads came from where they were meant to.
     pub cache: CacheVerdict,
+    /// Of a modelled flash drive, the share of what was read that was never written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwritten_share: Option<f64>,
     /// How its repetitions lie in the order of running.
     #[serde(flatten)]
     pub shape: Shape,

@@ -4,6 +4,7 @@ mod loads;
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
+use super::unwritten;
 use crate::cache::CacheVerdict;
 use crate::comparison::{Basis, BlockCounts, Comparison, Doubt, Pair, Quantity, RunName, Side};
 use crate::statistics::Interval;
@@ -139,7 +140,7 @@ fn grid(pairs: &[&Pair]) -> Grid {
                 true => figures::cpu(side.cpu_percent),
                 false => String::new(),
             };
-            (figures::speed(side.figure), cpu + side.cache.mark())
+            (figures::speed(side.figure), cpu + &marks(side))
         };
         pairs.iter().map(cell).collect()
     };
@@ -156,6 +157,12 @@ fn grid(pairs: &[&Pair]) -> Grid {
             ],
         )],
     }
+}
+
+/// The marks of a figure.
+fn marks(side: &Side) -> String {
+    let unwritten = unwritten::mark(side.unwritten_share);
+    format!("{}{unwritten}", side.cache.mark())
 }
 
 fn ratio(pair: &Pair) -> String {
@@ -241,7 +248,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     let occurring = remarks.into_iter().filter(|(occurs, _)| *occurs);
     lines.extend(occurring.map(|(_, text)| text.to_owned()));
     let sides = pairs.iter().flat_map(|pair| [&pair.base, &pair.other]);
-    let mut verdicts: Vec<CacheVerdict> = sides.map(|side| side.cache).collect();
+    let mut verdicts: Vec<CacheVerdict> = sides.clone().map(|side| side.cache).collect();
     verdicts.sort_unstable();
     verdicts.dedup();
     let marked = verdicts
@@ -249,6 +256,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         .rev()
         .filter(|verdict| !verdict.mark().is_empty());
     lines.extend(marked.map(|verdict| format!("{} {}", verdict.mark(), verdict.meaning())));
+    lines.extend(unwritten::legend(sides.map(|side| side.unwritten_share)));
     lines
 }
 

@@ -7,6 +7,7 @@ mod tails;
 use super::csv::{Field, number, optional, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
+use super::unwritten;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
     Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
@@ -27,8 +28,11 @@ pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
     for program in &found.programs {
         blocks.extend(of_program(program));
     }
-    if !found.notes.is_empty() {
-        blocks.push(Block::List(found.notes.clone()));
+    let shares = found.programs.iter().map(|one| one.unwritten_share);
+    let notes = unwritten::legend(shares).into_iter();
+    let notes: Vec<String> = notes.chain(found.notes.iter().cloned()).collect();
+    if !notes.is_empty() {
+        blocks.push(Block::List(notes));
     }
     blocks
 }
@@ -41,10 +45,11 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     };
     let mut blocks = vec![
         Block::Section(format!(
-            "{}, {}{drives}: {}",
+            "{}, {}{drives}: {}{}",
             program.program,
             program.filesystem,
-            milliseconds(account.elapsed.0 as f64)
+            milliseconds(account.elapsed.0 as f64),
+            unwritten::mark(program.unwritten_share)
         )),
         Block::Text(program.verdict.join(" ")),
         Block::Grid(ledger(account)),
@@ -304,6 +309,8 @@ struct Program<'e> {
     elapsed_ns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_cpu_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unwritten_share: Option<f64>,
     ledger: Vec<Line>,
     ledgers: Vec<OwnLedger>,
     /// Where several requests were under way at a drive.
@@ -378,6 +385,7 @@ impl<'e> Program<'e> {
             drives: program.drives,
             elapsed_ns: account.elapsed.0,
             accounted_cpu_ns: program.accounted.map(|time| time.0),
+            unwritten_share: program.unwritten_share,
             ledger: lines(account.ledger.entries()),
             ledgers: own.collect(),
             response: account.response.as_ref().map(response::ResponseLine::of),

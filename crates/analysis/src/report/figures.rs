@@ -1,24 +1,19 @@
 //! How single figures are written.
 
+use super::unwritten;
 use super::view::Row;
 use crate::cache::CacheVerdict;
 use crate::quantity::Quantity;
 use crate::statistics::{Interval, Method, shape};
-use crate::summary::{Summary, cliff};
+use crate::summary::Summary;
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, ProgramResult};
 
 /// The mark of a figure that the generator limits.
 pub(super) const GENERATOR_MARK: &str = "§";
 
-/// The mark of a figure that is of places of a modelled flash drive which were never written.
-pub(super) const UNWRITTEN_MARK: &str = "¶";
-
 /// What is written of a figure that was not measured, as in 1983.
 pub(super) const NOT_MEASURED: &str = "n.m.";
-
-/// Bytes of a unit of [`diskperf_timeline::FlashTraffic`].
-pub(super) const FLASH_UNIT_BYTES: f64 = cliff::FLASH_UNIT_BYTES as f64;
 
 /// KB/s: whole, but for slow devices.
 pub(super) fn speed(kb_per_s: f64) -> String {
@@ -75,31 +70,6 @@ pub(super) fn share(share: f64) -> String {
     }
 }
 
-/// The mark of a result whose reads a modelled flash drive answered without its dies.
-pub(super) fn unwritten_mark(result: &ProgramResult) -> &'static str {
-    match unwritten_share(result) > 0.0 {
-        true => UNWRITTEN_MARK,
-        false => "",
-    }
-}
-
-/// The share of what a program read that was never written, of a modelled flash drive.
-fn unwritten_share(result: &ProgramResult) -> f64 {
-    let units: u64 = result
-        .flash()
-        .iter()
-        .map(|one| one.unwritten_read_units)
-        .sum();
-    let read_bytes: u64 = result
-        .kept()
-        .map(|one| one.total(|worker| worker.read_bytes))
-        .sum();
-    match read_bytes {
-        0 => 0.0,
-        _ => (units as f64 * FLASH_UNIT_BYTES / read_bytes as f64).min(1.0),
-    }
-}
-
 /// The two halves of a historic cell: `490` and `(69%)` with its marks.
 pub(super) fn cell(row: &Row) -> (String, String) {
     if row.summary.kept == 0 {
@@ -112,7 +82,7 @@ pub(super) fn cell(row: &Row) -> (String, String) {
         format!(
             "{}{mark}{generator}{}",
             cpu(row.summary.cpu_percent),
-            unwritten_mark(row.result)
+            unwritten::mark(row.summary.unwritten_share)
         ),
     )
 }
@@ -176,16 +146,9 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
         .filter(|verdict| !verdict.mark().is_empty())
         .map(|verdict| format!("{} {}", verdict.mark(), verdict.meaning()))
         .collect();
-    let unwritten = rows
-        .clone()
-        .map(|row| unwritten_share(row.result))
-        .fold(0.0, f64::max);
-    if unwritten > 0.0 {
-        lines.push(format!(
-            "{UNWRITTEN_MARK} never written: up to {} of what it read, which the drive answers with zeroes, without its dies; --set drive.past=random is a drive in use",
-            share(unwritten)
-        ));
-    }
+    lines.extend(unwritten::legend(
+        rows.clone().map(|row| row.summary.unwritten_share),
+    ));
     let limited = rows
         .filter_map(|row| row.generator_share)
         .fold(0.0, f64::max);

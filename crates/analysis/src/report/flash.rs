@@ -15,7 +15,7 @@ pub(super) fn blocks(found: &Flash) -> Vec<Block> {
         )),
         Block::Grid(amplification(found)),
         Block::Heading(format!(
-            "Random reads of 4 KiB from {} dies, {} us each",
+            "Random reads of 4 KiB from {} dies, {} µs each",
             drive.dies,
             drive.read_us + drive.transfer_us
         )),
@@ -31,7 +31,7 @@ fn remarks(found: &Flash) -> Vec<String> {
     let mut remarks = vec![
         "spare: the share of closed superblocks that holds no mapped unit; OP: the same over the mapped units, as data sheets have it".to_owned(),
         format!(
-            "IOPS, DWPD: steady random writes of {} dies that program {} in {} us, and {} erases of each block in {} years, at the model's amplification",
+            "IOPS, DWPD: steady random writes of {} dies that program {} in {} µs, and {} erases of each block in {} years, at the model's amplification",
             drive.dies,
             format_size(drive.program_bytes),
             drive.program_us,

@@ -16,6 +16,7 @@ mod family;
 mod heat_map;
 mod latency;
 mod libraries;
+mod log_axis;
 mod page;
 mod picture;
 mod platter;

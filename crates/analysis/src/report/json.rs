@@ -31,7 +31,7 @@ struct Runs<'a> {
 struct RunJson<'a> {
     id: &'a str,
     suite: &'a str,
-    target: &'a str,
+    target: String,
     world: World,
     label: Option<&'a str>,
     seed: u64,
@@ -110,6 +110,9 @@ struct ResultJson<'a> {
     /// Of a modelled drive whose write cache filled up.
     #[serde(skip_serializing_if = "Option::is_none")]
     cliff: Option<CacheCliff>,
+    /// Of a modelled flash drive that answered reads without its dies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unwritten_share: Option<f64>,
     /// Of a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
@@ -238,7 +241,7 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
     RunJson {
         id: &run.id,
         suite: &run.suite,
-        target: &run.target,
+        target: run.measured(),
         world: run.world,
         label: run.label.as_deref(),
         seed: run.seed,
@@ -310,6 +313,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         replay: ReplayJson::of(run, result),
         steady: summary.steady,
         cliff: summary.cliff,
+        unwritten_share: summary.unwritten_share,
         write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,

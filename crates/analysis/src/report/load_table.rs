@@ -4,6 +4,7 @@
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
+use super::unwritten;
 use super::view::{Row, View};
 use crate::replay::Fidelity;
 use crate::statistics::{Interval, Method};
@@ -139,7 +140,7 @@ fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
         key,
         iops: figures::iops(load.iops)
             + row.summary.cache.mark()
-            + figures::unwritten_mark(row.result),
+            + unwritten::mark(row.summary.unwritten_share),
         sureness: sureness(load.iops_interval, load.iops),
         mb_per_s: megabytes(load.mb_per_s),
         durable: durable(row),

@@ -145,7 +145,7 @@ fn spindles(drives: &Drives<'_>) -> Block {
                 "spindle",
                 vec![
                     figures(drives, "R", |one| format!("{:.3}", one.phase.r)),
-                    figures(drives, "period us", |one| {
+                    figures(drives, "period µs", |one| {
                         format!("{:.3}", one.phase.period_us)
                     }),
                     figures(drives, "ppm", |one| format!("{:+.0}", one.phase.ppm)),

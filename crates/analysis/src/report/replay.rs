@@ -111,7 +111,7 @@ fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
         let title = view.title_of(row, views);
         if let Some(found) = Fidelity::of(row.result) {
             said.push(format!(
-                "{title}: {:.2} % of the requests were issued within 100 us of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
+                "{title}: {:.2} % of the requests were issued within 100 µs of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
                 100.0 * found.within_100_us,
                 moment(pace),
                 figures::time_us(found.p50_us),

@@ -3,6 +3,7 @@
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::load_table;
+use super::notes::notes;
 use super::pivot;
 use super::replay;
 use super::targets;
@@ -578,43 +579,4 @@ fn sureness<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
         );
     }
     Some(line)
-}
-
-/// All notes, each once, with the programs or runs that it is about.
-fn notes(views: &[View]) -> Vec<String> {
-    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut add = |note, about| match found.iter_mut().find(|(other, _)| *other == note) {
-        Some((_, subjects)) if subjects.contains(&about) => {}
-        Some((_, subjects)) => subjects.push(about),
-        None => found.push((note, vec![about])),
-    };
-    for view in views {
-        for note in &view.run.notes {
-            add(
-                note.as_str(),
-                if views.len() > 1 {
-                    view.name.as_str()
-                } else {
-                    ""
-                },
-            );
-        }
-        for row in &view.rows {
-            for note in &row.result.notes {
-                add(note.as_str(), row.title.as_str());
-            }
-        }
-    }
-    let rows = views.iter().map(|view| view.rows.len()).max().unwrap_or(0);
-    found
-        .into_iter()
-        .map(|(note, subjects)| {
-            let all = subjects.len() > 1 && subjects.len() == rows;
-            if all || subjects == [""] {
-                format!("note: {note}")
-            } else {
-                format!("note on {}: {note}", subjects.join("; "))
-            }
-        })
-        .collect()
 }

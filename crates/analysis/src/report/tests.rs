@@ -16,6 +16,7 @@ mod nothing;
 mod pivots;
 mod steadiness;
 mod tables;
+mod units;
 
 /// Four repetitions, so that intervals are neither absent nor huge.
 fn calm(program: &str, row: u32, kb_per_s: f64) -> ProgramResult {

@@ -7,6 +7,7 @@ mod surface;
 pub(super) use data::{csv, json};
 
 use super::document::{Block, Column, Grid, Group};
+use super::unwritten;
 use crate::comparison::{Judgement, Verdict};
 use crate::tuning::{
     CLIFF_SHARE, Cliff, EQUAL_SHARE, FEWEST_CALLS, Goal, Places, Searched, Spread, Tuned,
@@ -79,6 +80,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         name,
         settings: tuned.settings(places),
         value: tuned.value(places),
+        unwritten: tuned.unwritten_share(places),
         gain: tuned
             .gain_over_today(places)
             .filter(|_| !tuned.is_today(places)),
@@ -92,6 +94,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         name: "today",
         settings: own.join(", "),
         value: tuned.today_value(),
+        unwritten: tuned.today_unwritten_share(),
         gain: None,
         over: spread.map(|spread| &spread.today),
     });
@@ -111,7 +114,10 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
                 Column::words("settings", column(&|row| row.settings.clone())),
                 Column::figures(
                     tuned.goal.quantity(),
-                    column(&|row| row.value.map_or(String::new(), figure)),
+                    column(&|row| {
+                        let value = row.value.map_or(String::new(), figure);
+                        value + unwritten::mark(row.unwritten)
+                    }),
                 ),
                 Column::figures(
                     "gain",
@@ -128,6 +134,8 @@ struct Row<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
+    /// The share of what was read that was never written.
+    unwritten: Option<f64>,
     /// Over today's, as a share.
     gain: Option<f64>,
     /// What counts over seeds and phases.
@@ -271,6 +279,11 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
         "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect{}",
         100.0 * CLIFF_SHARE,
         beyond_chance(tuned)
+    ));
+    let points = tuned.points.keys();
+    let unwritten = points.map(|places| tuned.unwritten_share(places));
+    remarks.extend(unwritten::legend(
+        unwritten.chain([tuned.today_unwritten_share()]),
     ));
     let doubtful = tuned.doubtful();
     if doubtful > 0 {

@@ -12,7 +12,7 @@ use super::student::student_quantile;
 use super::{logarithms, median, minimum, sample_deviation};
 
 /// Fewer repetitions than these decide nothing.
-pub const FIRM_FROM: usize = 16;
+pub const VERDICT_REPETITIONS_MIN: usize = 16;
 
 /// Runs differ by this (standard deviation of the logarithm) where nothing better
 /// is known.
@@ -52,7 +52,7 @@ pub struct Separate {
 /// What forbids a firm verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// A run has fewer than [`FIRM_FROM`] repetitions.
+    /// A run has fewer than [`VERDICT_REPETITIONS_MIN`] repetitions.
     TooFew,
     /// The base was disturbed.
     BaseDisturbed,
@@ -73,7 +73,7 @@ impl Separate {
         }
         // Of the medians that are shown, and not of those of the logarithms.
         let difference = libm::log(median(base)? / median(other)?);
-        let few = base.len().min(other.len()) < FIRM_FROM;
+        let few = base.len().min(other.len()) < VERDICT_REPETITIONS_MIN;
         let (base, other) = (ln_times(base)?, ln_times(other)?);
         let spread = |of: &[f64]| Some(spread_of_quarters(of)?.powi(2));
         let variance = (spread(&base)? + spread(&other)?) / 2.0;

@@ -20,6 +20,9 @@ pub struct Figures {
     /// that there might have been: 99.9 %. No upper bound of fewer than [`FEWEST_CALLS`].
     #[serde(default)]
     pub call_p99_ms_range: Option<(f64, Option<f64>)>,
+    /// Of a modelled flash drive, the share of what was read that was never written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwritten_share: Option<f64>,
 }
 
 /// By how much the logarithm of what counts may be off on each side; nothing where nobody

@@ -7,6 +7,7 @@ pub(crate) fn figures(kb_per_s: f64) -> Vec<Figures> {
         cpu_ms_per_mib: Some(7.0),
         kb_per_s_range: None,
         call_p99_ms_range: Some((1000.0 / kb_per_s, Some(1000.0 / kb_per_s))),
+        unwritten_share: None,
     }]
 }
 

@@ -38,16 +38,16 @@ pub(crate) struct FlashArguments {
     /// Bytes that one die programs at once: K, M and G are powers of 1024, KB, MB and GB of 1000
     #[arg(long, value_name = "SIZE", default_value = "96K", value_parser = super::bytes)]
     pub(crate) program: u64,
-    /// The time of a program, in us
+    /// The time of a program, in µs
     #[arg(long, value_name = "US", default_value_t = 1170.0)]
     pub(crate) program_us: f64,
     /// Bytes that one die senses at once
     #[arg(long, value_name = "SIZE", default_value = "32K", value_parser = super::bytes)]
     pub(crate) sensed: u64,
-    /// The time of sensing, in us
+    /// The time of sensing, in µs
     #[arg(long, value_name = "US", default_value_t = 45.0)]
     pub(crate) read_us: f64,
-    /// The time of 4 KiB on the channel, in us
+    /// The time of 4 KiB on the channel, in µs
     #[arg(long, value_name = "US", default_value_t = 3.8)]
     pub(crate) transfer_us: f64,
     /// Bytes of the host

@@ -77,11 +77,11 @@ pub(crate) struct InterleaveArguments {
         requires = "serial_lines"
     )]
     pub(crate) serial: SerialKind,
-    /// Duration of the interrupt of a character, in us [default: the middle of Bass's ranges: 1000
+    /// Duration of the interrupt of a character, in µs [default: the middle of Bass's ranges: 1000
     /// programmed, 100 with pseudo-DMA]
     #[arg(long, value_name = "US", requires = "serial_lines")]
     pub(crate) serial_us_per_char: Option<f64>,
-    /// Time per character to process a full buffer, in us [default: 225, the middle of
+    /// Time per character to process a full buffer, in µs [default: 225, the middle of
     /// Bass's 50 to 400]
     #[arg(long, value_name = "US", requires = "serial_lines")]
     pub(crate) serial_done_us_per_char: Option<f64>,
@@ -91,7 +91,7 @@ pub(crate) struct InterleaveArguments {
     /// The lines carry raw input: every character wakes its reader at interrupt level
     #[arg(long, requires = "serial_lines")]
     pub(crate) raw_input: bool,
-    /// Duration of that wake-up, in us (Bass gives no number)
+    /// Duration of that wake-up, in µs (Bass gives no number)
     #[arg(
         long,
         value_name = "US",

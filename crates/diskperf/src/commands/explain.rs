@@ -224,14 +224,14 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
             ));
         }
         let changed = modelled(arguments, (&names[0], 1), &arguments.changes);
-        let mut changed = changed.map_err(of_change)?;
-        changed.name = format!("{} with {}", names[0], listed(&arguments.changes));
+        let changed = changed.map_err(of_change)?;
         sides.push(Side::Model(Box::new(changed)));
     }
     if let ([first, second, ..], [Side::Model(subject)]) = (&arguments.drives[..], &mut sides[..]) {
+        let name = subject.name.clone();
         let on = |drives: u32| {
             let plural = if drives == 1 { "" } else { "s" };
-            format!("{} on {drives} drive{plural}", names[0])
+            format!("{name} on {drives} drive{plural}")
         };
         subject.name = on(*first);
         let mut other = modelled(arguments, (&names[0], 1), &[])?;
@@ -239,11 +239,6 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
         sides.push(Side::Model(Box::new(other)));
     }
     Ok(sides)
-}
-
-fn listed(settings: &[Setting]) -> String {
-    let texts: Vec<String> = settings.iter().map(Setting::to_string).collect();
-    texts.join(", ")
 }
 
 /// What one of the names stands for.

@@ -80,7 +80,7 @@ fn drive(of: &ImportedDrive) -> String {
 fn of_fit(of: &Fit) -> String {
     let phase = &of.phase;
     format!(
-        "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} us ({:+.0} ppm), {}\n",
+        "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}\n",
         of.fitted_requests,
         of.requests,
         phase.r,

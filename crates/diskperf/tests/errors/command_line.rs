@@ -182,7 +182,7 @@ fn names() {
             "run ffs83 --on ./target --set iodepth=32",
             &[
                 "no program of ffs83 has a parameter `iodepth`",
-                "program.call_bytes, program.verify, program.think_ns",
+                "program.call_bytes, program.think_ns, program.verify",
             ],
         ),
         (
@@ -201,8 +201,29 @@ fn names() {
             &["sets nothing", "program.call_bytes=512"],
         ),
         (
-            "run write_8192 --on ./target --set call_bytes=512",
-            &["names no component", "--set program.call_bytes=512"],
+            "run write_8192 --on ./target --set cal_bytes=512",
+            &[
+                "no program of write_8192 has a parameter `cal_bytes`",
+                "did you mean `program.call_bytes`?",
+            ],
+        ),
+        (
+            "run read_8192 --on vax780-sc780-eagle --set rotdelay=4",
+            &[
+                "no program of read_8192 and no component of vax780-sc780-eagle",
+                "did you mean `filesystem.rotdelay_ms`?",
+            ],
+        ),
+        (
+            "run read_8192 --on vax780-sc780-eagle --set kind=x",
+            &[
+                "several parameters are called `kind`",
+                "write controller.kind or filesystem.kind",
+            ],
+        ),
+        (
+            "run read_8192 --on vax780-sc780-eagle --set drvie=eagle",
+            &["did you mean `drive`?"],
         ),
         (
             "run write_8192 --on ./target --set drive.rpm=3600",

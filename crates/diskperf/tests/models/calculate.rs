@@ -182,7 +182,7 @@ fn a_flash_drives_formulas_stand_beside_its_model() {
         "Write amplification: uniform random writes, superblocks of 256 units",
         "choices_3",
         "DWPD",
-        "Random reads of 4 KiB from 32 dies, 48.8 us each",
+        "Random reads of 4 KiB from 32 dies, 48.8 µs each",
         "many dies",
         "buffer, sequential writes",
         "the model stands alone",

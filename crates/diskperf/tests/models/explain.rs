@@ -20,7 +20,7 @@ fn a_stored_run_is_made_again_and_accounted_for() {
     let line = format!("run {WRITE} --on {EAGLE} --set filesystem.rotdelay_ms=7 --label mine");
     user.run(&words(&line)).expect(0, &[]);
     user.run(&words("explain mine")).expect(0, &[]).shows(&[
-        "Explained: write_8192 on vax780-sc780-eagle (run ",
+        "Explained: write_8192 on vax780-sc780-eagle with filesystem.rotdelay_ms=7 (run ",
         "Each request of 8 KB takes",
         "the program's time",
         "processor and a drive at once",

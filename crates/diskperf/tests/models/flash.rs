@@ -87,7 +87,7 @@ fn where_a_p999_comes_from_is_said_in_words() {
     user.run(&words(&line)).expect(0, &[]).shows(&[
         "The slowest 29 of 2901 reads took more than",
         "A rerun without it removes",
-        "us behind other reads",
+        "µs behind other reads",
         "the slowest 1 % of reads",
         "spent above p99",
         "removed without it",
@@ -247,6 +247,35 @@ fn rows_of_a_drive_that_was_never_written_say_so() {
     assert!(fresh.has(mark) && fresh.has(says), "{}", fresh.stdout);
     let used = run("--set drive.past=random");
     assert!(!used.has(mark) && !used.has(says), "{}", used.stdout);
+    // Whatever else shows the figure.
+    run("--label fresh");
+    run("--set drive.past=random --label used");
+    let tune = "tune bare-nvme-tlc --suite random --size 256K --seeds 0 --over depth=1,2";
+    for line in [
+        "compare fresh used",
+        "explain fresh --no-counterfactuals",
+        tune,
+    ] {
+        let shown = user.run(&words(line)).expect(0, &[]);
+        assert!(
+            shown.has(mark) && shown.has(says),
+            "{line}: {}",
+            shown.stdout
+        );
+        let json = user.run(&words(&format!("{line} --format json")));
+        let json = json.expect(0, &[]).json().to_string();
+        assert!(json.contains(r#""unwritten_share":1.0"#), "{line}: {json}");
+    }
+    let share = |label: &str| {
+        let line = format!("show {label} --format json");
+        let run = user.run(&words(&line)).expect(0, &[]).json();
+        run["runs"][0]["results"][0]["unwritten_share"].clone()
+    };
+    assert_eq!((share("fresh"), share("used")), (1.0.into(), Value::Null));
+    for line in ["explain used --no-counterfactuals", "compare used used"] {
+        let shown = user.run(&words(line)).expect(0, &[]);
+        assert!(!shown.has(mark), "{line}: {}", shown.stdout);
+    }
     // What it writes is not what was read.
     let writes = run("--set program.write_share=1");
     assert!(!writes.has(mark), "{}", writes.stdout);

@@ -90,7 +90,7 @@ fn a_trace_is_replayed_at_each_pace_in_every_format() {
     user.run(&words("show last")).expect(0, &[]).shows(&[
         "replay trace=web.csv pace=think",
         "Responses here, and where the trace was recorded",
-        "100.00 % of the requests were issued within 100 us",
+        "100.00 % of the requests were issued within 100 µs",
     ]);
     user.run(&words("show last --format csv")).expect(0, &[]);
     user.run(&words("report last -o page.html")).expect(0, &[]);

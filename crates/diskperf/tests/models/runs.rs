@@ -123,6 +123,39 @@ fn settings_choose_the_model() {
 }
 
 #[test]
+fn a_bare_name_is_that_of_the_only_parameter_that_has_it() {
+    let user = User::new();
+    for (line, shown) in [
+        ("run random --on bare-nvme-tlc --set depth=4", "QD4"),
+        // What runs there where nobody says what.
+        ("run --on bare-nvme-tlc --set depth=4", "read, QD4"),
+        ("run random --on ./target --set depth=4", "QD4"),
+        ("ab depth=1 depth=4 random --on ./target", "QD4"),
+        (
+            "ab depth=1 depth=4 random --on bare-nvme-tlc --set past=random",
+            "QD4",
+        ),
+    ] {
+        let words: Vec<&str> = line.split(' ').chain(["--dry-run"]).collect();
+        user.run(&words).expect(0, &[]).shows(&[shown]);
+    }
+    // The drive's own is another than the file system's and the programs'.
+    let figure = |settings: &str| {
+        let line = format!("run read_8192 --on {VAX} --set {settings} --format json");
+        let words: Vec<&str> = line.split(' ').collect();
+        let run = user.run(&words).expect(0, &[]).json();
+        run["runs"][0]["results"][0]["kb_per_s"].as_f64().unwrap()
+    };
+    let bare = figure("rotdelay_ms=7");
+    assert_eq!(bare, figure("filesystem.rotdelay_ms=7"));
+    assert_ne!(bare, figure("rotdelay_ms=4"));
+    let line = "tune bare-nvme-tlc --suite random --size 1M --seeds 0 --over depth=1,4";
+    let words: Vec<&str> = line.split(' ').collect();
+    let found = user.run(&words).expect(0, &[]);
+    found.shows(&["program.depth=4"]);
+}
+
+#[test]
 fn a_setting_without_effect_is_told_and_one_with_effect_is_not() {
     let user = User::new();
     let run = |setting: &str| {

@@ -65,6 +65,52 @@ fn cold_warm_and_direct_are_what_they_say() {
     }
 }
 
+/// Threads of the worker and of the kernel read for it.
+#[test]
+fn what_each_engine_reads_is_its_worker_s() {
+    let user = User::new();
+    if is_memory(&user) {
+        eprintln!(
+            "SKIPPED what_each_engine_reads_is_its_worker_s: the build directory is in memory"
+        );
+        return;
+    }
+    let engines = [
+        "psync",
+        "pvsync2",
+        "posixaio",
+        "libaio",
+        "io_uring",
+        "io_uring\nsqthread_poll=1",
+        "mmap",
+        "splice",
+    ];
+    for (engine, direct) in engines
+        .into_iter()
+        .flat_map(|engine| [(engine, 0), (engine, 1)])
+        .filter(|job| !matches!(job, ("mmap" | "splice", 1)))
+    {
+        let job = format!(
+            "[reads]\nioengine={engine}\ndirect={direct}\niodepth=4\nrw=read\nbs=64k\nsize=4m\n"
+        );
+        std::fs::write(user.file("job.fio"), &job).unwrap();
+        // Whoever reads beside it is named, and rightly.
+        retry(|| {
+            let line = "run job.fio --on ./target --runs 1 --format json";
+            let run = user.run(&words(line)).expect(0, &[]).json();
+            let result = &run["runs"][0]["results"][0];
+            let repetition = &result["repetitions"][0];
+            let others = repetition["interference"].as_array().unwrap();
+            let others = others.iter().find(|one| one["kind"] == "other_io");
+            let others = others.map_or(0, |one| bytes(&one["read_bytes"]));
+            let own = bytes(&repetition["workers"][0]["storage_read_bytes"]);
+            let is_told = result["cache_verdict"] == "as_asked" && others == 0 && own >= SIZE;
+            let wrong = || format!("{job}: {own} bytes, others {others}: {result}");
+            is_told.then_some(()).ok_or_else(wrong)
+        });
+    }
+}
+
 /// A file system of memory has nothing cold to read.
 #[test]
 fn a_cold_read_of_memory_is_marked() {

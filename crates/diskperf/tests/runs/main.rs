@@ -10,6 +10,7 @@ mod fresh;
 mod interference;
 mod job_engines;
 mod job_files;
+mod progress;
 mod record;
 mod replay;
 mod shell;

@@ -44,7 +44,7 @@ fn a_trace_is_replayed_in_a_directory_at_each_pace() {
     }
     user.run(&words("show last")).expect(0, &[]).shows(&[
         "replay trace=some.csv",
-        "were issued within 100 us of the trace's times",
+        "were issued within 100 µs of the trace's times",
         "in the trace",
     ]);
 }

@@ -15,7 +15,8 @@ fn several_targets_one_after_the_other() {
     let runs = runs["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     for (run, target) in runs.iter().zip(["./target", "./other"]) {
-        assert_eq!(run["target"], target);
+        let path = user.home().join(target.trim_start_matches("./"));
+        assert_eq!(run["target"], path.display().to_string());
         assert_eq!(run["results"][0]["drives"], 1);
     }
     assert_eq!(user.stored().len(), 2);
@@ -45,14 +46,36 @@ fn targets_of_one_label_are_named_by_their_paths() {
 
 /// The directory that the user is in is another one tomorrow.
 #[test]
-fn a_list_of_runs_has_the_paths_that_were_measured() {
+fn whatever_names_a_run_has_the_path_that_was_measured() {
     let user = User::new();
     user.run(&words("run read_8192 --size 64K --runs 1 --quiet --on ."))
         .expect(0, &[]);
-    let list = user.run(&words("list runs --format json")).expect(0, &[]);
-    let target = list.json()["runs"][0]["target"].clone();
-    let target = target.as_str().expect("a path");
-    assert!(target.starts_with('/'), "{target}");
+    let path = user.home().display().to_string();
+    for line in ["list runs --format json", "show last --format json"] {
+        let json = user.run(&words(line)).expect(0, &[]).json();
+        assert_eq!(json["runs"][0]["target"], path.as_str(), "{line}");
+    }
+    for line in ["show last --format csv", "show last", "list runs"] {
+        user.run(&words(line)).expect(0, &[]).shows(&[&path]);
+    }
+}
+
+/// A program that runs alone has as many repetitions as a comparison of two runs needs, however
+/// alike they are.
+#[test]
+fn two_runs_of_a_program_can_be_compared_as_they_are() {
+    let user = User::new();
+    for label in ["before", "after"] {
+        let line = format!("run read_8192 --on ./target --size 64K --cache warm --label {label}");
+        user.run(&words(&line)).expect(0, &[]);
+    }
+    let compared = user.run(&words("compare before after --format json"));
+    let pair = compared.expect(0, &[]).json()["comparison"]["pairs"][0].clone();
+    for side in ["base", "other"] {
+        assert!(pair[side]["kept"].as_u64() >= Some(16), "{pair}");
+    }
+    let table = user.run(&words("compare before after")).expect(0, &[]);
+    assert!(!table.has("too few"), "{}", table.stdout);
 }
 
 /// The sum over the drives, each over its own time.
@@ -75,7 +98,8 @@ fn several_targets_together_add_up() {
     let runs = user.run(&words(line)).expect(0, &[]).json();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
     let run = &runs["runs"][0];
-    assert_eq!(run["target"], "./target + ./other");
+    let paths = ["target", "other"].map(|name| user.file(name).display().to_string());
+    assert_eq!(run["target"], paths.join(" + "));
     for result in run["results"].as_array().unwrap() {
         assert_eq!(result["drives"], 2);
         let parts = result["targets"].as_array().unwrap();
@@ -127,7 +151,8 @@ fn a_path_needs_no_slash() {
             runs["runs"][0]["target"].clone(),
         )
     };
-    assert_eq!(run("target"), ("host".into(), "target".into()));
+    let path = user.target().display().to_string();
+    assert_eq!(run("target"), ("host".into(), path.into()));
     let system = "vax780-sc780-eagle";
     fs::create_dir(user.file(system)).unwrap();
     assert_eq!(run(system).0, "model");

@@ -259,6 +259,7 @@ fn told(
             verdict: storage_verdict(&account, repetition),
             accounted: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
             account,
+            unwritten_share: None,
             counterfactuals: Vec::new(),
             tails: Vec::new(),
         });

@@ -35,6 +35,10 @@ pub(super) fn replayed(
         let mut targets = targets.iter();
         targets.find_map(|target| target.direct_obstacle(unit_bytes))
     };
-    let ground = replay::Ground::on_storage(targets[0].medium, (room, scaled_bytes), &obstacle);
+    let directories = targets
+        .iter()
+        .filter(|target| target.medium == Medium::Directory);
+    let kind = (targets[0].medium, directories.map(Target::name).collect());
+    let ground = replay::Ground::on_storage(kind, (room, scaled_bytes), &obstacle);
     replay::suite(of, (&ground, &crate::files::HostFiles), wanted)
 }

@@ -5,9 +5,11 @@ use super::{area, direct, ground};
 use crate::clean::settings_left;
 use crate::files::HostFiles;
 use crate::target::Target;
+use diskperf_analysis::statistics::separate::VERDICT_REPETITIONS_MIN;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_models::LaboratoryError;
+use diskperf_models::plan::bare_names::BareNames;
 use diskperf_models::plan::workload::{
     check_programs_alone, note_on_discarded, of_one_run, stated, suite,
 };
@@ -145,7 +147,12 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         Workload::Replay(of) => ground::replayed(of, &targets, experiment.cache)?,
         workload => (suite(workload, medium, &HostFiles)?, Vec::new()),
     };
-    check_programs_alone(&suite, &experiment.settings)?;
+    let settings = BareNames::of_programs(&suite).settings(&experiment.settings)?;
+    let experiment = &Experiment {
+        settings,
+        ..experiment.clone()
+    };
+    check_programs_alone(&experiment.settings)?;
     let until_steady = experiment.until_steady.is_some();
     let repetitions = experiment.repetitions.filter(|_| !until_steady);
     let discarded = note_on_discarded(&suite, repetitions);
@@ -153,6 +160,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     fitted.extend(diskperf_models::plan::area::fit_rounds(
         &mut suite, experiment,
     ));
+    repeat_for_a_verdict(&mut suite, experiment);
     let mut suite = stated(suite, experiment)?;
     fitted.extend(direct::choose(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
@@ -187,6 +195,16 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     plan.check_sizes()?;
     plan.check_room()?;
     Ok(plan)
+}
+
+/// Has a program that runs alone repeated as often as a comparison of two runs needs, and not
+/// less often where the repetitions agree: those of a suite would take minutes.
+fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
+    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
+    let protocol = &mut suite.protocol;
+    if !is_kept && protocol.stop_below_share.take().is_some() {
+        protocol.repetitions = VERDICT_REPETITIONS_MIN as u32 + protocol.discarded;
+    }
 }
 
 /// The fresh file systems of an experiment: one with blocks as they were asked for, or

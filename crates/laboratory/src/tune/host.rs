@@ -475,6 +475,7 @@ fn summed(repetitions: &[Repetition]) -> Figures {
         // Rounds say what repetitions differ by.
         kb_per_s_range: None,
         call_p99_ms_range: None,
+        unwritten_share: None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::plan::model::phase;
 use crate::plan::{ModelPlan, title};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::explanation::difference::Requests;
+use diskperf_analysis::summary::unwritten;
 use diskperf_battery::Job;
 use diskperf_device::WhatIf;
 use diskperf_machine::Exceeded;
@@ -55,6 +56,8 @@ pub(super) struct Outcome {
     /// In open loop, what requests waited in the mean from their arrival to their issue.
     pub(super) before_issue_ns: Option<f64>,
     pub(super) trace: Option<Trace>,
+    /// Of a flash drive, the share of what was read that was never written.
+    pub(super) unwritten_share: Option<f64>,
 }
 
 impl Outcome {
@@ -278,6 +281,7 @@ impl<'p> Variation<'p> {
                 before_issue_ns: before_issue_ns(one),
                 depth: depth(one),
                 trace: self.bench.take_trace(),
+                unwritten_share: unwritten::share([one]),
             };
             number += 1;
             goes_on(one, outcome)

@@ -6,6 +6,7 @@ mod notes;
 mod obstacle;
 mod size;
 
+use super::bare_names::{BareNames, is_bare};
 use super::job_file::Ground;
 use super::workload::{named_suite, of_one_run, stated, suite};
 use super::{area, direct, job_file, replay, step_title};
@@ -144,20 +145,19 @@ fn plan_on(
     (catalogue, name): (&Catalogue, String),
     manner: Manner,
 ) -> Result<ModelPlan, LaboratoryError> {
+    let names = bare_names((experiment, files), (catalogue, &name))?;
+    let whole = names.map(|names| names.settings(&experiment.settings));
+    let experiment = &match whole.transpose()? {
+        Some(settings) => Experiment {
+            settings,
+            ..experiment.clone()
+        },
+        None => experiment.clone(),
+    };
     let workload = &experiment.workload;
-    let of_system = |setting: &&Setting| setting.of_program().is_none();
-    let settings: Vec<Setting> = experiment
-        .settings
-        .iter()
-        .filter(of_system)
-        .cloned()
-        .collect();
+    let settings = of_system(experiment);
     let plain = match workload {
-        // What Piziali and Zam 1991 read their drives with.
-        Workload::Usual if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
-            named_suite(RAW_SUITE, Medium::Directory)?
-        }
-        Workload::Usual => named_suite(FILE_SUITE, Medium::Directory)?,
+        Workload::Usual => usual_suite((catalogue, &name), &settings)?,
         _ => suite(workload, Medium::Directory, files)?,
     };
     if matches!(workload, Workload::JobFile(_)) {
@@ -203,6 +203,42 @@ fn plan_on(
     plan.made_to_fit(experiment.size)
 }
 
+/// Settings of the system and its components, with a whole path.
+fn of_system(experiment: &Experiment) -> Vec<Setting> {
+    let all = experiment.settings.iter();
+    let of_system = all.filter(|setting| setting.of_program().is_none());
+    of_system.cloned().collect()
+}
+
+/// The parameters of a target, where a key without its part has to be looked up among them;
+/// `None` also where the target cannot be read, which its plan says.
+fn bare_names(
+    (experiment, files): (&Experiment, &dyn Files),
+    (catalogue, name): (&Catalogue, &str),
+) -> Result<Option<BareNames>, LaboratoryError> {
+    if !of_system(experiment).iter().any(|one| is_bare(&one.path)) {
+        return Ok(None);
+    }
+    names_of((experiment, files), (catalogue, name))
+}
+
+/// The parameters that a setting of an experiment on this target may be of.
+pub(crate) fn names_of(
+    (experiment, files): (&Experiment, &dyn Files),
+    (catalogue, name): (&Catalogue, &str),
+) -> Result<Option<BareNames>, LaboratoryError> {
+    let mut settings = of_system(experiment);
+    settings.retain(|one| !is_bare(&one.path));
+    let Ok(computer) = Computer::read(catalogue, name, &settings) else {
+        return Ok(None);
+    };
+    let suite = match suite_on(&computer, &experiment.workload)? {
+        Some(suite) => suite,
+        None => suite(&experiment.workload, Medium::Directory, files)?,
+    };
+    Ok(Some(BareNames::of_computer(&suite, &computer)))
+}
+
 /// Whether programs that would go through a buffer cache can only go past it: a drive of today
 /// by itself has none before it. Who asks for a warm one is told so.
 fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> bool {
@@ -246,6 +282,21 @@ fn suite_of(
     direct::choose_modelled(&mut suite, computer, experiment);
     notes.extend(area::write_past_buffer(&mut suite, computer, experiment));
     Ok((suite, notes))
+}
+
+/// The suite of a system where nobody says what runs.
+fn usual_suite(
+    (catalogue, name): (&Catalogue, &str),
+    settings: &[Setting],
+) -> Result<Suite, LaboratoryError> {
+    // What Piziali and Zam 1991 read their drives with.
+    if Computer::v7_by_itself(catalogue, name, settings).is_some() {
+        return named_suite(RAW_SUITE, Medium::Directory);
+    }
+    let computer = Computer::read(catalogue, name, settings).ok();
+    let own = computer.map(|computer| suite_on(&computer, &Workload::Usual));
+    let own = own.transpose()?.flatten();
+    own.map_or_else(|| named_suite(FILE_SUITE, Medium::Directory), Ok)
 }
 
 /// What this computer's programs are of another suite than elsewhere, if they are:

@@ -7,7 +7,7 @@ use crate::rig::ONCE;
 use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
 use diskperf_blocktrace::Form;
 use diskperf_blocktrace::transform::Scale;
-use diskperf_timeline::units::{GIB, format_size};
+use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{
     CacheMode, Experiment, Nanoseconds, ReplayAddresses, ReplayPace, Setting, SizeChoice,
     TraceFacts, TraceReplay,
@@ -26,19 +26,25 @@ pub struct Ground<'a> {
 /// Why O_DIRECT is not there for calls of so many bytes.
 type DirectObstacle<'a> = &'a dyn Fn(u64) -> Option<String>;
 
+/// A file that is smaller than this is written in a moment.
+const NOTABLE_FILL_BYTES: u64 = 256 * MIB;
+
 enum Kind<'a> {
     Host {
         medium: Medium,
+        /// Names of those targets that are directories.
+        directories: Vec<String>,
         direct_obstacle: DirectObstacle<'a>,
     },
     Model(Medium),
 }
 
 impl<'a> Ground<'a> {
-    /// Real storage: the bytes of the smallest target with its name, the bytes that addresses
-    /// are scaled to, and why O_DIRECT is not there for calls of so many bytes.
+    /// Real storage: what the targets are, with the names of those that are directories; the
+    /// bytes of the smallest one with its name; the bytes that addresses are scaled to; and
+    /// why O_DIRECT is not there for calls of so many bytes.
     pub fn on_storage(
-        medium: Medium,
+        (medium, directories): (Medium, Vec<String>),
         (room, scaled_bytes): (Option<(u64, String)>, u64),
         direct_obstacle: DirectObstacle<'a>,
     ) -> Self {
@@ -47,6 +53,7 @@ impl<'a> Ground<'a> {
             scaled_bytes,
             kind: Kind::Host {
                 medium,
+                directories,
                 direct_obstacle,
             },
         }
@@ -72,6 +79,26 @@ impl<'a> Ground<'a> {
             scaled_bytes: GIB,
             kind: Kind::Model(Medium::Device),
         }
+    }
+
+    /// What is written before the replay, where that takes long: a file of all addresses, so
+    /// that reads find data.
+    fn fill_note(&self, space_bytes: u64, held: &TraceFacts) -> Option<String> {
+        let Kind::Host { directories, .. } = &self.kind else {
+            return None;
+        };
+        if directories.is_empty() || space_bytes < NOTABLE_FILL_BYTES {
+            return None;
+        }
+        let smaller = match space_bytes > GIB && held.largest_bytes <= GIB {
+            true => "; --scale-addresses=1G makes it 1 GiB, and changes how far requests are apart",
+            false => "",
+        };
+        Some(format!(
+            "a file of {} is written in {} before the replay, since its addresses go that far, and is removed at the end{smaller}",
+            format_size(space_bytes),
+            directories.join(" and ")
+        ))
     }
 
     /// What is asked of the page cache, and why that is not what was wanted.
@@ -158,6 +185,7 @@ pub fn suite(
     });
     let mut notes: Vec<String> = why_not.into_iter().collect();
     notes.extend(told(replay, held, ground));
+    notes.extend(ground.fill_note(space_bytes, held));
     if let Some(scale) = scale {
         notes.push(format!(
             "addresses are scaled from {} to {}, which changes how far requests are apart",

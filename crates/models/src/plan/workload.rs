@@ -308,7 +308,7 @@ fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
 }
 
 /// The parameters that programs of a suite have, each once.
-fn parameter_names(suite: &Suite) -> Vec<&'static str> {
+pub(super) fn parameter_names(suite: &Suite) -> Vec<&'static str> {
     let mut names = Vec::new();
     for parameter in suite.programs().flat_map(Program::parameters) {
         if !names.contains(&parameter.name) {
@@ -319,7 +319,7 @@ fn parameter_names(suite: &Suite) -> Vec<&'static str> {
 }
 
 /// Refuses settings of a modelled system, which real storage does not have.
-pub fn check_programs_alone(suite: &Suite, settings: &[Setting]) -> Result<(), LaboratoryError> {
+pub fn check_programs_alone(settings: &[Setting]) -> Result<(), LaboratoryError> {
     let Some(setting) = settings
         .iter()
         .find(|setting| setting.of_program().is_none())
@@ -327,18 +327,10 @@ pub fn check_programs_alone(suite: &Suite, settings: &[Setting]) -> Result<(), L
         return Ok(());
     };
     let path = &setting.path;
-    Err(match path.split_once('.') {
-        Some((component, _)) => LaboratoryError::Request(format!(
-            "--set {path}: real storage has no component `{component}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
-        )),
-        None if parameter_names(suite).contains(&path.as_str()) => {
-            LaboratoryError::Request(format!(
-                "--set {path} names no component: write --set program.{path}={}",
-                setting.text
-            ))
-        }
-        None => unknown_parameter(suite, path).into(),
-    })
+    let part = path.split_once('.').map_or(path.as_str(), |(part, _)| part);
+    Err(LaboratoryError::Request(format!(
+        "--set {path}: real storage has no component `{part}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
+    )))
 }
 
 #[cfg(test)]

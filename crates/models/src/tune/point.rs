@@ -12,6 +12,7 @@ use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, key, model::plan_of_point, title};
 use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
+use diskperf_analysis::summary::unwritten;
 use diskperf_analysis::tuning::{Figures, p99_range};
 use diskperf_battery::Job;
 use diskperf_catalogue::Catalogue;
@@ -23,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 
 /// What is kept of a point: another one where figures are added, so that points of before
 /// are run again.
-const FIGURES_VERSION: &str = "figures with exact ranges";
+const FIGURES_VERSION: &str = "figures with shares never written";
 
 /// How often each program is repeated. A program asks for the same places in each repetition:
 /// on a flash drive that was written before, the second would overwrite what the first wrote,
@@ -220,6 +221,7 @@ fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
         call_p99_ms_range: p99_range(&calls, kept.len()),
         // One repetition differs from nothing.
         kb_per_s_range: least.zip(most).filter(|_| rates.len() > 1),
+        unwritten_share: unwritten::share(kept),
         cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
     }
 }

@@ -14,6 +14,7 @@ pub use stopped::Roll;
 
 use super::clock::monotonic;
 use super::device::BlockDevice;
+use super::usage::process_storage_read_bytes;
 use diskperf_timeline::{Device, Interference, Nanoseconds, Repetition};
 use processor::Limits;
 
@@ -40,6 +41,8 @@ pub struct Watch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     at: Nanoseconds,
+    /// Bytes that storage has delivered for this process.
+    own_read_bytes: Option<u64>,
     memory: Option<memory::Counters>,
     processor: processor::Counters,
 }
@@ -72,6 +75,7 @@ impl Watch {
     pub fn read(&self) -> Counters {
         Counters {
             at: monotonic(),
+            own_read_bytes: process_storage_read_bytes(),
             memory: memory::Counters::read(),
             // The threads that are ready to run come last: what the reading itself sets
             // going has ended then.
@@ -97,7 +101,9 @@ impl Watch {
             (&before.processor, &after.processor),
             span,
         ));
-        found.extend(storage::found(&self.plain, repetition));
+        let own_read_bytes = before.own_read_bytes.zip(after.own_read_bytes);
+        let own_read_bytes = own_read_bytes.map(|(before, after)| after - before);
+        found.extend(storage::found(&self.plain, repetition, own_read_bytes));
         if let (Some(before), Some(after)) = (&before.memory, &after.memory) {
             let own_bytes = own_bytes(repetition) * if is_layered { 2 } else { 1 };
             found.extend(memory::found((before, after), span, own_bytes));

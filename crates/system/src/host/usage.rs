@@ -64,21 +64,23 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time of a thread's helpers: of the threads that [`helper_name`] names, and of those
+/// CPU time and storage reads of a thread's helpers: of the threads that [`helper_name`] names, and of those
 /// that the kernel makes for its ring (`iou-wrk-`, `iou-sqp-`), which bear its number too.
 /// One in a container does not know the number that the kernel gives them; there only its
 /// own count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Helpers {
-    by_thread: BTreeMap<String, HelperTime>,
+    by_thread: BTreeMap<String, HelperUsage>,
 }
 
-/// CPU time of helpers.
+/// CPU time and storage reads of helpers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HelperTime {
+pub(crate) struct HelperUsage {
     pub(crate) cpu: Nanoseconds,
     pub(crate) user: Nanoseconds,
     pub(crate) system: Nanoseconds,
+    /// Bytes that storage delivered for them; 0 where the kernel keeps no account.
+    pub(crate) storage_read_bytes: u64,
 }
 
 /// The name of a helper of this thread: 15 characters at most.
@@ -107,24 +109,29 @@ impl Helpers {
                     .any(|helper| helper.as_str() == name.trim_end())
             };
             if read("comm").is_some_and(is_helper)
-                && let Some(time) = HelperTime::from_proc(read("schedstat"), read("stat"))
+                && let Some(mut usage) = HelperUsage::from_proc(read("schedstat"), read("stat"))
             {
+                let account = read("io").and_then(|text| storage_read_bytes(&text));
+                usage.storage_read_bytes = account.unwrap_or_default();
                 let number = entry.file_name().to_string_lossy().into_owned();
-                by_thread.insert(number, time);
+                by_thread.insert(number, usage);
             }
         }
         Self { by_thread }
     }
 
     /// What they have used since an earlier look; of one that ended meanwhile nothing.
-    pub(crate) fn since(&self, before: &Self) -> HelperTime {
-        let mut sum = HelperTime::default();
-        for (thread, time) in &self.by_thread {
+    pub(crate) fn since(&self, before: &Self) -> HelperUsage {
+        let mut sum = HelperUsage::default();
+        for (thread, now) in &self.by_thread {
             let before = before.by_thread.get(thread).copied().unwrap_or_default();
-            let used = HelperTime {
-                cpu: time.cpu.since(before.cpu),
-                user: time.user.since(before.user),
-                system: time.system.since(before.system),
+            let used = HelperUsage {
+                cpu: now.cpu.since(before.cpu),
+                user: now.user.since(before.user),
+                system: now.system.since(before.system),
+                storage_read_bytes: now
+                    .storage_read_bytes
+                    .saturating_sub(before.storage_read_bytes),
             };
             sum = sum + used;
         }
@@ -132,19 +139,20 @@ impl Helpers {
     }
 }
 
-impl std::ops::Add for HelperTime {
+impl std::ops::Add for HelperUsage {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
             cpu: self.cpu + other.cpu,
             user: self.user + other.user,
             system: self.system + other.system,
+            storage_read_bytes: self.storage_read_bytes + other.storage_read_bytes,
         }
     }
 }
 
-impl HelperTime {
-    /// `schedstat` begins with nanoseconds; of `stat`, fields 14 and 15 count, after a name
+impl HelperUsage {
+    /// CPU time alone. `schedstat` begins with nanoseconds; of `stat`, fields 14 and 15 count, after a name
     /// in parentheses that may hold anything.
     fn from_proc(schedstat: Option<String>, stat: Option<String>) -> Option<Self> {
         let stat = stat?;
@@ -159,6 +167,7 @@ impl HelperTime {
             cpu: exact.map_or(user + system, Nanoseconds),
             user,
             system,
+            storage_read_bytes: 0,
         })
     }
 }
@@ -209,12 +218,21 @@ impl StorageAccount {
     pub(crate) fn read_bytes(&self) -> Option<u64> {
         let mut text = [0; 256];
         let length = self.file.read_at(&mut text, 0).ok()?;
-        let text = std::str::from_utf8(&text[..length]).ok()?;
-        text.lines()
-            .find_map(|line| line.strip_prefix("read_bytes: "))?
-            .parse()
-            .ok()
+        storage_read_bytes(std::str::from_utf8(&text[..length]).ok()?)
     }
+}
+
+/// Bytes that storage delivered for this process, for threads that ended too; `None` where
+/// the kernel keeps no such account.
+pub(crate) fn process_storage_read_bytes() -> Option<u64> {
+    storage_read_bytes(&std::fs::read_to_string("/proc/self/io").ok()?)
+}
+
+/// The line `read_bytes` of an account of `/proc`.
+fn storage_read_bytes(account: &str) -> Option<u64> {
+    let mut lines = account.lines();
+    let bytes = lines.find_map(|line| line.strip_prefix("read_bytes: "))?;
+    bytes.parse().ok()
 }
 
 #[cfg(test)]

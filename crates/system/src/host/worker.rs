@@ -7,7 +7,7 @@ use super::null::NullFile;
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
 use super::ring::{EngineNote, Ring, RingRecord};
-use super::usage::{CpuWait, HelperTime, Helpers, StorageAccount, Usage};
+use super::usage::{CpuWait, HelperUsage, Helpers, StorageAccount, Usage};
 use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
@@ -87,7 +87,7 @@ pub struct Host {
     pub(super) measuring: bool,
     pub(super) started: Instant,
     /// CPU time of helpers that have ended in the timed part.
-    pub(super) ended_helpers: HelperTime,
+    pub(super) ended_helpers: HelperUsage,
     /// The measure of a timed part that ended before the program.
     pub(super) ended: Option<Box<WorkerMeasure>>,
 }
@@ -145,7 +145,7 @@ impl Host {
             measure: WorkerMeasure::default(),
             measuring: false,
             started: Instant::default(),
-            ended_helpers: HelperTime::default(),
+            ended_helpers: HelperUsage::default(),
         }
     }
 
@@ -448,6 +448,7 @@ impl Host {
             open.dirty = false;
         }
         self.show_progress();
+        self.control.progress.start_timed_part();
         self.restart_load();
         self.measuring = true;
         self.started = Instant {
@@ -507,7 +508,7 @@ impl Host {
         measure.major_faults = usage.major_faults - before.major_faults;
         measure.storage_read_bytes = storage
             .zip(storage_read_bytes)
-            .map(|(after, before)| after - before);
+            .map(|(after, before)| after - before + helpers.storage_read_bytes);
         // It is read just outside the elapsed time, where a short one may wait for longer
         // than it is.
         measure.cpu_wait = cpu_wait

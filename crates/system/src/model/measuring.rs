@@ -165,6 +165,7 @@ impl Model {
         self.check()?;
         self.session.open_account();
         self.measuring.start(origin, self.session.now());
+        self.measuring.progress.start_timed_part();
         Ok(())
     }
 

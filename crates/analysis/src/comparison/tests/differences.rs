@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn compared_runs_are_named_by_what_differs() {
     type Change = fn(&mut Run);
-    let changes: [(Change, &[&str], &[&str]); 6] = [
+    let changes: [(Change, &[&str], &[&str]); 7] = [
         (|_| {}, &[], &[]),
         (
             |run| run.results[0].notes = vec![format!("{FRESH_NOTE}xfs")],
@@ -38,6 +38,21 @@ fn compared_runs_are_named_by_what_differs() {
             },
             &[],
             &["program.call_bytes=4096", "--size 1 MiB"],
+        ),
+        // A run keeps settings of programs in its results.
+        (
+            |run| {
+                for (number, one) in run.results.iter_mut().enumerate() {
+                    let set = |name: &str, value: String| (name.to_owned(), value);
+                    one.parameters.extend([
+                        set("call_bytes", "65536".to_owned()),
+                        set("apart", number.to_string()),
+                    ]);
+                    one.distinguishing = vec!["call_bytes".to_owned(), "apart".to_owned()];
+                }
+            },
+            &[],
+            &["program.call_bytes=65536"],
         ),
         (
             |run| {

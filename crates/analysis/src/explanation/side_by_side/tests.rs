@@ -16,6 +16,7 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
             drives: 1,
             account: stored::account(&of, &[]).unwrap(),
             accounted: None,
+            unwritten_share: None,
             verdict: Vec::new(),
             counterfactuals: Vec::new(),
             tails: Vec::new(),

@@ -2,7 +2,7 @@
 //! 99th percentile of the response stands beside it; where requests arrive by the clock,
 //! their responses are judged.
 
-use super::{figures, interval, ratio};
+use super::{figures, interval, marks, ratio};
 use crate::comparison::{Pair, Quantity, Side};
 use crate::report::document::{Column, Grid, Group};
 
@@ -36,7 +36,7 @@ pub(super) fn grid(pairs: &[&Pair]) -> Grid {
 }
 
 fn cell(side: &Side, quantity: Quantity) -> (String, String) {
-    let mark = side.cache.mark().to_owned();
+    let mark = marks(side);
     match quantity {
         Quantity::Iops => (
             figures::iops(side.figure),

@@ -28,7 +28,7 @@ fn plural(way: Way) -> &'static str {
 }
 
 fn us(ns: f64) -> String {
-    format!("{:.1} us", ns / 1000.0)
+    format!("{:.1} µs", ns / 1000.0)
 }
 
 fn sentences(tail: &Tail) -> String {
@@ -143,7 +143,7 @@ fn causes(tail: &Tail) -> Grid {
         groups: vec![Group::of(
             "",
             vec![
-                Column::figures("us", column(&|one| figure(one.slowest_ns))),
+                Column::figures("µs", column(&|one| figure(one.slowest_ns))),
                 Column::figures("mean of all", column(&|one| figure(one.usual_ns))),
                 Column::figures("more", column(&|one| figure(one.excess_ns()))),
                 Column::figures(

@@ -1,6 +1,7 @@
 //! The course of programs over time: their rates, and their slowest responses.
 
 use super::chart::{Chart, ROWS, slug};
+use super::log_axis;
 use crate::report::view::View;
 use crate::summary::load::LoadSummary;
 use serde_json::{Value, json};
@@ -8,6 +9,9 @@ use serde_json::{Value, json};
 /// Programs whose rates are further apart than this factor are drawn apart, for the
 /// smaller would not be seen.
 const LARGEST_FACTOR: f64 = 12.0;
+
+/// Intervals of a program that is drawn: two points show no course.
+const POINTS_MIN: usize = 3;
 
 /// One program of a run.
 struct Course<'v> {
@@ -43,13 +47,9 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         });
     }
     let all: Vec<&Course> = courses.iter().collect();
-    let rows = rows(&all, |one| Some(("p99_us", one.p99_us?)));
+    let rows = rows(&all, |one| Some(("ms", one.p99_us? / 1e3)));
     if !rows.is_empty() {
-        let y = json!({
-            "field": "p99_us", "type": "quantitative", "title": "microseconds",
-            "scale": { "type": "log" },
-            "axis": { "labelExpr": "format(datum.value, '~s')", "tickCount": 6 },
-        });
+        let y = log_axis::milliseconds(&rows);
         let title = "99th percentile of the response, over time".to_owned();
         let chart = Chart::new(&format!("p99-over-time-{run}"), title, rows, lines(&y));
         charts.push(chart.caption(
@@ -62,7 +62,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
 
 fn course_of<'v>(row: &'v crate::report::view::Row<'_>) -> Option<&'v LoadSummary> {
     let load = row.summary.load.as_ref();
-    load.filter(|load| load.series.len() > 1)
+    load.filter(|load| load.series.len() >= POINTS_MIN)
 }
 
 /// The programs by rate, each group within one scale.
@@ -81,17 +81,20 @@ fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
     groups
 }
 
-/// One row for each interval that has a figure.
+/// One row for each interval that has a figure, of programs that have enough of them.
 fn rows(
     courses: &[&Course],
     of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,
 ) -> Vec<Value> {
     let mut rows = Vec::new();
     for course in courses {
-        for one in &course.load.series {
-            if let Some((field, value)) = of(one) {
-                rows.push(json!({ "series": course.title, "at_s": one.at_s, field: value }));
-            }
+        let points = course.load.series.iter().filter_map(|one| {
+            let (field, value) = of(one)?;
+            Some(json!({ "series": course.title, "at_s": one.at_s, field: value }))
+        });
+        let points: Vec<Value> = points.collect();
+        if points.len() >= POINTS_MIN {
+            rows.extend(points);
         }
     }
     rows

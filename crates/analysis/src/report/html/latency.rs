@@ -2,6 +2,7 @@
 //! ten thousand as much room as the others.
 
 use super::chart::{Chart, ROWS, slug};
+use super::log_axis;
 use crate::replay;
 use crate::report::view::View;
 use diskperf_timeline::{Histogram, ProgramResult, Repetition, WorkerMeasure};
@@ -50,10 +51,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
                 "axis": { "values": [1, 0.5, 0.1, 0.01, 0.001, 0.0001],
                           "labelExpr": "format(100 - 100 * datum.value, '~r') + '%'" },
             },
-            "y": {
-                "field": "ms", "type": "quantitative", "title": "milliseconds",
-                "scale": { "type": "log" }, "axis": { "labelExpr": "format(datum.value, '~f')", "tickCount": 6 },
-            },
+            "y": log_axis::milliseconds(&rows),
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },

@@ -85,8 +85,8 @@ fn unit(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::KbPerS | Quantity::DurableKbPerS => "KB/s",
         Quantity::Iops => "IOPS",
-        Quantity::ResponseP50Us => "response p50, us",
-        Quantity::ResponseP99Us => "response p99, us",
+        Quantity::ResponseP50Us => "response p50, µs",
+        Quantity::ResponseP99Us => "response p99, µs",
     }
 }
 

@@ -374,10 +374,29 @@ fn several_requests_under_way_have_a_course_and_a_distribution() {
             .sum::<usize>()
     };
     assert_eq!((of("iops"), of("p99")), (15, 15));
+    // Two intervals are no course.
+    let mut short = today26("cccc", "/var/tmp", 1.0);
+    for one in short
+        .results
+        .iter_mut()
+        .flat_map(|one| &mut one.repetitions)
+    {
+        for load in one
+            .workers
+            .iter_mut()
+            .filter_map(|worker| worker.load.as_mut())
+        {
+            load.series.truncate(2);
+        }
+    }
+    let short = super::charts(&[reported(short)]);
+    assert!(short.iter().all(|one| !one.name.contains("over-time")));
     let latency = rows(&charts[3]);
     for kind in ["4 KiB random read, QD1, read", "log_append depth=1, sync"] {
         assert!(latency.iter().any(|row| row["series"] == kind), "{kind}");
     }
     let page = page(&[reported(today26("cccc", "/var/tmp", 1.0))]);
+    // What stands below a program is further in.
+    assert!(page.contains("<th scope=\"row\">  read</th>") && page.contains("white-space: pre;"));
     assert!(page.contains("Over time") && page.contains("data-chart=\"p99-over-time-cccc\""));
 }

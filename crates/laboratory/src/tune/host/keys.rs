@@ -47,8 +47,10 @@ impl Varied {
     /// What `--over` varies.
     pub(super) fn of(over: &Over, device_settings: bool) -> Result<Self, LaboratoryError> {
         let path = over.path.as_str();
-        if PROGRAM_KEYS.contains(&path) {
-            return Ok(Self::Program(path.to_owned()));
+        let whole = format!("program.{path}");
+        let mut of_programs = [path, &whole].into_iter();
+        if let Some(key) = of_programs.find(|key| PROGRAM_KEYS.contains(key)) {
+            return Ok(Self::Program(key.to_owned()));
         }
         if let Some(key) = QueueKey::ALL
             .into_iter()

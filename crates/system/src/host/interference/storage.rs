@@ -1,7 +1,7 @@
 //! I/O of others on the program's device.
 //!
 //! Reads are known to the byte: the kernel accounts them to the thread that asked,
-//! read-ahead included. Of writes only what the calls took is known, and what the file
+//! read-ahead included, and to its process when it has ended. Of writes only what the calls took is known, and what the file
 //! system adds has to be allowed for.
 
 use super::own_bytes;
@@ -24,11 +24,17 @@ const CALL_BYTES: u64 = 32 << 10;
 /// this many times the program's bytes, and so many besides, are named.
 const LAYERED: (u64, u64) = (2, 16 << 20);
 
-pub(super) fn found(plain: &[String], repetition: &Repetition) -> Vec<Interference> {
+/// `own_read_bytes`: read by this process, its kernel threads included; unknown where the
+/// kernel keeps no account.
+pub(super) fn found(
+    plain: &[String],
+    repetition: &Repetition,
+    own_read_bytes: Option<u64>,
+) -> Vec<Interference> {
     let others = repetition.devices.iter().filter_map(|device| {
         let is_plain = plain.contains(&device.device);
         let (read, written) = match is_plain {
-            true => allowed(repetition),
+            true => allowed(repetition, own_read_bytes),
             false => {
                 let bytes = own_bytes(repetition) * LAYERED.0 + LAYERED.1;
                 (bytes, bytes)
@@ -40,8 +46,10 @@ pub(super) fn found(plain: &[String], repetition: &Repetition) -> Vec<Interferen
 }
 
 /// The bytes that the program may have had read and written.
-fn allowed(repetition: &Repetition) -> (u64, u64) {
-    let read = repetition.total(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes));
+fn allowed(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
+    let of_workers =
+        || repetition.total(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes));
+    let read = own_read_bytes.unwrap_or_else(of_workers);
     let written = repetition.total(|worker| worker.written_bytes);
     let calls = repetition.total(|worker| worker.metadata_calls);
     (
@@ -95,7 +103,7 @@ mod tests {
             ..Repetition::default()
         };
         let plain: Vec<String> = plain.iter().map(|&name| name.to_owned()).collect();
-        match found(&plain, &repetition)[..] {
+        match found(&plain, &repetition, None)[..] {
             [
                 Interference::OtherIo {
                     read_bytes,
@@ -126,6 +134,23 @@ mod tests {
             ((0, 400 * KIB, 100), (0, 2 * MIB), None),
         ] {
             assert_eq!(others(own, moved, &["vda"]), named, "{own:?} {moved:?}");
+        }
+    }
+
+    #[test]
+    fn reads_of_threads_that_ended_are_the_process_s() {
+        let device = |read_bytes| DeviceTraffic {
+            device: "vda".to_owned(),
+            read_bytes,
+            ..DeviceTraffic::default()
+        };
+        for (own, moved, named) in [(64, 64, 0), (64, 80, 1), (0, 64, 1)] {
+            let repetition = Repetition {
+                devices: vec![device(moved * MIB)],
+                ..Repetition::default()
+            };
+            let found = found(&["vda".to_owned()], &repetition, Some(own * MIB));
+            assert_eq!(found.len(), named, "{own} of {moved} MiB");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The calls of a program on its ring, and what the worker measures of them.
 
 use super::super::clock::monotonic;
-use super::super::usage::{HelperTime, Helpers};
+use super::super::usage::{HelperUsage, Helpers};
 use super::super::worker::{Control, Host, OpenFile, show_progress_now_and_then};
 use super::files::RingFiles;
 use super::{EngineNote, GIVE_UP_AFTER, Ring, RingRecord, Taken, changes};
@@ -265,7 +265,7 @@ impl Host {
 impl Host {
     /// The timed part starts: what its requests took begins at zero.
     pub(in super::super) fn restart_load(&mut self) {
-        self.ended_helpers = HelperTime::default();
+        self.ended_helpers = HelperUsage::default();
         match &mut self.load {
             Some(load) if self.ring.is_some() || load.is_of_calls() => load.restart(),
             load => *load = None,
@@ -297,7 +297,7 @@ impl Host {
         }
     }
 
-    pub(in super::super) fn helpers_since_start(&self) -> HelperTime {
+    pub(in super::super) fn helpers_since_start(&self) -> HelperUsage {
         self.ended_helpers + self.helpers().since(&self.started.helpers)
     }
 

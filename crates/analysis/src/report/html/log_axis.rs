@@ -1,0 +1,76 @@
+//! Logarithmic axes of times, whose ends and lines are round numbers: a chart of figures that
+//! lie close together would have no number at all beside it.
+
+use serde_json::{Value, json};
+
+/// Lines that a chart has at most, before only powers of ten are drawn.
+const LINES_MAX: usize = 7;
+
+/// The y axis of the field `ms` of these rows.
+pub(super) fn milliseconds(rows: &[Value]) -> Value {
+    let values = rows.iter().filter_map(|row| row["ms"].as_f64());
+    let lines = lines(values);
+    json!({
+        "field": "ms", "type": "quantitative", "title": "milliseconds",
+        "scale": { "type": "log", "nice": false, "domain": [lines.low, lines.high] },
+        "axis": { "labelExpr": "format(datum.value, '~f')", "values": lines.between },
+    })
+}
+
+/// The ends of an axis, and the numbers beside it.
+struct Lines {
+    low: f64,
+    high: f64,
+    between: Vec<f64>,
+}
+
+/// Of values of which those above zero count. There are two numbers at least.
+fn lines(values: impl Iterator<Item = f64>) -> Lines {
+    let (mut least, mut most) = (f64::MAX, 0.0_f64);
+    for value in values.filter(|value| *value > 0.0) {
+        (least, most) = (least.min(value), most.max(value));
+    }
+    if most == 0.0 {
+        (least, most) = (1.0, 1.0);
+    }
+    // Each is the number that its text is.
+    let steps: Vec<f64> = (-9..=9)
+        .flat_map(|power| [1, 2, 5].map(|step| format!("{step}e{power}")))
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    let last = steps.len() - 1;
+    let below = steps.iter().rposition(|step| *step <= least).unwrap_or(0);
+    let above = steps.iter().position(|step| *step >= most).unwrap_or(last);
+    let above = above.max(below + 1).min(last);
+    let between = &steps[below..=above];
+    let is_power = |step: &&f64| format!("{step:e}").starts_with('1');
+    Lines {
+        low: between[0],
+        high: between[between.len() - 1],
+        between: match between.len() > LINES_MAX {
+            true => between.iter().filter(is_power).copied().collect(),
+            false => between.to_vec(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_two_numbers_at_least_and_not_many() {
+        for (values, low, high, between) in [
+            (&[0.0145, 0.0145][..], 0.01, 0.02, &[0.01, 0.02][..]),
+            (&[2.4, 13.8], 2.0, 20.0, &[2.0, 5.0, 10.0, 20.0]),
+            (&[1.0], 1.0, 2.0, &[1.0, 2.0]),
+            (&[0.0, 3.0], 2.0, 5.0, &[2.0, 5.0]),
+            (&[], 1.0, 2.0, &[1.0, 2.0]),
+            (&[0.03, 104.0], 0.02, 200.0, &[0.1, 1.0, 10.0, 100.0]),
+        ] {
+            let found = lines(values.iter().copied());
+            assert_eq!((found.low, found.high), (low, high), "{values:?}");
+            assert_eq!(found.between, between, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Reads of a modelled flash drive that fall where nothing was ever written: the drive answers
+//! them with zeroes, without its dies.
+
+use super::cliff::FLASH_UNIT_BYTES;
+use diskperf_timeline::{FlashTraffic, Repetition};
+
+/// Their share (0 to 1) of the bytes read; `None` where all was written before, or nothing is
+/// read, or the drive is no modelled flash drive.
+pub fn share<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<f64> {
+    let (mut unwritten_bytes, mut read_bytes) = (0, 0);
+    for one in repetitions {
+        let units = |of: &FlashTraffic| of.unwritten_read_units;
+        unwritten_bytes += one.flash.iter().map(units).sum::<u64>() * FLASH_UNIT_BYTES;
+        read_bytes += one.total(|worker| worker.read_bytes);
+    }
+    let is_some = unwritten_bytes > 0 && read_bytes > 0;
+    is_some.then(|| (unwritten_bytes as f64 / read_bytes as f64).min(1.0))
+}
