@@ -17,6 +17,8 @@ mod busy;
 mod device;
 pub mod disk;
 mod drive;
+#[cfg(feature = "catalogue")]
+pub mod expected;
 pub mod fixed;
 pub mod flash;
 mod request;
@@ -25,7 +27,7 @@ mod what_if;
 
 pub use busy::Busy;
 pub use device::Device;
-pub use drive::{Completion, Drive, Refusal};
+pub use drive::{ClosedLoop, Command, Completion, Drive, Refusal};
 pub use request::{Hint, Operation, Request, RequestId, Requests};
 pub use specification::{DeviceSpecification, Unit};
 pub use what_if::WhatIf;

@@ -7,7 +7,6 @@
 mod books;
 mod budget;
 mod event;
-pub mod expected;
 pub mod hardware;
 pub mod kernel;
 mod machine;

@@ -2,7 +2,7 @@
 
 use super::*;
 use diskperf_ftl::analytic;
-use diskperf_timeline::Stage;
+use diskperf_spans::Stage;
 
 /// A drive of eight dies at its steady state, with a tenth of it spare.
 fn steady(depth: u32) -> FlashSpecification {
@@ -42,7 +42,7 @@ fn closed_loop(specification: &FlashSpecification, reads: f64, writes: u32) -> F
     let mut host = new_host(specification);
     let mut draws = Streams::new(SEED).stream("load");
     let sectors = host.flash().sectors();
-    let mut ask = |host: &mut Host| {
+    let mut ask = |host: &mut Drive| {
         let operation = if draws.chance(reads) { READ } else { WRITE };
         host.ask(operation, draws.below(sectors), 1);
     };
@@ -53,8 +53,8 @@ fn closed_loop(specification: &FlashSpecification, reads: f64, writes: u32) -> F
     // Free superblocks come to what pacing leaves of them first.
     let mut settled = *host.flash().traffic();
     while asked < writes {
-        let (_, done) = host.wait();
-        let latency = Time(done.spans.marked().0 - done.spans.issued().0);
+        let done = host.wait();
+        let latency = done.latency();
         if done.operation == WRITE {
             if latency > longest {
                 longest = latency;
@@ -122,9 +122,9 @@ fn writing_in_order_amplifies_nothing() {
         }
     }
     while host.under_way() > 0 {
-        let (_, done) = host.wait();
-        let held = |span: &diskperf_timeline::Span| span.stage == Stage::Collection;
-        assert!(!done.spans.spans().iter().any(held), "{:?}", done.spans);
+        let done = host.wait();
+        let held = |span: &diskperf_spans::Span| span.stage == Stage::Collection;
+        assert!(!done.spans().iter().any(held), "{:?}", done);
     }
     let traffic = host.flash().traffic();
     println!("{traffic:?}");

@@ -2,7 +2,7 @@
 
 use super::*;
 use diskperf_sim::Stream;
-use diskperf_timeline::{DieBusy, Stage};
+use diskperf_spans::{DieBusy, Stage};
 use std::collections::BTreeMap;
 
 const DRIVES: u64 = 150;
@@ -78,7 +78,7 @@ fn operation(draws: &mut Stream) -> Operation {
 }
 
 /// Requests at random times; where their time went, each summed up.
-fn load(host: &mut Host, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>) {
+fn load(host: &mut Drive, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>) {
     let sectors = host.flash().sectors();
     let (mut asked, mut done) = (0, 0);
     while done < REQUESTS {
@@ -94,7 +94,7 @@ fn load(host: &mut Host, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>) 
         }
         let pause = us(draws.below(200) as f64);
         let until = host.now() + pause;
-        host.until(until);
+        host.run_until(until);
         let is_stuck = !host.flash().takes_requests() && host.flash().next_event().is_none();
         assert!(
             !is_stuck || host.flash().has_done(),
@@ -104,11 +104,10 @@ fn load(host: &mut Host, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>) 
         if asked == REQUESTS && !host.flash().has_done() {
             assert!(host.step(), "{} requests never end", REQUESTS - done);
         }
-        while let Some((_, request)) = host.take_done() {
-            let (issued, ended) = (request.spans.issued(), request.spans.marked());
-            request.spans.between(issued, ended, |stage, ns| {
-                *stages.entry(stage).or_default() += ns;
-            });
+        while let Some(request) = host.take_done() {
+            for (stage, time) in request.stages() {
+                *stages.entry(stage).or_default() += time.0;
+            }
             done += 1;
         }
     }

@@ -13,7 +13,7 @@ use diskperf_device::disk::queue::{Policy, QueueSpecification};
 use diskperf_device::disk::spindle::Turn;
 use diskperf_device::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
-use diskperf_timeline::{Deadline, Stage};
+use diskperf_spans::{Deadline, Stage};
 use std::collections::BTreeMap;
 
 pub(super) const READ: Operation = Operation::Read;

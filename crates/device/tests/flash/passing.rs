@@ -3,7 +3,7 @@
 
 use super::*;
 use diskperf_device::WhatIf;
-use diskperf_timeline::{DieBusy, Stage};
+use diskperf_spans::{DieBusy, Stage};
 
 const EXACT_US: f64 = 0.001;
 
@@ -15,11 +15,12 @@ fn written() -> FlashSpecification {
     specification
 }
 
-fn passing(specification: &FlashSpecification, wait: Stage) -> Host {
-    new_host(specification).supposing(WhatIf {
+fn passing(specification: &FlashSpecification, wait: Stage) -> Drive {
+    let device = new_host(specification).device().clone();
+    Drive::new(device.supposing(WhatIf {
         passes: Some(wait),
         ..WhatIf::default()
-    })
+    }))
 }
 
 fn are(found: &[f64], expected: &[f64]) {

@@ -1,10 +1,10 @@
 //! The expectations of the facts that a few requests show, to the nanosecond.
 
 use super::*;
-use diskperf_timeline::Stage;
+use diskperf_spans::Stage;
 
 /// A toy with `sectors` written one by one, and at rest.
-fn written(specification: &FlashSpecification, sectors: u64) -> Host {
+fn written(specification: &FlashSpecification, sectors: u64) -> Drive {
     let mut host = new_host(specification);
     for sector in 0..sectors {
         host.one(WRITE, sector, 1);
@@ -14,7 +14,7 @@ fn written(specification: &FlashSpecification, sectors: u64) -> Host {
 }
 
 /// A toy whose program holds a whole word line of all planes, written by whole programs.
-fn written_by(specification: &FlashSpecification, (programs, sectors): (u64, u32)) -> Host {
+fn written_by(specification: &FlashSpecification, (programs, sectors): (u64, u32)) -> Drive {
     let mut host = new_host(specification);
     for program in 0..programs {
         host.one(WRITE, program * u64::from(sectors), sectors);
@@ -37,12 +37,8 @@ fn a_look_up_in_the_hosts_memory_is_before_each_read() {
     specification.map_lookup = us(1.5);
     let mut host = written(&specification, 1);
     let read = host.one(READ, 0, 1);
-    let (issued, ended) = (read.spans.issued(), read.spans.marked());
-    let mut looked_up = 0;
-    read.spans.between(issued, ended, |stage, ns| {
-        looked_up += if stage == Stage::MapMiss { ns } else { 0 };
-    });
-    assert_eq!((looked_up, ended.0 - issued.0), (1500, 55_596));
+    let looked_up = read.time_in(Stage::MapMiss);
+    assert_eq!((looked_up, read.latency()), (Time(1500), Time(55_596)));
     assert_ends(&ends_of(&mut host, &[(0.0, WRITE, 1, 1)]), &[504.096]);
 }
 
@@ -188,7 +184,7 @@ fn a_die_may_sense_while_the_data_of_a_program_come() {
 
 /// A toy whose die has just begun to erase: sectors 1 and 2 were overwritten until few
 /// superblocks were free.
-fn erasing(specification: &FlashSpecification) -> Host {
+fn erasing(specification: &FlashSpecification) -> Drive {
     let mut host = written(specification, 1);
     for number in 0.. {
         host.one(WRITE, 1 + number % 2, 1);
@@ -200,7 +196,7 @@ fn erasing(specification: &FlashSpecification) -> Host {
     host
 }
 
-fn erased_after(host: &mut Host) -> f64 {
+fn erased_after(host: &mut Drive) -> f64 {
     let begun = host.now();
     while host.flash().ftl().traffic().erases == 0 {
         assert!(host.step(), "the erase ends");
@@ -279,8 +275,8 @@ fn a_flush_of_a_drive_that_writes_in_place_ends_with_its_buffer() {
         host.one(WRITE, sector, 1);
     }
     let flush = host.one(Operation::Flush, 0, 0);
-    let journal = |span: &diskperf_timeline::Span| span.stage == diskperf_timeline::Stage::Journal;
-    assert!(!flush.spans.spans().iter().any(journal), "{flush:?}");
+    let journal = |span: &diskperf_spans::Span| span.stage == diskperf_spans::Stage::Journal;
+    assert!(!flush.spans().iter().any(journal), "{flush:?}");
     assert!(host.now() >= us(500.0), "the programs end before");
     host.rest();
     assert_eq!(host.under_way(), 0);
@@ -387,10 +383,9 @@ fn a_buffer_fills_by_what_comes_less_what_goes() {
     while waited.is_none() {
         host.ask(WRITE, sector + 16, 16);
         sector += 16;
-        let (_, done) = host.wait();
-        let full = |span: &diskperf_timeline::Span| span.stage == Stage::BufferFull;
+        let done = host.wait();
+        let full = |span: &diskperf_spans::Span| span.stage == Stage::BufferFull;
         waited = done
-            .spans
             .spans()
             .iter()
             .find(|span| full(span))
@@ -439,7 +434,7 @@ fn the_link_carries_what_its_lanes_do_each_way() {
         host.ask(operation, 0, 32);
     }
     for _ in 0..4000 {
-        let (_, done) = host.wait();
+        let done = host.wait();
         moved[usize::from(done.operation == WRITE)] += 131_072.0;
         host.ask(done.operation, 0, 32);
     }

@@ -2,16 +2,16 @@
 //! model, lead one to expect (facts 5).
 
 use diskperf_catalogue::{Catalogue, Component, Expected, Figure, Setting};
+use diskperf_device::DeviceSpecification;
+use diskperf_device::expected::flash::{SEED, measured};
 use diskperf_device::flash::specification::FlashSpecification;
-use diskperf_machine::expected::flash::{SEED, measured};
-use diskperf_machine::specification::Specification;
 
 /// The drive with other values of its keys, as the command line gives them.
 pub(super) fn set(drive: &str, settings: &[Setting]) -> FlashSpecification {
     let resolved = Catalogue::embedded().resolve(&format!("bare-{drive}"), settings);
-    let read = resolved.and_then(Specification::read);
-    let (read, _) = read.unwrap_or_else(|error| panic!("{drive}: {error}"));
-    read.drives[0].flash().expect("a flash drive").clone()
+    let read = resolved.and_then(DeviceSpecification::of_rig);
+    let read = read.unwrap_or_else(|error| panic!("{drive}: {error}"));
+    read.flash().expect("a flash drive").clone()
 }
 
 /// How far the drive is off, as a share, and that in words.
@@ -36,8 +36,8 @@ fn is_flash(drive: &str) -> bool {
     let system = format!("bare-{drive}");
     let read = Catalogue::embedded()
         .resolve(&system, &[])
-        .and_then(Specification::read);
-    read.is_ok_and(|(read, _)| read.drives[0].flash().is_some())
+        .and_then(DeviceSpecification::of_rig);
+    read.is_ok_and(|read| read.flash().is_some())
 }
 
 fn drives() -> Vec<String> {

@@ -28,7 +28,7 @@ struct Asked {
 /// The host, and what it may rely on.
 #[derive(Clone)]
 struct Client {
-    host: Host,
+    host: Drive,
     protected: bool,
     asked: Vec<(RequestId, Asked)>,
     /// Of each sector what was acknowledged, in order; what may come back is what there is
@@ -39,7 +39,7 @@ struct Client {
 
 impl Client {
     fn new(specification: &FlashSpecification, seed: u64) -> Self {
-        let host = Host::new(specification, seed);
+        let host = new_drive(specification, seed);
         let sectors = 0..host.flash().sectors();
         let acknowledged: Vec<_> = sectors
             .map(|sector| vec![host.flash().version(sector)])
@@ -93,7 +93,7 @@ impl Client {
 
     /// Takes what is done.
     fn acknowledge(&mut self) {
-        while let Some((id, _)) = self.host.take_done() {
+        while let Some(Completion { id, .. }) = self.host.take_done() {
             let place = self.asked.iter().position(|(of, _)| *of == id);
             let (_, asked) = self.asked.remove(place.expect("it was asked for"));
             for (floor, flushed) in self.floors.iter_mut().zip(asked.floors) {
@@ -183,7 +183,7 @@ fn workload(seed: u64, seen: &mut Seen) {
                 client.host.flash().waiting()
             );
             let pause = us(draws.below(200) as f64);
-            client.host.pause(pause);
+            client.host.run_for(pause);
         }
         client.acknowledge();
         let mut other = client.clone();
@@ -249,7 +249,7 @@ fn a_flush_is_what_makes_a_write_durable() {
         let recovery = host.power_cut();
         let survives = protected || flushed;
         assert_eq!(host.flash().version(3), written.filter(|_| survives));
-        assert!(recovery.ready >= host.now());
+        assert!(recovery.expect("a flash drive").ready >= host.now());
         // It goes on.
         host.one(WRITE, 3, 1);
         host.one(Operation::Flush, 0, 0);

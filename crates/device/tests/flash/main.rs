@@ -11,14 +11,14 @@ mod passing;
 mod power_cut;
 mod recorded;
 
-use diskperf_device::Operation;
+use diskperf_device::flash::device::Flash;
 use diskperf_device::flash::specification::{
     ArrayTimes, BufferSpecification, ChannelSpecification, FlashGeometry, FlashSpecification,
     FlushOrder, InterfaceSpecification, JournalSpecification, LayerSpecification,
     LinkSpecification, Suspension,
 };
+use diskperf_device::{Completion, Device, Drive, Operation, RequestId};
 use diskperf_ftl::{Past, Policy};
-use diskperf_machine::expected::flash::Host;
 use diskperf_sim::{Streams, Time};
 
 const SEED: u64 = 27;
@@ -115,12 +115,59 @@ fn buffered(units: u32, protected: bool) -> Option<BufferSpecification> {
 }
 
 /// A drive that nobody has asked for anything.
-fn new_host(specification: &FlashSpecification) -> Host {
-    Host::new(specification, SEED)
+fn new_host(specification: &FlashSpecification) -> Drive {
+    new_drive(specification, SEED)
+}
+
+fn new_drive(specification: &FlashSpecification, seed: u64) -> Drive {
+    let flash = Flash::new(specification, (seed, Streams::new(seed).stream("retries")));
+    let flash = flash.unwrap_or_else(|error| panic!("{error}"));
+    Drive::new(Device::Flash(Box::new(flash)))
+}
+
+/// A flash drive whose requests are all taken, and all end.
+trait Taking {
+    fn flash(&self) -> &Flash;
+    fn ask(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId;
+    fn one(&mut self, operation: Operation, sector: u64, sectors: u32) -> Completion;
+    fn wait(&mut self) -> Completion;
+    fn take_done(&mut self) -> Option<Completion>;
+    /// Goes on until nothing is left to be done.
+    fn rest(&mut self);
+}
+
+impl Taking for Drive {
+    fn flash(&self) -> &Flash {
+        self.device().flash().expect("a flash drive")
+    }
+
+    fn ask(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId {
+        let submitted = self.submit(operation, sector, sectors);
+        submitted.unwrap_or_else(|refusal| panic!("{refusal}"))
+    }
+
+    fn one(&mut self, operation: Operation, sector: u64, sectors: u32) -> Completion {
+        let done = self.serve(operation, sector, sectors);
+        let done = done.unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert_eq!(done.completed, self.now(), "{done:?}");
+        done
+    }
+
+    fn wait(&mut self) -> Completion {
+        self.next_completion().expect("a request that never ends")
+    }
+
+    fn take_done(&mut self) -> Option<Completion> {
+        self.completions().next()
+    }
+
+    fn rest(&mut self) {
+        while self.step() {}
+    }
 }
 
 /// Asks at these times from now on; when each was done, from now on too.
-fn ends_of(host: &mut Host, script: &[(f64, Operation, u64, u32)]) -> Vec<f64> {
+fn ends_of(host: &mut Drive, script: &[(f64, Operation, u64, u32)]) -> Vec<f64> {
     let begun = host.now();
     let mut ids = Vec::new();
     let mut ends = vec![f64::NAN; script.len()];
@@ -130,13 +177,13 @@ fn ends_of(host: &mut Host, script: &[(f64, Operation, u64, u32)]) -> Vec<f64> {
         match (due, host.flash().next_event()) {
             (Some(due), event) if event.is_none_or(|event| event >= due) => {
                 let (_, operation, sector, sectors) = script[next];
-                host.until(due);
+                host.run_until(due);
                 ids.push(host.ask(operation, sector, sectors));
                 next += 1;
             }
             _ => assert!(host.step(), "a request that never ends"),
         }
-        while let Some((id, _)) = host.take_done() {
+        while let Some(Completion { id, .. }) = host.take_done() {
             let place = ids.iter().position(|of| *of == id).expect("asked");
             ends[place] = (host.now() - begun).0 as f64 / 1000.0;
         }

@@ -1,10 +1,10 @@
 //! Streams of reads with several requests under way, alone and beside random ones.
 
 use diskperf_catalogue::{Catalogue, Setting};
+use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::spindle::Turn;
 use diskperf_device::{Request, RequestId, Requests, moment};
-use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
 use std::collections::BTreeMap;
 
@@ -16,8 +16,10 @@ fn disk(name: &str, settings: &[(&str, &str)]) -> DiskSpecification {
         .map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
         .collect();
     let resolved = Catalogue::embedded().resolve(&format!("bare-{name}"), &settings);
-    let (read, _) = resolved.and_then(Specification::read).expect("a disk");
-    read.drives[0].disk().expect("a disk").clone()
+    let read = resolved
+        .and_then(DeviceSpecification::of_rig)
+        .expect("a disk");
+    read.disk().expect("a disk").clone()
 }
 
 /// What is asked for, with so many under way.

@@ -2,7 +2,7 @@
 
 use super::*;
 use diskperf_catalogue::Setting;
-use diskperf_machine::expected::flash::divided;
+use diskperf_device::expected::flash::divided;
 
 /// How much smaller than the catalogue's its superblocks are: all shares stay.
 const PARTS: u32 = 2;
@@ -33,15 +33,15 @@ fn no_write_waits_for_a_tenth_of_a_collection() {
         let mut host = new_host(&specification);
         let mut draws = Streams::new(SEED).stream("load");
         let sectors = host.flash().sectors();
-        let mut ask = |host: &mut Host| {
+        let mut ask = |host: &mut Drive| {
             let operation = if draws.chance(reads) { READ } else { WRITE };
             host.ask(operation, draws.below(sectors), 1);
         };
         (0..32).for_each(|_| ask(&mut host));
         let (mut longest, mut collected) = (Time::ZERO, 0);
         while collected < 2 {
-            let (_, done) = host.wait();
-            let took = Time(done.spans.marked().0 - done.spans.issued().0);
+            let done = host.wait();
+            let took = done.latency();
             if done.operation == WRITE && took > longest {
                 longest = took;
             }

@@ -4,10 +4,10 @@
 //! destaging puts back what is on the medium.
 
 use diskperf_catalogue::{Catalogue, Setting};
+use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::Disk;
 use diskperf_device::disk::spindle::Turn;
 use diskperf_device::{Operation, Request, RequestId, Requests, moment};
-use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,8 +41,8 @@ impl Load {
             .map(|(path, text)| Setting::new(path, text))
             .collect();
         let system = Catalogue::embedded().resolve(&format!("bare-{drive}"), &settings);
-        let (read, _) = Specification::read(system.expect("a system")).expect("a system");
-        let disk = read.drives[0].disk().expect("a disk");
+        let read = DeviceSpecification::of_rig(system.expect("a system")).expect("a system");
+        let disk = read.disk().expect("a disk");
         Self {
             disk: Disk::new(disk, Turn::ZERO).expect("a sound disk"),
             requests: Requests::default(),

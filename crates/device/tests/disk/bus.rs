@@ -5,7 +5,7 @@ use super::device::{Bench, FUA, READ, specification};
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::link::{Delivery, Link, LinkSpecification, Passage};
 use diskperf_sim::Time;
-use diskperf_timeline::Stage;
+use diskperf_spans::Stage;
 
 /// A bus that carries a sector of 512 bytes in 0.1 ms, and to which a drive comes back in
 /// half a millisecond.

@@ -5,6 +5,7 @@ use super::cache::segments;
 use super::device::{Bench, FUA, READ, WRITE, specification, write_cache};
 use super::{built, one_zone, plain};
 use diskperf_catalogue::{Catalogue, Setting};
+use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::cache::{
     AfterWrite, ReadAhead, ReadCacheSpecification, WriteCacheSpecification,
 };
@@ -13,9 +14,8 @@ use diskperf_device::disk::link::Delivery;
 use diskperf_device::disk::mechanism::{Access, MechanismSpecification};
 use diskperf_device::disk::overheads::{After, OverheadSpecification};
 use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_machine::specification::Specification;
 use diskperf_sim::Time;
-use diskperf_timeline::{Deadline, Stage};
+use diskperf_spans::{Deadline, Stage};
 
 fn directed() -> MechanismSpecification {
     MechanismSpecification {
@@ -326,7 +326,7 @@ fn errors_have_their_own_key() {
     let refusal = |key: &str, text: &str| {
         let setting = [Setting::new(&format!("drive.{key}"), text)];
         let resolved = Catalogue::embedded().resolve("bare-sata-7200", &setting);
-        let read = resolved.and_then(Specification::read);
+        let read = resolved.and_then(DeviceSpecification::of_rig);
         read.err()
             .map(|error| error.to_string())
             .unwrap_or_default()

@@ -1,13 +1,12 @@
 //! What a flash drive does of what is expected of it: the figures of `expected/` in the
 //! catalogue, measured on the drive by itself.
 
-mod host;
-
-pub use host::Host;
-
-use crate::hardware::Operation;
+use super::one;
+use crate::flash::device::Flash;
+use crate::flash::specification::FlashSpecification;
+use crate::{ClosedLoop, Command, Completion, Device, Drive, Operation};
 use diskperf_catalogue::FlashFigure;
-use diskperf_device::flash::specification::FlashSpecification;
+use diskperf_ftl::Traffic;
 use diskperf_sim::{Stream, Streams, Time};
 
 /// Of the places that are read and written.
@@ -20,6 +19,7 @@ const GIBIBYTE: u64 = 1 << 18;
 const CALL_UNITS: u32 = 32;
 const CALL_MB: f64 = 0.131_072;
 const SYNCED: u64 = 2000;
+const ROOM: &str = "depths and places were checked";
 /// Writes of a steady state: collections of ten superblocks and more.
 const STEADY: u64 = 300_000;
 /// How much smaller the superblocks are where a steady state is to be reached: what is
@@ -119,10 +119,10 @@ pub fn measured(
         Experiment::RandomReads => random_reads(specification, 0, depth),
         Experiment::CachedReads => random_reads(specification, GIBIBYTE, depth),
         Experiment::RandomWrites => {
-            let mut host = Host::new(specification, SEED);
-            let units = host.flash().sectors();
-            let mut asked = Loop::new(&mut host, depth);
-            asked.run((0, 2000), |draws, _| (WRITE, draws.below(units), 1))
+            let mut drive = drive(specification);
+            let units = drive.device().sectors();
+            let next = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
+            stretch(&mut drive, depth, (0, 2000), next)
         }
         Experiment::SteadyWrites => {
             let (iops, amplification) = steady_writes(specification, depth);
@@ -132,18 +132,19 @@ pub fn measured(
             };
         }
         Experiment::SequentialReads => {
-            let mut host = Host::new(specification, SEED);
-            fill(&mut host, GIBIBYTE);
-            let of = |_: &mut Stream, call: u64| {
+            let mut drive = drive(specification);
+            fill(&mut drive, GIBIBYTE);
+            let next = |_: &mut Stream, call: u64| {
                 let unit = call * u64::from(CALL_UNITS) % GIBIBYTE;
                 (READ, unit, CALL_UNITS)
             };
-            Loop::new(&mut host, depth).run((500, 8000), of)
+            stretch(&mut drive, depth, (500, 8000), next)
         }
         Experiment::SequentialWrites => {
-            let mut host = Host::new(specification, SEED);
-            let of = |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
-            Loop::new(&mut host, depth).run((6000, 10_000), of)
+            let mut drive = drive(specification);
+            let next =
+                |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+            stretch(&mut drive, depth, (6000, 10_000), next)
         }
         Experiment::SyncedWrites => synced(specification),
         Experiment::Mixed => mixed(specification, depth),
@@ -151,48 +152,59 @@ pub fn measured(
     Measured::Requests(requests)
 }
 
+/// The drive with its past, idle, as experiments begin with it.
+///
+/// # Panics
+///
+/// When the specification contradicts itself.
+pub fn drive(specification: &FlashSpecification) -> Drive {
+    let retries = Streams::new(SEED).stream("retries");
+    let flash = Flash::new(specification, (SEED, retries));
+    let flash = flash.unwrap_or_else(|error| panic!("{error}"));
+    Drive::new(Device::Flash(Box::new(flash)))
+}
+
 /// Reads of a unit anywhere in what was written before, which is `written` units from the
 /// first on, or by the drive's past everywhere.
 fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) -> Stretch {
-    let mut host = Host::new(specification, SEED);
+    let mut drive = drive(specification);
     let units = match written {
-        0 => host.flash().sectors(),
+        0 => drive.device().sectors(),
         _ => written,
     };
-    fill(&mut host, written);
-    let of = |draws: &mut Stream, _| (READ, draws.below(units), 1);
-    Loop::new(&mut host, depth).run((1000, 40_000), of)
+    fill(&mut drive, written);
+    let next = |draws: &mut Stream, _| (READ, draws.below(units), 1);
+    stretch(&mut drive, depth, (1000, 40_000), next)
 }
 
 /// Writes a second and write amplification, in the steady state of writes at random.
 fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     let specification = divided(specification, PARTS);
-    let mut host = Host::new(&specification, SEED);
-    let units = host.flash().sectors();
+    let mut drive = drive(&specification);
+    let units = drive.device().sectors();
     let mut draws = Streams::new(SEED).stream("places");
-    let mut ask = |host: &mut Host| {
-        host.ask(WRITE, draws.below(units), 1);
+    let next = || Command {
+        operation: WRITE,
+        sector: draws.below(units),
+        sectors: 1,
     };
-    (0..depth).for_each(|_| ask(&mut host));
+    let mut asked = ClosedLoop::start(&mut drive, depth, next).expect(ROOM);
     // At least so many, and on to the end of a collection.
-    let mut write = |host: &mut Host, least: u64| {
+    let mut write = |least: u64| {
         let (mut erases, mut done) = (u64::MAX, 0);
-        while done < least || erases > 0 && host.flash().traffic().erases == erases {
-            host.wait();
-            ask(host);
+        while done < least || erases > 0 && traffic(asked.drive()).erases == erases {
+            asked.next();
             done += 1;
             if done == least {
-                erases = host.flash().traffic().erases;
+                erases = traffic(asked.drive()).erases;
             }
         }
-        done
+        (done, asked.drive().now(), traffic(asked.drive()))
     };
     // What the buffer and the cache take is over then, and collection is even.
-    write(&mut host, 300_000 + cache_units(&specification));
-    let (begun, traffic) = (host.now(), *host.flash().traffic());
-    let writes = write(&mut host, STEADY);
-    let since = host.flash().traffic().since(&traffic);
-    let seconds = (host.now() - begun).seconds();
+    let (_, begun, before) = write(300_000 + cache_units(&specification));
+    let (writes, ended, after) = write(STEADY);
+    let (since, seconds) = (after.since(&before), (ended - begun).seconds());
     // So few collections leave more room, or less, than they found, which changes what is
     // copied by several percent. What the victims had left does not hang on that.
     let emptied = since.erases * u64::from(specification.layer_superblock_units());
@@ -207,48 +219,53 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     (programmed_per_s / amplification, amplification)
 }
 
+/// Traffic of a flash drive so far.
+fn traffic(drive: &Drive) -> Traffic {
+    *drive.device().flash().expect("a flash drive").traffic()
+}
+
 fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
     let specification = divided(specification, PARTS);
-    let mut host = Host::new(&specification, SEED);
-    let units = host.flash().sectors();
-    let of = |draws: &mut Stream, _| {
+    let mut drive = drive(&specification);
+    let units = drive.device().sectors();
+    let next = |draws: &mut Stream, _| {
         let operation = if draws.chance(0.7) { READ } else { WRITE };
         (operation, draws.below(units), 1)
     };
     let before = 600_000 + 4 * cache_units(&specification);
-    Loop::new(&mut host, depth).run((before, 3 * STEADY), of)
+    stretch(&mut drive, depth, (before, 3 * STEADY), next)
 }
 
 fn synced(specification: &FlashSpecification) -> Stretch {
-    let mut host = Host::new(specification, SEED);
-    let units = host.flash().sectors();
+    let mut drive = drive(specification);
+    let units = drive.device().sectors();
     let mut draws = Streams::new(SEED).stream("places");
     for _ in 0..SYNCED {
-        host.one(WRITE, draws.below(units), 1);
-        if host.flash().keeps_writes() {
-            host.one(Operation::Flush, 0, 0);
+        one(&mut drive, WRITE, draws.below(units), 1);
+        if drive.device().keeps_writes() {
+            one(&mut drive, Operation::Flush, 0, 0);
         }
     }
     Stretch {
-        seconds: host.now().seconds(),
+        seconds: drive.now().seconds(),
         read_us: Vec::new(),
         done: SYNCED,
     }
 }
 
 /// Writes units from the first on, and lets the drive rest.
-fn fill(host: &mut Host, units: u64) {
+fn fill(drive: &mut Drive, units: u64) {
     if units == 0 {
         return;
     }
     let calls = units / u64::from(CALL_UNITS);
-    let of = |_: &mut Stream, call: u64| {
+    let next = |_: &mut Stream, call: u64| {
         let unit = call % calls * u64::from(CALL_UNITS);
         (WRITE, unit, CALL_UNITS)
     };
-    Loop::new(host, CALL_UNITS).run((0, calls), of);
+    stretch(drive, CALL_UNITS, (0, calls), next);
     // Not so long that the cache is folded.
-    host.pause(Time::from_millis(500));
+    drive.run_for(Time::from_millis(500));
 }
 
 /// The drive with superblocks so many times smaller, and all shares as they are.
@@ -273,13 +290,6 @@ fn cache_units(of: &FlashSpecification) -> u64 {
     u64::from(pages * geometry.page_units()) * u64::from(superblocks)
 }
 
-/// Requests in a closed loop.
-struct Loop<'h> {
-    host: &'h mut Host,
-    depth: u32,
-    draws: Stream,
-}
-
 /// What requests one after the other, or in a closed loop, came to.
 pub struct Stretch {
     seconds: f64,
@@ -287,50 +297,39 @@ pub struct Stretch {
     done: u64,
 }
 
-impl<'h> Loop<'h> {
-    fn new(host: &'h mut Host, depth: u32) -> Self {
-        let draws = Streams::new(SEED).stream("places");
-        Self { host, depth, draws }
-    }
-
-    /// Asks for what `next` draws until `before` and then `count` requests are done.
-    fn run(
-        &mut self,
-        (before, count): (u64, u64),
-        mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
-    ) -> Stretch {
-        let mut asked = 0;
-        let mut ask = |host: &mut Host, draws: &mut Stream| {
-            let (operation, unit, units) = next(draws, asked);
-            host.ask(operation, unit, units);
-            asked += 1;
-        };
-        for _ in 0..self.depth {
-            ask(self.host, &mut self.draws);
+/// Requests in a closed loop, until `before` and then `count` are done and none is in flight.
+/// `next` draws each, by its number.
+fn stretch(
+    drive: &mut Drive,
+    depth: u32,
+    (before, count): (u64, u64),
+    mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
+) -> Stretch {
+    let mut draws = Streams::new(SEED).stream("places");
+    let mut numbers = 0..;
+    let next = || {
+        let (operation, sector, sectors) = next(&mut draws, numbers.next().expect("no end"));
+        Command {
+            operation,
+            sector,
+            sectors,
         }
-        let mut begun = self.host.now();
-        let mut read_us = Vec::new();
-        for done in 0..before + count {
-            if done == before {
-                begun = self.host.now();
-            }
-            let (_, request) = self.host.wait();
-            let ns = request.spans.marked().0 - request.spans.issued().0;
-            if done >= before && request.operation == READ {
-                read_us.push(ns as f64 / 1000.0);
-            }
-            ask(self.host, &mut self.draws);
-        }
-        let seconds = (self.host.now() - begun).seconds();
-        for _ in 0..self.depth {
-            self.host.wait();
-        }
-        read_us.sort_by(f64::total_cmp);
-        Stretch {
-            seconds,
-            read_us,
-            done: count,
-        }
+    };
+    let mut asked = ClosedLoop::start(drive, depth, next).expect(ROOM);
+    asked.by_ref().take(before as usize).for_each(drop);
+    let begun = asked.drive().now();
+    let completions = asked.by_ref().take(count as usize);
+    let read_us = |of: Completion| (of.operation == READ).then(|| of.latency().0 as f64 / 1000.0);
+    let mut read_us: Vec<f64> = completions
+        .filter_map(|of| read_us(of.expect(ROOM)))
+        .collect();
+    let seconds = (asked.drive().now() - begun).seconds();
+    while drive.next_completion().is_some() {}
+    read_us.sort_by(f64::total_cmp);
+    Stretch {
+        seconds,
+        read_us,
+        done: count,
     }
 }
 

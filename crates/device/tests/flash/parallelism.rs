@@ -35,7 +35,7 @@ fn utilisation(specification: &FlashSpecification, depth: u32, reads: u32) -> f6
     let mut host = new_host(specification);
     let mut draws = Streams::new(SEED).stream("sectors");
     let sectors = host.flash().sectors();
-    let mut ask = |host: &mut Host| host.ask(READ, draws.below(sectors), 1);
+    let mut ask = |host: &mut Drive| host.ask(READ, draws.below(sectors), 1);
     for _ in 0..depth {
         ask(&mut host);
     }
@@ -107,12 +107,12 @@ impl Behind {
         let mut waits = Vec::new();
         for number in 0..reads {
             let begun = Time((number + 1) * 2 * period.0);
-            host.until(begun);
+            host.run_until(begun);
             host.ask(WRITE, 1 + number % 2, 1);
-            host.until(begun + Time(draws.below(period.0)));
+            host.run_until(begun + Time(draws.below(period.0)));
             let read = host.ask(READ, 0, 1);
             let asked = host.now();
-            while host.wait().0 != read {}
+            while host.wait().id != read {}
             waits.push((host.now() - asked).0 as f64 / 1000.0 - READ_US);
             host.rest();
             while host.take_done().is_some() {}

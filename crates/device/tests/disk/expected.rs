@@ -3,22 +3,16 @@
 //! meet a value here.
 
 use diskperf_catalogue::{Catalogue, Figure, Setting};
+use diskperf_device::DeviceSpecification;
 use diskperf_device::Operation;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::layout::Place;
 use diskperf_device::disk::queue::Policy;
 use diskperf_device::disk::spindle::Turn;
-use diskperf_machine::expected::disk::{Host, SEED, measured};
-use diskperf_machine::specification::Specification;
+use diskperf_device::expected::disk::{SEED, drive as idle, measured, random_ms};
 use diskperf_sim::{Stream, Streams};
 
 const WRITE: Operation = Operation::Write { fua: false };
-
-/// Mean time between completions of 4 KiB at random, in ms, once `before` are done.
-fn random_ms(of: &DiskSpecification, operation: Operation, depth: u64, counts: (u64, u64)) -> f64 {
-    let mut host = Host::new(of, Turn::of_revolutions(0.4));
-    host.random_ms((operation, SEED), depth, counts)
-}
 
 fn specification(drive: &str) -> DiskSpecification {
     set(drive, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -31,9 +25,9 @@ fn set(drive: &str, settings: &[(&str, &str)]) -> Result<DiskSpecification, Stri
         .map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
         .collect();
     let resolved = Catalogue::embedded().resolve(&format!("bare-{drive}"), &settings);
-    let read = resolved.and_then(Specification::read);
-    let (read, _) = read.map_err(|error| error.to_string())?;
-    Ok(read.drives[0].disk().expect("a disk").clone())
+    let read = resolved.and_then(DeviceSpecification::of_rig);
+    let read = read.map_err(|error| error.to_string())?;
+    Ok(read.disk().expect("a disk").clone())
 }
 
 #[test]
@@ -160,7 +154,12 @@ fn depth_is_worth_what_theory_says() {
         of.queue.age_limit_ms = None;
         let mut draws = Streams::new(SEED).stream("bound");
         for depth in [2, 4, 8, 16, 32] {
-            let found = random_ms(&of, Operation::Read, depth as u64, (500, 6000));
+            let found = random_ms(
+                &mut idle(&of),
+                (Operation::Read, SEED),
+                depth as u64,
+                (500, 6000),
+            );
             let mut bound = |depth| bound_ms(&of, depth, &mut draws);
             let (least, most) = (bound(depth), 1.14 * bound(depth - 1));
             println!("{drive} at {depth}: {found:.3} ms, from {least:.3} to {most:.3}");
@@ -180,8 +179,8 @@ fn written_at_random_goes_faster_than_read() {
         let of = specification(drive);
         let extents = of.write_cache.as_ref().expect("on").most_extents;
         let mut draws = Streams::new(SEED).stream("bound");
-        let written = random_ms(&of, WRITE, 1, (5000, 5000));
-        let read = random_ms(&of, Operation::Read, 32, (500, 3000));
+        let written = random_ms(&mut idle(&of), (WRITE, SEED), 1, (5000, 5000));
+        let read = random_ms(&mut idle(&of), (Operation::Read, SEED), 32, (500, 3000));
         let bound = bound_ms(&of, extents as i32, &mut draws);
         let settle = of.mechanism.write_settle_ms;
         println!("{drive}: written {written:.3} ms, read at 32 {read:.3}, bound {bound:.3}");
@@ -224,7 +223,7 @@ fn policies_of_the_catalogue_are_in_the_order_of_theory() {
     println!("seed {SEED}");
     let mean = |settings: &[(&str, &str)]| {
         let of = set("sas-10k", settings).unwrap_or_else(|error| panic!("{error}"));
-        random_ms(&of, Operation::Read, 32, (500, 6000))
+        random_ms(&mut idle(&of), (Operation::Read, SEED), 32, (500, 6000))
     };
     let of = |name| mean(&[("queue_policy", name)]);
     let aged = mean(&[("queue_policy", "aged_sptf"), ("aged_sptf_ms_per_s", "20")]);

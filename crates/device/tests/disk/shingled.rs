@@ -4,14 +4,14 @@
 
 use super::assert_close;
 use diskperf_catalogue::{Catalogue, Setting};
+use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::cache::Extent;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::shingled::{Piece, Shingled, ShingledSpecification, Step};
 use diskperf_device::disk::spindle::Turn;
 use diskperf_device::{Operation, Request, Requests, moment};
-use diskperf_machine::specification::Specification;
 use diskperf_sim::{Streams, Time};
-use diskperf_timeline::Stage;
+use diskperf_spans::Stage;
 use std::collections::BTreeMap;
 
 const SEED: u64 = 2015;
@@ -271,8 +271,10 @@ fn disk(settings: &[(&str, &str)]) -> DiskSpecification {
         .map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
         .collect();
     let resolved = Catalogue::embedded().resolve("bare-smr-5400", &settings);
-    let (read, _) = resolved.and_then(Specification::read).expect("a disk");
-    read.drives[0].disk().expect("a disk").clone()
+    let read = resolved
+        .and_then(DeviceSpecification::of_rig)
+        .expect("a disk");
+    read.disk().expect("a disk").clone()
 }
 
 /// Writes 4 KiB at random, one at a time; mean ms of each of the last, and what they spent

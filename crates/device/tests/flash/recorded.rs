@@ -2,8 +2,8 @@
 
 use super::*;
 use diskperf_device::flash::recorder::{MOST_INTERVALS, MOST_LEVELS};
-use diskperf_timeline::DieBusy;
-use diskperf_timeline::trace::TracedDie;
+use diskperf_spans::DieBusy;
+use diskperf_spans::TracedDie;
 
 fn spans(kept: &[TracedDie]) -> Vec<(DieBusy, bool, u64, u64)> {
     let us = |ns: u64| ns / 1000;
@@ -27,7 +27,7 @@ fn a_read_behind_a_program_is_seen_with_what_stands() {
     let ends = ends_of(&mut host, &[(0.0, WRITE, 1, 1), (104.096, READ, 0, 1)]);
     assert!(ends[1] < 200.0, "{ends:?}");
     host.rest();
-    let seen = host.take_recorded().expect("it records");
+    let seen = host.recorded_flash().expect("it records");
     let kept: Vec<TracedDie> = seen.kept;
     let by: Vec<(DieBusy, bool)> = kept.iter().map(|one| (one.by, one.stands)).collect();
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_read_behind_a_program_is_seen_with_what_stands() {
     for pair in kept.windows(2) {
         assert_eq!(pair[0].until, pair[1].from, "without gap");
     }
-    assert!(host.take_recorded().expect("anew").kept.is_empty());
+    assert!(host.recorded_flash().expect("anew").kept.is_empty());
 }
 
 /// What is recorded of each die is what its counters have, and does not overlap.
@@ -69,11 +69,11 @@ fn intervals_of_a_die_follow_each_other() {
             assert!(host.step());
         }
         host.ask(operation, draws.below(256), 1);
-        host.pause(us(draws.below(400) as f64));
+        host.run_for(us(draws.below(400) as f64));
         while host.take_done().is_some() {}
     }
     host.rest();
-    let seen = host.take_recorded().expect("it records");
+    let seen = host.recorded_flash().expect("it records");
     assert_eq!((seen.left_out, seen.complete_from.0), (0, 0));
     let after = host.flash().dies_busy();
     for by in DieBusy::ALL {
@@ -115,10 +115,10 @@ fn a_long_time_leaves_out_its_beginning() {
     let reads = MOST_INTERVALS / 2 + 50;
     for _ in 0..reads {
         host.ask(READ, 0, 1);
-        host.pause(us(100.0));
+        host.run_for(us(100.0));
         assert!(host.take_done().is_some());
     }
-    let seen = host.take_recorded().expect("it records");
+    let seen = host.recorded_flash().expect("it records");
     assert_eq!(seen.kept.len(), MOST_INTERVALS);
     // The data of the program come first, in an interval with it.
     assert_eq!(seen.left_out, 101);
@@ -137,5 +137,5 @@ fn a_long_time_leaves_out_its_beginning() {
 fn nothing_is_recorded_unless_asked_for() {
     let mut host = new_host(&toy());
     ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
-    assert_eq!(host.take_recorded(), None);
+    assert_eq!(host.recorded_flash(), None);
 }

@@ -3,14 +3,11 @@
 
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::WhatIf;
-use diskperf_device::disk::device::DiskSpecification;
-use diskperf_device::disk::spindle::Turn;
-use diskperf_device::{Operation, Request};
-use diskperf_machine::expected::disk::Host;
-use diskperf_machine::specification::Specification;
+use diskperf_device::disk::device::{Disk, DiskSpecification};
+use diskperf_device::expected::disk::{drive, random_ms};
+use diskperf_device::{Completion, DeviceSpecification, Drive, Operation};
 use diskperf_sim::{Streams, Time};
-use diskperf_timeline::trace::{ArmWork, TracedArm};
-use diskperf_timeline::{Deadline, Stage};
+use diskperf_spans::{ArmWork, Deadline, Stage, TracedArm};
 use std::collections::BTreeSet;
 
 const READ: Operation = Operation::Read;
@@ -23,28 +20,54 @@ fn disk(system: &str, settings: &[(&str, &str)]) -> DiskSpecification {
         .map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
         .collect();
     let resolved = Catalogue::embedded().resolve(system, &settings);
-    let (read, _) = resolved.and_then(Specification::read).expect("a disk");
-    read.drives[0].disk().expect("a disk").clone()
+    let read = resolved
+        .and_then(DeviceSpecification::of_rig)
+        .expect("a disk");
+    read.disk().expect("a disk").clone()
 }
 
-fn host(of: &DiskSpecification) -> Host {
-    Host::new(of, Turn::of_revolutions(0.4))
+/// A drive of blocks of 4 KiB, whose requests are all taken, and all end.
+trait Blocks {
+    fn disk(&self) -> &Disk;
+    fn blocks(&self) -> u64;
+    fn ask(&mut self, operation: Operation, block: u64, blocks: u64);
+    fn wait(&mut self) -> Completion;
+    fn one(&mut self, operation: Operation, block: u64, blocks: u64) -> Completion {
+        self.ask(operation, block, blocks);
+        self.wait()
+    }
 }
 
-/// What a command spent in a stage; all of its time is in some.
-fn spent(request: &Request, in_stage: Stage) -> u64 {
-    let (from, to) = (request.spans.issued(), request.spans.marked());
-    let (mut all, mut found) = (0, 0);
-    request.spans.between(from, to, |stage, ns| {
-        all += ns;
-        found += if stage == in_stage { ns } else { 0 };
-    });
-    assert_eq!(all, to.0 - from.0, "all of it is booked");
-    found
+impl Blocks for Drive {
+    fn disk(&self) -> &Disk {
+        self.device().disk().expect("a disk")
+    }
+
+    fn blocks(&self) -> u64 {
+        self.device().sectors() * u64::from(self.device().sector_bytes()) / 4096
+    }
+
+    fn ask(&mut self, operation: Operation, block: u64, blocks: u64) {
+        let sectors = u64::from(4096 / self.device().sector_bytes());
+        let submitted = self.submit(operation, block * sectors, (blocks * sectors) as u32);
+        submitted.unwrap_or_else(|refusal| panic!("{refusal}"));
+    }
+
+    fn wait(&mut self) -> Completion {
+        let done = self.next_completion().expect("a request is under way");
+        let booked: Time = done.stages().map(|(_, time)| time).sum();
+        assert_eq!(booked, done.latency(), "all of it is booked");
+        done
+    }
+}
+
+/// What a command spent in a stage.
+fn spent(request: &Completion, in_stage: Stage) -> u64 {
+    request.time_in(in_stage).0
 }
 
 /// So many blocks of 4 KiB at random, several at a time, of which a share are written.
-fn mixed(host: &mut Host, (depth, count): (u64, u64), written: f64) -> Vec<Request> {
+fn mixed(host: &mut Drive, (depth, count): (u64, u64), written: f64) -> Vec<Completion> {
     let mut draws = Streams::new(5).stream("mixed");
     let blocks = host.blocks();
     let mut done = Vec::new();
@@ -71,14 +94,14 @@ fn at_work(recorded: &[TracedArm], work: ArmWork) -> u64 {
 #[test]
 fn a_wait_for_the_buffer_is_a_destage() {
     let of = disk("bare-sata-7200", &[("write_cache_extents", "16")]);
-    let mut host = host(&of);
+    let mut host = drive(&of);
     host.record();
     let done = mixed(&mut host, (16, 2000), 0.3);
-    let recorded = host.recorded();
+    let recorded = host.recorded_arm();
     let destaging = at_work(&recorded, ArmWork::Destage);
     let elapsed = host.now().0;
     assert!(destaging * 10 > elapsed, "{destaging} of {elapsed}");
-    let is_read = |one: &&Request| one.operation == READ;
+    let is_read = |one: &&Completion| one.operation == READ;
     let waited: u64 = done
         .iter()
         .filter(is_read)
@@ -106,7 +129,7 @@ fn an_arm_does_one_thing_at_a_time() {
             _ => &[],
         };
         let of = disk(system, settings);
-        let mut host = host(&of);
+        let mut host = drive(&of);
         host.record();
         let mut draws = Streams::new(9).stream("places");
         let blocks = host.blocks();
@@ -114,8 +137,8 @@ fn an_arm_does_one_thing_at_a_time() {
         for place in &places {
             host.one(WRITE, *place, 1);
         }
-        host.pause(Time::from_millis(60_000));
-        let recorded = host.recorded();
+        host.run_for(Time::from_millis(60_000));
+        let recorded = host.recorded_arm();
         for pair in recorded.windows(2) {
             assert!(pair[0].until() <= pair[1].from, "{system}: {pair:?}");
         }
@@ -142,15 +165,15 @@ fn an_arm_does_one_thing_at_a_time() {
 #[test]
 fn a_destage_is_recorded_where_the_media_cache_is() {
     let of = disk("bare-smr-5400", &[("write_cache_extents", "16")]);
-    let mut host = host(&of);
+    let mut host = drive(&of);
     host.record();
     let mut draws = Streams::new(11).stream("places");
     let blocks = host.blocks();
     for _ in 0..300 {
         host.one(WRITE, draws.below(blocks), 1);
     }
-    host.pause(Time::from_millis(1_000));
-    let recorded = host.recorded();
+    host.run_for(Time::from_millis(1_000));
+    let recorded = host.recorded_arm();
     let destages = recorded.iter().filter(|one| one.work == ArmWork::Destage);
     let at: Vec<u32> = destages.map(|one| one.position.cylinder).collect();
     assert!(at.len() > 100, "{}", at.len());
@@ -164,7 +187,7 @@ fn a_read_alone_waits_for_the_end_of_reading_on() {
     let least = [("read_ahead_least_bytes", "1048576")];
     for (settings, most_ns) in [(&least[..], u64::MAX), (&[], 2_000_000)] {
         let of = disk("bare-sata-7200", settings);
-        let mut host = host(&of);
+        let mut host = drive(&of);
         host.record();
         let done = mixed(&mut host, (1, 300), 0.0);
         let queue: u64 = done
@@ -176,7 +199,7 @@ fn a_read_alone_waits_for_the_end_of_reading_on() {
         let most = waited.max().expect("reads");
         assert!(most < most_ns, "{most}");
         let (ahead, busy) = (
-            at_work(&host.recorded(), ArmWork::ReadAhead),
+            at_work(&host.recorded_arm(), ArmWork::ReadAhead),
             host.disk().busy(),
         );
         assert!(busy.transfer.0 >= ahead, "reading on keeps the arm busy");
@@ -188,11 +211,11 @@ fn a_read_alone_waits_for_the_end_of_reading_on() {
 #[test]
 fn reading_on_is_recorded_up_to_its_limit() {
     let of = disk("bare-sas-10k", &[]);
-    let mut host = host(&of);
+    let mut host = drive(&of);
     host.record();
     host.one(READ, 1000, 1);
-    host.pause(Time::from_millis(1000));
-    let recorded = host.recorded();
+    host.run_for(Time::from_millis(1000));
+    let recorded = host.recorded_arm();
     let [only] = &recorded[..] else {
         panic!("{recorded:?}")
     };
@@ -200,7 +223,7 @@ fn reading_on_is_recorded_up_to_its_limit() {
     assert_eq!(only.work, ArmWork::ReadAhead);
     assert_eq!(only.sectors, limit * of.sectors_per_medium_sector);
     assert!(only.until().0 < 200_000_000);
-    assert!(host.recorded().is_empty(), "nothing twice");
+    assert!(host.recorded_arm().is_empty(), "nothing twice");
 }
 
 /// What rests of the arm cost where it is on its track already.
@@ -208,7 +231,7 @@ const RESTS: [(&str, &str); 2] = [("same_track_ms", "0.4"), ("write_same_track_m
 
 fn synced(what_if: WhatIf, settings: &[(&str, &str)]) -> (u64, u64) {
     let of = disk("bare-sata-7200", settings);
-    let mut host = host(&of).supposing(what_if);
+    let mut host = Drive::new(drive(&of).device().clone().supposing(what_if));
     let mut missed = 0;
     for block in 0..200 {
         host.one(WRITE, block, 1);
@@ -242,7 +265,7 @@ fn costs_of_the_mechanism_are_taken_away() {
     for system in ["bare-sata-7200", "bare-sas-10k", "bare-smr-5400"] {
         let of = disk(system, &[]);
         let sums = |what_if: WhatIf| {
-            let mut host = host(&of).supposing(what_if);
+            let mut host = Drive::new(drive(&of).device().clone().supposing(what_if));
             let done = mixed(&mut host, (4, 500), 0.0);
             let sum = |stage| done.iter().map(|one| spent(one, stage)).sum::<u64>();
             let (seek, latency) = (sum(Stage::Seek), sum(Stage::RotationalLatency));
@@ -282,7 +305,7 @@ fn costs_of_the_mechanism_are_taken_away() {
 fn reading_on_ends_where_a_segment_is_full() {
     let mean = |bytes: &str| {
         let of = disk("bare-sata-7200", &[("read_ahead_bytes", bytes)]);
-        host(&of).random_ms((READ, 3), 1, (10, 400))
+        random_ms(&mut drive(&of), (READ, 3), 1, (10, 400))
     };
     let of = disk("bare-sata-7200", &[]);
     let held = u64::from(of.read_cache.segment_sectors) * 4096;
