@@ -11,13 +11,12 @@ use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::computer::Computer;
 use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
-use crate::kernel::medium::Medium;
 use crate::kernel::minix::{self, Minix};
 use crate::kernel::process::Cpu;
 use crate::kernel::serial::Serial;
 use crate::kernel::v7::V7;
-use crate::kernel::volumes::Volumes;
 use crate::kernel::{Base, FileSystems, Kernel, Mount, On, Unix, raw};
+use crate::medium::Medium;
 use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
 use crate::records::{Records, Statistics};
 use crate::rig::{DriveDue, Rig};
@@ -26,6 +25,7 @@ use crate::specification::{
     MechanismSpecification, MinixSpecification, Software, Specification, UnixSpecification, Volume,
 };
 use crate::standstill::Standstill;
+use crate::volumes::Volumes;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::disk::spindle::Turn;
 use diskperf_device::{Busy, Device, Unit, WhatIf};

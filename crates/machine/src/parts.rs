@@ -2,7 +2,7 @@
 //! catalogue says of it (`specification`), the state machine (`hardware`), and the
 //! software that commands it (`driver`).
 //!
-//! A part is one line in [`each_part`]'s list. Controllers of a kind are kept together,
+//! A part is one line in `each_part`'s list. Controllers of a kind are kept together,
 //! under numbers that carry their kind ([`Id`]): an event cannot reach a controller of
 //! another kind, and a driver has no way to one.
 

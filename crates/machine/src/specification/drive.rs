@@ -4,7 +4,7 @@ use crate::hardware::mechanism::{
     Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
 use crate::kernel::ffs;
-use crate::kernel::raw::Partition;
+use crate::volumes::Partition;
 use diskperf_catalogue::Reader;
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::{Disk, DiskSpecification};

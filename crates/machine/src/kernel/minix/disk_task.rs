@@ -1,10 +1,10 @@
 //! The disk task: one request at a time, from its message to the drive's
 //! interrupt and back.
 
-use super::super::errno::{Errno, Result};
 use super::Minix;
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
+use crate::errno::{Errno, Result};
 use crate::hardware::{Operation, Request, moment};
 use crate::parts::acsi::Disk;
 use diskperf_timeline::Stage;

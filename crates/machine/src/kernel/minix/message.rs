@@ -4,13 +4,13 @@
 //! both come to it; who comes first waits. Only an interrupt does not wait: it
 //! is remembered until its task asks for it.
 
-use super::super::errno::Result;
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
 use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
 use super::server::Call;
+use crate::errno::Result;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

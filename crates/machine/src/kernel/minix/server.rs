@@ -1,7 +1,5 @@
 //! The file server: one call after the other.
 
-use super::super::errno::{Errno, Result};
-use super::super::files::{From, How};
 use super::super::pipe::PipeEnd;
 use super::Minix;
 use super::blocks::Work;
@@ -10,6 +8,8 @@ use super::descriptors::{Descriptor, Descriptors, What};
 use super::layout::Kind;
 use super::message::{Accepts, Body, Device, Endpoint, Reply};
 use super::read_write::{Cached, device_of};
+use crate::calls::{From, How};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

@@ -2,8 +2,8 @@
 
 use super::super::V7Check;
 use super::super::layout::BLOCK_BYTES;
-use crate::kernel::errno::Errno;
-use crate::kernel::files::How;
+use crate::calls::How;
+use crate::errno::Errno;
 use crate::kernel::{Kernel, On};
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Rendezvous, Session};

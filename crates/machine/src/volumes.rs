@@ -1,8 +1,25 @@
 //! The volumes of a computer: partitions that are used, and what is written on them.
 
-use super::medium::Medium;
-use super::raw::Partition;
+use crate::medium::Medium;
 use std::cell::RefCell;
+
+/// The partition of a drive that programs see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partition {
+    /// The number of the drive.
+    pub(crate) drive: usize,
+    /// Where it starts on it.
+    pub(crate) first_sector: u64,
+    /// How long it is.
+    pub(crate) sectors: u32,
+    pub(crate) sector_bytes: u32,
+}
+
+impl Partition {
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.sectors) * u64::from(self.sector_bytes)
+    }
+}
 
 /// The volumes, mounted or not, by number.
 pub(crate) struct Volumes {
@@ -23,6 +40,11 @@ impl Volumes {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.partitions.len()
+    }
+
+    /// Whether there is a volume of this number.
+    pub(crate) fn has(&self, volume: u32) -> bool {
+        (volume as usize) < self.partitions.len()
     }
 
     /// Where a volume is.

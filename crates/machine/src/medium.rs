@@ -1,10 +1,12 @@
 //! What is written on the drives.
 
-use super::buffers::Page;
 use crate::written::{Known, Written};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
+
+/// Contents of a block, which several places may share.
+pub(crate) type Page = Rc<[u8]>;
 
 /// The contents of a partition, block by block. A block that was never
 /// written is zeroes.

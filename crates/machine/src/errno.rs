@@ -40,4 +40,4 @@ pub enum Errno {
 }
 
 /// The result of a system call.
-pub type Result<T> = std::result::Result<T, Errno>;
+pub(crate) type Result<T> = std::result::Result<T, Errno>;
