@@ -7,9 +7,11 @@
 mod books;
 mod budget;
 mod calls;
+pub mod controllers;
 mod errno;
 mod event;
 pub mod hardware;
+mod id;
 pub mod kernel;
 mod machine;
 pub mod maintenance;
@@ -20,6 +22,7 @@ mod rendezvous;
 mod rig;
 mod ring;
 mod session;
+mod software;
 pub mod specification;
 mod standstill;
 mod volumes;
@@ -36,6 +39,7 @@ pub use records::{DriveStatistics, Statistics};
 pub use rendezvous::Rendezvous;
 pub use ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use session::Session;
+pub use software::Kernel;
 pub use standstill::{HardError, Standstill};
 pub use written::Written;
 

@@ -12,12 +12,12 @@ pub(crate) use session::RigSession;
 
 use crate::books::{self, Books};
 use crate::hardware::drives::{Drive, Drives};
-use crate::hardware::{Request, RequestId, Requests, moment};
-use crate::parts::Id;
+use crate::id::Id;
 use crate::records::Records;
 use crate::standstill::Standstill;
 use crate::volumes::Volumes;
 use diskperf_device::Device;
+use diskperf_device::{Request, RequestId, Requests, moment};
 use diskperf_sim::{Sim, TaskId, Time};
 use diskperf_timeline::trace::{Trace, TracedBusy};
 use diskperf_timeline::{Nanoseconds, Request as Spans, Stage};

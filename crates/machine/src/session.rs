@@ -2,7 +2,6 @@
 
 use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
-use crate::kernel::Kernel;
 use crate::kernel::costs::Work;
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::files::Session as Bsd;
@@ -11,6 +10,7 @@ use crate::kernel::pipe::PipeEnd;
 use crate::rendezvous::Rendezvous;
 use crate::rig::RigSession;
 use crate::ring::{RingCompletion, RingRequest, RingSize};
+use crate::software::Kernel;
 use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;

@@ -4,11 +4,11 @@
 //! Requests name a drive by its number. Mechanisms and devices are kept apart, under
 //! numbers that carry their kind, so that a controller cannot take the one for the other.
 
-use super::Request;
 use super::mechanism::{CIRCLE, Mechanism};
-use crate::parts::Id;
+use crate::id::Id;
 use diskperf_device::Busy;
 use diskperf_device::Device;
+use diskperf_device::Request;
 use diskperf_device::WhatIf;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::flash::specification::FlashSpecification;

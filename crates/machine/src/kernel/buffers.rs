@@ -2,8 +2,8 @@
 //! through hash chains, reused from lists.
 
 use super::process::Process;
-use crate::hardware::RequestId;
 use crate::medium::{Page, Pages};
+use diskperf_device::RequestId;
 use diskperf_timeline::Request as Spans;
 use std::rc::Rc;
 

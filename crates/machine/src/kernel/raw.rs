@@ -5,7 +5,7 @@ use super::Unix;
 use super::driver::Owner;
 use super::process::{Context, Process};
 use crate::errno::{Errno, Result};
-use crate::hardware::{Hint, Operation, Request, moment};
+use diskperf_device::{Hint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;

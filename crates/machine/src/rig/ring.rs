@@ -5,8 +5,8 @@ use super::session::{OpenFile, RigSession, What};
 use super::transfer::Transfer;
 use super::{Owner, Rig, Worker};
 use crate::errno::{Errno, Result};
-use crate::hardware::Operation;
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize, RingState};
+use diskperf_device::Operation;
 use diskperf_sim::Time;
 use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
@@ -119,7 +119,7 @@ impl Rig {
                     "slot {} is under way",
                     request.slot
                 );
-                slot.spans.issue(crate::hardware::moment(self.sim.now()));
+                slot.spans.issue(diskperf_device::moment(self.sim.now()));
                 self.issue_part(
                     &ring.worker,
                     &transfer,

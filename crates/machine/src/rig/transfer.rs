@@ -2,8 +2,8 @@
 
 use super::session::Volume;
 use super::{Owner, Rig, Worker};
-use crate::hardware::{Operation, Request};
 use crate::ring::RingState;
+use diskperf_device::{Operation, Request};
 use std::ops::Range;
 
 /// What a call or a submission asks of a drive.

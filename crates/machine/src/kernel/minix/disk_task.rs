@@ -5,8 +5,8 @@ use super::Minix;
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
 use crate::errno::{Errno, Result};
-use crate::hardware::{Operation, Request, moment};
 use crate::parts::acsi::Disk;
+use diskperf_device::{Operation, Request, moment};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

@@ -2,8 +2,8 @@
 
 use super::Minix;
 use super::errand::Errand;
+use super::message::Call;
 use super::message::{Accepts, Body, Device, Endpoint, Party};
-use super::server::Call;
 use crate::errno::Errno;
 use crate::event::Event;
 use crate::kernel::process::Process;
