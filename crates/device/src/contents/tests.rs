@@ -250,31 +250,32 @@ fn what_a_power_cut_may_leave() {
     use Step::{Complete, Submit};
     let submit = |operation| Submit(operation, 0..1);
     // Completions name a place among those in flight; writes are numbered from 1.
-    let cases: [(&str, Vec<Step>, &[Option<u64>]); 6] = [
-        (
+    struct Case(&'static str, Vec<Step>, &'static [Option<u64>]);
+    let cases = [
+        Case(
             "a write in the cache",
             vec![submit(WRITE), Complete(0)],
             &[None, Some(1)],
         ),
-        ("in flight", vec![submit(FUA)], &[None, Some(1)]),
-        ("forced", vec![submit(FUA), Complete(0)], &[Some(1)]),
-        (
+        Case("in flight", vec![submit(FUA)], &[None, Some(1)]),
+        Case("forced", vec![submit(FUA), Complete(0)], &[Some(1)]),
+        Case(
             "flushed",
             vec![submit(WRITE), Complete(0), submit(FLUSH), Complete(0)],
             &[Some(1)],
         ),
-        (
+        Case(
             "not complete when the flush was submitted",
             vec![submit(WRITE), submit(FLUSH), Complete(0), Complete(0)],
             &[None, Some(1)],
         ),
-        (
+        Case(
             "a discard may come back",
             vec![submit(FUA), Complete(0), submit(DISCARD), Complete(0)],
             &[None, Some(1)],
         ),
     ];
-    for (name, steps, expected) in cases {
+    for Case(name, steps, expected) in cases {
         let mut load = Load::new(WriteCache::Volatile);
         steps.into_iter().for_each(|step| load.step(step));
         let found: BTreeSet<Option<u64>> = load
