@@ -11,7 +11,7 @@ pub mod controllers;
 mod errno;
 mod event;
 pub mod hardware;
-mod id;
+pub mod id;
 pub mod kernel;
 mod machine;
 pub mod maintenance;

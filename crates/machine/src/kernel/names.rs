@@ -1,7 +1,7 @@
 //! Names: finding, making, removing and changing them.
 //!
 //! A process that sleeps may find the directory changed when it wakes. Who
-//! changes names therefore holds their directories ([`OnFfs::hold`]) and
+//! changes names therefore holds their directories (`OnFfs::hold`) and
 //! looks the names up again before it acts.
 
 use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
