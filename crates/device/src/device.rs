@@ -10,7 +10,7 @@ use super::flash::device::Flash;
 use super::{RequestId, Requests, WhatIf};
 use crate::Busy;
 use diskperf_sim::Time;
-use diskperf_spans::Position;
+use diskperf_spans::{Position, TracedArm, TracedFlash};
 
 /// What the sixteen bits of a command count, 0 as all of them (ATA-6 READ DMA EXT); as many
 /// as NVMe's, which count from 0.
@@ -35,6 +35,62 @@ impl Device {
             Self::Fixed(_) => self,
             Self::Disk(disk) => Self::Disk(Box::new(disk.supposing(what_if))),
             Self::Flash(flash) => Self::Flash(Box::new(flash.supposing(what_if))),
+        }
+    }
+
+    /// The disk, if it is one.
+    pub fn disk(&self) -> Option<&Disk> {
+        match self {
+            Self::Disk(disk) => Some(disk),
+            Self::Fixed(_) | Self::Flash(_) => None,
+        }
+    }
+
+    /// The flash drive, if it is one.
+    pub fn flash(&self) -> Option<&Flash> {
+        match self {
+            Self::Flash(flash) => Some(flash),
+            Self::Fixed(_) | Self::Disk(_) => None,
+        }
+    }
+
+    /// The flash drive, if it is one, to be changed.
+    pub fn flash_mut(&mut self) -> Option<&mut Flash> {
+        match self {
+            Self::Flash(flash) => Some(flash),
+            Self::Fixed(_) | Self::Disk(_) => None,
+        }
+    }
+
+    /// Records from now on what an arm does for no request, and what a flash drive does.
+    pub fn record(&mut self) {
+        match self {
+            Self::Fixed(_) => {}
+            Self::Disk(disk) => disk.record(),
+            Self::Flash(flash) => flash.record(),
+        }
+    }
+
+    /// Work of a disk's arm for no request since this was asked last, as that of the drive of
+    /// this number.
+    pub fn recorded_arm(&mut self, now: Time, number: u32) -> Vec<TracedArm> {
+        match self {
+            Self::Disk(disk) => disk.take_recorded(now, number),
+            Self::Fixed(_) | Self::Flash(_) => Vec::new(),
+        }
+    }
+
+    /// Work of a flash drive since this was asked last, as that of the drive of this number.
+    pub fn recorded_flash(&mut self, now: Time, number: u32) -> Option<TracedFlash> {
+        self.flash_mut()?.take_recorded(now, number)
+    }
+
+    /// Memory of what is recorded.
+    pub fn recorded_bytes(&self) -> usize {
+        match self {
+            Self::Fixed(_) => 0,
+            Self::Disk(disk) => disk.recorded_bytes(),
+            Self::Flash(flash) => flash.recorded_bytes(),
         }
     }
 

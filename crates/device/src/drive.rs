@@ -1,9 +1,14 @@
 //! A drive in an event loop of one's own: a device, the requests that are under way in it,
 //! and its moment.
 
+mod closed_loop;
+
+pub use closed_loop::{ClosedLoop, Command};
+
+use crate::flash::device::power::Recovery;
 use crate::{Device, Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::Time;
-use diskperf_spans::Span;
+use diskperf_spans::{Span, Stage, TracedArm, TracedFlash, with_starts};
 use std::fmt;
 
 /// A device with its requests.
@@ -65,6 +70,18 @@ impl Completion {
     pub fn spans(&self) -> &[Span] {
         self.spans.spans()
     }
+
+    /// Stages that the latency went to, each with its duration, in order.
+    pub fn stages(&self) -> impl Iterator<Item = (Stage, Time)> + '_ {
+        with_starts(self.spans.issued(), self.spans())
+            .map(|(stage, from, until)| (stage, Time(until.0 - from.0)))
+    }
+
+    /// Time that the request spent in a stage.
+    pub fn time_in(&self, stage: Stage) -> Time {
+        let of_stage = self.stages().filter(|(other, _)| *other == stage);
+        of_stage.map(|(_, time)| time).sum()
+    }
 }
 
 impl Drive {
@@ -80,6 +97,24 @@ impl Drive {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Records from now on what arms of disks do for no request, and what flash drives do.
+    /// [`Self::recorded_arm`] and [`Self::recorded_flash`] return it.
+    pub fn record(&mut self) {
+        self.device.record();
+    }
+
+    /// Work of a disk's arm for no request, since recording began or since the last call.
+    /// Empty for other devices.
+    pub fn recorded_arm(&mut self) -> Vec<TracedArm> {
+        self.device.recorded_arm(self.now, 0)
+    }
+
+    /// Work of a flash drive, since recording began or since the last call. `None` for other
+    /// devices, and for a drive that does not record.
+    pub fn recorded_flash(&mut self) -> Option<TracedFlash> {
+        self.device.recorded_flash(self.now, 0)
     }
 
     /// Present moment of the drive: all that is due before it has happened.
@@ -159,6 +194,32 @@ impl Drive {
         self.now = self.now.max(until);
     }
 
+    /// Does all that happens in a time from now on.
+    pub fn run_for(&mut self, time: Time) {
+        self.run_until(self.now + time);
+    }
+
+    /// Goes on to the next moment at which something happens; whether there is one.
+    pub fn step(&mut self) -> bool {
+        let next = self.next_due();
+        if let Some(next) = next {
+            self.run_until(next);
+        }
+        next.is_some()
+    }
+
+    /// The power of a flash drive fails now and is back at once: requests that are under way
+    /// are forgotten. `None` for other devices, which have no model of it.
+    ///
+    /// # Panics
+    ///
+    /// When its specification leaves power cuts out of account.
+    pub fn power_cut(&mut self) -> Option<Recovery> {
+        let recovery = self.device.flash_mut()?.power_cut(self.now);
+        self.requests = Requests::default();
+        Some(recovery)
+    }
+
     /// What is done by now and was not taken, in the order in which it was done.
     pub fn completions(&mut self) -> impl Iterator<Item = Completion> + '_ {
         std::iter::from_fn(|| self.take_completion())
@@ -167,13 +228,31 @@ impl Drive {
     /// Runs until a request is done; `None` when none is under way.
     pub fn next_completion(&mut self) -> Option<Completion> {
         while !self.device.has_done() {
-            if self.under_way() == 0 {
+            if self.under_way() == 0 || !self.step() {
                 return None;
             }
-            let next = self.next_due()?;
-            self.run_until(next);
         }
         self.take_completion()
+    }
+
+    /// Submits a request and runs until it is done.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], without any effect.
+    ///
+    /// # Panics
+    ///
+    /// When another request is under way.
+    pub fn serve(
+        &mut self,
+        operation: Operation,
+        sector: u64,
+        sectors: u32,
+    ) -> Result<Completion, Refusal> {
+        assert!(self.under_way() == 0, "another request is under way");
+        self.submit(operation, sector, sectors)?;
+        Ok(self.next_completion().expect("a request is under way"))
     }
 
     fn take_completion(&mut self) -> Option<Completion> {

@@ -6,6 +6,9 @@
 //! back what is done ([`Drive::completions`]). It knows no kernel, no clock, no thread and no
 //! file. The time of each request is booked, without gap ([`Completion::spans`]).
 //!
+//! [`Contents`] knows what is written on a drive, what of it is durable, and what a power cut
+//! may leave. It follows the rules of the interface, beside any drive.
+//!
 //! A drive is built from a [`DeviceSpecification`]; with the feature `catalogue`,
 //! `DeviceSpecification::of` reads the specification of a drive of the catalogue by its name.
 //! Two drives of one specification, one seed and one load do the same to the nanosecond.
@@ -14,9 +17,12 @@
 //! themselves.
 
 mod busy;
+mod contents;
 mod device;
 pub mod disk;
 mod drive;
+#[cfg(feature = "catalogue")]
+pub mod expected;
 pub mod fixed;
 pub mod flash;
 mod request;
@@ -24,8 +30,9 @@ pub mod specification;
 mod what_if;
 
 pub use busy::Busy;
+pub use contents::{Contents, Write, WriteCache};
 pub use device::Device;
-pub use drive::{Completion, Drive, Refusal};
+pub use drive::{ClosedLoop, Command, Completion, Drive, Refusal};
 pub use request::{Hint, Operation, Request, RequestId, Requests};
 pub use specification::{DeviceSpecification, Unit};
 pub use what_if::WhatIf;

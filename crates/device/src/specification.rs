@@ -18,7 +18,7 @@ use crate::fixed::{Fixed, FixedConfig};
 use crate::flash::device::Flash;
 use crate::flash::specification::FlashSpecification;
 #[cfg(feature = "catalogue")]
-use diskperf_catalogue::{Catalogue, Component, Errors, Reader};
+use diskperf_catalogue::{Catalogue, Component, Errors, Reader, System};
 use diskperf_ftl::Past;
 use diskperf_sim::Streams;
 
@@ -65,7 +65,18 @@ impl DeviceSpecification {
     /// drive without a controller.
     #[cfg(feature = "catalogue")]
     pub fn of(catalogue: &Catalogue, name: &str) -> Result<Self, Errors> {
-        let entry = catalogue.entry(Component::Drive, name)?;
+        Self::of_rig(catalogue.entry(Component::Drive, name)?)
+    }
+
+    /// The specification of the drive of a rig that has one, with the settings that it was
+    /// resolved with.
+    ///
+    /// # Errors
+    ///
+    /// A drive that contradicts itself, a bare mechanism, or a system with other components
+    /// or more drives.
+    #[cfg(feature = "catalogue")]
+    pub fn of_rig(entry: System) -> Result<Self, Errors> {
         let mut reader = entry.reader(Component::Drive, Some(1));
         let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
         let kind = kind.as_deref().unwrap_or("disk");
@@ -78,6 +89,22 @@ impl DeviceSpecification {
         }
         entry.finish()?;
         Ok(read.expect("a kind that was not read is a problem"))
+    }
+
+    /// Of a disk, if it is one.
+    pub fn disk(&self) -> Option<&DiskSpecification> {
+        match self {
+            Self::Disk(disk) => Some(disk),
+            Self::Fixed(_) | Self::Flash(_) => None,
+        }
+    }
+
+    /// Of a flash drive, if it is one.
+    pub fn flash(&self) -> Option<&FlashSpecification> {
+        match self {
+            Self::Flash(flash) => Some(flash),
+            Self::Fixed(_) | Self::Disk(_) => None,
+        }
     }
 
     /// The same drive, written at random until its state no longer changed: what a drive that

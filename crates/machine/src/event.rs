@@ -1,6 +1,6 @@
 //! What happens in a modelled computer.
 
-use crate::parts::PartEvent;
+use crate::controllers::PartEvent;
 use diskperf_sim::{Completion, TaskId};
 
 /// Every event that hardware schedules for itself.

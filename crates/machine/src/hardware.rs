@@ -9,10 +9,11 @@ pub mod drives;
 pub(crate) mod marking;
 pub mod mechanism;
 
+use crate::controllers::{Controllers, Kind, PartEvent};
 use crate::event::Event;
-use crate::parts::{Controllers, Id, Kind, PartEvent};
+use crate::id::Id;
 use bus::Bus;
-pub(crate) use diskperf_device::{Hint, Operation, Request, RequestId, Requests, moment};
+use diskperf_device::{RequestId, Requests};
 use diskperf_sim::{Processor, Sim, Time};
 use drives::Drives;
 

@@ -13,12 +13,10 @@ pub(crate) mod buffers;
 pub(crate) mod computer;
 pub mod costs;
 pub mod driver;
-pub mod errno;
 pub mod ffs;
 mod file_io;
 pub mod files;
 pub(crate) mod inode_io;
-pub(crate) mod medium;
 mod meeting;
 pub mod minix;
 pub mod names;
@@ -28,74 +26,24 @@ pub mod process;
 pub(crate) mod raw;
 pub(crate) mod read_write;
 mod rename;
-pub mod ring;
+pub(crate) mod ring;
 pub mod serial;
 mod tracing;
 pub(crate) mod update;
 pub mod v7;
 mod vnode;
-pub(crate) mod volumes;
 
+use crate::medium::Page;
 use crate::parts::UnixDriver;
-use crate::rig::Rig;
-use buffers::{BlockKey, Buffers, Page};
+use buffers::{BlockKey, Buffers};
 use computer::Computer;
 use ffs::{FileSystem, InodeNumber};
-use minix::Minix;
 use process::Process;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 use v7::{OnV7, V7};
-
-/// A kernel on its computer, or a rig, which has neither.
-#[derive(Clone)]
-pub enum Kernel {
-    /// 4.2BSD or the seventh edition.
-    Unix(Rc<Unix>),
-    /// Minix.
-    Minix(Rc<Minix>),
-    /// None: programs have the drives by themselves.
-    Rig(Rc<Rig>),
-}
-
-/// A computer, whatever its kernel, or a rig.
-pub(crate) enum Base<'a> {
-    Computer(&'a Computer),
-    Rig(&'a Rc<Rig>),
-}
-
-impl Kernel {
-    /// The computer under the kernel, or the rig.
-    #[inline]
-    pub(crate) fn base(&self) -> Base<'_> {
-        match self {
-            Self::Unix(unix) => Base::Computer(unix),
-            Self::Minix(minix) => Base::Computer(minix),
-            Self::Rig(rig) => Base::Rig(rig),
-        }
-    }
-
-    /// What a run with several requests under way has to say of them: that the kernel had
-    /// no call for that, and what they keep each other from. Nothing of a rig.
-    pub fn ring_note(&self) -> Option<&'static str> {
-        match self {
-            Self::Rig(_) => None,
-            Self::Unix(unix) => Some(match unix.on() {
-                On::Ffs(_) => {
-                    "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
-                }
-                On::V7(_) => {
-                    "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
-                }
-            }),
-            Self::Minix(_) => Some(
-                "an extension: Minix had no call for several requests under way; daemons carry them out, and its file server takes one at a time, whatever the depth",
-            ),
-        }
-    }
-}
 
 /// UNIX, on its computer.
 pub struct Unix {

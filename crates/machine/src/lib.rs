@@ -6,32 +6,40 @@
 
 mod books;
 mod budget;
+mod calls;
+pub mod controllers;
+mod errno;
 mod event;
-pub mod expected;
 pub mod hardware;
+pub mod id;
 pub mod kernel;
 mod machine;
 pub mod maintenance;
+mod medium;
 pub mod parts;
 mod records;
 mod rendezvous;
 mod rig;
+mod ring;
 mod session;
+mod software;
 pub mod specification;
 mod standstill;
+mod volumes;
 mod written;
 
 pub use budget::{Budget, Exceeded};
+pub use calls::{Account, From, How};
+pub use errno::Errno;
 pub use kernel::costs::Work;
-pub use kernel::errno::Errno;
-pub use kernel::files::{Account, From, How};
 pub use kernel::pipe::{Pipe, PipeEnd};
 
-pub use kernel::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use machine::{Circumstances, Machine};
 pub use records::{DriveStatistics, Statistics};
 pub use rendezvous::Rendezvous;
+pub use ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use session::Session;
+pub use software::Kernel;
 pub use standstill::{HardError, Standstill};
 pub use written::Written;
 

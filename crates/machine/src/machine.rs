@@ -1,31 +1,34 @@
 //! A computer, built and running.
 
 use crate::budget::{Budget, Exceeded};
+use crate::controllers::Controllers;
 use crate::event::Event;
+use crate::hardware::Hardware;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::mechanism::{Angle, Mechanism};
-use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::computer::Computer;
 use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
-use crate::kernel::medium::Medium;
 use crate::kernel::minix::{self, Minix};
 use crate::kernel::process::Cpu;
 use crate::kernel::serial::Serial;
 use crate::kernel::v7::V7;
-use crate::kernel::volumes::Volumes;
-use crate::kernel::{Base, FileSystems, Kernel, Mount, On, Unix, raw};
-use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
+use crate::kernel::{FileSystems, Mount, On, Unix, raw};
+use crate::medium::Medium;
+use crate::parts::{self, Attaching, Attachment, Described, UnixDriver, UnixPart, acsi};
 use crate::records::{Records, Statistics};
 use crate::rig::{DriveDue, Rig};
+use crate::software::{Base, Kernel};
 use crate::specification::{
-    Attachment, ComputerSpecification, DriveHardware, Edition, FEWEST_BUFFERS,
-    MechanismSpecification, MinixSpecification, Software, Specification, UnixSpecification, Volume,
+    ComputerSpecification, DriveHardware, Edition, FEWEST_BUFFERS, MechanismSpecification,
+    MinixSpecification, Software, Specification, UnixSpecification, Volume,
 };
 use crate::standstill::Standstill;
+use crate::volumes::Volumes;
+use diskperf_device::Requests;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::disk::spindle::Turn;
 use diskperf_device::{Busy, Device, Unit, WhatIf};

@@ -4,8 +4,8 @@
 
 use crate::hardware::mechanism::Mechanism;
 use crate::parts::vme::{Maintenance, VerifyPass};
-use crate::parts::{Described, UnixPart};
-use crate::specification::{Attachment, Software, Specification};
+use crate::parts::{Attachment, Described, UnixPart};
+use crate::specification::{Software, Specification};
 use diskperf_sim::Time;
 
 /// How long it takes.

@@ -8,8 +8,8 @@ mod tracing;
 pub use statistics::{DriveStatistics, Statistics};
 pub(crate) use tracing::Tracing;
 
-use crate::hardware::Request;
 use crate::hardware::drives::{Drive, Drives};
+use diskperf_device::Request;
 use recording::Recording;
 use std::cell::RefCell;
 

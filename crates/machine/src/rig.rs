@@ -6,18 +6,18 @@
 
 mod ring;
 mod session;
+mod transfer;
 
 pub(crate) use session::RigSession;
 
 use crate::books::{self, Books};
 use crate::hardware::drives::{Drive, Drives};
-use crate::hardware::{Request, RequestId, Requests, moment};
-use crate::kernel::volumes::Volumes;
-use crate::parts::Id;
+use crate::id::Id;
 use crate::records::Records;
-use crate::rendezvous::{Arrival, Rendezvous};
 use crate::standstill::Standstill;
+use crate::volumes::Volumes;
 use diskperf_device::Device;
+use diskperf_device::{Request, RequestId, Requests, moment};
 use diskperf_sim::{Sim, TaskId, Time};
 use diskperf_timeline::trace::{Trace, TracedBusy};
 use diskperf_timeline::{Nanoseconds, Request as Spans, Stage};
@@ -25,6 +25,7 @@ use ring::Ring;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use transfer::Transfer;
 
 /// The timer event: the next event of a drive is due.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +68,8 @@ pub(crate) struct Worker {
     books: Books,
     /// The request of its present call, once that is complete.
     answered: RefCell<Option<Spans>>,
+    /// Whether it was woken since it went to sleep.
+    is_woken: Cell<bool>,
 }
 
 /// The receiver of a request's completion.
@@ -232,10 +235,10 @@ impl Rig {
         Some((owner.expect("a request has an owner"), request))
     }
 
-    /// One request of a worker, which waits for it.
-    async fn request(&self, worker: &Rc<Worker>, request: Request) {
+    /// The present request of a worker's transfer, which it waits for.
+    async fn request(&self, worker: &Rc<Worker>, transfer: &Transfer) {
         let from = self.sim.now();
-        self.issue(request, Owner::Call(Rc::clone(worker)));
+        self.issue_part(worker, transfer, Owner::Call(Rc::clone(worker)));
         let spans = loop {
             if let Some(spans) = worker.answered.take() {
                 break spans;
@@ -243,6 +246,32 @@ impl Rig {
             self.sim.wait_in_place("a transfer").await;
         };
         worker.books.book_request(&spans, from, self.sim.now());
+    }
+
+    /// A worker sleeps until [`Rig::wake`], at most until a moment, at which `give_up` says
+    /// whether nobody has woken it.
+    async fn sleep(
+        &self,
+        worker: &Worker,
+        what: &'static str,
+        (until, give_up): (Option<Time>, impl Fn() -> bool),
+    ) {
+        worker.is_woken.set(false);
+        if let Some(until) = until {
+            self.sim.wake_at(until);
+        }
+        while !worker.is_woken.get() {
+            if until.is_some_and(|until| until <= self.sim.now()) && give_up() {
+                return;
+            }
+            self.sim.wait_in_place(what).await;
+        }
+    }
+
+    /// Ends a worker's sleep.
+    fn wake(&self, worker: &Worker) {
+        worker.is_woken.set(true);
+        self.sim.wake(worker.task);
     }
 }
 
@@ -256,60 +285,6 @@ impl RigDrives {
         {
             self.requests[id].mark(Stage::ControllerQueue, moment(now));
             device.take(now, &mut self.requests, id);
-        }
-    }
-}
-
-/// Programs among each other.
-impl Rig {
-    /// Waits until all have come; the moment at which that was. None if one will never come.
-    async fn meet(&self, worker: &Worker, meeting: &Rendezvous) -> Option<Time> {
-        let from = self.sim.now();
-        match meeting.arrive(worker.task, from) {
-            Arrival::Broken => None,
-            Arrival::Last(came) => {
-                self.wake_all(&came);
-                Some(from)
-            }
-            Arrival::Early(meetings) => {
-                let is_over = || meeting.released_after(meetings).is_some() || meeting.is_broken();
-                while !is_over() {
-                    self.sim.wait_in_place("the other workers").await;
-                }
-                worker.book_since(Stage::Think, from, self.sim.now());
-                meeting.released_after(meetings)
-            }
-        }
-    }
-
-    /// Waits until more notices than `seen` were given, at most until a moment.
-    async fn await_notice(
-        &self,
-        worker: &Worker,
-        meeting: &Rendezvous,
-        (seen, until): (u64, Option<Time>),
-    ) {
-        let from = self.sim.now();
-        let is_late = || until.is_some_and(|until| until <= self.sim.now());
-        if is_late() || !meeting.listen(worker.task, seen) {
-            return;
-        }
-        if let Some(until) = until {
-            self.sim.wake_at(until);
-        }
-        while meeting.notices() <= seen {
-            if is_late() {
-                meeting.stop_listening(worker.task);
-                break;
-            }
-            self.sim.wait_in_place("the other workers").await;
-        }
-        worker.book_since(Stage::Think, from, self.sim.now());
-    }
-
-    fn wake_all(&self, tasks: &[TaskId]) {
-        for task in tasks {
-            self.sim.wake(*task);
         }
     }
 }

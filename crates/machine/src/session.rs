@@ -1,15 +1,16 @@
 //! A process on a modelled computer, whatever its kernel, or a program on a rig.
 
-use crate::kernel::Kernel;
+use crate::calls::{Account, From, How};
+use crate::errno::{Errno, Result};
 use crate::kernel::costs::Work;
-use crate::kernel::errno::{Errno, Result};
 use crate::kernel::ffs::FileSystem;
-use crate::kernel::files::{Account, From, How, Session as Bsd};
+use crate::kernel::files::Session as Bsd;
 use crate::kernel::minix::session::MinixSession;
 use crate::kernel::pipe::PipeEnd;
-use crate::kernel::ring::{RingCompletion, RingRequest, RingSize};
 use crate::rendezvous::Rendezvous;
 use crate::rig::RigSession;
+use crate::ring::{RingCompletion, RingRequest, RingSize};
+use crate::software::Kernel;
 use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -133,7 +134,7 @@ impl Session {
     }
 }
 
-/// Several requests under way, which no kernel of the day had: see [`crate::kernel::ring`].
+/// Several requests under way, which no kernel of the day had: made of what each kernel has.
 impl Session {
     /// Makes a ring for these open files.
     ///

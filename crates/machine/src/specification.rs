@@ -1,6 +1,6 @@
 //! What a machine is built from: a system of the catalogue, read and checked.
 
-mod drive;
+pub(crate) mod drive;
 mod kernel;
 mod memory;
 mod minix;
@@ -18,7 +18,7 @@ use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Described, DriverReading, PartKind, UnixPart, acsi};
+use crate::parts::{Attachment, Described, DriverReading, PartKind, UnixPart, acsi};
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
 /// A system, ready to be built.
@@ -105,15 +105,6 @@ pub enum Layout {
     Minix(MinixParameters),
     /// The seventh edition's.
     V7(V7Parameters),
-}
-
-/// A part, and the drives that hang on it.
-#[derive(Clone, Debug)]
-pub struct Attachment<P> {
-    /// The controller and its driver.
-    pub part: P,
-    /// The drives, by their places in [`Specification::drives`].
-    pub drives: Vec<usize>,
 }
 
 /// A partition that programs see, and how files are laid out on it.

@@ -6,9 +6,9 @@ use crate::model::computer::Computer;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
 use diskperf_catalogue::{Catalogue, DiskFigure, Expected, Figure};
 use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::expected::flash::Experiment;
+use diskperf_device::expected::{disk, flash};
 use diskperf_device::flash::specification::FlashSpecification;
-use diskperf_machine::expected::flash::Experiment;
-use diskperf_machine::expected::{disk, flash};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -7,7 +7,7 @@ mod measuring;
 mod ring;
 
 use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress};
-use diskperf_machine::kernel::Kernel;
+use diskperf_machine::Kernel;
 use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
 use measuring::Measuring;

@@ -1,13 +1,12 @@
 //! A drive's trace, replayed on the modelled disk that was made of its files.
 
 use diskperf_calibration::{Calibration, Score};
-use diskperf_device::Operation;
-use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Device, Drive, Operation};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::{self, Request};
 use diskperf_machine::Time;
-use diskperf_machine::expected::disk::Host;
 use serde::Serialize;
 
 /// Figures of the second half of a trace, in a closed loop: the disk of the files, that of
@@ -76,23 +75,36 @@ impl Replays {
 fn services_us(disk: &DiskSpecification, requests: &[Request], think: Think) -> Vec<f64> {
     let time = |us: f64| Time((us * 1e3 + 0.5) as u64);
     // A closed loop soon turns with the platters, at whatever angle they began.
-    let mut host = Host::new(disk, Turn::ZERO);
+    let disk = Disk::new(disk, Turn::ZERO).expect("a specification that was checked");
+    let mut drive = Drive::new(Device::Disk(Box::new(disk)));
     let one = |request: &Request| {
         if think == Think::Before {
-            host.pause(time(request.think_us));
+            drive.run_for(time(request.think_us));
         }
-        let issued = host.now();
         let operation = match request.operation {
             trace::Operation::Read => Operation::Read,
             trace::Operation::Write => Operation::Write { fua: false },
         };
-        host.ask_sectors(operation, request.first_block, request.blocks);
-        host.wait();
-        let service_us = (host.now() - issued).millis() * 1e3;
+        let service_us = serve(&mut drive, operation, request).millis() * 1e3;
         if think == Think::After {
-            host.pause(time(request.think_us));
+            drive.run_for(time(request.think_us));
         }
         service_us
     };
     requests.iter().map(one).collect()
+}
+
+/// Serves a request, which is several commands where one does not move as much.
+fn serve(drive: &mut Drive, operation: Operation, request: &Request) -> Time {
+    let most = drive.device().most_bytes().unwrap_or(usize::MAX) as u64;
+    let most = u32::try_from(most / u64::from(drive.device().sector_bytes())).unwrap_or(u32::MAX);
+    let issued = drive.now();
+    let (mut first, mut left) = (request.first_block, request.blocks);
+    while left > 0 {
+        let part = left.min(most);
+        let served = drive.serve(operation, first, part);
+        served.expect("requests that were checked against the disk");
+        (first, left) = (first + u64::from(part), left - part);
+    }
+    drive.now() - issued
 }

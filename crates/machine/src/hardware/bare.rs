@@ -4,9 +4,11 @@
 use super::bus::Bus;
 use super::drives::{Drives, Mechanisms};
 use super::mechanism::Mechanism;
-use super::{Hardware, Parts, Requests, Surroundings};
+use super::{Hardware, Parts, Surroundings};
+use crate::controllers::{Controllers, Kind};
 use crate::event::Event;
-use crate::parts::{Controllers, Id, Kind};
+use crate::id::Id;
+use diskperf_device::Requests;
 use diskperf_sim::{Processor, Sim, TieBreak};
 use std::cell::RefCell;
 use std::future::Future;

@@ -4,14 +4,13 @@
 //! Requests name a drive by its number. Mechanisms and devices are kept apart, under
 //! numbers that carry their kind, so that a controller cannot take the one for the other.
 
-use super::Request;
 use super::mechanism::{CIRCLE, Mechanism};
-use crate::parts::Id;
+use crate::id::Id;
 use diskperf_device::Busy;
 use diskperf_device::Device;
+use diskperf_device::Request;
 use diskperf_device::WhatIf;
-use diskperf_device::disk::device::{Disk, MediaCacheState};
-use diskperf_device::flash::device::Flash;
+use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 use diskperf_timeline::trace::{
@@ -83,22 +82,15 @@ impl Drives {
         of_devices.map(|((number, _), device)| (number as u32, device))
     }
 
-    fn flash_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flash)> {
-        self.devices_mut()
-            .filter_map(|(number, device)| match device {
-                Device::Flash(flash) => Some((number, &mut **flash)),
-                Device::Fixed(_) | Device::Disk(_) => None,
-            })
-    }
-
     /// Flash drives are as these specifications have them from now on, by their numbers.
     pub(crate) fn suppose_flash<'a>(
         &mut self,
         of: impl Fn(usize) -> Option<&'a FlashSpecification>,
         what_if: WhatIf,
     ) {
-        for (number, flash) in self.flash_mut() {
-            if let Some(specification) = of(number as usize) {
+        for (number, device) in self.devices_mut() {
+            let specification = of(number as usize);
+            if let (Some(flash), Some(specification)) = (device.flash_mut(), specification) {
                 flash.suppose(specification, what_if);
             }
         }
@@ -107,29 +99,20 @@ impl Drives {
     /// Has flash drives and arms of disks record what they do, for [`Self::take_flash`] and
     /// [`Self::take_arms`].
     pub(crate) fn record(&mut self) {
-        self.flash_mut().for_each(|(_, flash)| flash.record());
-        self.disks_mut().for_each(|(_, disk)| disk.record());
-    }
-
-    fn disks_mut(&mut self) -> impl Iterator<Item = (u32, &mut Disk)> {
-        self.devices_mut()
-            .filter_map(|(number, device)| match device {
-                Device::Disk(disk) => Some((number, &mut **disk)),
-                Device::Fixed(_) | Device::Flash(_) => None,
-            })
+        self.devices_mut().for_each(|(_, device)| device.record());
     }
 
     /// What arms of disks did for no request since this was asked last.
     pub(crate) fn take_arms(&mut self, now: Time) -> Vec<TracedArm> {
-        let all = self.disks_mut();
-        all.flat_map(|(number, disk)| disk.take_recorded(now, number))
+        let all = self.devices_mut();
+        all.flat_map(|(number, device)| device.recorded_arm(now, number))
             .collect()
     }
 
     /// What flash drives did since this was asked last.
     pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
-        let all = self.flash_mut();
-        all.filter_map(|(number, flash)| flash.take_recorded(now, number))
+        let all = self.devices_mut();
+        all.filter_map(|(number, device)| device.recorded_flash(now, number))
             .collect()
     }
 
@@ -146,12 +129,7 @@ impl Drives {
 
     /// Memory of what is recorded.
     pub(crate) fn recorded_bytes(&self) -> usize {
-        let of = |device: &Device| match device {
-            Device::Flash(flash) => flash.recorded_bytes(),
-            Device::Disk(disk) => disk.recorded_bytes(),
-            Device::Fixed(_) => 0,
-        };
-        self.devices.iter().map(of).sum()
+        self.devices.iter().map(Device::recorded_bytes).sum()
     }
 
     /// Those of them that are mechanisms.

@@ -2,7 +2,7 @@
 //! drive one.
 
 use super::mechanism::{Mechanism, Move, Passage, was_missed};
-use super::{Request, moment};
+use diskperf_device::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 

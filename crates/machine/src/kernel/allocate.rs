@@ -1,10 +1,10 @@
 //! Making a block be somewhere (alloc, realloccg), and giving it back (free).
 
 use super::buffers::{BlockKey, BufferId};
-use super::errno::{Errno, Result};
 use super::ffs::{Candidate, Fragment, Group, PointerArray, TailGrowth};
 use super::process::{Context, Process};
 use super::{OnFfs, Vnode};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

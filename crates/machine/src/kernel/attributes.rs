@@ -3,12 +3,12 @@
 //! On these computers everybody is the super-user, and nothing asks for a mode
 //! or a time: that the inode has changed is all that there is to know of it.
 
-use super::errno::{Errno, Result};
 use super::files::Session;
 use super::inode_io::When;
 use super::names::Found;
 use super::process::Process;
 use super::{On, OnFfs, Vnode};
+use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
 impl Session {

@@ -4,7 +4,7 @@ use super::Unix;
 use super::buffers::{BlockKey, BufferId, Buffers, CLICK, List};
 use super::driver::Owner;
 use super::process::{Context, Process};
-use crate::hardware::{Hint, Operation, Request, moment};
+use diskperf_device::{Hint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -229,7 +229,7 @@ impl Unix {
             self.start(Context::Process(process), id, false).await;
             self.biowait(process, id).await;
         }
-        self.trace_use(id, process);
+        self.trace_use(id.0 as usize, process);
         id
     }
 
@@ -266,7 +266,7 @@ impl Unix {
         match started {
             Some(id) => {
                 self.biowait(process, id).await;
-                self.trace_use(id, process);
+                self.trace_use(id.0 as usize, process);
                 id
             }
             None => self.bread(process, key, bytes).await,

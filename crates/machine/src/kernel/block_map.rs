@@ -1,10 +1,10 @@
 //! Where a block of a file is, or is to be (bmap).
 
 use super::buffers::{BlockKey, BufferId};
-use super::errno::{Errno, Result};
 use super::ffs::{BlockNeed, Fragment, IndirectId, Path, PointerArray};
 use super::process::{Context, Process};
 use super::{OnFfs, Vnode};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

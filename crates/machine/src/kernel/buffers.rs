@@ -1,14 +1,11 @@
 //! The buffer cache: headers that share a fixed amount of memory, found
 //! through hash chains, reused from lists.
 
-use super::medium::Pages;
 use super::process::Process;
-use crate::hardware::RequestId;
+use crate::medium::{Page, Pages};
+use diskperf_device::RequestId;
 use diskperf_timeline::Request as Spans;
 use std::rc::Rc;
-
-/// The contents of a buffer, or of a block on a drive. Shared until changed.
-pub(crate) type Page = Rc<[u8]>;
 
 /// Which block: the drive it is on, and its first fragment there. In one word, since a key
 /// is copied at each call of the cache: two halves that were just written are not read as a

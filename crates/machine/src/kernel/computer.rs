@@ -4,11 +4,11 @@
 use super::costs::{Costs, Work};
 use super::process::Cpu;
 use super::serial::Serial;
-use super::volumes::Volumes;
 use crate::event::Event;
 use crate::hardware::Hardware;
 use crate::records::Records;
 use crate::standstill::Standstill;
+use crate::volumes::Volumes;
 use diskperf_sim::{Sim, Time};
 use std::cell::RefCell;
 use std::rc::Rc;

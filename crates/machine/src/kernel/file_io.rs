@@ -1,10 +1,10 @@
 //! Reading, writing and syncing what is open, for whoever asks and wherever in it.
 
-use super::errno::{Errno, Result};
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
 use super::raw::{Data, Raw};
 use super::{On, Unix, Vnode};
+use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;

@@ -2,7 +2,6 @@
 
 use super::computer::Computer;
 use super::costs::Work;
-use super::errno::{Errno, Result};
 use super::file_io::What;
 use super::names::Found;
 use super::pipe::PipeEnd;
@@ -10,10 +9,12 @@ use super::process::{Context, Process};
 use super::raw::Raw;
 use super::ring::unix::Ring;
 use super::{On, Unix, Vnode};
+use crate::calls::{Account, From, How};
+use crate::errno::{Errno, Result};
 use crate::rendezvous::Rendezvous;
 use crate::written::Written;
 use diskperf_sim::Time;
-use diskperf_timeline::{Ledger, Stage};
+use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// A process and what it has open.
@@ -32,48 +33,6 @@ pub(super) struct OpenFile {
     pub(super) read: bool,
     pub(super) write: bool,
     offset: u64,
-}
-
-/// How a file is opened.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct How {
-    /// For reading.
-    pub read: bool,
-    /// For writing.
-    pub write: bool,
-    /// Made, if it is not there.
-    pub create: bool,
-    /// Refused, if it is there.
-    pub exclusive: bool,
-    /// Emptied.
-    pub truncate: bool,
-    /// Of a drive by itself: past the cache.
-    pub direct: bool,
-    /// Of a drive by itself: a write is on the medium when it returns.
-    pub dsync: bool,
-}
-
-/// From where an offset counts.
-#[derive(Clone, Copy, Debug)]
-pub enum From {
-    /// The start of the file.
-    Start,
-    /// The present offset.
-    Current,
-    /// The end of the file.
-    End,
-}
-
-/// The account of a process since it was opened.
-pub struct Account {
-    /// Where its time went.
-    pub ledger: Ledger,
-    /// What the clock charged it with in user mode.
-    pub user: Time,
-    /// What the clock charged it with in the kernel.
-    pub system: Time,
-    /// Bytes that drives were told to read for it, read-ahead included.
-    pub storage_read_bytes: u64,
 }
 
 impl Account {
@@ -440,7 +399,7 @@ impl Session {
 
     /// Waits for the other workers; none if one of them failed.
     pub async fn barrier(&mut self) -> Option<Time> {
-        self.kernel.meet(&self.process, &self.meeting).await
+        self.meeting.meet(&self.kernel.waiter(&self.process)).await
     }
 
     /// Notices that workers gave each other.
@@ -450,20 +409,20 @@ impl Session {
 
     /// Wakes the workers that wait for a notice.
     pub fn give_notice(&self) {
-        self.kernel.give_notice(&self.meeting);
+        self.meeting.give_notice(&self.kernel.waiter(&self.process));
     }
 
     /// Waits for more notices than `seen`, at most until a moment.
     pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
         let wait = (seen, until);
-        self.kernel
-            .await_notice(&self.process, &self.meeting, wait)
+        self.meeting
+            .await_notice(&self.kernel.waiter(&self.process), wait)
             .await;
     }
 
     /// The others need not wait for this one.
     pub fn give_up_meeting(&self) {
-        self.kernel.give_up_meeting(&self.meeting);
+        self.meeting.give_up(&self.kernel.waiter(&self.process));
     }
 
     /// Takes an end of a pipe.

@@ -1,10 +1,10 @@
 //! Inodes and directories on the drive.
 
 use super::buffers::BlockKey;
-use super::errno::{Errno, Result};
 use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
 use super::process::{Context, Process};
 use super::{OnFfs, Vnode};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;

@@ -2,65 +2,53 @@
 
 use super::computer::Computer;
 use super::process::Process;
-use crate::rendezvous::{Arrival, Rendezvous};
+use crate::rendezvous::Waiter;
 use diskperf_sim::{TaskId, Time};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
+/// A process among the workers of a run.
+pub(crate) struct ProcessWaiter<'a> {
+    computer: &'a Computer,
+    process: &'a Rc<Process>,
+}
+
 impl Computer {
-    /// Waits until all have come; the moment at which that was. None if one
-    /// will never come.
-    pub(crate) async fn meet(&self, process: &Rc<Process>, meeting: &Rendezvous) -> Option<Time> {
-        let from = self.sim.now();
-        match meeting.arrive(process.task(), from) {
-            Arrival::Broken => None,
-            Arrival::Last(came) => {
-                self.wake_all(&came);
-                Some(from)
-            }
-            Arrival::Early(meetings) => {
-                self.park(process, "the other workers").await;
-                process.book_wait(Stage::Think, from);
-                meeting.released_after(meetings)
-            }
+    /// A process, as a worker that waits for others.
+    pub(crate) fn waiter<'a>(&'a self, process: &'a Rc<Process>) -> ProcessWaiter<'a> {
+        ProcessWaiter {
+            computer: self,
+            process,
         }
     }
+}
 
-    /// One that was expected will never come; those who wait need not.
-    pub(crate) fn give_up_meeting(&self, meeting: &Rendezvous) {
-        self.wake_all(&meeting.break_up());
-        self.give_notice(meeting);
+impl Waiter for ProcessWaiter<'_> {
+    fn task(&self) -> TaskId {
+        self.process.task()
     }
 
-    /// Wakes the processes that wait for a notice.
-    pub(crate) fn give_notice(&self, meeting: &Rendezvous) {
-        self.wake_all(&meeting.notify());
+    fn now(&self) -> Time {
+        self.computer.sim.now()
     }
 
-    /// Waits until more notices than `seen` were given, at most until a moment.
-    pub(crate) async fn await_notice(
-        &self,
-        process: &Rc<Process>,
-        meeting: &Rendezvous,
-        (seen, until): (u64, Option<Time>),
-    ) {
-        let from = self.sim.now();
-        let task = process.task();
-        if until.is_some_and(|until| until <= from) || !meeting.listen(task, seen) {
-            return;
-        }
-        let stop_listening = || meeting.stop_listening(task);
-        self.park_until(process, "the other workers", (until, stop_listening))
+    async fn sleep(&self, until: Option<Time>, give_up: impl Fn() -> bool) {
+        let wait = (until, give_up);
+        self.computer
+            .park_until(self.process, "the other workers", wait)
             .await;
-        process.book_wait(Stage::Think, from);
+    }
+
+    fn book_think(&self, from: Time) {
+        self.process.book_wait(Stage::Think, from);
     }
 
     fn wake_all(&self, tasks: &[TaskId]) {
         for task in tasks {
             let of_task = |process: &&Rc<Process>| process.task() == *task;
             let process = |all: &[Rc<Process>]| all.iter().find(of_task).cloned();
-            if let Some(process) = self.cpu.processes(process) {
-                self.wake(&process);
+            if let Some(process) = self.computer.cpu.processes(process) {
+                self.computer.wake(&process);
             }
         }
     }

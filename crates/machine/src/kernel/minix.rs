@@ -35,8 +35,8 @@ mod tasks;
 mod tests;
 
 use super::computer::Computer;
-use super::medium::Medium;
 use super::process::Process;
+use crate::medium::Medium;
 use crate::parts::acsi::Disk;
 pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;

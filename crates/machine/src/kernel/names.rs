@@ -1,14 +1,14 @@
 //! Names: finding, making, removing and changing them.
 //!
 //! A process that sleeps may find the directory changed when it wakes. Who
-//! changes names therefore holds their directories ([`OnFfs::hold`]) and
+//! changes names therefore holds their directories (`OnFfs::hold`) and
 //! looks the names up again before it acts.
 
-use super::errno::{Errno, Result};
 use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
 use super::inode_io::When;
 use super::process::{Context, Process};
 use super::{OnFfs, Unix, Vnode};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

@@ -1,11 +1,11 @@
 //! The buffer cache, as who measures it sees and empties it: not system calls
 //! of 4.2BSD, and outside all that is timed.
 
-use super::errno::{Errno, Result};
 use super::ffs::FileSystem;
 use super::files::Session;
 use super::names::Found;
 use super::{BlockKey, FileSystems, Unix, Vnode};
+use crate::errno::{Errno, Result};
 
 impl Session {
     /// Writes a file's blocks out and forgets them. Of a drive by itself

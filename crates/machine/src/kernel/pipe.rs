@@ -1,8 +1,8 @@
 //! Pipes: bytes from one process to another.
 
 use super::computer::Computer;
-use super::errno::{Errno, Result};
 use super::process::{Context, Process};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;

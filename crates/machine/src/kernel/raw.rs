@@ -3,31 +3,13 @@
 
 use super::Unix;
 use super::driver::Owner;
-use super::errno::{Errno, Result};
 use super::process::{Context, Process};
-use crate::hardware::{Hint, Operation, Request, moment};
+use crate::errno::{Errno, Result};
+use diskperf_device::{Hint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// The partition of a drive that programs see.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Partition {
-    /// The number of the drive.
-    pub(crate) drive: usize,
-    /// Where it starts on it.
-    pub(crate) first_sector: u64,
-    /// How long it is.
-    pub(crate) sectors: u32,
-    pub(crate) sector_bytes: u32,
-}
-
-impl Partition {
-    pub(crate) fn bytes(&self) -> u64 {
-        u64::from(self.sectors) * u64::from(self.sector_bytes)
-    }
-}
 
 /// A volume by itself, and the header that a transfer of it has.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! Reading and writing the blocks of a file (rwip).
 
 use super::buffers::{BufferId, Buffers};
-use super::errno::{Errno, Result};
 use super::ffs::{Fragment, InodeKind};
 use super::inode_io::When;
 use super::process::{Context, Process};
 use super::{OnFfs, Vnode};
+use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;

@@ -1,10 +1,10 @@
 //! Changing names: rename(2).
 
-use super::errno::{Errno, Result};
 use super::ffs::InodeKind;
 use super::names::{Last, names, root};
 use super::process::Process;
 use super::{OnFfs, Vnode};
+use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
 /// What is to be done.

@@ -1,10 +1,9 @@
 //! Recording what happens, for those who want to see it.
 
-use super::buffers::BufferId;
 use super::computer::Computer;
 use super::process::Process;
-use crate::hardware::moment;
 use crate::records::Tracing;
+use diskperf_device::moment;
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::{Counted, Trace, TracedBusy, TracedUse, TracedWork};
@@ -33,8 +32,8 @@ impl Computer {
         (made, (recorded + of_processes) as u64)
     }
 
-    /// A process has got a block that a transfer brought.
-    pub(crate) fn trace_use(&self, id: BufferId, process: &Process) {
+    /// A process has got a block that a transfer brought, in the buffer of this number.
+    pub(crate) fn trace_use(&self, buffer: usize, process: &Process) {
         let Some(tracing) = &self.records.tracing else {
             return;
         };
@@ -42,7 +41,7 @@ impl Computer {
             process: process.pid as u32,
             at: moment(self.sim.now()),
         };
-        tracing.borrow_mut().add_use(id.0 as usize, got);
+        tracing.borrow_mut().add_use(buffer, got);
     }
 
     /// A handler of an interrupt has worked up to now.

@@ -23,12 +23,13 @@ mod read_write;
 #[cfg(test)]
 mod tests;
 
-use super::buffers::{BlockKey, BufferId, Page};
+use super::buffers::{BlockKey, BufferId};
 use super::ffs::InodeNumber;
-use super::medium::Medium;
 use super::process::Process;
-use super::volumes::Volumes;
 use super::{InodeInCore, Unix, Vnode};
+use crate::medium::Medium;
+use crate::medium::Page;
+use crate::volumes::Volumes;
 use layout::{Inode, SUPERBLOCK, Superblock};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

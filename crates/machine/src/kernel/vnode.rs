@@ -1,12 +1,12 @@
 //! Where the kernel's two file systems part: what system calls ask of a file,
 //! whichever of them it is on.
 
-use super::errno::{Errno, Result};
 use super::ffs::InodeKind;
-use super::files::How;
 use super::names::Found;
 use super::process::Process;
 use super::{BlockKey, FileSystems, On, OnFfs, Unix, Vnode};
+use crate::calls::How;
+use crate::errno::{Errno, Result};
 use crate::written::Written;
 use std::rc::Rc;
 

@@ -3,7 +3,7 @@
 
 use super::Records;
 use crate::hardware::drives::Drives;
-use crate::hardware::{Operation, RequestId, Requests, moment};
+use diskperf_device::{Operation, RequestId, Requests, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 

@@ -1,6 +1,6 @@
 //! What a modelled computer counted.
 
-use crate::hardware::{Operation, Request};
+use diskperf_device::{Operation, Request};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 

@@ -4,7 +4,7 @@
 use super::Records;
 use crate::books::Books;
 use crate::hardware::drives::{Drive, Drives};
-use crate::hardware::{Operation, Request, moment};
+use diskperf_device::{Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::trace::{
     Purpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,

@@ -3,14 +3,14 @@
 use super::ring::Ring;
 use super::{Rig, Worker};
 use crate::books::Books;
-use crate::hardware::{Operation, Request};
-use crate::kernel::errno::{Errno, Result};
-use crate::kernel::files::{Account, From, How};
-use crate::rendezvous::Rendezvous;
+use crate::calls::{Account, From, How};
+use crate::errno::{Errno, Result};
+use crate::rendezvous::{Rendezvous, Waiter};
 use crate::written::Written;
-use diskperf_sim::Time;
+use diskperf_device::Operation;
+use diskperf_sim::{TaskId, Time};
 use diskperf_timeline::Stage;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -69,7 +69,7 @@ impl Rig {
         }
         let number = path.strip_prefix("/dev/drive").ok_or(Errno::NoEntry)?;
         let number: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
-        match (number as usize) < self.volumes.count() {
+        match self.volumes.has(number) {
             true => Ok(What::Volume(Volume { number, dsync })),
             false => Err(Errno::NoEntry),
         }
@@ -93,45 +93,6 @@ impl Rig {
         let left = partition.bytes().saturating_sub(offset);
         Ok(offset..offset + left.min(wanted))
     }
-
-    /// The first part of a range that one request moves: all of it, unless commands of the
-    /// drive move less.
-    pub(super) fn first_part(&self, volume: Volume, range: &Range<u64>) -> Range<u64> {
-        let partition = self.volumes.partition(volume.number);
-        let most = self.drives.borrow().all.get(partition.drive).most_bytes();
-        let most = most.map_or(u64::MAX, |most| most as u64);
-        range.start..range.end.min(range.start.saturating_add(most))
-    }
-
-    /// A request for a range of a volume, in bytes.
-    pub(super) fn request_of(
-        &self,
-        volume: Volume,
-        operation: Operation,
-        range: &Range<u64>,
-    ) -> Request {
-        let partition = self.volumes.partition(volume.number);
-        let sector_bytes = u64::from(partition.sector_bytes);
-        Request {
-            operation,
-            device: partition.drive,
-            sector: partition.first_sector + range.start / sector_bytes,
-            sectors: ((range.end - range.start) / sector_bytes) as u32,
-            ..Request::default()
-        }
-    }
-
-    /// A request that has all that was written to a volume's drive on its medium; none
-    /// where that is so anyway.
-    pub(super) fn flush_of(&self, volume: Volume) -> Option<Request> {
-        let device = self.volumes.partition(volume.number).drive;
-        let keeps_writes = self.drives.borrow().all.get(device).keeps_writes();
-        keeps_writes.then(|| Request {
-            operation: Operation::Flush,
-            device,
-            ..Request::default()
-        })
-    }
 }
 
 impl RigSession {
@@ -142,6 +103,7 @@ impl RigSession {
             task: rig.sim.current(),
             books: Books::new(),
             answered: RefCell::default(),
+            is_woken: Cell::new(false),
         });
         let is_traced = rig.records.tracing.is_some();
         worker.books.begin(rig.sim.now(), is_traced);
@@ -255,16 +217,15 @@ impl RigSession {
     }
 
     /// Moves a range of a volume, request after request.
-    async fn transfer(&self, volume: Volume, operation: Operation, mut left: Range<u64>) {
-        while left.start < left.end {
-            let part = self.rig.first_part(volume, &left);
-            if operation == Operation::Read {
-                let bytes = part.end - part.start;
-                self.worker.books.count_storage_read(bytes);
+    async fn transfer(&self, volume: Volume, operation: Operation, range: Range<u64>) {
+        let Some(mut transfer) = self.rig.begin_transfer(volume, operation, range) else {
+            return;
+        };
+        loop {
+            self.rig.request(&self.worker, &transfer).await;
+            if !self.rig.next_part(&mut transfer) {
+                return;
             }
-            let request = self.rig.request_of(volume, operation, &part);
-            self.rig.request(&self.worker, request).await;
-            left.start = part.end;
         }
     }
 
@@ -299,9 +260,7 @@ impl RigSession {
         let What::Volume(volume) = self.file(number)?.what else {
             return Err(Errno::Invalid);
         };
-        if let Some(flush) = self.rig.flush_of(volume) {
-            self.rig.request(&self.worker, flush).await;
-        }
+        self.transfer(volume, Operation::Flush, 0..0).await;
         Ok(())
     }
 
@@ -339,7 +298,7 @@ impl RigSession {
 
     /// Whether the rig has a volume of this number.
     pub fn has_volume(&self, volume: u32) -> bool {
-        (volume as usize) < self.rig.volumes.count()
+        self.rig.volumes.has(volume)
     }
 }
 
@@ -354,7 +313,7 @@ impl RigSession {
 
     /// Waits for the other workers; none if one of them failed.
     pub async fn barrier(&self) -> Option<Time> {
-        self.rig.meet(&self.worker, &self.meeting).await
+        self.meeting.meet(self).await
     }
 
     /// Notices that workers gave each other.
@@ -364,20 +323,46 @@ impl RigSession {
 
     /// Wakes the workers that wait for a notice.
     pub fn give_notice(&self) {
-        self.rig.wake_all(&self.meeting.notify());
+        self.meeting.give_notice(self);
     }
 
     /// Waits for more notices than `seen`, at most until a moment.
     pub async fn await_notice(&self, seen: u64, until: Option<Time>) {
-        let wait = (seen, until);
-        self.rig
-            .await_notice(&self.worker, &self.meeting, wait)
-            .await;
+        self.meeting.await_notice(self, (seen, until)).await;
     }
 
     /// The others need not wait for this one.
     pub fn give_up_meeting(&self) {
-        self.rig.wake_all(&self.meeting.break_up());
-        self.give_notice();
+        self.meeting.give_up(self);
+    }
+}
+
+impl Waiter for RigSession {
+    fn task(&self) -> TaskId {
+        self.worker.task
+    }
+
+    fn now(&self) -> Time {
+        self.rig.sim.now()
+    }
+
+    async fn sleep(&self, until: Option<Time>, give_up: impl Fn() -> bool) {
+        let wait = (until, give_up);
+        self.rig
+            .sleep(&self.worker, "the other workers", wait)
+            .await;
+    }
+
+    fn book_think(&self, from: Time) {
+        self.worker
+            .book_since(Stage::Think, from, self.rig.sim.now());
+    }
+
+    fn wake_all(&self, tasks: &[TaskId]) {
+        for worker in &*self.rig.workers.borrow() {
+            if tasks.contains(&worker.task) {
+                self.rig.wake(worker);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::hardware::mechanism::{
     Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
 use crate::kernel::ffs;
-use crate::kernel::raw::Partition;
+use crate::volumes::Partition;
 use diskperf_catalogue::Reader;
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
@@ -71,28 +71,26 @@ impl DriveSpecification {
         }
     }
 
+    fn device(&self) -> Option<&DeviceSpecification> {
+        match &self.hardware {
+            DriveHardware::Device(device) => Some(device),
+            DriveHardware::Mechanism(_) => None,
+        }
+    }
+
     /// Its disk, if it is one with firmware.
     pub fn disk(&self) -> Option<&DiskSpecification> {
-        match &self.hardware {
-            DriveHardware::Device(DeviceSpecification::Disk(disk)) => Some(disk),
-            DriveHardware::Device(_) | DriveHardware::Mechanism(_) => None,
-        }
+        self.device()?.disk()
     }
 
     /// It, if it is a flash drive.
     pub fn flash(&self) -> Option<&FlashSpecification> {
-        match &self.hardware {
-            DriveHardware::Device(DeviceSpecification::Flash(flash)) => Some(flash),
-            DriveHardware::Device(_) | DriveHardware::Mechanism(_) => None,
-        }
+        self.device()?.flash()
     }
 
     /// Bytes that it keeps of reads and writes together; 0 of one without a cache.
     pub fn cache_bytes(&self) -> u64 {
-        match &self.hardware {
-            DriveHardware::Device(device) => device.cache_bytes(),
-            DriveHardware::Mechanism(_) => 0,
-        }
+        self.device().map_or(0, DeviceSpecification::cache_bytes)
     }
 
     /// All that it holds.

@@ -3,7 +3,8 @@
 use super::{DriveSpecification, Layout, Software, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
 use crate::kernel::ffs::FileSystem;
-use crate::kernel::{buffers, medium, minix};
+use crate::kernel::{buffers, minix};
+use crate::medium;
 use diskperf_device::flash::specification::FlashSpecification;
 
 /// What a machine of some specification is built with: of each part, the parameter

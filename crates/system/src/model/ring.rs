@@ -1,4 +1,4 @@
-//! The ring of a modelled computer: see [`diskperf_machine::kernel::ring`].
+//! The ring of a modelled computer: see [`diskperf_machine::RingRequest`].
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};

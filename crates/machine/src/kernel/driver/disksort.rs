@@ -1,6 +1,7 @@
 //! The order of a drive's queue.
 
-use crate::hardware::{Hardware, RequestId};
+use crate::hardware::Hardware;
+use diskperf_device::RequestId;
 
 /// How a driver orders what waits for a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

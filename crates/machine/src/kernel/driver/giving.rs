@@ -1,8 +1,8 @@
 //! Giving a controller requests, drives in turn.
 
-use crate::hardware::RequestId;
 use crate::kernel::Unix;
 use crate::kernel::process::Context;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use std::cell::Cell;
 

@@ -1,12 +1,12 @@
 //! Blocks through the cache (get_block, put_block, rw_block), and what the
 //! server asks the tasks for.
 
-use super::super::errno::{Errno, Result};
 use super::cache::{Again, BlockKey, BufferId, Memory};
 use super::errand::Errand;
 use super::layout::BLOCK_BYTES;
 use super::message::{Body, Device, DeviceRequest, Endpoint, Party};
 use super::{Minix, Server};
+use crate::errno::{Errno, Result};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 

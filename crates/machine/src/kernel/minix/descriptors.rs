@@ -1,10 +1,10 @@
 //! What processes have open.
 
-use super::super::errno::{Errno, Result};
 use super::super::pipe::PipeEnd;
 use super::inodes::Node;
 use super::message::Device;
 use super::read_write::Cached;
+use crate::errno::{Errno, Result};
 
 /// What a descriptor is of.
 #[derive(Clone)]

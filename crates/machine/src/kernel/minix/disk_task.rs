@@ -1,12 +1,12 @@
 //! The disk task: one request at a time, from its message to the drive's
 //! interrupt and back.
 
-use super::super::errno::{Errno, Result};
 use super::Minix;
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
-use crate::hardware::{Operation, Request, moment};
+use crate::errno::{Errno, Result};
 use crate::parts::acsi::Disk;
+use diskperf_device::{Operation, Request, moment};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

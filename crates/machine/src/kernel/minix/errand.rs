@@ -2,7 +2,7 @@
 
 use super::super::process::{Context, Process};
 use super::Minix;
-use crate::hardware::{Request, moment};
+use diskperf_device::{Request, moment};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;

@@ -1,12 +1,12 @@
 //! Inodes in core, the zones of their blocks, and giving them back.
 
-use super::super::errno::{Errno, Result};
 use super::blocks::{Contents, FULL, Work};
 use super::cache::BlockKey;
 use super::layout::{
     BLOCK_BYTES, INODE_BYTES, Inode, Kind, MOST_BLOCKS, Pointer, Volume, ZONES_PER_BLOCK, pointer,
     put_word, word,
 };
+use crate::errno::{Errno, Result};
 use std::collections::BTreeMap;
 
 /// An inode: its drive, and its number there.

@@ -4,13 +4,13 @@
 //! both come to it; who comes first waits. Only an interrupt does not wait: it
 //! is remembered until its task asks for it.
 
-use super::super::errno::Result;
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
 use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
-use super::server::Call;
+use crate::calls::{From, How};
+use crate::errno::Result;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -51,6 +51,71 @@ impl Endpoint {
 pub(crate) struct Party {
     pub(super) endpoint: Endpoint,
     pub(super) process: Rc<Process>,
+}
+
+/// What programs ask the file server for. A file is the number of a
+/// descriptor; `at` is where in it, where that is not its position, which stays; memory
+/// is the program's buffer.
+pub(super) enum Call {
+    Open {
+        path: String,
+        how: How,
+    },
+    Read {
+        file: usize,
+        at: Option<u64>,
+        memory: Memory,
+    },
+    Write {
+        file: usize,
+        at: Option<u64>,
+        memory: Memory,
+    },
+    Seek {
+        file: usize,
+        offset: i64,
+        from: From,
+    },
+    Length {
+        file: usize,
+    },
+    Close {
+        file: usize,
+    },
+    CloseAll,
+    TakePipe(PipeEnd),
+    Stat {
+        path: String,
+    },
+    Unlink {
+        path: String,
+    },
+    Mkdir {
+        path: String,
+    },
+    Rmdir {
+        path: String,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
+    /// chmod(2), chown(2) and utime(2).
+    ChangeAttributes {
+        path: String,
+    },
+    Sync,
+    /// A call that Minix does not have.
+    None,
+    /// Not calls of Minix: what an experimenter does to the cache.
+    DropCached {
+        path: String,
+    },
+    DropAll,
+    Resident {
+        path: String,
+        length: u64,
+    },
 }
 
 /// What a message says.

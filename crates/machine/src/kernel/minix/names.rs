@@ -1,11 +1,11 @@
 //! Names: eat_path, search_dir, and the calls that make and remove them.
 
-use super::super::errno::{Errno, Result};
 use super::blocks::{Contents, Work};
 use super::cache::{BlockKey, BufferId};
 use super::inodes::Node;
 use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT, put_word, word};
 use super::read_write::Cached;
+use crate::errno::{Errno, Result};
 
 /// A directory's entry, in the block that it is in.
 struct Entry {

@@ -1,12 +1,12 @@
 //! read and write: block by block through the cache, or a whole buffer at
 //! once to a task.
 
-use super::super::errno::Result;
 use super::blocks::{Contents, Got, Work, device};
 use super::cache::{BlockKey, BufferId, Memory};
 use super::inodes::{Node, TOO_FAR, offset_of};
 use super::layout::{BLOCK_BYTES, Kind, MOST_BYTES};
 use super::message::{Device, DeviceRequest};
+use crate::errno::Result;
 
 /// What goes through the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! rename(2), as link.c of the file server has it.
 
-use super::super::errno::{Errno, Result};
 use super::blocks::Work;
 use super::inodes::Node;
 use super::layout::Kind;
 use super::names::{Last, MOST_LINKS, is_self_or_parent};
+use crate::errno::{Errno, Result};
 
 impl Work<'_> {
     pub(super) async fn rename(&self, from: &str, to: &str) -> Result<()> {

@@ -2,15 +2,16 @@
 //! file server for it and sends word when it has the answer. The server takes one call at
 //! a time, and waits for the drive itself: requests under way wait for the server.
 
-use super::super::errno::{Errno, Result};
 use super::super::process::Context;
-use super::super::ring::{Requests, RingCompletion, RingOperation, RingRequest, RingSize};
+use super::super::ring::Requests;
 use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
+use super::message::Call;
 use super::message::{Endpoint, Party, Reply};
-use super::server::Call;
 use super::session::MinixSession;
+use crate::errno::{Errno, Result};
+use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

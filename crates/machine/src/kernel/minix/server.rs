@@ -1,82 +1,17 @@
 //! The file server: one call after the other.
 
-use super::super::errno::{Errno, Result};
-use super::super::files::{From, How};
 use super::super::pipe::PipeEnd;
 use super::Minix;
 use super::blocks::Work;
 use super::cache::Memory;
 use super::descriptors::{Descriptor, Descriptors, What};
 use super::layout::Kind;
-use super::message::{Accepts, Body, Device, Endpoint, Reply};
+use super::message::{Accepts, Body, Call, Device, Endpoint, Reply};
 use super::read_write::{Cached, device_of};
+use crate::calls::{From, How};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
-
-/// What programs ask the file server for. A file is the number of a
-/// descriptor; `at` is where in it, where that is not its position, which stays; memory
-/// is the program's buffer.
-pub(super) enum Call {
-    Open {
-        path: String,
-        how: How,
-    },
-    Read {
-        file: usize,
-        at: Option<u64>,
-        memory: Memory,
-    },
-    Write {
-        file: usize,
-        at: Option<u64>,
-        memory: Memory,
-    },
-    Seek {
-        file: usize,
-        offset: i64,
-        from: From,
-    },
-    Length {
-        file: usize,
-    },
-    Close {
-        file: usize,
-    },
-    CloseAll,
-    TakePipe(PipeEnd),
-    Stat {
-        path: String,
-    },
-    Unlink {
-        path: String,
-    },
-    Mkdir {
-        path: String,
-    },
-    Rmdir {
-        path: String,
-    },
-    Rename {
-        from: String,
-        to: String,
-    },
-    /// chmod(2), chown(2) and utime(2).
-    ChangeAttributes {
-        path: String,
-    },
-    Sync,
-    /// A call that Minix does not have.
-    None,
-    /// Not calls of Minix: what an experimenter does to the cache.
-    DropCached {
-        path: String,
-    },
-    DropAll,
-    Resident {
-        path: String,
-        length: u64,
-    },
-}
 
 /// The largest position: programs have 32 bits for it, and a sign.
 pub(super) const MOST_POSITION: u64 = i32::MAX as u64;

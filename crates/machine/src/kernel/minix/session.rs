@@ -1,16 +1,16 @@
 //! A program's side: what the C library makes of a call.
 
 use super::super::costs::Work;
-use super::super::errno::{Errno, Result};
-use super::super::files::{Account, From, How};
 use super::super::pipe::PipeEnd;
 use super::super::process::{Context, Process};
 use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
+use super::message::Call;
 use super::message::{Body, Endpoint, Party, Reply};
 use super::ring::Ring;
-use super::server::Call;
+use crate::calls::{Account, From, How};
+use crate::errno::{Errno, Result};
 use crate::rendezvous::Rendezvous;
 use crate::written::Written;
 use diskperf_sim::Time;
@@ -270,7 +270,9 @@ impl MinixSession {
     }
 
     pub(crate) async fn barrier(&mut self) -> Option<Time> {
-        self.kernel.meet(&self.me.process, &self.meeting).await
+        self.meeting
+            .meet(&self.kernel.waiter(&self.me.process))
+            .await
     }
 
     pub(crate) fn notices(&self) -> u64 {
@@ -278,18 +280,19 @@ impl MinixSession {
     }
 
     pub(crate) fn give_notice(&self) {
-        self.kernel.give_notice(&self.meeting);
+        self.meeting
+            .give_notice(&self.kernel.waiter(&self.me.process));
     }
 
     pub(crate) async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
         let wait = (seen, until);
-        self.kernel
-            .await_notice(&self.me.process, &self.meeting, wait)
+        self.meeting
+            .await_notice(&self.kernel.waiter(&self.me.process), wait)
             .await;
     }
 
     pub(crate) fn give_up_meeting(&self) {
-        self.kernel.give_up_meeting(&self.meeting);
+        self.meeting.give_up(&self.kernel.waiter(&self.me.process));
     }
 
     pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<usize> {

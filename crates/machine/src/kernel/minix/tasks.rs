@@ -1,10 +1,10 @@
 //! The memory task, the system task, and update.
 
-use super::super::errno::Errno;
 use super::Minix;
 use super::errand::Errand;
+use super::message::Call;
 use super::message::{Accepts, Body, Device, Endpoint, Party};
-use super::server::Call;
+use crate::errno::Errno;
 use crate::event::Event;
 use crate::kernel::process::Process;
 use diskperf_timeline::Stage;

@@ -87,12 +87,12 @@ impl Process {
     /// before and has lasted until then.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
         let mut errand = Request::default();
-        let opened = crate::hardware::moment(daemon.opened());
+        let opened = diskperf_device::moment(daemon.opened());
         errand.issue(opened);
         for span in daemon.tiling().tiled(opened) {
             errand.mark(span.stage, span.until);
         }
-        let (from, to) = (crate::hardware::moment(from), crate::hardware::moment(to));
+        let (from, to) = (diskperf_device::moment(from), diskperf_device::moment(to));
         let mut at = Time(from.0);
         errand.between(from, to, |stage, ns| {
             let begin = at;

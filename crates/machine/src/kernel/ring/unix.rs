@@ -2,12 +2,13 @@
 //! transfers past the cache, so that a drive's queue gets to see them all.
 
 use super::super::Unix;
-use super::super::errno::{Errno, Result};
 use super::super::file_io::What;
 use super::super::files::Session;
 use super::super::process::{Context, Process};
 use super::super::raw::{HeaderId, Raw};
-use super::{Requests, RingCompletion, RingOperation, RingRequest, RingSize};
+use super::Requests;
+use crate::errno::{Errno, Result};
+use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;

@@ -1,7 +1,6 @@
 //! Blocks and inodes from the free lists: alloc, free, ialloc, ifree.
 
 use super::super::Vnode;
-use super::super::errno::{Errno, Result};
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
 use super::OnV7;
@@ -9,6 +8,7 @@ use super::layout::{
     FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_FREE, MOST_INODES, ROOT, decode_free, encode_free,
 };
 use super::{BLOCK, BufferId, CoreInode, InodeInCore, Volume};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

@@ -2,11 +2,11 @@
 
 use super::super::Vnode;
 use super::super::block_map::Mapped;
-use super::super::errno::{Errno, Result};
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
 use super::OnV7;
 use super::layout::{DIRECT, POINTERS, long, path, put_long};
+use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 

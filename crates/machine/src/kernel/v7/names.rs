@@ -4,12 +4,12 @@
 //! with the name, and locks no other before it lets go of this one.
 
 use super::super::Vnode;
-use super::super::errno::{Errno, Result};
 use super::super::ffs::{InodeKind, InodeNumber};
-use super::super::files::How;
 use super::super::process::{Context, Process};
 use super::OnV7;
 use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, cut, entry, word};
+use crate::calls::How;
+use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;

@@ -1,12 +1,12 @@
 //! Reading and writing the blocks of a file (readi, writei).
 
 use super::super::Vnode;
-use super::super::errno::{Errno, Result};
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
 use super::OnV7;
 use super::layout::{BLOCK_BYTES, MOST_BYTES};
 use super::{BLOCK, BlockKey};
+use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::ops::Range;

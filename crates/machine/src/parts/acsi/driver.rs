@@ -2,10 +2,11 @@
 //! Minix's, and takes messages.
 
 use super::hardware::Acsi;
+use crate::controllers::Controller;
+use crate::id::Id;
 use crate::kernel::minix::Minix;
 use crate::kernel::minix::message::Endpoint;
 use crate::kernel::process::{BIO, Context};
-use crate::parts::{Controller, Id};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;

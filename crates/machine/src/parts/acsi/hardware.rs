@@ -2,10 +2,12 @@
 //! takes one command at a time, moves its sectors to memory by DMA while they
 //! pass, and interrupts at the end.
 
+use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{go_for, mark_passing};
-use crate::hardware::{Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
+use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 

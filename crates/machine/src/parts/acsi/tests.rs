@@ -3,8 +3,8 @@
 //! moves more than it can.
 
 use super::*;
+use crate::controllers::Controller;
 use crate::hardware::bench::*;
-use crate::parts::Controller;
 use diskperf_timeline::Deadline;
 
 fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {

@@ -2,12 +2,13 @@
 //! rest waits as it came.
 
 use super::hardware::Direct;
-use crate::hardware::{Hardware, RequestId};
+use crate::hardware::Hardware;
+use crate::id::Id;
 use crate::kernel::Unix;
 use crate::kernel::driver::Driver;
 use crate::kernel::driver::giving::Giving;
 use crate::kernel::process::Context;
-use crate::parts::Id;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

@@ -1,9 +1,11 @@
 //! The connection of a device: it has the device's events come up, and interrupts when a
 //! request is done.
 
-use crate::hardware::{Parts, RequestId, Surroundings};
-use crate::parts::{Controller, Id};
+use crate::controllers::Controller;
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
 use diskperf_device::Device;
+use diskperf_device::RequestId;
 use diskperf_sim::{TaskId, Time};
 
 /// A device's connection.

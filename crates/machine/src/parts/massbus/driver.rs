@@ -8,13 +8,14 @@
 //! before its sector passes, and the transfer before the wanted one does.
 
 use super::hardware::{Done, Massbus};
+use crate::hardware::Hardware;
 use crate::hardware::mechanism::Mechanism;
-use crate::hardware::{Hardware, Request, RequestId};
+use crate::id::Id;
 use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
 use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
-use crate::parts::Id;
+use diskperf_device::{Request, RequestId};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

@@ -2,11 +2,13 @@
 //! and search at once, data moves for one drive at a time, and the channel is
 //! held from the transfer command until the last sector.
 
+use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{late_stage, mark_move, mark_passing};
-use crate::hardware::{Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
 use diskperf_device::WhatIf;
+use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};

@@ -2,12 +2,13 @@
 //! commands as the controller grants.
 
 use super::hardware::Uda50;
-use crate::hardware::{Hardware, RequestId};
+use crate::hardware::Hardware;
+use crate::id::Id;
 use crate::kernel::Unix;
 use crate::kernel::driver::giving::{Giving, Turns};
 use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
-use crate::parts::Id;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

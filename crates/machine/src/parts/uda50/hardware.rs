@@ -7,10 +7,12 @@
 //! tell the host. Unless decoding
 //! overlaps, a drive's next command is decoded when the last one is finished.
 
+use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{go_for, mark_passing};
-use crate::hardware::{Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
+use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};

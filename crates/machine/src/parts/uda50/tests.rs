@@ -3,8 +3,8 @@
 //! time is booked to a stage that did not spend it.
 
 use super::*;
+use crate::controllers::Controller;
 use crate::hardware::bench::*;
-use crate::parts::Controller;
 
 fn config() -> Uda50Config {
     Uda50Config {

@@ -6,12 +6,13 @@
 //! drive is remembered, and started from the next interrupt.
 
 use super::hardware::{Done, Up};
-use crate::hardware::{Hardware, RequestId};
+use crate::hardware::Hardware;
+use crate::id::Id;
 use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
 use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
-use crate::parts::Id;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

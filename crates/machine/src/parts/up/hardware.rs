@@ -5,10 +5,12 @@
 //! A sector that begins to pass while the buffer is full, or that is to be written and
 //! is not in the buffer, is lost: data is late, and the transfer ends there.
 
+use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{late_stage, mark_move, mark_passing};
-use crate::hardware::{Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
+use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};

@@ -3,8 +3,8 @@
 //! any part of a request's time is lost.
 
 use super::*;
+use crate::controllers::Controller;
 use crate::hardware::bench::*;
-use crate::parts::Controller;
 use diskperf_timeline::Deadline;
 
 const FAST: u64 = 1_000_000_000;

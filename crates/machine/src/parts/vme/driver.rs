@@ -3,13 +3,14 @@
 //! driver's own, by drive; or, as the Multibus II board's, no queue at all.
 
 use super::hardware::Vme;
-use crate::hardware::{Hardware, RequestId};
+use crate::hardware::Hardware;
+use crate::id::Id;
 use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
 use crate::kernel::driver::giving::{Giving, Turns};
 use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
-use crate::parts::Id;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

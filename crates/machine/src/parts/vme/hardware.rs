@@ -16,12 +16,14 @@ mod stream;
 
 pub use policy::{MOST_AHEAD_SECTORS, Policy};
 
+use crate::controllers::Controller;
 use crate::hardware::cache::{Cache, CacheStatistics};
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::{Hint, Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
 use adaptive::Rehearsal;
 use arm::{Arm, Unit};
+use diskperf_device::{Hint, RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};

@@ -4,11 +4,11 @@ use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
 use super::hardware::{
     Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
-use crate::hardware::Hint;
 use crate::kernel::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
+use diskperf_device::Hint;
 use diskperf_sim::Time;
 
 /// A controller of this kind, and its driver.

@@ -2,13 +2,14 @@
 //! moves every word of every sector itself, in the handler.
 
 use super::hardware::{Asks, Wd1003};
-use crate::hardware::{Hardware, RequestId};
+use crate::hardware::Hardware;
+use crate::id::Id;
 use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
 use crate::kernel::driver::giving::Turns;
 use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
-use crate::parts::Id;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;

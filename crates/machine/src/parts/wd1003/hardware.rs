@@ -6,10 +6,12 @@
 //! command waits for it to come round again. A sector that is written waits in
 //! the buffer for its place on the track.
 
+use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{go_for, mark_passing};
-use crate::hardware::{Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
+use crate::hardware::{Parts, Surroundings};
+use crate::id::Id;
+use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 

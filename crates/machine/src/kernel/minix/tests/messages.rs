@@ -2,9 +2,9 @@
 
 use super::super::errand::Errand;
 use super::super::message::{Accepts, Body, Endpoint, Party};
-use crate::kernel::Kernel;
 use crate::kernel::minix::Minix;
 use crate::kernel::process::Process;
+use crate::software::Kernel;
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Time};
 use diskperf_catalogue::Catalogue;

@@ -2,9 +2,10 @@
 
 use super::super::V7Check;
 use super::super::layout::BLOCK_BYTES;
-use crate::kernel::errno::Errno;
-use crate::kernel::files::How;
-use crate::kernel::{Kernel, On};
+use crate::calls::How;
+use crate::errno::Errno;
+use crate::kernel::On;
+use crate::software::Kernel;
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Rendezvous, Session};
 use diskperf_catalogue::{Catalogue, Setting};

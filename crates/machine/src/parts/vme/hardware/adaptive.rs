@@ -17,8 +17,8 @@ mod rehearsal;
 mod script;
 
 use super::policy::Policy;
-use crate::hardware::{Request, RequestId};
 use choice::{Choice, Kind};
+use diskperf_device::{Request, RequestId};
 use diskperf_sim::Time;
 pub(super) use rehearsal::Rehearsal;
 use script::{Script, Seen};

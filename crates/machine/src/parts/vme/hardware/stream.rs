@@ -4,7 +4,8 @@ use super::arm::Arm;
 use super::{Command, Served, Vme, VmeEvent};
 use crate::hardware::marking::mark_passing;
 use crate::hardware::mechanism::{Geometry, Place};
-use crate::hardware::{Parts, Surroundings, moment};
+use crate::hardware::{Parts, Surroundings};
+use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 

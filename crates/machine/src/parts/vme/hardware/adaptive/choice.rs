@@ -1,7 +1,7 @@
 //! A policy for each kind of command, and the search for better ones.
 
 use super::super::policy::Policy;
-use crate::hardware::Hint;
+use diskperf_device::Hint;
 use diskperf_sim::Time;
 
 /// What a policy is chosen for.

@@ -8,7 +8,7 @@ use super::script::Script;
 use crate::hardware::bare::Bare;
 use crate::hardware::bus::Bus;
 use crate::hardware::mechanism::Mechanism;
-use crate::hardware::{RequestId, Requests, moment};
+use diskperf_device::{RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -145,8 +145,8 @@ impl Bench {
 mod tests {
     use super::super::script::Seen;
     use super::*;
-    use crate::hardware::Request;
     use crate::hardware::bench::drive;
+    use diskperf_device::Request;
 
     /// Two readers in sequence and one here and there, as they came and ended when a
     /// script of theirs was carried out.

@@ -4,7 +4,7 @@
 //! end of another one as it did in fact, and what is faster lets what follows come
 //! sooner.
 
-use crate::hardware::Request;
+use diskperf_device::Request;
 use diskperf_sim::Time;
 
 /// A command that came, and what came of it.

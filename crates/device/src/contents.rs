@@ -1,0 +1,322 @@
+//! Contents of a drive, as its host may rely on them: what was written, what is durable, and
+//! what a power cut may still take.
+//!
+//! [`Contents`] knows the rules of the interface and no drive: requests are submitted to it
+//! and completed in it beside a [`Drive`](crate::Drive), or beside a real one.
+//!
+//! - A read that begins now gets the newest write of its sector that completed.
+//! - A write in a volatile cache is durable when a flush completes that was submitted after
+//!   the write had completed. Writes in flight at that moment are not covered.
+//! - A write with force unit access is durable when it completes, and so is every write where
+//!   the cache is protected or writes through.
+//! - A power cut leaves in each sector its durable contents, those of any later write that
+//!   completed, or those of any write in flight; sectors are independent, because caches
+//!   destage in any order. A sector is never torn.
+//! - Discards and write zeroes are writes of nothing.
+//! - Writes of one sector that are in flight together have the order of their completion.
+
+use crate::{Device, Operation, RequestId};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Whether a drive loses writes that it has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteCache {
+    /// Until a flush or force unit access.
+    Volatile,
+    /// Never: the cache is protected, or the drive has none.
+    Durable,
+}
+
+/// A write, discard or write zeroes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Its place in the order of completion, from 1; 0 of one in flight.
+    pub number: u64,
+    /// Its sectors.
+    pub sectors: Range<u64>,
+}
+
+/// What is written on a drive, with a value of type `V` in each sector: its bytes, or whatever
+/// names them.
+///
+/// ```
+/// use diskperf_device::{Contents, Operation, RequestId, WriteCache};
+/// let mut contents = Contents::new(WriteCache::Volatile);
+/// let id = RequestId::first(0);
+/// contents.submit(id, Operation::Write { fua: false }, 8..10, |_| "new");
+/// contents.complete(id);
+/// assert_eq!((contents.read(8), contents.durable(8)), (Some(&"new"), None));
+/// contents.submit(id, Operation::Flush, 0..0, |_| "");
+/// contents.complete(id);
+/// assert!(contents.is_durable(8));
+/// contents.submit(id, Operation::Write { fua: false }, 9..10, |_| "newer");
+/// contents.complete(id);
+/// // A cache that destages nothing loses one write.
+/// let lost = contents.power_cut(|_, _| false);
+/// assert_eq!((lost.len(), contents.read(9)), (1, Some(&"new")));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Contents<V> {
+    cache: WriteCache,
+    /// Sectors that were written.
+    sectors: BTreeMap<u64, Versions<V>>,
+    /// Requests in flight that change something, by their places.
+    in_flight: BTreeMap<usize, InFlight<V>>,
+    /// Completed writes that no flush covered, by number.
+    volatile: BTreeMap<u64, Range<u64>>,
+    /// Writes that completed.
+    completed: u64,
+}
+
+/// Versions of a sector.
+#[derive(Clone, Debug)]
+struct Versions<V> {
+    durable: Option<V>,
+    /// Later ones, each with the number of its write, ascending.
+    volatile: Vec<(u64, Option<V>)>,
+}
+
+#[derive(Clone, Debug)]
+enum InFlight<V> {
+    Write {
+        sectors: Range<u64>,
+        fua: bool,
+        /// Of each sector.
+        values: Vec<Option<V>>,
+    },
+    /// A flush, with the number of the last write that it covers.
+    Flush { covers: u64 },
+}
+
+impl<V> Versions<V> {
+    /// No version before this one is left, and it is durable; none if none is so old.
+    fn make_durable(&mut self, up_to: u64) {
+        let covered = self
+            .volatile
+            .partition_point(|(number, _)| *number <= up_to);
+        if let Some((_, value)) = self.volatile.drain(..covered).next_back() {
+            self.durable = value;
+        }
+    }
+
+    fn newest(&self) -> Option<&V> {
+        let volatile = self.volatile.last();
+        volatile.map_or(&self.durable, |(_, value)| value).as_ref()
+    }
+}
+
+impl<V: Clone> Contents<V> {
+    /// A drive on which nothing is written.
+    pub fn new(cache: WriteCache) -> Self {
+        Self {
+            cache,
+            sectors: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            volatile: BTreeMap::new(),
+            completed: 0,
+        }
+    }
+
+    /// The same, with a cache like that of a device.
+    pub fn of(device: &Device) -> Self {
+        Self::new(match device.keeps_writes() {
+            true => WriteCache::Volatile,
+            false => WriteCache::Durable,
+        })
+    }
+
+    /// A request is submitted; `value` makes what each sector of a write is to have. Reads
+    /// change nothing, and a flush is of all sectors.
+    ///
+    /// # Panics
+    ///
+    /// When a request with this id is in flight.
+    pub fn submit(
+        &mut self,
+        id: RequestId,
+        operation: Operation,
+        sectors: Range<u64>,
+        mut value: impl FnMut(u64) -> V,
+    ) {
+        let values: Vec<Option<V>> = match operation {
+            Operation::Read => return,
+            Operation::Flush => Vec::new(),
+            Operation::Write { .. } => sectors.clone().map(|at| Some(value(at))).collect(),
+            Operation::Discard | Operation::WriteZeroes => sectors.clone().map(|_| None).collect(),
+        };
+        let change = match operation {
+            Operation::Flush => InFlight::Flush {
+                covers: self.completed,
+            },
+            _ => InFlight::Write {
+                sectors,
+                fua: operation == Operation::Write { fua: true },
+                values,
+            },
+        };
+        let before = self.in_flight.insert(id.place(), change);
+        assert!(before.is_none(), "request {id:?} is in flight");
+    }
+
+    /// A request has completed.
+    pub fn complete(&mut self, id: RequestId) {
+        match self.in_flight.remove(&id.place()) {
+            // A read.
+            None => {}
+            Some(InFlight::Flush { covers }) => self.end_flush(covers),
+            Some(InFlight::Write {
+                sectors,
+                fua,
+                values,
+            }) => {
+                self.completed += 1;
+                let number = self.completed;
+                let is_durable = fua || self.cache == WriteCache::Durable;
+                for (sector, value) in sectors.clone().zip(values) {
+                    let versions = self.versions(sector);
+                    versions.volatile.push((number, value));
+                    if is_durable {
+                        versions.make_durable(number);
+                    }
+                }
+                if !is_durable && !sectors.is_empty() {
+                    self.volatile.insert(number, sectors);
+                }
+            }
+        }
+    }
+
+    fn versions(&mut self, sector: u64) -> &mut Versions<V> {
+        self.sectors.entry(sector).or_insert_with(|| Versions {
+            durable: None,
+            volatile: Vec::new(),
+        })
+    }
+
+    fn end_flush(&mut self, covers: u64) {
+        let later = self.volatile.split_off(&(covers + 1));
+        for sectors in std::mem::replace(&mut self.volatile, later).into_values() {
+            for sector in sectors {
+                self.versions(sector).make_durable(covers);
+            }
+        }
+    }
+
+    /// What a read that begins now gets; `None` where nothing is written.
+    pub fn read(&self, sector: u64) -> Option<&V> {
+        self.sectors.get(&sector)?.newest()
+    }
+
+    /// What a sector has at least: a power cut leaves this, or what was written later.
+    pub fn durable(&self, sector: u64) -> Option<&V> {
+        self.sectors.get(&sector)?.durable.as_ref()
+    }
+
+    /// Whether a power cut leaves what a read gets now, but for writes in flight.
+    pub fn is_durable(&self, sector: u64) -> bool {
+        let versions = self.sectors.get(&sector);
+        versions.is_none_or(|versions| versions.volatile.is_empty())
+    }
+
+    /// Completed writes that a power cut may take, oldest first. Sectors that force unit access
+    /// has made durable since are still of their range.
+    pub fn volatile(&self) -> impl Iterator<Item = Write> + '_ {
+        let has_some = |number: u64, sectors: &Range<u64>| {
+            sectors.clone().any(|sector| {
+                let versions = self.sectors.get(&sector);
+                versions.is_some_and(|of| of.volatile.iter().any(|(other, _)| *other == number))
+            })
+        };
+        let writes = self.volatile.iter();
+        writes
+            .filter(move |(number, sectors)| has_some(**number, sectors))
+            .map(|(number, sectors)| Write {
+                number: *number,
+                sectors: sectors.clone(),
+            })
+    }
+
+    /// What a sector may have after a power cut now: durable contents first, then later writes
+    /// in the order of their completion, then those in flight.
+    pub fn possible(&self, sector: u64) -> impl Iterator<Item = Option<&V>> + '_ {
+        let versions = self.sectors.get(&sector);
+        let durable = versions.and_then(|versions| versions.durable.as_ref());
+        let volatile = versions.into_iter().flat_map(|versions| &versions.volatile);
+        let in_flight = self.in_flight.values().filter_map(move |change| {
+            let InFlight::Write {
+                sectors, values, ..
+            } = change
+            else {
+                return None;
+            };
+            let place = sectors.contains(&sector).then(|| sector - sectors.start)?;
+            Some(values[place as usize].as_ref())
+        });
+        let volatile = volatile.map(|(_, value)| value.as_ref());
+        std::iter::once(durable).chain(volatile).chain(in_flight)
+    }
+
+    /// The power fails: requests in flight are forgotten, and what is left is durable.
+    /// `survives` decides, of each write that a power cut may take and each of its sectors,
+    /// whether its data are on the medium; the latest that is there is what the sector has.
+    /// Writes come in the order of their completion, then those in flight with number 0.
+    ///
+    /// A cache that destages in order is `|write, _| (1..=last).contains(&write.number)`.
+    ///
+    /// Returns the completed writes of which a sector has older contents now.
+    pub fn power_cut(&mut self, mut survives: impl FnMut(&Write, u64) -> bool) -> Vec<Write> {
+        let mut lost = Vec::new();
+        let mut left: BTreeMap<u64, (u64, Option<V>)> = BTreeMap::new();
+        let volatile = std::mem::take(&mut self.volatile);
+        for (number, sectors) in &volatile {
+            let write = Write {
+                number: *number,
+                sectors: sectors.clone(),
+            };
+            for sector in sectors.clone() {
+                let versions = self.sectors.get(&sector);
+                let versions = versions.into_iter().flat_map(|of| &of.volatile);
+                let mut own = versions.filter(|(other, _)| other == number);
+                if let Some((_, value)) = own.next()
+                    && survives(&write, sector)
+                {
+                    left.insert(sector, (*number, value.clone()));
+                }
+            }
+        }
+        for (number, sectors) in volatile {
+            let is_older = |sector: &u64| {
+                let versions = self.sectors.get(sector);
+                let newest = versions.and_then(|of| of.volatile.last());
+                newest.is_some_and(|(newest, _)| *newest == number)
+                    && left.get(sector).is_none_or(|(has, _)| *has < number)
+            };
+            if sectors.clone().any(|sector| is_older(&sector)) {
+                lost.push(Write { number, sectors });
+            }
+        }
+        for change in std::mem::take(&mut self.in_flight).into_values() {
+            let InFlight::Write {
+                sectors, values, ..
+            } = change
+            else {
+                continue;
+            };
+            let write = Write { number: 0, sectors };
+            for (sector, value) in write.sectors.clone().zip(values) {
+                if survives(&write, sector) {
+                    left.insert(sector, (0, value));
+                }
+            }
+        }
+        self.sectors.values_mut().for_each(|of| of.volatile.clear());
+        for (sector, (_, value)) in left {
+            self.versions(sector).durable = value;
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! What a flash drive does of what is expected of it: the figures of `expected/` in the
+//! catalogue, measured on the drive by itself.
+
+use super::one;
+use crate::flash::device::Flash;
+use crate::flash::specification::FlashSpecification;
+use crate::{ClosedLoop, Command, Completion, Device, Drive, Operation};
+use diskperf_catalogue::FlashFigure;
+use diskperf_ftl::Traffic;
+use diskperf_sim::{Stream, Streams, Time};
+
+/// Of the places that are read and written.
+pub const SEED: u64 = 27;
+const READ: Operation = Operation::Read;
+const WRITE: Operation = Operation::Write { fua: false };
+/// Units of 4 KiB in a gibibyte.
+const GIBIBYTE: u64 = 1 << 18;
+/// Units of a sequential call.
+const CALL_UNITS: u32 = 32;
+const CALL_MB: f64 = 0.131_072;
+const SYNCED: u64 = 2000;
+const ROOM: &str = "depths and places were checked";
+/// Writes of a steady state: collections of ten superblocks and more.
+const STEADY: u64 = 300_000;
+/// How much smaller the superblocks are where a steady state is to be reached: what is
+/// amplified hangs on shares alone, and so a drive of a quarter of the size comes to it in
+/// a quarter of the writes.
+const PARTS: u32 = 4;
+
+/// What is done with a drive, once, for the figures that are taken of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    /// Reads at random of a drive that was filled at random.
+    RandomReads,
+    /// Reads at random of what was just written.
+    CachedReads,
+    /// Writes at random to a drive that was idle.
+    RandomWrites,
+    /// Writes at random in the steady state.
+    SteadyWrites,
+    /// Sequential reads.
+    SequentialReads,
+    /// Sequential writes.
+    SequentialWrites,
+    /// Writes, each with a flush.
+    SyncedWrites,
+    /// Reads and writes at random in the steady state.
+    Mixed,
+}
+
+impl From<FlashFigure> for Experiment {
+    fn from(figure: FlashFigure) -> Self {
+        match figure {
+            FlashFigure::RandomReadUs | FlashFigure::RandomReadIops => Self::RandomReads,
+            FlashFigure::CachedReadUs | FlashFigure::CachedReadIops => Self::CachedReads,
+            FlashFigure::RandomWriteUs => Self::RandomWrites,
+            FlashFigure::SteadyWriteIops | FlashFigure::SteadyAmplification => Self::SteadyWrites,
+            FlashFigure::SequentialReadMbPerS => Self::SequentialReads,
+            FlashFigure::SequentialWriteMbPerS | FlashFigure::WritePastCacheMbPerS => {
+                Self::SequentialWrites
+            }
+            FlashFigure::SyncedWritesPerS => Self::SyncedWrites,
+            FlashFigure::MixedIops | FlashFigure::MixedReadP99Us => Self::Mixed,
+        }
+    }
+}
+
+/// What an experiment came to.
+pub enum Measured {
+    /// Requests, one after the other or several at a time.
+    Requests(Stretch),
+    /// The steady state of writes.
+    Steady {
+        /// Writes a second.
+        iops: f64,
+        /// Units programmed for each that was written.
+        amplification: f64,
+    },
+}
+
+impl Measured {
+    /// A figure that is taken of this experiment, in its own unit.
+    ///
+    /// # Panics
+    ///
+    /// When the figure is of another experiment.
+    pub fn figure(&self, figure: FlashFigure) -> f64 {
+        match (figure, self) {
+            (FlashFigure::SteadyWriteIops, Self::Steady { iops, .. }) => *iops,
+            (FlashFigure::SteadyAmplification, Self::Steady { amplification, .. }) => {
+                *amplification
+            }
+            (_, Self::Steady { .. }) => panic!("{figure:?} is no figure of a steady state"),
+            (figure, Self::Requests(of)) => match figure {
+                FlashFigure::RandomReadUs | FlashFigure::CachedReadUs => of.mean_us(),
+                FlashFigure::RandomWriteUs => of.seconds * 1e6 / of.done as f64,
+                FlashFigure::MixedReadP99Us => of.p99_us(),
+                FlashFigure::SequentialReadMbPerS
+                | FlashFigure::SequentialWriteMbPerS
+                | FlashFigure::WritePastCacheMbPerS => of.mb_per_s(),
+                _ => of.iops(),
+            },
+        }
+    }
+}
+
+/// Does an experiment with a flash drive. The drive is as [`FlashFigure::settings`] and the
+/// file have it.
+///
+/// # Panics
+///
+/// When the specification contradicts itself.
+pub fn measured(
+    specification: &FlashSpecification,
+    experiment: Experiment,
+    depth: u32,
+) -> Measured {
+    let requests = match experiment {
+        Experiment::RandomReads => random_reads(specification, 0, depth),
+        Experiment::CachedReads => random_reads(specification, GIBIBYTE, depth),
+        Experiment::RandomWrites => {
+            let mut drive = drive(specification);
+            let units = drive.device().sectors();
+            let next = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
+            stretch(&mut drive, depth, (0, 2000), next)
+        }
+        Experiment::SteadyWrites => {
+            let (iops, amplification) = steady_writes(specification, depth);
+            return Measured::Steady {
+                iops,
+                amplification,
+            };
+        }
+        Experiment::SequentialReads => {
+            let mut drive = drive(specification);
+            fill(&mut drive, GIBIBYTE);
+            let next = |_: &mut Stream, call: u64| {
+                let unit = call * u64::from(CALL_UNITS) % GIBIBYTE;
+                (READ, unit, CALL_UNITS)
+            };
+            stretch(&mut drive, depth, (500, 8000), next)
+        }
+        Experiment::SequentialWrites => {
+            let mut drive = drive(specification);
+            let next =
+                |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+            stretch(&mut drive, depth, (6000, 10_000), next)
+        }
+        Experiment::SyncedWrites => synced(specification),
+        Experiment::Mixed => mixed(specification, depth),
+    };
+    Measured::Requests(requests)
+}
+
+/// The drive with its past, idle, as experiments begin with it.
+///
+/// # Panics
+///
+/// When the specification contradicts itself.
+pub fn drive(specification: &FlashSpecification) -> Drive {
+    let retries = Streams::new(SEED).stream("retries");
+    let flash = Flash::new(specification, (SEED, retries));
+    let flash = flash.unwrap_or_else(|error| panic!("{error}"));
+    Drive::new(Device::Flash(Box::new(flash)))
+}
+
+/// Reads of a unit anywhere in what was written before, which is `written` units from the
+/// first on, or by the drive's past everywhere.
+fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) -> Stretch {
+    let mut drive = drive(specification);
+    let units = match written {
+        0 => drive.device().sectors(),
+        _ => written,
+    };
+    fill(&mut drive, written);
+    let next = |draws: &mut Stream, _| (READ, draws.below(units), 1);
+    stretch(&mut drive, depth, (1000, 40_000), next)
+}
+
+/// Writes a second and write amplification, in the steady state of writes at random.
+fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
+    let specification = divided(specification, PARTS);
+    let mut drive = drive(&specification);
+    let units = drive.device().sectors();
+    let mut draws = Streams::new(SEED).stream("places");
+    let next = || Command {
+        operation: WRITE,
+        sector: draws.below(units),
+        sectors: 1,
+    };
+    let mut asked = ClosedLoop::start(&mut drive, depth, next).expect(ROOM);
+    // At least so many, and on to the end of a collection.
+    let mut write = |least: u64| {
+        let (mut erases, mut done) = (u64::MAX, 0);
+        while done < least || erases > 0 && traffic(asked.drive()).erases == erases {
+            asked.next();
+            done += 1;
+            if done == least {
+                erases = traffic(asked.drive()).erases;
+            }
+        }
+        (done, asked.drive().now(), traffic(asked.drive()))
+    };
+    // What the buffer and the cache take is over then, and collection is even.
+    let (_, begun, before) = write(300_000 + cache_units(&specification));
+    let (writes, ended, after) = write(STEADY);
+    let (since, seconds) = (after.since(&before), (ended - begun).seconds());
+    // So few collections leave more room, or less, than they found, which changes what is
+    // copied by several percent. What the victims had left does not hang on that.
+    let emptied = since.erases * u64::from(specification.layer_superblock_units());
+    if emptied <= since.collection {
+        return (writes as f64 / seconds, since.amplification());
+    }
+    let by_collection = emptied as f64 / (emptied - since.collection) as f64;
+    // Map, journal and padding are collected as the host's units are.
+    let by_others = (since.programmed() - since.collection) as f64 / since.host as f64;
+    let amplification = by_collection * by_others;
+    let programmed_per_s = since.programmed() as f64 / seconds;
+    (programmed_per_s / amplification, amplification)
+}
+
+/// Traffic of a flash drive so far.
+fn traffic(drive: &Drive) -> Traffic {
+    *drive.device().flash().expect("a flash drive").traffic()
+}
+
+fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
+    let specification = divided(specification, PARTS);
+    let mut drive = drive(&specification);
+    let units = drive.device().sectors();
+    let next = |draws: &mut Stream, _| {
+        let operation = if draws.chance(0.7) { READ } else { WRITE };
+        (operation, draws.below(units), 1)
+    };
+    let before = 600_000 + 4 * cache_units(&specification);
+    stretch(&mut drive, depth, (before, 3 * STEADY), next)
+}
+
+fn synced(specification: &FlashSpecification) -> Stretch {
+    let mut drive = drive(specification);
+    let units = drive.device().sectors();
+    let mut draws = Streams::new(SEED).stream("places");
+    for _ in 0..SYNCED {
+        one(&mut drive, WRITE, draws.below(units), 1);
+        if drive.device().keeps_writes() {
+            one(&mut drive, Operation::Flush, 0, 0);
+        }
+    }
+    Stretch {
+        seconds: drive.now().seconds(),
+        read_us: Vec::new(),
+        done: SYNCED,
+    }
+}
+
+/// Writes units from the first on, and lets the drive rest.
+fn fill(drive: &mut Drive, units: u64) {
+    if units == 0 {
+        return;
+    }
+    let calls = units / u64::from(CALL_UNITS);
+    let next = |_: &mut Stream, call: u64| {
+        let unit = call % calls * u64::from(CALL_UNITS);
+        (WRITE, unit, CALL_UNITS)
+    };
+    stretch(drive, CALL_UNITS, (0, calls), next);
+    // Not so long that the cache is folded.
+    drive.run_for(Time::from_millis(500));
+}
+
+/// The drive with superblocks so many times smaller, and all shares as they are.
+pub fn divided(of: &FlashSpecification, parts: u32) -> FlashSpecification {
+    let mut specification = of.clone();
+    specification.geometry.word_lines /= parts;
+    specification.times.erase.0 /= u64::from(parts);
+    specification.map_cache_pages = specification
+        .map_cache_pages
+        .map(|pages| (pages / parts).max(1));
+    let layer = &mut specification.layer;
+    layer.logical_units /= parts;
+    layer.filled /= parts;
+    specification
+}
+
+/// Units that the cache of one bit a cell always holds.
+fn cache_units(of: &FlashSpecification) -> u64 {
+    let geometry = &of.geometry;
+    let pages = geometry.dies() * geometry.planes * geometry.word_lines;
+    let superblocks = of.cache.map_or(0, |cache| cache.fixed_superblocks);
+    u64::from(pages * geometry.page_units()) * u64::from(superblocks)
+}
+
+/// What requests one after the other, or in a closed loop, came to.
+pub struct Stretch {
+    seconds: f64,
+    read_us: Vec<f64>,
+    done: u64,
+}
+
+/// Requests in a closed loop, until `before` and then `count` are done and none is in flight.
+/// `next` draws each, by its number.
+fn stretch(
+    drive: &mut Drive,
+    depth: u32,
+    (before, count): (u64, u64),
+    mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
+) -> Stretch {
+    let mut draws = Streams::new(SEED).stream("places");
+    let mut numbers = 0..;
+    let next = || {
+        let (operation, sector, sectors) = next(&mut draws, numbers.next().expect("no end"));
+        Command {
+            operation,
+            sector,
+            sectors,
+        }
+    };
+    let mut asked = ClosedLoop::start(drive, depth, next).expect(ROOM);
+    asked.by_ref().take(before as usize).for_each(drop);
+    let begun = asked.drive().now();
+    let completions = asked.by_ref().take(count as usize);
+    let read_us = |of: Completion| (of.operation == READ).then(|| of.latency().0 as f64 / 1000.0);
+    let mut read_us: Vec<f64> = completions
+        .filter_map(|of| read_us(of.expect(ROOM)))
+        .collect();
+    let seconds = (asked.drive().now() - begun).seconds();
+    while drive.next_completion().is_some() {}
+    read_us.sort_by(f64::total_cmp);
+    Stretch {
+        seconds,
+        read_us,
+        done: count,
+    }
+}
+
+impl Stretch {
+    fn mean_us(&self) -> f64 {
+        self.read_us.iter().sum::<f64>() / self.read_us.len() as f64
+    }
+
+    fn p99_us(&self) -> f64 {
+        self.read_us[self.read_us.len() * 99 / 100]
+    }
+
+    fn iops(&self) -> f64 {
+        self.done as f64 / self.seconds
+    }
+
+    fn mb_per_s(&self) -> f64 {
+        self.iops() * CALL_MB
+    }
+}

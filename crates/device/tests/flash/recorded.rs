@@ -1,0 +1,141 @@
+//! What a drive records of itself.
+
+use super::*;
+use diskperf_device::flash::recorder::{MOST_INTERVALS, MOST_LEVELS};
+use diskperf_spans::DieBusy;
+use diskperf_spans::TracedDie;
+
+fn spans(kept: &[TracedDie]) -> Vec<(DieBusy, bool, u64, u64)> {
+    let us = |ns: u64| ns / 1000;
+    kept.iter()
+        .map(|one| (one.by, one.stands, us(one.from.0), us(one.until.0)))
+        .collect()
+}
+
+/// A program of 500 that a read stops after 100: it comes to stand still for 20, stands while
+/// the page is sensed and crosses (4.096), and goes on with what is left and 5 for resuming.
+#[test]
+fn a_read_behind_a_program_is_seen_with_what_stands() {
+    let mut specification = toy();
+    specification.suspension = suspending(3);
+    specification.buffer = buffered(8, true);
+    let mut host = new_host(&specification);
+    ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
+    host.rest();
+    host.record();
+    let begun = host.now();
+    let ends = ends_of(&mut host, &[(0.0, WRITE, 1, 1), (104.096, READ, 0, 1)]);
+    assert!(ends[1] < 200.0, "{ends:?}");
+    host.rest();
+    let seen = host.recorded_flash().expect("it records");
+    let kept: Vec<TracedDie> = seen.kept;
+    let by: Vec<(DieBusy, bool)> = kept.iter().map(|one| (one.by, one.stands)).collect();
+    assert_eq!(
+        by,
+        [
+            (DieBusy::Program, false),
+            (DieBusy::Suspension, false),
+            (DieBusy::Read, true),
+            (DieBusy::Channel, true),
+            (DieBusy::Program, false),
+        ],
+        "{:?} from {begun:?}",
+        spans(&kept)
+    );
+    for pair in kept.windows(2) {
+        assert_eq!(pair[0].until, pair[1].from, "without gap");
+    }
+    assert!(host.recorded_flash().expect("anew").kept.is_empty());
+}
+
+/// What is recorded of each die is what its counters have, and does not overlap.
+#[test]
+fn intervals_of_a_die_follow_each_other() {
+    let mut specification = toy();
+    specification.geometry.channels = 2;
+    specification.geometry.dies_per_channel = 2;
+    specification.layer.logical_units = 256;
+    specification.layer.past = Past::Random;
+    specification.layer.filled = 256;
+    specification.suspension = suspending(2);
+    specification.buffer = buffered(8, true);
+    let mut host = new_host(&specification);
+    host.record();
+    let before = host.flash().dies_busy();
+    let mut draws = Streams::new(SEED).stream("recorded");
+    for _ in 0..2000 {
+        let operation = if draws.chance(0.5) { READ } else { WRITE };
+        while !host.flash().takes_requests() {
+            assert!(host.step());
+        }
+        host.ask(operation, draws.below(256), 1);
+        host.run_for(us(draws.below(400) as f64));
+        while host.take_done().is_some() {}
+    }
+    host.rest();
+    let seen = host.recorded_flash().expect("it records");
+    assert_eq!((seen.left_out, seen.complete_from.0), (0, 0));
+    let after = host.flash().dies_busy();
+    for by in DieBusy::ALL {
+        let of = seen.kept.iter().filter(|one| one.by == by);
+        let sum: u64 = of.map(|one| one.until.0 - one.from.0).sum();
+        let counted = (after[by as usize] - before[by as usize]).0;
+        // What stands and nothing else is seen, and counted nowhere.
+        let extra = if by == DieBusy::Suspension {
+            u64::MAX
+        } else {
+            0
+        };
+        assert!(
+            sum >= counted && sum - counted <= extra,
+            "{by:?}: {sum}, {counted}"
+        );
+    }
+    for die in 0..4 {
+        let own: Vec<&TracedDie> = seen.kept.iter().filter(|one| one.die == die).collect();
+        assert!(own.windows(2).all(|pair| pair[0].until <= pair[1].from));
+        assert!(own.iter().all(|one| one.from < one.until));
+    }
+    let (first, last) = (seen.levels[0], seen.levels[seen.levels.len() - 1]);
+    assert!(seen.levels.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    let amplification = last.amplification_since(&first).expect("it wrote");
+    assert!(amplification > 1.0, "{amplification}");
+    assert!(seen.levels.iter().all(|one| one.buffer_units <= 8));
+    assert!(seen.levels.iter().any(|one| one.buffer_units > 0));
+    assert_eq!(last.cache_free_units, None);
+}
+
+/// However long it lasts, memory is bounded, and what is left out is said.
+#[test]
+fn a_long_time_leaves_out_its_beginning() {
+    let mut host = new_host(&toy());
+    host.record();
+    ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
+    // Each senses, and has its data cross the channel.
+    let reads = MOST_INTERVALS / 2 + 50;
+    for _ in 0..reads {
+        host.ask(READ, 0, 1);
+        host.run_for(us(100.0));
+        assert!(host.take_done().is_some());
+    }
+    let seen = host.recorded_flash().expect("it records");
+    assert_eq!(seen.kept.len(), MOST_INTERVALS);
+    // The data of the program come first, in an interval with it.
+    assert_eq!(seen.left_out, 101);
+    assert!(seen.kept[0].from >= seen.complete_from);
+    assert!((MOST_LEVELS / 2..=MOST_LEVELS + 1).contains(&seen.levels.len()));
+    let gaps = seen
+        .levels
+        .windows(2)
+        .map(|pair| pair[1].at.0 - pair[0].at.0);
+    let longest = gaps.max().unwrap_or(0);
+    let all = host.now().0;
+    assert!(longest < all / 200, "{longest} of {all}");
+}
+
+#[test]
+fn nothing_is_recorded_unless_asked_for() {
+    let mut host = new_host(&toy());
+    ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
+    assert_eq!(host.recorded_flash(), None);
+}

@@ -1,0 +1,46 @@
+//! Numbers that carry the kind of what they number.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The number of a controller, or of a drive, among those of its kind.
+pub struct Id<C> {
+    place: u8,
+    kind: PhantomData<fn() -> C>,
+}
+
+impl<C> Id<C> {
+    pub(crate) fn of_place(place: usize) -> Self {
+        Self {
+            place: u8::try_from(place).expect("fewer than 256 of a kind"),
+            kind: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn place(self) -> usize {
+        usize::from(self.place)
+    }
+}
+
+impl<C> Clone for Id<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Id<C> {}
+
+impl<C> PartialEq for Id<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl<C> Eq for Id<C> {}
+
+impl<C> fmt::Debug for Id<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.place.fmt(formatter)
+    }
+}
