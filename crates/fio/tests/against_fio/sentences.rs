@@ -162,11 +162,6 @@ const CASES: &[(&str, &str, Shows)] = &[
         Taken,
     ),
     (
-        "zonecapacity=4k\nread_beyond_wp=1\nmax_open_zones=4\njob_max_open_zones=2\nzone_reset_threshold=0.5\nzone_reset_frequency=0.5\nignore_zone_limits=1",
-        "fio too does nothing for it without zonemode=zbd",
-        Ios(16),
-    ),
-    (
         "rwmixread=70%",
         "fio reads 18446744073709551545 and says nothing",
         Reads("rwmixread", 18_446_744_073_709_551_545),
