@@ -301,6 +301,13 @@ fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
             "reads and writes each go at their own rate",
         );
     }
+    let pointers = &job.write_pointers;
+    let has_zones = job.zones.mode == ZoneMode::WritePointers;
+    if has_zones && pointers.job_open_max > 0 && pointers.open_max == 0 {
+        let title = "job_max_open_zones without max_open_zones".to_owned();
+        let label = "fio takes this on a device with a limit of its own alone";
+        warn("job_max_open_zones", title, label);
+    }
     let mut directions = access.directions().iter();
     let is_smallest =
         |&direction: &Direction| job.blocks.sizes(direction).bounds().0 == job.map_unit_bytes();

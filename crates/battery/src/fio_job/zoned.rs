@@ -89,7 +89,7 @@ impl ZonedFile {
     }
 
     fn has_open_limit(&self) -> bool {
-        self.options.open_max > 0
+        self.options.open_max > 0 || self.options.job_open_max > 0
     }
 
     /// Begins a pass: data that will be verified begin in empty zones.
@@ -278,7 +278,8 @@ impl ZonedFile {
         let options = self.options;
         let open_count = self.table().open_zones().len() as u64;
         let job_is_full = options.job_open_max > 0 && self.opened >= options.job_open_max;
-        if job_is_full || open_count >= u64::from(options.open_max) {
+        let file_is_full = options.open_max > 0 && open_count >= u64::from(options.open_max);
+        if job_is_full || file_is_full {
             return false;
         }
         self.must_drain |= std::mem::take(&mut self.waits_for_close);

@@ -10,7 +10,8 @@ pub(crate) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str
     let (pointers, zone_bytes) = (&job.write_pointers, job.zones.size_bytes);
     if zone_bytes == 0 {
         let (title, label) = ("zonemode=zbd without a zonesize", "how long is a zone?");
-        return refuse("zonemode", title, label, "add `zonesize=`");
+        let help = "add `zonesize=`, as `zonesize=256m` of most zoned disks";
+        return refuse("zonemode", title, label, help);
     }
     if pointers.capacity_bytes > zone_bytes {
         let label = format!("a zone is {zone_bytes} bytes");
@@ -21,11 +22,6 @@ pub(crate) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str
         let label = format!("a zone is {zone_bytes} bytes");
         let title = "zoneskip is a number of whole zones";
         refuse("zoneskip", title, &label, "make it a multiple of zonesize");
-    }
-    if pointers.job_open_max > 0 && pointers.open_max == 0 {
-        let label = "of how many in all?";
-        let title = "job_max_open_zones without max_open_zones";
-        refuse("job_max_open_zones", title, label, "add `max_open_zones=`");
     }
     blocks(job, refuse);
 }
