@@ -2,6 +2,7 @@
 //! other, and the course of the steps before theirs.
 
 use crate::file_locks::FileLocks;
+use crate::zones::{SharedZones, ZoneTable};
 use diskperf_timeline::Nanoseconds;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,8 @@ pub struct Earlier {
     pub elapsed: Nanoseconds,
     /// Jobs that they ended before these start.
     pub ended: BTreeSet<Ended>,
+    /// Write pointers that they left, by drive and path.
+    pub zones: BTreeMap<(u32, String), ZoneTable>,
 }
 
 /// Companies of the workers of a step, one for each drive.
@@ -48,6 +51,7 @@ impl Companies {
         let mut boards = lock(&self.boards);
         let board = Arc::clone(boards.entry(drive).or_default());
         let mut seats = lock(&board);
+        seats.drive = drive;
         let locks = Arc::clone(&seats.locks);
         let seat = seats.seats.len();
         let must_end = Arc::new(AtomicBool::new(false));
@@ -63,6 +67,17 @@ impl Companies {
             locks,
             earlier: Arc::clone(&self.earlier),
         }
+    }
+
+    /// Returns the write pointers of all zones, by drive and path.
+    pub fn zones(&self) -> BTreeMap<(u32, String), ZoneTable> {
+        let mut zones = self.earlier.zones.clone();
+        for (drive, board) in &*lock(&self.boards) {
+            for (path, table) in &lock(board).zones {
+                zones.insert((*drive, path.clone()), lock(table).clone());
+            }
+        }
+        zones
     }
 
     /// Returns the jobs that were ended, on any drive.
@@ -99,6 +114,9 @@ struct Board {
     /// Files of workers that have not released them, by path.
     files: HashMap<String, Shared>,
     locks: Arc<FileLocks>,
+    drive: u32,
+    /// Write pointers of files, by path.
+    zones: BTreeMap<String, SharedZones>,
 }
 
 /// A file that one or several workers hold.
@@ -172,6 +190,7 @@ impl Company {
         let must_end = ended.contains(&Ended::All) || ended.contains(&Ended::Group(member.group));
         self.must_end.store(must_end, Ordering::Relaxed);
         board.ended.clear();
+        board.zones.clear();
         for path in &member.files {
             board.files.entry(path.clone()).or_default().holders += 1;
         }
@@ -285,6 +304,18 @@ impl Company {
         let mut of_io = board.seats.iter().filter(|seat| seat.member.does_io);
         let has_any = board.seats.iter().any(|seat| seat.member.does_io);
         has_any && of_io.all(|seat| seat.has_ended)
+    }
+
+    /// Write pointers of a file, as the steps before left them.
+    pub(crate) fn zones(&self, path: &str) -> SharedZones {
+        let mut board = self.board();
+        let key = (board.drive, path.to_owned());
+        let left = || {
+            Arc::new(Mutex::new(
+                self.earlier.zones.get(&key).cloned().unwrap_or_default(),
+            ))
+        };
+        Arc::clone(board.zones.entry(path.to_owned()).or_insert_with(left))
     }
 
     /// Locks of files that the drive's workers share.

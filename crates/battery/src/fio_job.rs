@@ -24,6 +24,7 @@ mod support;
 mod syncs;
 mod trims;
 mod watch;
+mod zoned;
 
 use crate::blocks::{ensure_file, remove_file};
 use crate::company::{Ended, Member, Share};
@@ -34,6 +35,7 @@ use crate::worker::{Medium, Worker};
 use course::Course;
 use diskperf_fio::job::{
     Allocation, Engine, EngineKind, ExitScope, FileLock, Sizes, SubmitMode, SyncFlag, Verification,
+    ZoneMode,
 };
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
@@ -472,7 +474,12 @@ impl Pattern for FioJob {
             }
         };
         let skip_bytes = job.pattern.skip_bytes.unsigned_abs();
-        let zones = [job.zones.range_bytes, job.zones.skip_bytes, skip_bytes];
+        let zones = match job.zones.mode {
+            ZoneMode::WritePointers => [job.zones.size_bytes, job.write_pointers.capacity_bytes, 0],
+            ZoneMode::None | ZoneMode::Strided => {
+                [job.zones.range_bytes, job.zones.skip_bytes, skip_bytes]
+            }
+        };
         let sizes = job.pattern.access.directions().iter().map(of);
         let unit_bytes = starts.chain(sizes).chain(zones).fold(0, gcd);
         match job.blocks.unaligned {

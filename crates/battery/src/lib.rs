@@ -25,6 +25,7 @@ pub mod suite;
 mod verify;
 pub mod worker;
 mod workload;
+mod zones;
 
 pub use company::{Companies, Company, Earlier, Ended};
 pub use fio_job::{MadeBy, Script};
@@ -36,3 +37,4 @@ pub use suite::{Job, Needs, Step, Suite};
 #[doc(hidden)]
 pub use verify::before_read_back;
 pub use worker::{Medium, Other, PipeEnd, Worker};
+pub use zones::ZoneTable;

@@ -2,7 +2,9 @@
 
 mod verify;
 
-use crate::job::{DedupeMode, Direction, Distribution, Engine, Generator, Job, Steady, ZoneMode};
+use crate::job::{
+    Amount, DedupeMode, Direction, Distribution, Engine, Generator, Job, Steady, ZoneMode,
+};
 use diskperf_diagnostics::{Place, Problem};
 
 /// Puts jobs in groups, and looks at each.
@@ -101,6 +103,7 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
         .files
         .open_at_once
         .filter(|&open| open < job.files.count);
+    resolve_zones(job);
     if job.zones.range_bytes == 0 {
         job.zones.range_bytes = job.zones.size_bytes;
     }
@@ -126,6 +129,22 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
             .help("add `ss_dur=`");
         warnings.push(warning);
     }
+}
+
+/// Makes sizes in zones those in bytes.
+fn resolve_zones(job: &mut Job) {
+    let zone_bytes = job.zones.size_bytes;
+    let bytes =
+        |count: u64| (zone_bytes > 0 && count > 0).then(|| count.saturating_mul(zone_bytes));
+    let in_zones = job.target.in_zones;
+    let target = &mut job.target;
+    let amount = |count| bytes(count).map(Amount::Bytes);
+    target.size = amount(in_zones.size).or(target.size);
+    target.io_size = amount(in_zones.io_size).or(target.io_size);
+    target.offset = amount(in_zones.offset).unwrap_or(target.offset);
+    let increment = amount(in_zones.offset_increment);
+    target.offset_increment = increment.unwrap_or(target.offset_increment);
+    job.zones.skip_bytes = bytes(in_zones.skip).unwrap_or(job.zones.skip_bytes);
 }
 
 /// What cannot be.
@@ -185,6 +204,9 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             label,
             "add `zonesize=`",
         );
+    }
+    if job.zones.mode == ZoneMode::WritePointers {
+        crate::plan::zones::contradictions(job, &mut refuse);
     }
     if job.zones.mode == ZoneMode::None && job.zones.size_bytes > 0 {
         let label = "fio drops the job";
@@ -278,6 +300,13 @@ fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
             title,
             "reads and writes each go at their own rate",
         );
+    }
+    let pointers = &job.write_pointers;
+    let has_zones = job.zones.mode == ZoneMode::WritePointers;
+    if has_zones && pointers.job_open_max > 0 && pointers.open_max == 0 {
+        let title = "job_max_open_zones without max_open_zones".to_owned();
+        let label = "fio takes this on a device with a limit of its own alone";
+        warn("job_max_open_zones", title, label);
     }
     let mut directions = access.directions().iter();
     let is_smallest =

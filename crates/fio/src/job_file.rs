@@ -97,13 +97,20 @@ impl JobFile {
             keywords: BTreeSet::new(),
             pattern_files: BTreeMap::new(),
         };
+        let last_section = entries.iter().rev().find_map(|entry| match entry {
+            Entry::Section { place, .. } => Some(place.clone()),
+            Entry::Option(_) => None,
+        });
         let mut file = resolver.file(name, entries);
         file.included = included;
         file.included.append(&mut resolver.pattern_files);
         file.variables = std::mem::take(&mut resolver.variables);
         file.keywords = std::mem::take(&mut resolver.keywords);
         if file.jobs.is_empty() && resolver.errors.is_empty() {
-            let problem = Problem::error(format!("`{name}` has no job"));
+            let mut problem = Problem::error(format!("`{name}` has no job"));
+            if let Some(place) = &last_section {
+                problem = problem.at(place, "only options of all jobs are here");
+            }
             let help = "fio runs nothing: add a section like `[job]` below the globals";
             resolver.errors.push(problem.help(help));
         }

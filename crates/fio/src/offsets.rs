@@ -101,6 +101,11 @@ impl Sequential {
         self.last = start_bytes.into();
     }
 
+    /// Makes this the front, and goes on from where it is.
+    pub fn move_front(&mut self, start_bytes: u64) {
+        self.region.offset_bytes = start_bytes;
+    }
+
     /// The last I/O ended here, wherever it began.
     pub fn go_on_from(&mut self, end_bytes: u64) {
         self.last = end_bytes.into();

@@ -1,5 +1,7 @@
 //! What a job becomes: its files, and how many I/Os it does.
 
+pub(crate) mod zones;
+
 use std::collections::BTreeMap;
 
 use crate::job::{
@@ -71,7 +73,8 @@ pub fn files(
     let count = paths.len() as u64;
     let planned = |path: String| {
         let region = region(job, clone, count, &path, existing.get(&path).copied());
-        region.map(|region| PlannedFile { path, region })
+        let region = zones::whole_zones(job, region?)?;
+        Ok(PlannedFile { path, region })
     };
     let files: Vec<PlannedFile> = paths.into_iter().map(planned).collect::<Result<_, _>>()?;
     let lengths = files.iter().map(|file| file.region.used_bytes());
@@ -302,6 +305,10 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     // Where another direction has smaller blocks, the map ends a file at a place that is drawn.
     let ends_by_chance =
         job.pattern.access.is_random() && job.has_random_map() && block != job.map_unit_bytes();
+    // Which zone takes a write, and what of it can be read, is known as it is issued.
+    if job.zones.mode == ZoneMode::WritePointers {
+        return None;
+    }
     let goes_on_behind = job.target.io_size.is_some() && !job.begins_again();
     if trims_without_pairs(job, files) {
         return None;

@@ -46,6 +46,10 @@ pub(crate) struct Reader<'s> {
     pub(crate) included: BTreeMap<String, String>,
     /// The files that are open, the job file first.
     chain: Vec<String>,
+    /// Whether an included file had a section, which ends that of the job file.
+    is_cut: bool,
+    /// Entries above the file that is read, which stay when it turns out to have a section.
+    taken: usize,
     bytes: usize,
     includes: usize,
 }
@@ -59,6 +63,8 @@ impl<'s> Reader<'s> {
             warnings: Vec::new(),
             included: BTreeMap::new(),
             chain: Vec::new(),
+            is_cut: false,
+            taken: 0,
             bytes: 0,
             includes: 0,
         }
@@ -77,9 +83,9 @@ impl<'s> Reader<'s> {
         let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
         let mut start = 0;
         for line in content.split_inclusive('\n') {
-            let has_section = self.chain.len() > 1 && line.trim_start().starts_with('[');
             self.line(&text, start, line.trim_end_matches('\n'));
-            if has_section || self.errors.len() >= MOST_PROBLEMS {
+            let is_left_out = self.chain.len() > 1 && self.is_cut;
+            if is_left_out || self.errors.len() >= MOST_PROBLEMS {
                 break;
             }
             start += line.len();
@@ -118,6 +124,12 @@ impl<'s> Reader<'s> {
         } else if said.starts_with('[') {
             let mark = comment.map(|at| &line[at..at + 1]);
             self.section((said, mark), &place(span));
+        } else if self.is_cut {
+            let title = format!("`{}` stands outside of a section", excerpt(said));
+            let label = "the include above ended the section, since its file has one";
+            let help = "keep sections in the job file, and let included files hold options";
+            let problem = Problem::error(title).at(&place(span), label);
+            self.errors.push(problem.help(help));
         } else if said.starts_with("include") {
             self.include(said, &place(span));
         } else if !self.in_section() {
@@ -152,11 +164,16 @@ impl<'s> Reader<'s> {
 
     /// Reads the name of a section, behind which a comment may begin with a mark.
     fn section(&mut self, (said, mark): (&str, Option<&str>), place: &Place) {
-        let problem = if self.chain.len() > 1 {
-            Problem::error("a section in an included file")
-                .at(place, "fio allows options only")
-                .help("include options, and keep the sections in the job file")
-        } else {
+        if self.chain.len() > 1 {
+            self.is_cut = true;
+            self.entries.truncate(self.taken);
+            let title = "a section in an included file: fio leaves out the options above it";
+            let help = "include options, and keep the sections in the job file";
+            let warning = Problem::warning(title).at(place, "fio reads no further");
+            return self.warnings.push(warning.help(help));
+        }
+        self.is_cut = false;
+        let problem = {
             // fio drops the last letter, whatever it is.
             let mut name = said[1..].to_owned();
             let last = name.pop();
@@ -220,7 +237,9 @@ impl<'s> Reader<'s> {
             .open(name, beside, LONGEST_BYTES as u64)
         {
             Ok((path, content)) => {
+                let of_outer = std::mem::replace(&mut self.taken, self.entries.len());
                 self.read(&path, &content);
+                self.taken = of_outer;
                 self.included.insert(path, content);
             }
             Err(why) => {

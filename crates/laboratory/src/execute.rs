@@ -254,6 +254,7 @@ impl<'a> Execution<'a> {
         );
         self.earlier.elapsed = self.earlier.elapsed + ended(&repetitions);
         self.earlier.ended = work.companies.ended();
+        self.earlier.zones = work.companies.zones();
         for (title, repetitions) in titles.iter().zip(&repetitions) {
             let failure = repetitions.iter().flat_map(Repetition::failures).next();
             let failure = failure.map(|failure| (title.clone(), failure.message.clone()));

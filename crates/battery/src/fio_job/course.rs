@@ -120,7 +120,7 @@ impl<'a> Course<'a> {
             worker,
             program,
             job,
-            stream: Stream::new(job, program.of(worker), worker.seed),
+            stream: Stream::new(job, program.of(worker), (&worker.company, worker.seed)),
             rates: Rates::new(job, (start, worker.seed)),
             times: Times::new(job, start),
             watch: Watch::new(job, start, &worker.company),
@@ -240,6 +240,9 @@ impl<'a> Course<'a> {
             };
             while let Some(file) = self.stream.begun_again() {
                 self.drop_cached(file).await?;
+            }
+            if self.stream.take_drain() {
+                self.drain().await?;
             }
             self.rates.issued(&io);
             let place = (io.file, io.offset_bytes, io.bytes);

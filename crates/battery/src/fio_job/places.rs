@@ -2,6 +2,7 @@
 
 use super::bell::Bell;
 use super::map::Map;
+use super::zoned::{Extent, ZonedFile};
 use crate::load::distribution::{Blocks, Distribution, Zone};
 use crate::random::Draws;
 use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
@@ -20,6 +21,8 @@ pub(super) struct Places {
     starts: PerDirection<Option<u64>>,
     zones: job::Zones,
     zone_start_bytes: u64,
+    /// Zones that are written in order.
+    zoned: Option<ZonedFile>,
     map: Option<Map>,
     popular: PerDirection<Option<Popular>>,
     /// What drawn offsets are multiples of.
@@ -81,6 +84,7 @@ impl Places {
             starts: PerDirection::default(),
             zones: job.zones,
             zone_start_bytes: region.offset_bytes,
+            zoned: None,
             map: None,
             popular: PerDirection {
                 read: popular(Direction::Read),
@@ -117,11 +121,16 @@ impl Places {
         }
     }
 
+    /// Places I/Os within zones that are written in order.
+    pub(super) fn with_zones(self, zoned: Option<ZonedFile>) -> Self {
+        Self { zoned, ..self }
+    }
+
     /// Bytes of the zone, or of the file, that offsets are drawn in.
     fn part_bytes(&self) -> u64 {
         match self.zones.mode {
             ZoneMode::Strided => self.zones.range_bytes,
-            ZoneMode::None => self.region.used_bytes(),
+            ZoneMode::None | ZoneMode::WritePointers => self.region.used_bytes(),
         }
     }
 
@@ -135,6 +144,9 @@ impl Places {
         self.zone_start_bytes = self.region.offset_bytes;
         if let Some(map) = &mut self.map {
             map.clear();
+        }
+        if let Some(zoned) = &mut self.zoned {
+            zoned.begin_pass();
         }
     }
 
@@ -211,8 +223,35 @@ impl Places {
         Some(bytes / align_bytes).filter(|places| *places > 0)
     }
 
-    /// How much of an I/O at a place is done: of one that the map counts, what is free.
-    pub(super) fn take(&mut self, direction: Direction, found: Found, bytes: u64) -> u64 {
+    /// Returns the direction of an I/O: one that is to be read is written where nothing is
+    /// written yet that could be read.
+    pub(super) fn readable(&self, direction: Direction) -> Direction {
+        let has_written = self.starts.write.is_some();
+        match &self.zoned {
+            Some(zoned) if direction == Direction::Read && zoned.writes_first(has_written) => {
+                Direction::Write
+            }
+            Some(_) | None => direction,
+        }
+    }
+
+    /// Places an I/O within zones that are written in order; nothing where none takes it.
+    pub(super) fn place(&mut self, direction: Direction, at: Extent) -> Option<Extent> {
+        match &mut self.zoned {
+            Some(zoned) => zoned.place(direction, at),
+            None => Some(at),
+        }
+    }
+
+    /// Whether all that is in flight ends before the I/O that was placed last.
+    pub(super) fn take_drain(&mut self) -> bool {
+        self.zoned.as_mut().is_some_and(ZonedFile::take_drain)
+    }
+
+    /// Takes an I/O that was found at a place and is done at another, and returns how much of
+    /// it is done: of one that the map counts, what is free.
+    pub(super) fn take(&mut self, direction: Direction, found: Found, at: Extent) -> u64 {
+        let bytes = at.bytes;
         let bytes = match &mut self.map {
             Some(map) if found.is_mapped && self.is_random => {
                 let unit_bytes = *self.least_bytes.get(direction);
@@ -224,9 +263,12 @@ impl Places {
             }
             Some(_) | None => bytes,
         };
-        *self.starts.get_mut(direction) = Some(found.offset_bytes);
+        *self.starts.get_mut(direction) = Some(at.offset_bytes);
         let walk = self.walks.get_mut(direction);
-        walk.go_on_from(found.offset_bytes + bytes);
+        walk.go_on_from(at.offset_bytes + bytes);
+        if let Some(zoned) = &mut self.zoned {
+            zoned.issue(direction, Extent { bytes, ..at });
+        }
         bytes
     }
 
@@ -260,6 +302,18 @@ impl Places {
     /// Goes to the next zone when this one has had its share: so much was done in it, of any
     /// file.
     pub(super) fn enter_zone(&mut self, direction: Direction, zone_bytes: &mut u64) {
+        if let Some(zoned) = &self.zoned {
+            let walk = self.walks.get_mut(direction);
+            let front_bytes = &mut self.zone_start_bytes;
+            if zoned.enter_zone(direction, walk, (front_bytes, *zone_bytes)) {
+                *zone_bytes = 0;
+                for other in Direction::ALL {
+                    self.walks.get_mut(other).move_front(self.zone_start_bytes);
+                }
+                let walk = self.walks.get_mut(direction);
+                walk.enter_zone(self.zone_start_bytes);
+            }
+        }
         if self.zones.mode != ZoneMode::Strided {
             return;
         }

@@ -5,8 +5,10 @@ use super::places::Places;
 use super::service::Service;
 use super::sizes::SizeDraws;
 use super::syncs::{DueSync, Syncs};
+use super::zoned::{Extent, ZonedFile};
+use crate::company::Company;
 use crate::random::Draws;
-use diskperf_fio::job::{Access, Amount, Verification};
+use diskperf_fio::job::{Access, Amount, Verification, ZoneMode};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
 
@@ -49,13 +51,26 @@ pub(super) struct Stream<'a> {
     syncs: Syncs,
     /// Files that began again, by time or by popularity.
     begun_again: Vec<usize>,
+    /// Whether all that is in flight ends before the I/O that was found last.
+    must_drain: bool,
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(job: &'a Job, files: &[PlannedFile], seed: u64) -> Self {
+    pub(super) fn new(
+        job: &'a Job,
+        files: &[PlannedFile],
+        (company, seed): (&Company, u64),
+    ) -> Self {
         let number_of = |number: usize| seed ^ (number as u64).rotate_left(48);
         let places = files.iter().enumerate();
-        let places = places.map(|(number, file)| Places::new(job, file.region, number_of(number)));
+        let zoned = |file: &PlannedFile| {
+            let has_pointers = job.zones.mode == ZoneMode::WritePointers;
+            let zones = has_pointers.then(|| company.zones(&file.path))?;
+            Some(ZonedFile::new(job, file.region, zones))
+        };
+        let places = places.map(|(number, file)| {
+            Places::new(job, file.region, number_of(number)).with_zones(zoned(file))
+        });
         Self {
             job,
             files: places.collect(),
@@ -68,7 +83,14 @@ impl<'a> Stream<'a> {
             amounts: Amounts::new(job, files),
             syncs: Syncs::new(&job.sync, files.len()),
             begun_again: Vec::new(),
+            must_drain: false,
         }
+    }
+
+    /// Whether all that is in flight ends before the I/O that was found last, as it goes to
+    /// a zone that is reset or opened.
+    pub(super) fn take_drain(&mut self) -> bool {
+        std::mem::take(&mut self.must_drain)
     }
 
     /// The sync that comes before the next I/O, if one is due, and which of the clone's
@@ -169,7 +191,7 @@ impl<'a> Stream<'a> {
         let places = &mut self.files[file];
         let direction = match trims_first {
             true => places.trim_or_write(),
-            false => direction,
+            false => places.readable(direction),
         };
         places.enter_zone(direction, &mut self.zone_bytes);
         let found = match direction {
@@ -180,15 +202,21 @@ impl<'a> Stream<'a> {
         let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
         let room_bytes = end_bytes.saturating_sub(found.offset_bytes);
         let bytes = self.sizes.draw(direction, found.is_random, room_bytes)?;
-        if found.offset_bytes.checked_add(bytes)? > region.file_bytes {
+        let at = Extent {
+            offset_bytes: found.offset_bytes,
+            bytes,
+        };
+        let at = places.place(direction, at)?;
+        if at.offset_bytes.checked_add(at.bytes)? > region.file_bytes {
             return None;
         }
-        let bytes = places.take(direction, found, bytes);
+        let bytes = places.take(direction, found, at);
         self.zone_bytes += bytes;
+        self.must_drain |= places.take_drain();
         Some(Io {
             direction,
             file,
-            offset_bytes: found.offset_bytes,
+            offset_bytes: at.offset_bytes,
             bytes: bytes as u32,
         })
     }

@@ -1,6 +1,8 @@
 //! What of a job file cannot be done here, and what is done in another way.
 
-use diskperf_fio::job::{Distribution, Engine, EngineKind, FileLock, SubmitMode, ThinkOn};
+use diskperf_fio::job::{
+    Distribution, Engine, EngineKind, FileLock, SubmitMode, ThinkOn, ZoneMode,
+};
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
@@ -187,9 +189,20 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
             "lockfile changes nothing: an engine that queues holds the lock while it submits alone, as fio's does".to_owned()
         }),
         super::trims::note(job),
+        has_pointers(job).then(|| {
+            "each zone is written in order: write pointers begin at the start of each zone, as those of fio on a file or a device without zones; fio 3.33 wants the file to be there before".to_owned()
+        }),
+        (has_pointers(job) && job.pattern.access.does(Direction::Trim)).then(|| {
+            "a trim discards its zone, where fio 3.33 moves the write pointer alone on a file or a device without zones".to_owned()
+        }),
         job.files.only_created.then(|| "create_only: files are made, and no I/O is done".to_owned()),
     ];
     notes.into_iter().flatten().collect()
+}
+
+/// Whether zones are written in order.
+fn has_pointers(job: &Job) -> bool {
+    job.zones.mode == ZoneMode::WritePointers
 }
 
 /// Whether the engine's syncs are requests like others: that of libaio is a call.

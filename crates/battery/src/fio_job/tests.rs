@@ -6,6 +6,7 @@
 pub(super) mod installed;
 
 use super::stream::{Io, Next, Stream};
+use crate::company::Company;
 use diskperf_fio::{Direction, JobFile, Surroundings, plan};
 use diskperf_system::Operation;
 use installed::is_fio_installed;
@@ -261,7 +262,7 @@ fn streamed(job: &diskperf_fio::Job, clone: u32) -> Vec<Logged> {
     super::support::check(job).unwrap_or_else(|errors| panic!("{errors}"));
     let files = plan::files(job, clone, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
-    let mut stream = Stream::new(job, &files, SEED + u64::from(clone));
+    let mut stream = Stream::new(job, &files, (&Company::default(), SEED + u64::from(clone)));
     let mut ios = Vec::new();
     loop {
         let direction = stream.draw_direction();
@@ -307,7 +308,7 @@ fn synced(options: &str) -> Vec<String> {
     let job = &parsed.jobs[0];
     let files = plan::files(job, 0, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
-    let mut stream = Stream::new(job, &files, SEED);
+    let mut stream = Stream::new(job, &files, (&Company::default(), SEED));
     let mut done = Vec::new();
     loop {
         if let Some(due) = stream.sync() {
@@ -577,7 +578,7 @@ fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
     let files = plan::files(job, 0, &[("f".to_owned(), bytes)].into());
     let files = files.unwrap_or_else(|problem| panic!("{options}: {problem}"));
     let planned = plan::ios(job, &files).map(|ios| ios.total());
-    let mut stream = Stream::new(job, &files, SEED);
+    let mut stream = Stream::new(job, &files, (&Company::default(), SEED));
     let mut ios = [0; 3];
     loop {
         let direction = stream.draw_direction();

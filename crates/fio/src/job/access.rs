@@ -338,9 +338,11 @@ pub enum ZoneMode {
     None,
     /// Some bytes of each zone, then a gap.
     Strided,
+    /// `zbd`: each zone is written in order, from its start to its capacity.
+    WritePointers,
 }
 
-/// `zonemode=strided` and its sizes, in bytes.
+/// `zonemode` and the sizes of its zones, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
     /// Whether there are zones.
@@ -351,4 +353,22 @@ pub struct Zones {
     pub range_bytes: u64,
     /// `zoneskip`: between two zones.
     pub skip_bytes: u64,
+}
+
+/// Options of zones that are written in order (`zonemode=zbd`).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WritePointers {
+    /// `zonecapacity`: bytes of a zone that can be written; all of it where it is 0.
+    pub capacity_bytes: u64,
+    /// `read_beyond_wp`: reads go behind what was written too.
+    pub reads_beyond: bool,
+    /// `max_open_zones`: zones of a file that are written at a time; 0 is without limit.
+    pub open_max: u32,
+    /// `job_max_open_zones`: the same of one job.
+    pub job_open_max: u32,
+    /// `zone_reset_threshold`: share of the job's bytes that is written before zones are
+    /// reset that are not full.
+    pub reset_threshold: f64,
+    /// `zone_reset_frequency`: share of the writes that then reset their zone.
+    pub reset_frequency: f64,
 }

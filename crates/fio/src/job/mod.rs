@@ -7,7 +7,7 @@ mod storage;
 
 pub use access::{
     Access, Blocks, Distribution, FileService, FileServiceOrder, Generator, Pattern, Random,
-    Sequencer, Sizes, Weighted, Zone, ZoneMode, Zones,
+    Sequencer, Sizes, Weighted, WritePointers, Zone, ZoneMode, Zones,
 };
 pub use course::{
     Criterion, ErrorKind, ErrorNumbers, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess,
@@ -17,7 +17,7 @@ pub use course::{
 pub use iolog::{Iolog, Skips};
 pub use storage::{
     Allocation, Amount, Cpu, CpuMode, Data, DedupeMode, Engine, EngineKind, EngineOptions,
-    FileLock, Files, RangeSync, SubmitMode, Sync, SyncFlag, Target,
+    FileLock, Files, InZones, RangeSync, SubmitMode, Sync, SyncFlag, Target,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,6 +131,8 @@ pub struct Job {
     pub random: Random,
     /// `zonemode` and its sizes.
     pub zones: Zones,
+    /// Options of `zonemode=zbd`.
+    pub write_pointers: WritePointers,
     /// How they are submitted.
     pub engine: EngineOptions,
     /// When data must be durable.
@@ -180,6 +182,7 @@ impl Job {
             blocks: Blocks::default(),
             random: Random::default(),
             zones: Zones::default(),
+            write_pointers: WritePointers::default(),
             engine: EngineOptions::default(),
             sync: Sync::default(),
             data: Data::default(),

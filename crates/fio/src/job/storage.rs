@@ -157,6 +157,24 @@ pub struct Target {
     pub offset_align_bytes: u64,
     /// `offset_increment`: how much further each clone begins.
     pub offset_increment: Amount,
+    /// The same in zones, as `size=64z`.
+    pub in_zones: InZones,
+}
+
+/// Sizes in zones, each 0 where the option gives none. As in fio they go before those in
+/// bytes, wherever they stand, and are nothing without a `zonesize`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InZones {
+    /// `size`.
+    pub size: u64,
+    /// `io_size`.
+    pub io_size: u64,
+    /// `offset`.
+    pub offset: u64,
+    /// `offset_increment`.
+    pub offset_increment: u64,
+    /// `zoneskip`.
+    pub skip: u64,
 }
 
 impl Default for Target {
@@ -169,6 +187,7 @@ impl Default for Target {
             offset: Amount::Bytes(0),
             offset_align_bytes: 0,
             offset_increment: Amount::Bytes(0),
+            in_zones: InZones::default(),
         }
     }
 }

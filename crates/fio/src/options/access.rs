@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::{Key, each, harmless, honoured};
+use super::{Key, each, harmless, honoured, storage};
 use crate::job::{
     Access, Distribution, FileService, FileServiceOrder, Generator, Pattern, PerDirection,
     Sequencer, Weighted, Zone, ZoneMode,
@@ -105,15 +105,12 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("zonemode", |job, w| {
-        let value = w.value()?;
-        if value.text() == "zbd" {
-            let help = "remove it, with sizes in bytes in place of zones, or write `zonemode=strided` with a `zonesize`";
-            let label = "no target is written zone by zone here";
-            let problem = value.wrong("zoned block devices are not supported", label);
-            return Err(problem.help(help));
-        }
-        let choices = [("none", ZoneMode::None), ("strided", ZoneMode::Strided)];
-        job.zones.mode = value.choice(&choices)?;
+        let choices = [
+            ("none", ZoneMode::None),
+            ("strided", ZoneMode::Strided),
+            ("zbd", ZoneMode::WritePointers),
+        ];
+        job.zones.mode = w.value()?.choice(&choices)?;
         Ok(())
     }),
     honoured("zonesize", |job, w| {
@@ -125,19 +122,45 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("zoneskip", |job, w| {
-        job.zones.skip_bytes = w.value()?.single()?.number(..)?;
+        let value = w.value()?.single()?;
+        match storage::zone_count(&value)? {
+            Some(count) => job.target.in_zones.skip = count,
+            None => job.zones.skip_bytes = value.number(..)?,
+        }
         Ok(())
     }),
-    harmless("zonecapacity", OF_ZBD),
-    harmless("read_beyond_wp", OF_ZBD),
-    harmless("zone_reset_threshold", OF_ZBD),
-    harmless("zone_reset_frequency", OF_ZBD),
-    harmless("max_open_zones", OF_ZBD),
-    harmless("job_max_open_zones", OF_ZBD),
-    harmless("ignore_zone_limits", OF_ZBD),
+    honoured("zonecapacity", |job, w| {
+        job.write_pointers.capacity_bytes = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    honoured("read_beyond_wp", |job, w| {
+        job.write_pointers.reads_beyond = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("zone_reset_threshold", |job, w| {
+        job.write_pointers.reset_threshold = w.value()?.float(0.0..=1.0)?;
+        Ok(())
+    }),
+    honoured("zone_reset_frequency", |job, w| {
+        job.write_pointers.reset_frequency = w.value()?.float(0.0..=1.0)?;
+        Ok(())
+    }),
+    honoured("max_open_zones", |job, w| {
+        job.write_pointers.open_max = w.value()?.single()?.count(0..=OPEN_ZONES_MAX)?;
+        Ok(())
+    }),
+    honoured("job_max_open_zones", |job, w| {
+        job.write_pointers.job_open_max = w.value()?.single()?.count(0..=OPEN_ZONES_MAX)?;
+        Ok(())
+    }),
+    harmless(
+        "ignore_zone_limits",
+        "a file and a device without zones have no limits of their own",
+    ),
 ];
 
-const OF_ZBD: &str = "fio too does nothing for it without zonemode=zbd";
+/// Zones that fio lets be open at once.
+const OPEN_ZONES_MAX: u32 = 4096;
 
 fn percent(value: &Value<'_>) -> Result<u8, Problem> {
     let percent = value.count(0..=100)?;

@@ -80,11 +80,19 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("size", |job, w| {
-        job.target.size = amount_or_all(&w.value()?, None)?;
+        let value = w.value()?;
+        match zone_count(&value)? {
+            Some(count) => job.target.in_zones.size = count,
+            None => job.target.size = amount_or_all(&value, None)?,
+        }
         Ok(())
     }),
     honoured("io_size", |job, w| {
-        job.target.io_size = amount_or_all(&w.value()?, Some(100))?;
+        let value = w.value()?;
+        match zone_count(&value)? {
+            Some(count) => job.target.in_zones.io_size = count,
+            None => job.target.io_size = amount_or_all(&value, Some(100))?,
+        }
         Ok(())
     })
     .or(&["io_limit"]),
@@ -98,7 +106,11 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("offset", |job, w| {
-        job.target.offset = amount(&w.value()?, None)?;
+        let value = w.value()?;
+        match zone_count(&value)? {
+            Some(count) => job.target.in_zones.offset = count,
+            None => job.target.offset = amount(&value, None)?,
+        }
         Ok(())
     })
     .or(&["fileoffset"]),
@@ -107,7 +119,11 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("offset_increment", |job, w| {
-        job.target.offset_increment = amount(&w.value()?, None)?;
+        let value = w.value()?;
+        match zone_count(&value)? {
+            Some(count) => job.target.in_zones.offset_increment = count,
+            None => job.target.offset_increment = amount(&value, None)?,
+        }
         Ok(())
     }),
     honoured("sync", |job, w| {
@@ -346,14 +362,23 @@ fn amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, Problem
             .wrong(title, format!("fio reads {whole} and says nothing"))
             .help("write a whole number with `%` right behind it"));
     }
-    if value.text().ends_with('z') {
-        let problem = value.wrong(
-            "sizes in zones are not supported",
-            "this needs a zoned device",
-        );
-        return Err(problem.help("write the size in bytes"));
-    }
     value.number(..).map(Amount::Bytes)
+}
+
+/// A number of zones: `64z`.
+pub(super) fn zone_count(value: &Value<'_>) -> Result<Option<u64>, Problem> {
+    let Some(digits) = value.text().strip_suffix('z') else {
+        return Ok(None);
+    };
+    let count = value.part(0..digits.len());
+    match digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
+        true => Ok(Some(count.count(..)?.into())),
+        false => {
+            let title = format!("`{}` is not a number of zones", value.text());
+            let problem = value.wrong(title, "a plain number stands before the z");
+            Err(problem.help("write it as `64z`"))
+        }
+    }
 }
 
 /// As [`amount`], where fio takes all that is there for 0.

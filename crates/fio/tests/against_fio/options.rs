@@ -35,6 +35,9 @@ fn bytes(amount: Option<Amount>) -> Given {
     one(amount.and_then(Amount::bytes).expect("bytes"))
 }
 
+/// Zones that are written in order.
+const ZONES: &str = "zonemode=zbd\nzonesize=8k\n";
+
 const CASES: &[Case] = &[
     // Where and how much.
     ("", "size=64k", "size", |job| bytes(job.target.size)),
@@ -273,6 +276,21 @@ const CASES: &[Case] = &[
         "zoneskip=4k",
         "zoneskip",
         |job| one(job.zones.skip_bytes),
+    ),
+    (ZONES, "zonecapacity=4k", "zonecapacity", |job| {
+        one(job.write_pointers.capacity_bytes)
+    }),
+    (ZONES, "read_beyond_wp=1", "read_beyond_wp", |job| {
+        one(job.write_pointers.reads_beyond)
+    }),
+    (ZONES, "max_open_zones=4", "max_open_zones", |job| {
+        one(job.write_pointers.open_max)
+    }),
+    (
+        "zonemode=zbd\nzonesize=8k\nmax_open_zones=4\n",
+        "job_max_open_zones=2",
+        "job_max_open_zones",
+        |job| one(job.write_pointers.job_open_max),
     ),
     // When and how.
     ("", "ioengine=io_uring", "ioengine", |job| {

@@ -67,6 +67,17 @@ const CASES: &[Case] = &[
         |fio| fio.ios() == Some(16) && fio.figure("trim/total_ios") == 0.0,
     ),
     (
+        "each zone is written in order: write pointers begin at the start of each zone, as those of fio on a file or a device without zones; fio 3.33 wants the file to be there before",
+        "ioengine=psync rw=write zonemode=zbd zonesize=16k",
+        |fio| !fio.went_well && fio.output.contains("smaller than zone size"),
+    ),
+    (
+        "a trim discards its zone, where fio 3.33 moves the write pointer alone on a file or a device without zones",
+        // Data that is there stays there.
+        "ioengine=psync filename=short rw=trim bs=16k zonemode=zbd zonesize=16k [y] stonewall filename=short size=64k rw=read bs=4k verify=pattern verify_pattern=0x61",
+        |fio| fio.ios() == Some(4 + 16),
+    ),
+    (
         "no sync is issued: fio issues none between trims and their writes",
         "ioengine=null rw=trimwrite fsync=1 write_iolog=log",
         |fio| fio.ios() == Some(32) && fio.actions.iter().all(|action| !action.contains("sync")),

@@ -218,6 +218,7 @@ fn offsets(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
                 let strided = Strided::new(region, block, job.zones).expect("zones");
                 strided.take(theirs.len()).collect()
             }
+            ZoneMode::WritePointers => unreachable!("these are compared where they run"),
             ZoneMode::None => {
                 // A pass goes on where the last one stopped, and from the front at the end.
                 let pass = || Sequential::new(region, block, skip);

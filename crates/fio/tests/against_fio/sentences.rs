@@ -1,7 +1,7 @@
 //! Every sentence that says what fio does, beside what fio does.
 
 use crate::{Fio, ours};
-use diskperf_fio::JobFile;
+use diskperf_fio::{Files, JobFile, Surroundings};
 use serde_json::Value;
 use std::path::Path;
 
@@ -162,9 +162,9 @@ const CASES: &[(&str, &str, Shows)] = &[
         Taken,
     ),
     (
-        "zonecapacity=4k\nread_beyond_wp=1\nmax_open_zones=4\njob_max_open_zones=2\nzone_reset_threshold=0.5\nzone_reset_frequency=0.5\nignore_zone_limits=1",
-        "fio too does nothing for it without zonemode=zbd",
-        Ios(16),
+        "zonemode=zbd\nzonesize=16k\njob_max_open_zones=2",
+        "fio takes this on a device with a limit of its own alone",
+        Refusal("cannot be used without a global open zones limit"),
     ),
     (
         "rwmixread=70%",
@@ -455,7 +455,8 @@ const CASES: &[(&str, &str, Shows)] = &[
 const ELSEWHERE: &[&str] = &[
     "fio takes at most",
     "fio takes this for an option",
-    "fio allows options only",
+    "fio leaves out the options above it",
+    "fio reads no further",
     "fio runs nothing",
     "fio leaves this out",
     "fio ends here",
@@ -579,11 +580,63 @@ fn what_is_said_of_whole_files_is_so() {
         let (output, went_well) = fio.run(text, &[]);
         assert!(!went_well && output.contains(words), "{sentence}: {output}");
     }
-    std::fs::write(fio.path().join("more"), "[y]\nsize=4k\n").expect("a file");
-    let (output, _) = fio.run(&whole("include more"), &[]);
+}
+
+/// Included files, of which some have a section, by name.
+const INCLUDED: &[(&str, &str)] = &[
+    ("named", "bs=8k\n[y]\nsize=4k\n"),
+    ("global", "\n; options of all\n[global]\nbs=64k\n"),
+    ("nested", "bs=16k\ninclude named\n"),
+    ("before", "include named\nbs=32k\n"),
+    ("options", "rw=write\n"),
+    ("between", "bs=16k\ninclude options\nbs=32k\n[y]\n"),
+];
+
+/// A section in an included file ends it, and the section that includes it.
+#[test]
+fn sections_in_included_files_end_them_as_in_fio() {
+    let Some(fio) = Fio::installed() else { return };
+    for (name, text) in INCLUDED {
+        std::fs::write(fio.path().join(name), text).expect("a file");
+    }
+    let files = INCLUDED.iter();
+    let files = files.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let surroundings = Surroundings {
+        files: Files::Memory(files.collect()),
+        ..Surroundings::default()
+    };
+    let before = "[x]\nioengine=null\nsize=64k\nrw=read\n";
+    let after = "[z]\nioengine=null\nsize=32k\nrw=write\n";
+    let middles = ["", "\n; a comment\n", "bs=2k\n", "include named\n"];
+    let cases = INCLUDED.iter().flat_map(|(name, _)| {
+        middles.map(|middle| format!("{before}include {name}\n{middle}{after}"))
+    });
+    let (mut taken, mut refused) = (0, 0);
+    for text in cases {
+        let (output, went_well) = fio.run(&text, &["--output-format=json"]);
+        let parsed = JobFile::parse("job.fio", &text, &surroundings);
+        assert_eq!(parsed.is_ok(), went_well, "{text}: {parsed:?}: {output}");
+        let file = match parsed {
+            Ok(file) => file,
+            Err(errors) => {
+                let said = errors.render(false);
+                assert!(said.contains("stands outside of a section"), "{said}");
+                refused += 1;
+                continue;
+            }
+        };
+        let block_bytes = file.jobs[0].blocks.bytes.read;
+        assert_eq!(total(&output), Some((64 << 10) / block_bytes + 8), "{text}");
+        let said = file.warnings.iter().map(|warning| warning.render(false));
+        let said: String = said.collect();
+        let is_cut = output.contains("No new sections in included files");
+        let is_said = said.contains("fio leaves out the options above it");
+        assert_eq!(is_cut, is_said, "{text}: {said}");
+        taken += 1;
+    }
     assert!(
-        output.contains("No new sections in included files"),
-        "{output}"
+        taken > 10 && refused > 5,
+        "{taken} taken, {refused} refused"
     );
 }
 

@@ -4,6 +4,7 @@ use crate::target::Target;
 use diskperf_battery::{Medium, Suite};
 use diskperf_models::LaboratoryError;
 use diskperf_models::plan::{job_file, replay};
+use diskperf_system::host::device::BlockDevice;
 use diskperf_timeline::{CacheMode, TraceReplay};
 
 /// What jobs of a file are to run on.
@@ -17,6 +18,10 @@ pub(super) fn of_job_file(targets: &[Target]) -> job_file::Ground {
         free_bytes: of(true).map(Target::room_bytes).min(),
         is_real: true,
         is_file: targets.iter().any(|target| target.medium == Medium::File),
+        is_zoned: targets
+            .iter()
+            .filter_map(|target| target.device.as_ref())
+            .any(BlockDevice::is_zoned),
         direct: None,
         has_ftruncate: true,
     }

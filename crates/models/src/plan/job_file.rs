@@ -341,6 +341,7 @@ mod tests {
             free_bytes: None,
             is_real: false,
             is_file: false,
+            is_zoned: false,
             direct: None,
             has_ftruncate: true,
         }
@@ -477,6 +478,7 @@ mod tests {
                 room_bytes: None,
                 is_real: false,
                 is_file: false,
+                is_zoned: false,
                 free_bytes: None,
                 direct: Some(medium != Medium::Directory),
                 has_ftruncate: true,

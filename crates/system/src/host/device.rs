@@ -302,6 +302,14 @@ impl BlockDevice {
         loop_device::backing_file(&self.sysfs)
     }
 
+    /// Whether the disk has zones of its own that are written in order, which the kernel calls
+    /// host-managed or host-aware.
+    pub fn is_zoned(&self) -> bool {
+        let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
+        let model = disk.attribute("queue/zoned");
+        model.is_some_and(|model| model != "none")
+    }
+
     /// What bears on figures; of a partition, its disk's queue and name.
     pub fn describe(&self) -> Device {
         // A partition has no queue of its own.

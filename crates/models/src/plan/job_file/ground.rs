@@ -4,7 +4,7 @@ use super::areas::Layout;
 use super::{elsewhere, missing};
 use crate::model::computer::Computer;
 use diskperf_battery::Medium;
-use diskperf_fio::job::{Allocation, Amount, SyncFlag};
+use diskperf_fio::job::{Allocation, Amount, SyncFlag, ZoneMode};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
@@ -23,6 +23,8 @@ pub struct Ground {
     pub is_real: bool,
     /// Whether the target is a file of the user's, which stays as long as it is.
     pub is_file: bool,
+    /// Whether a target is a block device that has zones of its own.
+    pub is_zoned: bool,
     /// Whether O_DIRECT is there for them, where that is not for them to say.
     pub direct: Option<bool>,
     /// Whether the kernel has ftruncate.
@@ -44,6 +46,7 @@ impl Ground {
             free_bytes: room_bytes.filter(|_| !by_itself),
             is_real: false,
             is_file: false,
+            is_zoned: false,
             direct: Some(by_itself),
             has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
         }
@@ -56,6 +59,7 @@ impl Ground {
             free_bytes: None,
             is_real: false,
             is_file: false,
+            is_zoned: false,
             direct: None,
             has_ftruncate: true,
         }
@@ -73,6 +77,12 @@ impl Ground {
                 label,
                 help,
             )));
+        }
+        if self.is_zoned && job.zones.mode == ZoneMode::WritePointers {
+            let label = "the write pointers of its zones are not read, and no zone is reset";
+            let help = "name a file or a device without zones by --on, or model the drive";
+            let title = "zonemode=zbd on a zoned block device";
+            return Err(Errors::from(job.refuse("zonemode", title, label, help)));
         }
         if self.is_real {
             return Errors::none_of(elsewhere::not_on_storage(job));

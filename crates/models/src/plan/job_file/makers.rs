@@ -129,6 +129,7 @@ mod tests {
             room_bytes: None,
             is_real: false,
             is_file: false,
+            is_zoned: false,
             free_bytes: None,
             direct: Some(false),
             has_ftruncate: true,

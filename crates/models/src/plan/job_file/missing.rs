@@ -68,6 +68,7 @@ mod tests {
                 has_ftruncate,
                 is_real: false,
                 is_file: false,
+                is_zoned: false,
                 free_bytes: None,
             };
             let plan = |direct| {

@@ -1,0 +1,131 @@
+//! Write pointers of the zones of a file (`zonemode=zbd`). Jobs that have the file share
+//! them, as those of one process of fio do.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Zones of one file, which its workers share.
+pub(crate) type SharedZones = Arc<Mutex<ZoneTable>>;
+
+/// A zone, of which bytes count from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Zone {
+    /// Distance of the write pointer from the start of the zone.
+    written_bytes: u64,
+    is_open: bool,
+    /// Whether the next write to it begins at its start.
+    must_reset: bool,
+}
+
+/// Zones of a file by index; one that is not there is empty and closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZoneTable {
+    zones: BTreeMap<u64, Zone>,
+    /// Indices of open zones, in the order in which they were opened. They are kept where a
+    /// job limits their number.
+    open: Vec<u64>,
+    /// Bytes that were written since the zones of a job were last looked over.
+    written_bytes: u64,
+    /// Writes until one resets its zone.
+    writes_until_reset: u32,
+}
+
+impl ZoneTable {
+    /// Bytes that a zone has of what was written.
+    pub(crate) fn written_bytes(&self, zone: u64) -> u64 {
+        self.zones.get(&zone).map_or(0, |zone| zone.written_bytes)
+    }
+
+    pub(crate) fn is_open(&self, zone: u64) -> bool {
+        self.zones.get(&zone).is_some_and(|zone| zone.is_open)
+    }
+
+    pub(crate) fn must_reset(&self, zone: u64) -> bool {
+        self.zones.get(&zone).is_some_and(|zone| zone.must_reset)
+    }
+
+    pub(crate) fn open_zones(&self) -> &[u64] {
+        &self.open
+    }
+
+    pub(crate) fn open(&mut self, zone: u64) {
+        self.open.push(zone);
+        self.zones.entry(zone).or_default().is_open = true;
+    }
+
+    /// Closes a zone, and returns whether it was open.
+    pub(crate) fn close(&mut self, zone: u64) -> bool {
+        if !self.is_open(zone) {
+            return false;
+        }
+        self.open.retain(|open| *open != zone);
+        self.zones.entry(zone).or_default().is_open = false;
+        true
+    }
+
+    /// Moves the write pointer of a zone to its start.
+    pub(crate) fn reset(&mut self, zone: u64) {
+        if let Some(zone) = self.zones.get_mut(&zone) {
+            self.written_bytes = self.written_bytes.saturating_sub(zone.written_bytes);
+            (zone.written_bytes, zone.must_reset) = (0, false);
+        }
+    }
+
+    /// Moves the write pointer of a zone forwards.
+    pub(crate) fn write(&mut self, zone: u64, end_bytes: u64) {
+        let zone = self.zones.entry(zone).or_default();
+        self.written_bytes += end_bytes.saturating_sub(zone.written_bytes);
+        zone.written_bytes = end_bytes;
+    }
+
+    /// Counts what is written in a range of zones, at the start of a pass, from which so many
+    /// writes follow until one resets its zone.
+    pub(crate) fn begin_pass(&mut self, range: std::ops::Range<u64>, writes_until_reset: u32) {
+        let zones = self.zones.range(range);
+        self.written_bytes = zones.map(|(_, zone)| zone.written_bytes).sum();
+        self.writes_until_reset = writes_until_reset;
+    }
+
+    /// Counts a write to a zone once so many bytes are written, and makes each n-th one reset
+    /// its zone.
+    pub(crate) fn count_towards_reset(&mut self, zone: u64, threshold_bytes: f64, writes: u32) {
+        if (self.written_bytes as f64) < threshold_bytes {
+            return;
+        }
+        self.writes_until_reset = self.writes_until_reset.saturating_sub(1);
+        if self.writes_until_reset == 0 {
+            self.writes_until_reset = writes;
+            self.zones.entry(zone).or_default().must_reset = true;
+        }
+    }
+
+    /// Returns the nearest zone of a range beside one that has so many written bytes. Of two
+    /// as near it is the later one; without `before` only later ones count.
+    pub(crate) fn nearest_written(
+        &self,
+        zone: u64,
+        range: std::ops::Range<u64>,
+        bytes: u64,
+        before: bool,
+    ) -> Option<u64> {
+        let fits = |(index, zone): (&u64, &Zone)| (zone.written_bytes >= bytes).then_some(*index);
+        let first_later = (zone + 1).max(range.start);
+        let later = match first_later < range.end {
+            true => self.zones.range(first_later..range.end).find_map(fits),
+            false => None,
+        };
+        let last_earlier = zone.min(range.end);
+        let earlier = match before && range.start < last_earlier {
+            true => self
+                .zones
+                .range(range.start..last_earlier)
+                .rev()
+                .find_map(fits),
+            false => None,
+        };
+        match (later, earlier) {
+            (Some(later), Some(earlier)) if zone - earlier < later - zone => Some(earlier),
+            (later, earlier) => later.or(earlier),
+        }
+    }
+}
