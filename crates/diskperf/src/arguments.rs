@@ -28,14 +28,14 @@ pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use diskperf_analysis::statistics::interleaved::Limits;
 use diskperf_catalogue::Component;
 use diskperf_laboratory::ab::like;
-use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::crew::available_threads;
-use diskperf_laboratory::timeline::units::parse_size;
-use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
 use diskperf_laboratory::tune::{BUDGET, Goal};
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload, job_file};
+use diskperf_timeline::units::parse_size;
+use diskperf_timeline::{CacheMode, SteadyRule};
 use std::path::PathBuf;
 
 /// Measures storage and modelled computers with the same I/O programs, and stores, compares

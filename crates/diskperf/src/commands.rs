@@ -33,23 +33,23 @@ use crate::listing::Listing;
 use crate::output::{print, say, width};
 use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
+use diskperf_analysis::comparison::{self, Comparison, Terms};
+use diskperf_analysis::report;
+use diskperf_battery::program::nearest;
+use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::ab::repeated;
-use diskperf_laboratory::analysis::comparison::{self, Comparison, Terms};
-use diskperf_laboratory::analysis::report;
-use diskperf_laboratory::battery::program::nearest;
-use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::execute::{execute, prepare_process};
-use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::recording::{Place, Recording};
 use diskperf_laboratory::runs::{Deletion, Selection};
-use diskperf_laboratory::timeline::units::format_utc;
-use diskperf_laboratory::timeline::{Run, printable_line};
 use diskperf_laboratory::{
     Experiment, LaboratoryError, Output, Plan, Recorder, Workload, job_file, plan, runs,
 };
+use diskperf_models::model::load_catalogue;
+use diskperf_timeline::units::format_utc;
+use diskperf_timeline::{Run, printable_line};
 use std::path::Path;
 
 /// What the process exits with, or an error, which has an exit code of its own.
@@ -439,7 +439,7 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     let progress = MachinesProgress::new(false);
     let threads = Threads(available_threads());
     let shown = |done, of| progress.show(done, of);
-    let found = diskperf_laboratory::expected::expected((&known, drive), &threads, &stop, &shown)?;
+    let found = diskperf_models::expected::expected((&known, drive), &threads, &stop, &shown)?;
     drop(progress);
     print(&report::expected(&found, format.into(), width()))?;
     Ok(DONE)

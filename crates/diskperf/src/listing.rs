@@ -2,10 +2,10 @@
 
 use crate::arguments::OutputFormat;
 use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
-use diskperf_laboratory::analysis::report::{csv_field, markdown_cell};
-use diskperf_laboratory::store::{DamagedRun, RunHeading};
-use diskperf_laboratory::timeline::units::format_utc;
-use diskperf_laboratory::timeline::{RunState, printable, printable_line};
+use diskperf_analysis::report::{csv_field, markdown_cell};
+use diskperf_store::{DamagedRun, RunHeading};
+use diskperf_timeline::units::format_utc;
+use diskperf_timeline::{RunState, printable, printable_line};
 use serde_json::{Map, Value, json};
 
 /// A table is drawn in its columns up to so many times as wide as there is room:

@@ -1,8 +1,8 @@
 //! Standard output, and standard error: what is written to them is text, whatever
 //! it was made of.
 
-use diskperf_laboratory::timeline::printable;
 use diskperf_laboratory::{LaboratoryError, Output};
+use diskperf_timeline::printable;
 use std::io::Write;
 
 /// Prints text, which a reader may stop reading in the middle (`| head`).

@@ -3,9 +3,9 @@
 mod lines;
 
 use crate::output::say;
-use diskperf_laboratory::timeline::units::{KIB, format_size};
-use diskperf_laboratory::timeline::{Repetition, printable_line};
 use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
+use diskperf_timeline::units::{KIB, format_size};
+use diskperf_timeline::{Repetition, printable_line};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use lines::{Lines, Ticker};
 use std::fmt::Write;

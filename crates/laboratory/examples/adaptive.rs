@@ -8,12 +8,12 @@
 
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::adaptive::{
+use diskperf_laboratory::crew::{Threads, available_threads};
+use diskperf_models::adaptive::{
     DESIGN_SEEDS, DISTANCES, HELD_OUT_SEED, PREAMBLE, Policy, Set, Workload, changes, drawn,
     of_the_seed, table,
 };
-use diskperf_laboratory::crew::{Threads, available_threads};
-use diskperf_laboratory::model::load_catalogue;
+use diskperf_models::model::load_catalogue;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

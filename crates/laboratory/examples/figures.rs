@@ -8,17 +8,17 @@
 //!
 //! Hash before a change, hash after it, and compare: `figures quick > before`.
 
-use diskperf_laboratory::analysis::report::{self, Format};
-use diskperf_laboratory::battery::Suite;
+use diskperf_analysis::report::{self, Format};
+use diskperf_battery::Suite;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::explain::{Means, Subject, explain};
-use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{Options, reproduce};
-use diskperf_laboratory::timeline::trace::TracedRequest;
-use diskperf_laboratory::timeline::{Run, Trace};
 use diskperf_laboratory::{
     Event, Experiment, Observer, Plan, Recorder, SizeChoice, Workload, plan,
 };
+use diskperf_models::model::load_catalogue;
+use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::{Run, Trace};
 use std::fmt::{self, Debug, Write};
 use std::sync::Arc;
 

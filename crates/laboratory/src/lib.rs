@@ -39,9 +39,6 @@ pub mod tune;
 
 pub use diskperf_models::{Event, Nobody, Observer, Recorded, Source};
 pub use diskperf_models::{LaboratoryError, OverBudget};
-pub use diskperf_models::{
-    adaptive, again, disk_queue, expected, flash, formatting, model, points,
-};
 pub use limit::or_limit;
 pub use output::Output;
 pub use plan::Plan;
@@ -50,9 +47,3 @@ pub use recorder::Recorder;
 pub use diskperf_system::host::limits::{require_clocks, why_not_started};
 pub use diskperf_system::{ReadBackProgress, WorkerProgress};
 pub use diskperf_timeline::{Experiment, Setting, SizeChoice, Workload};
-
-pub use diskperf_analysis as analysis;
-pub use diskperf_battery as battery;
-pub use diskperf_machine as machine;
-pub use diskperf_store as store;
-pub use diskperf_timeline as timeline;

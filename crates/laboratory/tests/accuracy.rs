@@ -1,9 +1,9 @@
 //! The accuracy card: the page in the repository is what the models give, and
 //! what they give does not depend on who runs them.
 
+use diskperf_analysis::accuracy::{Card, Choice, Quantity, Role};
+use diskperf_analysis::report::{self, Format};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::analysis::accuracy::{Card, Choice, Quantity, Role};
-use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::reproduce::{Options, reproduce};
 use std::collections::BTreeSet;
 

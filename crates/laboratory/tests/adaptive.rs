@@ -6,12 +6,12 @@
 //! searches all of both, and keeps what it finds in `bench/results/adaptive.md`, where one of
 //! the twenty random workloads that nobody had looked at misses its 10 % by one.
 
-use diskperf_laboratory::adaptive::{
+use diskperf_machine::Streams;
+use diskperf_models::adaptive::{
     Chooser, DESIGN_SEEDS, DISTANCES, Fixed, HELD_OUT_SEED, Policy, Rig, Set, Workload, changes,
     drawn, of_the_seed,
 };
-use diskperf_laboratory::machine::Streams;
-use diskperf_laboratory::model::load_catalogue;
+use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
 
 const BITS: [&str; 4] = [
@@ -36,7 +36,7 @@ fn of(all: Vec<Workload>, numbers: &[usize]) -> Vec<Workload> {
 
 fn compared(workloads: &[Workload], threads: usize) -> Set {
     let catalogue = load_catalogue(None).expect("the catalogue");
-    let tell = |row: &diskperf_laboratory::adaptive::Row| {
+    let tell = |row: &diskperf_models::adaptive::Row| {
         println!(
             "{:.3} of the best, {} {}, of the first pass {:.3}: {}",
             row.share_of_best(),

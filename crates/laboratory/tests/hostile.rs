@@ -1,15 +1,15 @@
 //! Documents that anybody may have written: whatever passes the check can be
 //! shown, compared, explained, reported and exported, and tells a terminal nothing.
 
+use diskperf_analysis::comparison::compare;
+use diskperf_analysis::report::{self, Format, html};
 use diskperf_catalogue::Catalogue;
-use diskperf_laboratory::analysis::comparison::compare;
-use diskperf_laboratory::analysis::report::{self, Format, html};
 use diskperf_laboratory::explain::storage::{differences, explain_run};
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::runs;
-use diskperf_laboratory::timeline::printable::is_instruction;
-use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
-use diskperf_laboratory::timeline::{
+use diskperf_timeline::printable::is_instruction;
+use diskperf_timeline::units::PAST_CALENDAR_MS;
+use diskperf_timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
     FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure, MediaCache,
     Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency,

@@ -2,11 +2,11 @@
 //! nearly all cases, drawn at random with a tenth of them at an edge, where a
 //! sector more or less decides.
 
-use diskperf_laboratory::analysis::interleave::{
+use diskperf_analysis::interleave::{
     Clock, Inputs, Serial, SerialMethod, Service, Track, calculate,
 };
 use diskperf_laboratory::interleave::modelled;
-use diskperf_laboratory::machine::Budget;
+use diskperf_machine::Budget;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Kirkendall 1989: the card of the Atari ST under Minix.
 
+use diskperf_analysis::accuracy::{Card, Role};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::analysis::accuracy::{Card, Role};
 use diskperf_laboratory::reproduce::{Options, reproduce};
 
 fn card(settings: &[(&str, &str)]) -> Card {
@@ -23,7 +23,7 @@ fn nine_tenths_of_the_cells_are_within_ten_per_cent() {
     let scored: Vec<_> = card.cells.iter().filter(|cell| cell.counts()).collect();
     assert_eq!((card.cells.len(), scored.len()), (42, 30));
     let near = |cell: &&&_| -> bool {
-        let cell: &diskperf_laboratory::analysis::accuracy::Cell = cell;
+        let cell: &diskperf_analysis::accuracy::Cell = cell;
         cell.error.is_some_and(|error| error.abs() <= 0.10)
     };
     assert!(scored.iter().filter(near).count() >= 27);

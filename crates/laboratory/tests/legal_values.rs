@@ -7,10 +7,10 @@
 
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::explain::{Means, Subject, explain};
-use diskperf_laboratory::machine::{Budget, Time};
-use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload, catalogue};
+use diskperf_machine::{Budget, Time};
+use diskperf_models::model::settings;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestRunner};

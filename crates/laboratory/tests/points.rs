@@ -3,11 +3,11 @@
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::plan;
-use diskperf_laboratory::points::{Point, ProgramFigures, Study};
-use diskperf_laboratory::timeline::{Nanoseconds, Run};
 use diskperf_laboratory::{
     Event, Experiment, LaboratoryError, Observer, Recorder, Setting, SizeChoice, Workload,
 };
+use diskperf_models::points::{Point, ProgramFigures, Study};
+use diskperf_timeline::{Nanoseconds, Run};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

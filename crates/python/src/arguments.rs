@@ -3,12 +3,12 @@
 use crate::errors::{exception, request_error};
 use crate::run::Run;
 use diskperf_laboratory::ab::{like, repeated};
-use diskperf_laboratory::model::settings;
-use diskperf_laboratory::timeline::units::parse_size;
-use diskperf_laboratory::timeline::{
+use diskperf_laboratory::{Experiment, SizeChoice, Workload};
+use diskperf_models::model::settings;
+use diskperf_timeline::units::parse_size;
+use diskperf_timeline::{
     CacheMode, ReplayAddresses, ReplayPace, SteadyRule, TraceReading, TraceReplay,
 };
-use diskperf_laboratory::{Experiment, SizeChoice, Workload};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 

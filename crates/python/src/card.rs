@@ -3,12 +3,12 @@
 use crate::errors::exception;
 use crate::interruptible::interruptible;
 use crate::run::parts;
-use diskperf_laboratory::analysis::accuracy;
-use diskperf_laboratory::analysis::report::{self, Format, html};
+use diskperf_analysis::accuracy;
+use diskperf_analysis::report::{self, Format, html};
 use diskperf_laboratory::crew::available_threads;
-use diskperf_laboratory::machine::Budget;
-use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
+use diskperf_machine::Budget;
+use diskperf_models::model::{load_catalogue, settings};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use crate::errors::{exception, request_error};
 use crate::table::Table;
 use diskperf_catalogue::{self as entries, Component, Parameter};
 use diskperf_laboratory::catalogue::{self as laboratory, DriveFigures};
-use diskperf_laboratory::model::{load_catalogue, settings};
-use diskperf_laboratory::points;
+use diskperf_models::model::{load_catalogue, settings};
+use diskperf_models::points;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 

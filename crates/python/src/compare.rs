@@ -2,10 +2,11 @@
 
 use crate::errors::{exception, request_error};
 use crate::run::{Keeping, Run};
-use diskperf_laboratory::analysis::comparison::{Comparison, Gate, Terms, compare_on};
-use diskperf_laboratory::analysis::report::{self, Format};
-use diskperf_laboratory::analysis::statistics::interleaved::Limits;
-use diskperf_laboratory::{runs, timeline};
+use diskperf_analysis::comparison::{Comparison, Gate, Terms, compare_on};
+use diskperf_analysis::report::{self, Format};
+use diskperf_analysis::statistics::interleaved::Limits;
+use diskperf_laboratory::runs;
+use diskperf_timeline as timeline;
 use pyo3::prelude::*;
 
 /// Two runs or more side by side.

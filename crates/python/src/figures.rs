@@ -2,13 +2,11 @@
 
 use crate::columns::Columns;
 use crate::table::{Table, whole};
-use diskperf_laboratory::analysis::quantity::Quantity;
-use diskperf_laboratory::analysis::statistics::Interval;
-use diskperf_laboratory::analysis::summary::Summary;
-use diskperf_laboratory::analysis::summary::load::{self, Latency};
-use diskperf_laboratory::timeline::{
-    Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure,
-};
+use diskperf_analysis::quantity::Quantity;
+use diskperf_analysis::statistics::Interval;
+use diskperf_analysis::summary::Summary;
+use diskperf_analysis::summary::load::{self, Latency};
+use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure};
 
 /// One row for each program and file system, in the order of the suite's table.
 pub(crate) fn results(run: &Run) -> Columns {

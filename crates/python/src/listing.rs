@@ -2,7 +2,7 @@
 
 use crate::columns::Columns;
 use crate::table::Table;
-use diskperf_laboratory::battery::{Program, Suite};
+use diskperf_battery::{Program, Suite};
 use pyo3::prelude::*;
 
 /// The suites, each with what it is.

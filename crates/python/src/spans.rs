@@ -3,9 +3,9 @@
 use crate::columns::Columns;
 use crate::figures::{cause, stage};
 use crate::table::{Table, whole};
-use diskperf_laboratory::analysis::explanation::Explanation;
-use diskperf_laboratory::timeline::trace::{DiskPosition, Purpose, TracedRequest};
-use diskperf_laboratory::timeline::{Nanoseconds, Stage, Trace};
+use diskperf_analysis::explanation::Explanation;
+use diskperf_timeline::trace::{DiskPosition, Purpose, TracedRequest};
+use diskperf_timeline::{Nanoseconds, Stage, Trace};
 
 /// One row.
 struct Row<'a> {

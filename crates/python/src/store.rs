@@ -5,7 +5,7 @@ use crate::errors::exception;
 use crate::run::Run;
 use crate::table::{Table, whole};
 use diskperf_laboratory::runs;
-use diskperf_laboratory::timeline::{RunState, World};
+use diskperf_timeline::{RunState, World};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

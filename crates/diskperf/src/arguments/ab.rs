@@ -3,11 +3,11 @@
 use super::{ExperimentArguments, GateArguments, OutputFormat};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
+use diskperf_battery::{Medium, Program, Suite};
 use diskperf_laboratory::ab::{AbRequest, Side, USUAL_BUDGET, not_until_steady, repeated};
-use diskperf_laboratory::battery::{Medium, Program, Suite};
-use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::timeline::World;
 use diskperf_laboratory::{Experiment, LaboratoryError, Setting, runs};
+use diskperf_models::model::load_catalogue;
+use diskperf_timeline::World;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn a_side_adds_to_the_common_options_or_takes_their_place() {
         use diskperf_laboratory::SizeChoice;
-        use diskperf_laboratory::timeline::CacheMode;
+        use diskperf_timeline::CacheMode;
         let [a, b] = sides(&[
             "program.call_bytes=4K",
             "--cache warm --size 2M --on /tmp program.think_ns=1",

@@ -3,7 +3,7 @@
 use super::OutputFormat;
 use clap::Args;
 use diskperf_laboratory::Setting;
-use diskperf_laboratory::disk_queue::{DEEPEST, MOST_REQUESTS};
+use diskperf_models::disk_queue::{DEEPEST, MOST_REQUESTS};
 use std::path::PathBuf;
 
 #[derive(Args)]

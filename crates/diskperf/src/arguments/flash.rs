@@ -2,8 +2,8 @@
 
 use super::OutputFormat;
 use clap::{Args, ValueEnum};
-use diskperf_laboratory::analysis::flash::FlashDrive;
-use diskperf_laboratory::flash::Asked;
+use diskperf_analysis::flash::FlashDrive;
+use diskperf_models::flash::Asked;
 
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]

@@ -1,9 +1,9 @@
 //! How something is printed.
 
 use clap::ValueEnum;
-use diskperf_laboratory::analysis::report::{self, FioFormat, Format, NoRequests};
-use diskperf_laboratory::timeline::Run;
+use diskperf_analysis::report::{self, FioFormat, Format, NoRequests};
 use diskperf_laboratory::{LaboratoryError, Plan};
+use diskperf_timeline::Run;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {

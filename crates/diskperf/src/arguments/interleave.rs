@@ -2,7 +2,7 @@
 
 use super::OutputFormat;
 use clap::{Args, ValueEnum};
-use diskperf_laboratory::analysis::interleave::SerialMethod;
+use diskperf_analysis::interleave::SerialMethod;
 use std::path::PathBuf;
 
 #[derive(Args)]

@@ -4,7 +4,7 @@ use super::OutputFormat;
 use clap::{Args, ValueEnum};
 use diskperf_laboratory::Setting;
 use diskperf_laboratory::runs::Selection;
-use diskperf_laboratory::timeline::units::parse_moment;
+use diskperf_timeline::units::parse_moment;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 

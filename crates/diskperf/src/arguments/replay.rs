@@ -2,11 +2,9 @@
 
 use super::{Cache, RunFormat, cache_mode, trace::window};
 use clap::Args;
-use diskperf_laboratory::timeline::{
-    CacheMode, ReplayAddresses, ReplayPace, TraceReading, TraceReplay,
-};
 use diskperf_laboratory::traces::{Columns, Form, TimeUnit};
 use diskperf_laboratory::{Experiment, Setting, Workload};
+use diskperf_timeline::{CacheMode, ReplayAddresses, ReplayPace, TraceReading, TraceReplay};
 use std::path::PathBuf;
 
 #[derive(Args)]

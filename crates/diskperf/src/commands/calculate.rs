@@ -6,19 +6,19 @@ use crate::arguments::{
     InterleaveArguments,
 };
 use crate::output::{print, say, width};
-use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::analysis::interleave::{
+use diskperf_analysis::interleave::{
     self, Clock, InputError, Inputs, Serial, SerialMethod, Service, Term, Track,
 };
-use diskperf_laboratory::analysis::report;
+use diskperf_analysis::report;
+use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue;
 use diskperf_laboratory::crew::available_threads;
-use diskperf_laboratory::disk_queue::{Asked, disk_queue};
-use diskperf_laboratory::formatting::formatting;
 use diskperf_laboratory::interleave::{modelled, not_modelled};
-use diskperf_laboratory::machine::Budget;
-use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::SEED;
+use diskperf_machine::Budget;
+use diskperf_models::disk_queue::{Asked, disk_queue};
+use diskperf_models::formatting::formatting;
+use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
 
 /// What can be said without running a program.
@@ -58,7 +58,7 @@ fn disk(arguments: &DiskQueueArguments) -> Outcome {
 
 /// What can be said of a flash drive without its time.
 fn flash(arguments: &FlashArguments) -> Outcome {
-    let found = diskperf_laboratory::flash::flash(&arguments.asked())?;
+    let found = diskperf_models::flash::flash(&arguments.asked())?;
     print(&report::flash(&found, arguments.format.into(), width()))?;
     Ok(DONE)
 }

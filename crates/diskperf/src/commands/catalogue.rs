@@ -5,9 +5,9 @@ use crate::arguments::{Listed, OutputFormat};
 use crate::drawing;
 use crate::listing::Listing;
 use crate::output::{print, width};
+use diskperf_battery::program::nearest;
 use diskperf_catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::catalogue::{
     self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, components, components_named,
     documents, systems,

@@ -7,7 +7,7 @@ use crate::output::{print, width};
 use diskperf_laboratory::import::{
     Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, Think, import as imported,
 };
-use diskperf_laboratory::timeline::units::format_size;
+use diskperf_timeline::units::format_size;
 use serde_json::json;
 
 /// Writes drives of DiskSim's files as entries of a catalogue.

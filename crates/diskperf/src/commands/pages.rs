@@ -2,13 +2,13 @@
 
 use super::{DONE, Outcome};
 use crate::arguments::ReportArguments;
+use diskperf_analysis::report::html::{self, Reported};
 use diskperf_laboratory::Output;
-use diskperf_laboratory::again::plan_of;
-use diskperf_laboratory::analysis::report::html::{self, Reported};
 use diskperf_laboratory::files::HostFiles;
-use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::report::{pictures, reported};
-use diskperf_laboratory::timeline::{Run, World};
+use diskperf_models::again::plan_of;
+use diskperf_models::model::load_catalogue;
+use diskperf_timeline::{Run, World};
 use std::path::Path;
 
 /// Runs as one page.

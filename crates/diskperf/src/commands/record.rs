@@ -5,8 +5,8 @@ use crate::arguments::{OutputFormat, RecordArguments};
 use crate::output::{print, say, width};
 use crate::progress::TimeProgress;
 use crate::signals::stop_on_signals;
+use diskperf_analysis::report;
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::recording::Came;
 use diskperf_laboratory::recording::device::{Asked, Ready};
 

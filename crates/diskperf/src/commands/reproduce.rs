@@ -5,11 +5,11 @@ use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::analysis::report;
-use diskperf_laboratory::machine::Budget;
-use diskperf_laboratory::model::load_catalogue;
+use diskperf_analysis::report;
 use diskperf_laboratory::reproduce::{Options, real_drives, reproduce_with};
 use diskperf_laboratory::{LaboratoryError, Output};
+use diskperf_machine::Budget;
+use diskperf_models::model::load_catalogue;
 use std::path::Path;
 
 /// What stands in a document's place for drives that were measured by others.

@@ -5,9 +5,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use diskperf_battery::program::nearest;
+use diskperf_battery::{Program, Suite};
 use diskperf_catalogue::{Catalogue, Component};
-use diskperf_laboratory::battery::program::nearest;
-use diskperf_laboratory::battery::{Program, Suite};
 use diskperf_laboratory::catalogue::{components, documents, systems};
 use diskperf_laboratory::{LaboratoryError, Output};
 

@@ -5,8 +5,8 @@ use crate::arguments::TraceArguments;
 use crate::output::{print, say, width};
 use crate::progress::BytesProgress;
 use crate::signals::stop_on_signals;
+use diskperf_analysis::report;
 use diskperf_laboratory::Output;
-use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::traces::{
     Asked, Far, Form, ReadOptions, convert, files, size_bytes, summarize,
 };

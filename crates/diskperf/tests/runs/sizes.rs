@@ -3,7 +3,7 @@
 
 use crate::support::machine::{LoopDevice, can_run, fill};
 use crate::support::{MOUNTS, User, entries, mount_tmpfs, words};
-use diskperf_laboratory::battery::{Program, Suite};
+use diskperf_battery::{Program, Suite};
 use std::fs::create_dir;
 
 /// Runs every suite and program. Those of `through` come to their end; others

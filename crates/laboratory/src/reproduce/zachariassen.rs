@@ -7,11 +7,11 @@ pub(super) use statements::statements;
 
 use super::asking::{Asking, Values};
 use super::jobs::{Figure, Job};
-use crate::formatting::formatting;
 use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
 use diskperf_catalogue::{BlockSize, Cell, Setting};
 use diskperf_models::LaboratoryError;
+use diskperf_models::formatting::formatting;
 use diskperf_models::rig::ONCE;
 use std::collections::btree_map::{BTreeMap, Entry};
 

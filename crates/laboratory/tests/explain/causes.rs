@@ -3,12 +3,12 @@
 //! the deadline that is missed because of it.
 
 use super::{Case, means};
+use diskperf_analysis::diagnosis::{Diagnosis, Ending, diagnose};
 use diskperf_device::WhatIf;
-use diskperf_laboratory::analysis::diagnosis::{Diagnosis, Ending, diagnose};
 use diskperf_laboratory::catalogue::system;
 use diskperf_laboratory::explain::supposing;
-use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::timeline::{Deadline, Nanoseconds, Stage, Trace};
+use diskperf_models::model::load_catalogue;
+use diskperf_timeline::{Deadline, Nanoseconds, Stage, Trace};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;

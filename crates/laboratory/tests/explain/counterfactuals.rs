@@ -4,7 +4,7 @@ use super::{Case, means};
 use diskperf_device::WhatIf;
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::explain::{Means, explain, supposing};
-use diskperf_laboratory::timeline::{Stage, Trace};
+use diskperf_timeline::{Stage, Trace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

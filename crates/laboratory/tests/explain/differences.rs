@@ -1,10 +1,10 @@
 //! The puzzles of the paper of 1983, taken apart.
 
 use super::{Case, means};
-use diskperf_laboratory::analysis::diagnosis::Suspect;
-use diskperf_laboratory::analysis::explanation::difference::{Difference, Method};
+use diskperf_analysis::diagnosis::Suspect;
+use diskperf_analysis::explanation::difference::{Difference, Method};
 use diskperf_laboratory::explain::differences;
-use diskperf_laboratory::timeline::{Deadline, Stage};
+use diskperf_timeline::{Deadline, Stage};
 use std::sync::Arc;
 
 /// Takes two apart, and makes sure that all parts sum to the difference.

@@ -2,11 +2,11 @@
 //! gains: on drives of the catalogue.
 
 use super::{Case, means};
+use diskperf_analysis::diagnosis::DrivePart::{self, *};
+use diskperf_analysis::diagnosis::{Ending, Suspect, diagnose};
 use diskperf_laboratory::SizeChoice;
-use diskperf_laboratory::analysis::diagnosis::DrivePart::{self, *};
-use diskperf_laboratory::analysis::diagnosis::{Ending, Suspect, diagnose};
 use diskperf_laboratory::explain::explain;
-use diskperf_laboratory::timeline::{CacheMode, Stage};
+use diskperf_timeline::{CacheMode, Stage};
 use std::sync::Arc;
 
 /// By which share of its time a program is faster with each of these changes.

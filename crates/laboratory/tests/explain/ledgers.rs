@@ -1,12 +1,12 @@
 //! The ledger sums to the elapsed time, whatever runs on whatever.
 
 use super::Case;
+use diskperf_battery::{Medium, Suite};
 use diskperf_catalogue::Parameter;
-use diskperf_laboratory::battery::{Medium, Suite};
 use diskperf_laboratory::catalogue::system;
-use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::timeline::Stage;
 use diskperf_laboratory::{LaboratoryError, SizeChoice};
+use diskperf_models::model::load_catalogue;
+use diskperf_timeline::Stage;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -35,7 +35,7 @@ fn every_suite_on_every_system_is_accounted_for() {
                     drives,
                     size: SizeChoice::Bytes(256 << 10),
                     settings: Vec::new(),
-                    cache: diskperf_laboratory::timeline::CacheMode::Cold,
+                    cache: diskperf_timeline::CacheMode::Cold,
                 };
                 // Not every suite runs on every system, nor on two drives.
                 if case.subject().is_err() {

@@ -9,10 +9,10 @@ mod ledgers;
 mod rounds;
 
 use diskperf_laboratory::explain::{Means, Subject, explain};
-use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::timeline::{CacheMode, Trace};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload};
+use diskperf_models::model::settings;
+use diskperf_timeline::{CacheMode, Trace};
 use std::sync::Arc;
 
 /// A program, or a suite, on a system, with settings.

@@ -3,10 +3,10 @@
 use crate::means;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::explain::{Subject, explain};
-use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::timeline::{Nanoseconds, Repetition, SteadyRule};
 use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload};
+use diskperf_models::model::settings;
+use diskperf_timeline::{Nanoseconds, Repetition, SteadyRule};
 use std::sync::Arc;
 
 /// What is explained, and what would become of it otherwise, is of the rounds that count:

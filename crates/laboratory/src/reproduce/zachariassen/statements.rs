@@ -4,11 +4,11 @@ use super::{
     BASELINE, CYLINDER_SECTORS, DOCUMENT, H, HEADS, PASSES, READ_FILE, ROWS, Row, SECTOR_BYTES,
     SYSTEM, TRACK_SECTORS, USER,
 };
-use crate::formatting::formatting;
 use crate::reproduce::asking::{Asking, Values, settings};
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_catalogue::{Cell, Setting};
 use diskperf_models::LaboratoryError;
+use diskperf_models::formatting::formatting;
 use diskperf_timeline::ControllerCache;
 
 const CHEETAH: &str = "sun3-cheetah-2344";
