@@ -133,7 +133,7 @@ fn json_has_the_fields_of_the_contract() {
         check(&run["environment"], ENVIRONMENT, what);
         assert_eq!(run["suite"], what.split(' ').next().unwrap());
         assert_eq!(run["world"], "host");
-        assert_eq!(run["target"], "./target");
+        assert_eq!(run["target"], user.file("target").display().to_string());
         assert_eq!(run["state"], "finished");
         assert_eq!(run["seed"], 7);
         assert_eq!(run["label"], "mine");

@@ -350,9 +350,10 @@ fn sources() -> Vec<PathBuf> {
         "battery/src/fio_job.rs",
         "battery/src/fio_job",
         "laboratory/src/job_file.rs",
-        "laboratory/src/plan/job_file.rs",
-        "laboratory/src/plan/job_file",
-        "laboratory/src/plan/workload.rs",
+        "models/src/job_file.rs",
+        "models/src/plan/job_file.rs",
+        "models/src/plan/job_file",
+        "models/src/plan/workload.rs",
     ]
     .map(|path| crates.join(path))
     .to_vec()

@@ -359,10 +359,11 @@ impl Waiter for RigSession {
     }
 
     fn wake_all(&self, tasks: &[TaskId]) {
-        for worker in &*self.rig.workers.borrow() {
-            if tasks.contains(&worker.task) {
-                self.rig.wake(worker);
-            }
+        // In the order in which they came: requests that are issued at one instant have it too.
+        let workers = self.rig.workers.borrow();
+        for task in tasks {
+            let worker = workers.iter().find(|worker| worker.task == *task);
+            self.rig.wake(worker.expect("who waits is a worker"));
         }
     }
 }
