@@ -155,8 +155,8 @@ def with_requests_under_way(run, tmp_path):
                     "response": [64, -96_000, requests - 2, -863_999, 2],
                     "submit": [64, -1_000, requests],
                 },
-                "series": [{**point, "response": [8, -1_500, 150]}] * 2,
-                "interval": worker["elapsed"] // 2,
+                "series": [{**point, "response": [8, -1_500, 150]}] * 3,
+                "interval": worker["elapsed"] // 3,
             }
     path = tmp_path / "run.json"
     path.write_text(json.dumps(document))
@@ -187,7 +187,7 @@ def test_several_requests_under_way_have_latencies_and_a_series(tmp_path):
         assert both[0][name] == response[name], name
     assert both[1]["p99_us"] == 1.0
     series = run.series.to_pylist()
-    assert len(series) == 2 * len(run.repetitions)
+    assert len(series) == 3 * len(run.repetitions)
     middle = [one for one in series if one["repetition"] == result["series_of"]]
     assert [{name: one[name] for name in result["series"][0]} for one in middle] == result["series"]
     assert run.repetitions["iops"] == [one["iops"] for one in result["repetitions"]]
