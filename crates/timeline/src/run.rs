@@ -226,7 +226,17 @@ impl Run {
     /// What was measured, independent of the directory that the user was in: the
     /// absolute paths of real storage, or the name of the modelled system.
     pub fn measured(&self) -> String {
-        let places = self.environment.places.iter();
+        self.first_places(usize::MAX)
+    }
+
+    /// The same of the targets alone, without the other file system that programs copy to.
+    pub fn target_paths(&self) -> String {
+        let targets = self.experiment.as_ref().map(|asked| asked.targets.len());
+        self.first_places(targets.filter(|count| *count > 0).unwrap_or(usize::MAX))
+    }
+
+    fn first_places(&self, count: usize) -> String {
+        let places = self.environment.places.iter().take(count);
         let paths: Vec<_> = places.map(|place| place.path.as_str()).collect();
         match self.world {
             World::Host if !paths.is_empty() => paths.join(" + "),

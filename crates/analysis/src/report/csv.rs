@@ -100,7 +100,7 @@ fn identity(run: &Run, row: &Row) -> Vec<Field> {
         ("run", run.id.clone()),
         ("label", run.label.clone().unwrap_or_default()),
         ("suite", run.suite.clone()),
-        ("target", run.measured()),
+        ("target", run.target_paths()),
         ("world", world.to_owned()),
         ("seed", run.seed.to_string()),
         ("started_unix_ms", run.started_unix_ms.to_string()),

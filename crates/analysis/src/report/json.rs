@@ -241,7 +241,7 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
     RunJson {
         id: &run.id,
         suite: &run.suite,
-        target: run.measured(),
+        target: run.target_paths(),
         world: run.world,
         label: run.label.as_deref(),
         seed: run.seed,
