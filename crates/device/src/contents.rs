@@ -118,8 +118,8 @@ impl<V: Clone> Contents<V> {
         }
     }
 
-    /// The same, with a cache like that of a device.
-    pub fn of(device: &Device) -> Self {
+    /// A drive on which nothing is written, with a write cache like that of a device.
+    pub fn with_cache_of(device: &Device) -> Self {
         Self::new(match device.keeps_writes() {
             true => WriteCache::Volatile,
             false => WriteCache::Durable,

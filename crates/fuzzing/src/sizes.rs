@@ -1,7 +1,7 @@
 //! What stands in options: sizes, ranges, kinds of file systems.
 
 use crate::{Target, bytes, text};
-use diskperf_laboratory::tune;
+use diskperf_models::tune;
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_timeline::units::{MIB, format_size, parse_size};
 

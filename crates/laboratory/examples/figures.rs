@@ -11,11 +11,11 @@
 use diskperf_analysis::report::{self, Format};
 use diskperf_battery::Suite;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::reproduce::{Options, reproduce};
 use diskperf_laboratory::{
     Event, Experiment, Observer, Plan, Recorder, SizeChoice, Workload, plan,
 };
+use diskperf_models::explain::{Means, Subject, explain};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{Run, Trace};

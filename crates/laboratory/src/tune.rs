@@ -1,9 +1,8 @@
-//! Searching a modelled system for better settings as [`diskperf_models::tune`] does, and a
-//! real one by measurements in turns; what points came to is kept in the store.
+//! Searches for better settings on real storage, by measurements in turns; and the store as the
+//! memory of searches on models.
 
 mod host;
 mod kept;
 
-pub use diskperf_models::tune::*;
 pub use host::{HostSearch, tune_host};
 pub use kept::Kept;

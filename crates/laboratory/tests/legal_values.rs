@@ -6,10 +6,10 @@
 //! more.
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload, catalogue};
 use diskperf_machine::{Budget, Time};
+use diskperf_models::explain::{Means, Subject, explain};
 use diskperf_models::model::settings;
 use proptest::prelude::*;
 use proptest::sample::Index;

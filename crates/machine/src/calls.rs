@@ -37,9 +37,9 @@ pub enum From {
 pub struct Account {
     /// Where its time went.
     pub ledger: Ledger,
-    /// What the clock charged it with in user mode.
+    /// CPU time in user mode, by ticks of the clock.
     pub user: Time,
-    /// What the clock charged it with in the kernel.
+    /// CPU time in the kernel, by ticks of the clock.
     pub system: Time,
     /// Bytes that drives were told to read for it, read-ahead included.
     pub storage_read_bytes: u64,

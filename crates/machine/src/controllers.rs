@@ -10,7 +10,7 @@ use diskperf_sim::{TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use std::fmt;
 
-/// A controller: a plain state machine.
+/// State machine of a controller: requests and events in, interrupts out.
 pub trait Controller: Sized {
     /// What it schedules for itself.
     type Event: Copy + fmt::Debug;

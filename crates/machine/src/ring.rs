@@ -47,7 +47,7 @@ pub struct RingCompletion {
     pub result: Result<u32>,
 }
 
-/// What a ring is to be.
+/// Depth and buffer size of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
     /// Requests under way at once, at most.

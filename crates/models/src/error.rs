@@ -174,11 +174,11 @@ impl LaboratoryError {
 
 /// What the user calls what a worker calls `/mnt0`, `/dev/drive0`, ...
 pub struct Names {
-    /// Where it runs.
+    /// Targets, as the user names them.
     pub targets: Vec<String>,
-    /// Its directories.
+    /// Directories by drive, as the user names them.
     pub mounts: Vec<String>,
-    /// Its devices.
+    /// Block devices by drive, as the user names them.
     pub drives: Vec<String>,
 }
 

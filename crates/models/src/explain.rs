@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 pub struct Subject {
     /// In words: `run 3fa8`, `vax780-sc780-eagle`.
     pub name: String,
-    /// How it is made, or made again.
+    /// Plan by which the run is made, or made again.
     pub plan: ModelPlan,
     /// The run that was stored, if it is one: what is made again must be it.
     pub run: Option<Run>,

@@ -4,7 +4,7 @@
 use crate::error::LaboratoryError;
 use diskperf_battery::replay::Trace;
 use diskperf_blocktrace::transform::Scale;
-use diskperf_timeline::{Experiment, TraceFacts, TraceReplay};
+use diskperf_timeline::{Experiment, TraceFacts, TraceReplay, Workload};
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ const NO_FILES: &str = "there are no files here";
 impl Files for NoFiles {
     fn named_by(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
         match &experiment.workload {
-            diskperf_timeline::Workload::Replay(_) => Err(LaboratoryError::request(NO_FILES)),
+            Workload::Replay(_) => Err(LaboratoryError::request(NO_FILES)),
             _ => Ok(None),
         }
     }

@@ -18,6 +18,7 @@ use crate::crew::{Crew, results};
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::plan::ModelPlan;
+use crate::plan::bare_names::is_bare;
 use crate::plan::model::{check_name, names_of};
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
 use diskperf_catalogue::Catalogue;
@@ -80,7 +81,7 @@ pub struct Search {
     pub over: Vec<String>,
     /// What is made as good as can be.
     pub goal: Goal,
-    /// The most combinations that are run.
+    /// Upper limit of the combinations that are run.
     pub budget: u64,
     /// With how many seeds the best and today's settings are run again.
     pub seeds: u32,
@@ -118,11 +119,10 @@ pub fn tune(
         ..search.clone()
     };
     check_name(catalogue, &search.target, Path::new(&search.target))?;
-    let names = names_of(
-        (&search.experiment, &*search.files),
-        (catalogue, &search.target),
-    )?;
-    if let Some(names) = names {
+    let experiment = (&search.experiment, &*search.files);
+    if overs.iter().any(|over| is_bare(&over.path))
+        && let Some(names) = names_of(experiment, (catalogue, &search.target))?
+    {
         for over in &mut overs {
             over.path = names.whole(&over.path)?;
         }

@@ -70,6 +70,7 @@ pub use ring::{
     Commit, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions,
     Spans, Submission,
 };
+
 /// The file that drops the whole page cache of a host.
 pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 

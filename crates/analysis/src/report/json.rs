@@ -110,7 +110,8 @@ struct ResultJson<'a> {
     /// Of a modelled drive whose write cache filled up.
     #[serde(skip_serializing_if = "Option::is_none")]
     cliff: Option<CacheCliff>,
-    /// Of a modelled flash drive that answered reads without its dies.
+    /// Share of the bytes read that a modelled flash drive never wrote and answered without its
+    /// dies.
     #[serde(skip_serializing_if = "Option::is_none")]
     unwritten_share: Option<f64>,
     /// Of a program that was repeated until it was steady.

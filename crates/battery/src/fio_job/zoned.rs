@@ -253,14 +253,19 @@ impl ZonedFile {
         self.capacity_bytes.saturating_sub(written_bytes)
     }
 
+    /// Whether all zones of the job are open, or as many as its options allow.
     fn is_at_limit(&self) -> bool {
+        let zones = self.range();
+        let open_count = self.table().open_zones().len() as u64;
+        open_count >= zones.end - zones.start || self.is_at_option_limit()
+    }
+
+    fn is_at_option_limit(&self) -> bool {
         let options = &self.options;
         let open_count = self.table().open_zones().len() as u64;
-        let zones = self.range();
-        let all = open_count >= zones.end - zones.start;
         let of_file = options.open_max > 0 && open_count >= u64::from(options.open_max);
         let of_job = options.job_open_max > 0 && self.opened >= options.job_open_max;
-        all || of_file || of_job
+        of_file || of_job
     }
 
     /// Opens a zone for writes, if that is allowed, and returns whether it is open.
@@ -275,11 +280,7 @@ impl ZonedFile {
         if self.table().is_open(zone) {
             return self.left_bytes(zone) > 0;
         }
-        let options = self.options;
-        let open_count = self.table().open_zones().len() as u64;
-        let job_is_full = options.job_open_max > 0 && self.opened >= options.job_open_max;
-        let file_is_full = options.open_max > 0 && open_count >= u64::from(options.open_max);
-        if job_is_full || file_is_full {
+        if self.is_at_option_limit() {
             return false;
         }
         self.must_drain |= std::mem::take(&mut self.waits_for_close);

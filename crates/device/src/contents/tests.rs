@@ -104,7 +104,7 @@ struct Load {
     contents: Contents<u64>,
     cache: WriteCache,
     log: Vec<Logged>,
-    /// What each sector had at the start of the log.
+    /// Contents of each sector when the log begins.
     first: Vec<Option<u64>>,
     moment: usize,
     writes: u64,

@@ -6,7 +6,6 @@
 
 mod keys;
 
-use super::with_job_file;
 use crate::drive::Drives;
 use crate::execute::{execute, on_open_drives};
 use crate::files::HostFiles;
@@ -22,6 +21,7 @@ use diskperf_machine::{Stream, Streams};
 use diskperf_models::LaboratoryError;
 use diskperf_models::tune::over::Over;
 use diskperf_models::tune::point::{call_p99_ms, calls};
+use diskperf_models::tune::with_job_file;
 use diskperf_models::{Event, Observer};
 use diskperf_system::host::Clock;
 use diskperf_timeline::units::MIB;

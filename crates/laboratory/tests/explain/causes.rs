@@ -6,7 +6,7 @@ use super::{Case, means};
 use diskperf_analysis::diagnosis::{Diagnosis, Ending, diagnose};
 use diskperf_device::WhatIf;
 use diskperf_laboratory::catalogue::system;
-use diskperf_laboratory::explain::supposing;
+use diskperf_models::explain::supposing;
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{Deadline, Nanoseconds, Stage, Trace};
 use rand_core::{Rng, SeedableRng};

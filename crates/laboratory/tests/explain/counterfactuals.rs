@@ -3,7 +3,7 @@
 use super::{Case, means};
 use diskperf_device::WhatIf;
 use diskperf_laboratory::SizeChoice;
-use diskperf_laboratory::explain::{Means, explain, supposing};
+use diskperf_models::explain::{Means, explain, supposing};
 use diskperf_timeline::{Stage, Trace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

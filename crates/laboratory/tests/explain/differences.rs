@@ -3,7 +3,7 @@
 use super::{Case, means};
 use diskperf_analysis::diagnosis::Suspect;
 use diskperf_analysis::explanation::difference::{Difference, Method};
-use diskperf_laboratory::explain::differences;
+use diskperf_models::explain::differences;
 use diskperf_timeline::{Deadline, Stage};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::{Case, means};
 use diskperf_analysis::diagnosis::DrivePart::{self, *};
 use diskperf_analysis::diagnosis::{Ending, Suspect, diagnose};
 use diskperf_laboratory::SizeChoice;
-use diskperf_laboratory::explain::explain;
+use diskperf_models::explain::explain;
 use diskperf_timeline::{CacheMode, Stage};
 use std::sync::Arc;
 

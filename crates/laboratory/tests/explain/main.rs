@@ -8,9 +8,9 @@ mod disks;
 mod ledgers;
 mod rounds;
 
-use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload};
+use diskperf_models::explain::{Means, Subject, explain};
 use diskperf_models::model::settings;
 use diskperf_timeline::{CacheMode, Trace};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use crate::means;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::explain::{Subject, explain};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload};
+use diskperf_models::explain::{Subject, explain};
 use diskperf_models::model::settings;
 use diskperf_timeline::{Nanoseconds, Repetition, SteadyRule};
 use std::sync::Arc;

@@ -90,7 +90,7 @@ impl Usage {
 /// A machine with fresh file systems. Its clock goes on from repetition to
 /// repetition, as that of the machine in the paper did.
 pub struct Bench {
-    /// The machine.
+    /// Modelled machine, whose clock goes on from repetition to repetition.
     pub machine: Machine,
     usage: Usage,
     /// The drive that each volume is a part of.

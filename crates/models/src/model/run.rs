@@ -111,7 +111,7 @@ fn first_trace(
     Ok((trace, repetitions))
 }
 
-/// How the machines of a plan are used.
+/// Settings of a plan for each machine that it builds: drives, seed, phases, budget.
 pub fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     Usage {
         other: plan.other,

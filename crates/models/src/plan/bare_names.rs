@@ -104,6 +104,6 @@ impl BareNames {
 }
 
 /// Whether a key is the name of a parameter without its part.
-pub(super) fn is_bare(key: &str) -> bool {
+pub(crate) fn is_bare(key: &str) -> bool {
     !key.contains('.') && Component::of_name(key).is_none() && !SYSTEM_KEYS.contains(&key)
 }

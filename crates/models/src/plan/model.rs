@@ -147,13 +147,11 @@ fn plan_on(
 ) -> Result<ModelPlan, LaboratoryError> {
     let names = bare_names((experiment, files), (catalogue, &name))?;
     let whole = names.map(|names| names.settings(&experiment.settings));
-    let experiment = &match whole.transpose()? {
-        Some(settings) => Experiment {
-            settings,
-            ..experiment.clone()
-        },
-        None => experiment.clone(),
-    };
+    let renamed = whole.transpose()?.map(|settings| Experiment {
+        settings,
+        ..experiment.clone()
+    });
+    let experiment = renamed.as_ref().unwrap_or(experiment);
     let workload = &experiment.workload;
     let settings = of_system(experiment);
     let plain = match workload {

@@ -64,9 +64,9 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time and storage reads of a thread's helpers: of the threads that [`helper_name`] names, and of those
-/// that the kernel makes for its ring (`iou-wrk-`, `iou-sqp-`), which bear its number too.
-/// One in a container does not know the number that the kernel gives them; there only its
+/// CPU time and storage reads of a thread's helpers: of the threads that [`helper_name`]
+/// names, and of those that the kernel makes for its ring (`iou-wrk-`, `iou-sqp-`), which bear
+/// its number too. One in a container does not know the number that the kernel gives them; there only its
 /// own count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Helpers {
@@ -152,8 +152,8 @@ impl std::ops::Add for HelperUsage {
 }
 
 impl HelperUsage {
-    /// CPU time alone. `schedstat` begins with nanoseconds; of `stat`, fields 14 and 15 count, after a name
-    /// in parentheses that may hold anything.
+    /// CPU time alone. `schedstat` begins with nanoseconds; of `stat`, fields 14 and 15 count,
+    /// after a name in parentheses that may hold anything.
     fn from_proc(schedstat: Option<String>, stat: Option<String>) -> Option<Self> {
         let stat = stat?;
         let (_, fields) = stat.rsplit_once(')')?;

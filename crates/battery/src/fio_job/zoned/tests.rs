@@ -14,7 +14,7 @@ const ZONE_BYTES: u64 = 16 << 10;
 /// Likeness of two lists of I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Alike {
-    /// The same in the same order.
+    /// I/Os are the same, in the same order.
     Order,
     /// As many of each direction.
     Counts,

@@ -1,8 +1,8 @@
 //! I/O of others on the program's device.
 //!
 //! Reads are known to the byte: the kernel accounts them to the thread that asked,
-//! read-ahead included, and to its process when it has ended. Of writes only what the calls took is known, and what the file
-//! system adds has to be allowed for.
+//! read-ahead included, and to its process when it has ended. Of writes only what the calls
+//! took is known, and what the file system adds has to be allowed for.
 
 use super::own_bytes;
 use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
