@@ -174,13 +174,17 @@ impl<'a> Execution<'a> {
         }
         for (number, setting) in plan.experiment.settings.iter().enumerate() {
             self.observer.event(Event::SettingTried(setting));
-            if model::is_idle(plan, number, &usage, &self.run.results)? {
-                let note = format!(
+            let note = match model::effect(plan, number, &usage, &self.run.results)? {
+                Effect::Changes => continue,
+                Effect::Nothing => format!(
                     "--set {setting} had no effect in this run: without it every repetition is the same"
-                );
-                self.observer.event(Event::Note(&note));
-                self.run.notes.push(note);
-            }
+                ),
+                Effect::Unknown => format!(
+                    "whether --set {setting} has an effect is not known: the run without it takes more events than are left; --no-budget lifts that limit"
+                ),
+            };
+            self.observer.event(Event::Note(&note));
+            self.run.notes.push(note);
         }
         Ok(())
     }

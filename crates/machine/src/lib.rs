@@ -28,7 +28,7 @@ mod standstill;
 mod volumes;
 mod written;
 
-pub use budget::{Budget, Exceeded};
+pub use budget::{Budget, Exceeded, LongestStage};
 pub use calls::{Account, From, How};
 pub use errno::Errno;
 pub use kernel::costs::Work;

@@ -1,6 +1,6 @@
 //! A computer, built and running.
 
-use crate::budget::{Budget, Exceeded};
+use crate::budget::{Budget, Exceeded, LongestStage, RIG_EVENTS};
 use crate::controllers::Controllers;
 use crate::event::Event;
 use crate::hardware::Hardware;
@@ -265,8 +265,7 @@ impl Machine {
         }
     }
 
-    /// Events of this machine and of those before it, which cost processor time: those that
-    /// its budget counts.
+    /// Events of this machine and of those before it, as [`Budget::events`] counts them.
     pub fn events(&self) -> u64 {
         self.events_before + self.kernel.events()
     }
@@ -459,9 +458,12 @@ impl Watch {
             Base::Computer(computer) => (computer.sim.now(), computer.memory_bytes()),
             Base::Rig(rig) => (rig.sim.now(), rig.memory_bytes()),
         };
-        let stage = || match self.kernel.base() {
-            Base::Computer(computer) => computer.longest_stage(),
-            Base::Rig(rig) => rig.longest_stage(),
+        let stage = || {
+            let (stage, on_rig) = match self.kernel.base() {
+                Base::Computer(computer) => (computer.longest_stage(), false),
+                Base::Rig(rig) => (rig.longest_stage(), true),
+            };
+            stage.map(|stage| LongestStage { stage, on_rig })
         };
         let events = self.events_before + self.kernel.events();
         let time = now - self.since;
@@ -495,11 +497,11 @@ impl Drop for Machine {
 }
 
 impl Kernel {
-    /// Events so far.
+    /// Events so far, as [`Budget::events`] counts them.
     fn events(&self) -> u64 {
         match self.base() {
             Base::Computer(computer) => computer.events(),
-            Base::Rig(rig) => rig.sim.events(),
+            Base::Rig(rig) => rig.sim.events() / RIG_EVENTS,
         }
     }
 

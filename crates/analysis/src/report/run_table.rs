@@ -185,7 +185,7 @@ fn state(run: &Run) -> Option<String> {
         RunState::Finished => None,
         RunState::Running => Some("NOT FINISHED: still running, or killed".to_owned()),
         RunState::Interrupted => Some("NOT FINISHED: interrupted by the user".to_owned()),
-        RunState::Failed(error) => Some(format!("NOT FINISHED: {error}")),
+        RunState::Failed(error) => Some(format!("NOT FINISHED: {}", error.replace('\n', "; "))),
     }
 }
 

@@ -177,6 +177,15 @@ fn a_setting_without_effect_is_told_and_one_with_effect_is_not() {
     assert!(!felt.contains("had no effect"), "{felt}");
 }
 
+/// Half of the budget is spent when the run ends, and without the setting it takes as much.
+#[test]
+fn an_effect_that_the_budget_cannot_show_is_unknown() {
+    let line = "run scan --on sun3-rimfire-2344:adaptive --set filesystem.2.blocks_per_section=2";
+    let words: Vec<&str> = line.split(' ').collect();
+    let notes = User::new().run(&words).expect(0, &[]).stderr;
+    assert!(notes.contains("an effect is not known"), "{notes}");
+}
+
 #[test]
 fn modelled_figures_are_compared_exactly() {
     let user = User::new();

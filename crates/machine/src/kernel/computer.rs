@@ -4,6 +4,7 @@
 use super::costs::{Costs, Work};
 use super::process::Cpu;
 use super::serial::Serial;
+use crate::budget::REHEARSED_EVENTS;
 use crate::event::Event;
 use crate::hardware::Hardware;
 use crate::records::Records;
@@ -34,9 +35,11 @@ impl Computer {
         Time((self.costs.programs.of(work).0 as f64 / self.speed + 0.5) as u64)
     }
 
-    /// Events so far, those included of simulations in which a controller tries something out.
+    /// Events so far, those included of simulations in which a controller tries something out,
+    /// as [`crate::Budget::events`] counts them.
     pub(crate) fn events(&self) -> u64 {
-        self.sim.events() + self.hardware.borrow().controllers.rehearsed_events()
+        let rehearsed = self.hardware.borrow().controllers.rehearsed_events();
+        self.sim.events() + rehearsed / REHEARSED_EVENTS
     }
 
     /// Nothing more happens; [`crate::Machine::run`] says why.

@@ -149,9 +149,33 @@ pub fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
     }
 }
 
-/// Whether a run does the same without one of the settings of its system. What is not
-/// possible without it, or takes more than what is left of the budget, is not the same.
-pub fn is_idle(
+/// What one of the settings of a system does to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Without it the run is another one, or not possible.
+    Changes,
+    /// Without it every repetition is the same.
+    Nothing,
+    /// Without it the run takes more than what is left of the budget.
+    Unknown,
+}
+
+/// What a setting does to a run with these results: makes the run without it.
+pub fn effect(
+    plan: &ModelPlan,
+    setting: usize,
+    usage: &Usage,
+    results: &[ProgramResult],
+) -> Result<Effect, LaboratoryError> {
+    match is_idle(plan, setting, usage, results) {
+        Ok(true) => Ok(Effect::Nothing),
+        Ok(false) | Err(LaboratoryError::Program { .. }) => Ok(Effect::Changes),
+        Err(LaboratoryError::Budget(_)) => Ok(Effect::Unknown),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_idle(
     plan: &ModelPlan,
     setting: usize,
     usage: &Usage,
@@ -192,20 +216,14 @@ fn is_same(
     let mut number = 0;
     let mut same = true;
     let mut repetitions = vec![Vec::new(); work.tasks.len()];
-    let made = repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
+    repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
         let expected = before.iter().map(|result| result.repetitions.get(number));
         same &= made.iter().map(Some).eq(expected);
         number += 1;
         same
-    });
-    match made {
-        Ok(()) => Ok(same
-            && before
-                .iter()
-                .all(|result| result.repetitions.len() == number)),
-        Err(LaboratoryError::Program { .. } | LaboratoryError::Budget(_)) => Ok(false),
-        Err(error) => Err(error),
-    }
+    })?;
+    let has_all = |result: &ProgramResult| result.repetitions.len() == number;
+    Ok(same && before.iter().all(has_all))
 }
 
 /// A modelled run with nothing measured yet.
