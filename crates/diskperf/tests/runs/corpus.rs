@@ -74,7 +74,9 @@ impl Listed {
         let path = folder().join(&self.file);
         for name in &self.copied {
             let from = path.parent().expect("a folder").join(name);
-            fs::copy(from, user.file(name)).expect("a copy");
+            let to = user.file(name);
+            fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+            fs::copy(from, to).expect("a copy");
         }
         let mut command = user.command(&["run"]);
         command.arg(path).args(["--on", target]).args(options);
@@ -174,7 +176,7 @@ fn nearly_all_that_fio_takes_is_taken() {
         }
     }
     assert!(unlisted.is_empty(), "refusals with a place:\n{unlisted}");
-    for half in ["blind/", "informed/", "second/", "third/", "fourth/"] {
+    for half in ["blind/", "informed/", "second/", "third/", "fourth/", "fifth/"] {
         let of_half = listed.iter().zip(&refusals);
         let of_half = of_half.filter(|(listed, _)| listed.file.starts_with(half));
         let (all, taken) = of_half.fold((0, 0), |(all, taken), (_, refusal)| {
