@@ -2,19 +2,21 @@
 //! under way at once (closed loop), or each as long after the completion that it followed
 //! as in the trace.
 
-mod course;
 mod pauses;
 mod schedule;
+mod source;
 
 use crate::blocks::ensure_file;
 use crate::parameter::Field;
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError};
+use crate::ring::Ring;
+use crate::ring::slots::Slots;
 use crate::worker::Worker;
-use course::Course;
 use diskperf_blocktrace::{Operation, Record};
 use diskperf_system::{Buffer, EngineChoice, File, Open, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
+use source::TraceSource;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -211,11 +213,16 @@ impl Pattern for Replayed {
             let options = replay.ring_options(worker);
             system.open_ring(options, &files).await?;
             let made = made(replay.clone(), requests);
-            let slots = u64::from(replay.slots);
-            let course = (replay.pace, replay.begins, made);
-            Course::new((system, worker), (file, durable), slots, course)
-                .run()
-                .await
+            let mut slots = Slots::new(u64::from(replay.slots));
+            let place = (&*system, worker);
+            let paced = (replay.pace, replay.begins, made);
+            let mut source = TraceSource::new(place, (file, durable), replay.slots, paced);
+            let mut ring = Ring {
+                system,
+                slots: &mut slots,
+                think: Nanoseconds::ZERO,
+            };
+            ring.run(&mut source).await
         })
     }
 }

@@ -16,7 +16,7 @@ use super::trims::Trims;
 use super::watch::Watch;
 use super::{FioJob, locks};
 use crate::blocks::remove_file;
-use crate::load::slots::Slots;
+use crate::ring::slots::Slots;
 use crate::program::ProgramError;
 use crate::random::Draws;
 use crate::verify::Verifier;
@@ -279,7 +279,7 @@ impl<'a> Course<'a> {
 
     /// Whether another I/O may be in flight.
     fn has_room(&self) -> bool {
-        let in_flight = self.slots.under_way();
+        let in_flight = self.slots.in_use();
         let depth = self.search.as_ref().map(DepthSearch::depth);
         !self.slots.are_full() && depth.is_none_or(|depth| in_flight < depth as usize)
     }
@@ -341,8 +341,8 @@ impl<'a> Course<'a> {
         if let Some(log) = &mut self.iolog {
             log.issued(self.system.now(), file, &request)?;
         }
-        let slot = self.slots.put(request);
-        self.prepare_data(Submission { slot, ..request }, file);
+        let request = self.slots.put(request);
+        self.prepare_data(request, file);
         self.syncs_under_way += u32::from(is_sync(operation));
         self.unsubmitted += 1;
         if self.unsubmitted >= self.job.engine.batch {
@@ -353,7 +353,7 @@ impl<'a> Course<'a> {
 
     pub(super) async fn submit(&mut self) -> Result<(), ProgramError> {
         self.unsubmitted = 0;
-        self.slots.submit(self.system).await
+        self.slots.submit(self.system, None).await
     }
 
     /// Makes all durable at the end of a pass, which counts in its time.

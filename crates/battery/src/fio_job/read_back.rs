@@ -220,14 +220,14 @@ impl Course<'_> {
                 let file = self.files[unread.file()].0;
                 let request = unread.request(file);
                 self.stream.count_read_back(request.bytes, is_within_pass);
-                let slot = self.slots.put(request);
-                verifier.expect(slot, unread);
+                let request = self.slots.put(request);
+                verifier.expect(request.slot, unread);
             }
             if let (Some(shown), Some(verifier)) = (shown, &self.verifier) {
                 shown.show(self.system, verifier);
             }
             self.submit().await?;
-            if self.slots.under_way() == 0 {
+            if self.slots.in_use() == 0 {
                 return Ok(());
             }
             self.reap((1, usize::MAX), None).await?;

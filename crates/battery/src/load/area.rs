@@ -1,7 +1,7 @@
 //! Programs of one area of a file: what requests at random places and requests one behind
 //! the other have in common.
 
-use super::driver::Driver;
+use super::source::LoadSource;
 use super::{AREA, Durability, Load, Request, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Facts, Pattern, Place, Steps};
@@ -183,9 +183,10 @@ impl<P: Places> Pattern for AreaProgram<P> {
                 .await?;
             let there_bytes = end_bytes.saturating_sub(area.start_bytes);
             let requests = self.places.requests(area, there_bytes, worker);
-            let slots = area.load.slots(largest);
-            Driver::new((system, worker), &area.load, file, area.durability, slots)
-                .run(requests)
+            let mut slots = area.load.slots(largest);
+            let durable = (file, area.durability);
+            LoadSource::new((&*system, worker), &area.load, durable, requests)
+                .run(system, &mut slots)
                 .await
         })
     }

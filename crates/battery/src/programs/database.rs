@@ -4,7 +4,7 @@
 
 use crate::load::distribution::{Blocks, Distribution};
 use crate::load::pace::Pace;
-use crate::load::slots::Slots;
+use crate::ring::slots::Slots;
 use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};

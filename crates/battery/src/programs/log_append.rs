@@ -3,7 +3,7 @@
 //! database's client waits for.
 
 use crate::load::pace::Pace;
-use crate::load::slots::Slots;
+use crate::ring::slots::Slots;
 use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};

@@ -3,7 +3,7 @@
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
 use crate::load::pace::Pace;
-use crate::load::slots::Slots;
+use crate::ring::slots::Slots;
 use crate::program::ProgramError;
 use crate::verify::Verifier;
 use crate::worker::Worker;

@@ -7,10 +7,11 @@ use super::{Course, Halt, is_sync};
 use crate::blocks::pause;
 use crate::file_locks::FileGuard;
 use crate::program::ProgramError;
+use crate::ring::slots::Completed;
 use crate::worker::Worker;
 use diskperf_fio::job::{ErrorKind, FileLock};
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{Errno, Operation, Submission, System};
+use diskperf_system::{Errno, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// Time in which a job that waits notices that another one ended it; fio takes as long.
@@ -40,7 +41,7 @@ impl Course<'_> {
     /// Waits until another job of the flow has issued an I/O or ended, at most until the end
     /// of the job. With I/O of its own in flight, the job looks again when one completes.
     pub(super) async fn wait_for_flow(&mut self, notices: u64) -> Result<(), ProgramError> {
-        if self.slots.under_way() > 0 {
+        if self.slots.in_use() > 0 {
             return self.reap((1, usize::MAX), self.times.end).await;
         }
         let wakes = [self.times.end, self.next_look()];
@@ -114,10 +115,10 @@ impl Course<'_> {
         // Without a most, fio takes as many as the least.
         let most = engine.complete_max.map_or(least, |most| most as usize);
         loop {
-            let under_way = self.slots.under_way();
+            let under_way = self.slots.in_use();
             self.reap((least.min(under_way), most.max(least)), None)
                 .await?;
-            let left = self.slots.under_way();
+            let left = self.slots.in_use();
             if left == 0 || (left <= low && !self.slots.are_full()) {
                 return Ok(());
             }
@@ -128,7 +129,7 @@ impl Course<'_> {
     /// so that each of them seems to last until the slowest is complete.
     pub(in super::super) async fn drain(&mut self) -> Result<(), ProgramError> {
         self.submit().await?;
-        while self.slots.under_way() > 0 {
+        while self.slots.in_use() > 0 {
             self.reap((1, usize::MAX), None).await?;
         }
         Ok(())
@@ -143,68 +144,66 @@ impl Course<'_> {
         until: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
         let until = until.into_iter().chain(self.next_look()).min();
-        let ready = self.slots.ready().len();
-        let now = match ready < at_least {
-            true => {
-                self.slots
-                    .reap(self.system, at_least - ready, until)
-                    .await?
-            }
-            false => self.system.now(),
-        };
-        let files = &self.files;
-        let path = |request: &Submission| {
-            let named = files.iter().find(|(file, _)| *file == request.file);
-            named.map_or_else(String::new, |(_, path)| path.clone())
-        };
-        for (request, response) in self.slots.ready().skip(ready) {
-            self.watch.completed(request, response, || path(request))?;
-            let is_io = !is_sync(request.operation);
-            if let Some(search) = self.search.as_mut().filter(|_| is_io)
-                && self.search_step == SearchStep::None
-            {
-                self.search_step = search.completed(response);
-                if self.search_step == SearchStep::Failed {
-                    return Err(self.watch.no_depth(request, response, path(request)));
-                }
-            }
-        }
+        let now = self.slots.reap(self.system, at_least, until).await?;
         for _ in 0..at_most {
-            let (errors, system) = (&self.job.errors, &mut *self.system);
-            let mut has_failed = false;
-            let (fills, is_full) = (self.job.files.fills, &mut self.is_full);
-            let passes_over = |request: &Submission, errno: Errno| {
-                let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
-                if fills && has_no_space && request.operation == Operation::Write {
-                    (*is_full, has_failed) = (true, true);
-                    return true;
-                }
-                let is_passed_over =
-                    errors.passes_over(error_kind(request.operation), errno.number());
-                if is_passed_over {
-                    has_failed = true;
-                    system.count_error(errno);
-                }
-                is_passed_over
-            };
-            let Some(request) = self.slots.take_unless(path, passes_over)? else {
+            let Some(completed) = self.slots.take()? else {
                 break;
             };
-            self.syncs_under_way -= u32::from(is_sync(request.operation));
-            if let Some(verifier) = &mut self.verifier {
-                let path = |file: usize| files[file].1.clone();
-                match has_failed {
-                    true => verifier.fail(request.slot),
-                    false => verifier.complete(self.system, request.slot, path)?,
-                }
-            }
+            self.complete(&completed)?;
             pause(self.system, self.think).await?;
         }
         if let Some(verifier) = &mut self.verifier {
             verifier.move_rests(self.system, self.slots.waiting());
         }
-        self.slots.submit(self.system).await?;
+        self.slots.submit(self.system, None).await?;
         self.look(now)
+    }
+
+    fn complete(&mut self, completed: &Completed) -> Result<(), ProgramError> {
+        let request = &completed.request;
+        let path = || path_of(&self.files, request.file);
+        self.watch.completed(request, completed.response, path)?;
+        let is_io = !is_sync(request.operation);
+        if let Some(search) = self.search.as_mut().filter(|_| is_io)
+            && self.search_step == SearchStep::None
+        {
+            self.search_step = search.completed(completed.response);
+            if self.search_step == SearchStep::Failed {
+                return Err(self.watch.no_depth(request, completed.response, path()));
+            }
+        }
+        let has_failed = match completed.result {
+            Err(failure) if self.passes_over(request.operation, failure.errno) => true,
+            _ => {
+                completed.check(|| path_of(&self.files, request.file))?;
+                false
+            }
+        };
+        self.syncs_under_way -= u32::from(is_sync(request.operation));
+        let Some(verifier) = &mut self.verifier else {
+            return Ok(());
+        };
+        let path = |file: usize| self.files[file].1.clone();
+        match has_failed {
+            true => verifier.fail(request.slot),
+            false => verifier.complete(self.system, request.slot, path)?,
+        }
+        Ok(())
+    }
+
+    /// Returns whether the job goes on although a request failed with an error.
+    fn passes_over(&mut self, operation: Operation, errno: Errno) -> bool {
+        let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
+        if self.job.files.fills && has_no_space && operation == Operation::Write {
+            self.is_full = true;
+            return true;
+        }
+        let errors = &self.job.errors;
+        let passes_over = errors.passes_over(error_kind(operation), errno.number());
+        if passes_over {
+            self.system.count_error(errno);
+        }
+        passes_over
     }
 
     /// Sees what time has brought: the end of the ramp, and what may end the job early.
@@ -333,6 +332,12 @@ pub(super) async fn sleep_until(
         };
         system.sleep_until(wake).await?;
     }
+}
+
+/// Path of an open file.
+fn path_of(files: &[(File, String)], file: File) -> String {
+    let named = files.iter().find(|(open, _)| *open == file);
+    named.map_or_else(String::new, |(_, path)| path.clone())
 }
 
 /// The kind of error that fio counts those of an operation as.
