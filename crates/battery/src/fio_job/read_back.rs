@@ -1,10 +1,11 @@
 //! Blocks that were written are read back.
 
-use super::course::Course;
+use super::clone::JobClone;
 use super::state::state_depth;
 use super::stream::Next;
 use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
+use crate::ring::{Ring, RingStep};
 use crate::verify::dump::Dump;
 use crate::verify::survey::{Part, Survey};
 use crate::verify::{Plan, ShownReadBack, Verifier};
@@ -120,16 +121,16 @@ impl FioJob {
     }
 }
 
-impl Course<'_> {
+impl JobClone<'_> {
     /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
     /// later, or whose share is there already.
-    pub(super) fn prepare_data(&mut self, request: Submission, file: usize) {
+    pub(super) fn prepare_data(&mut self, system: &mut System, request: Submission) {
         if let Some(verifier) = &mut self.verifier {
-            verifier.prepare(self.system, request, file);
+            verifier.prepare(system, request, self.file);
             return;
         }
         if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
-            && let Some(buffer) = self.system.ring_buffer(request.slot)
+            && let Some(buffer) = system.ring_buffer(request.slot)
         {
             let bytes = buffer.len().min(request.bytes as usize);
             duplicates.fill(&mut buffer[..bytes]);
@@ -137,8 +138,8 @@ impl Course<'_> {
     }
 
     /// Whether its time has passed, or another job has ended it.
-    pub(super) fn is_past_its_end(&self) -> bool {
-        let is_late = |end| self.system.now() >= end;
+    pub(super) fn is_past_its_end(&self, system: &System) -> bool {
+        let is_late = |end| system.now() >= end;
         self.worker.company.must_end() || self.times.end.is_some_and(is_late)
     }
 
@@ -157,87 +158,81 @@ impl Course<'_> {
     /// Reads all blocks back that were written and not read since, from storage: after a
     /// sync, and past the page cache or with it dropped. The end of the job's time is its
     /// end, too.
-    pub(super) async fn verify_pass(&mut self) -> Result<(), ProgramError> {
+    pub(super) async fn verify_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         let Some(verifier) = &self.verifier else {
             return Ok(());
         };
         let count = verifier.unread_count();
-        if !self.job.verify.read_back || count == 0 || self.is_past_its_end() {
+        if !self.job.verify.read_back || count == 0 || self.is_past_its_end(ring.system) {
             return Ok(());
         }
-        self.spans.write = self.spans.write + self.system.now().since(self.span_start);
+        self.spans.write = self.spans.write + ring.system.now().since(self.span_start);
         for (file, path) in &self.files {
             if !self.job.verify.only {
-                self.system.fsync(*file).await?;
+                ring.system.fsync(*file).await?;
             }
             if !self.worker.direct {
-                self.system.drop_clean(path).await?;
+                ring.system.drop_clean(path).await?;
             }
         }
         let verifier = self.verifier.as_ref().expect("it reads back");
-        let shown = verifier.begin_read_back(self.system);
-        let start = self.system.now();
-        self.read_back(count, Some(shown)).await?;
+        let shown = verifier.begin_read_back(ring.system);
+        let start = ring.system.now();
+        self.read_back(ring, count, Some(shown)).await?;
         let verifier = self.verifier.as_mut().expect("it reads back");
         if verifier.unread_count() == 0 && verifier.search_units()? {
-            let shown = verifier.show_blocks_to_read(self.system);
-            self.read_back(u64::MAX, Some(shown)).await?;
+            let shown = verifier.show_blocks_to_read(ring.system);
+            self.read_back(ring, u64::MAX, Some(shown)).await?;
         }
-        self.span_start = self.system.now();
+        self.span_start = ring.system.now();
         self.spans.read = self.spans.read + self.span_start.since(start);
         Ok(())
     }
 
-    /// Reads a batch back where as many blocks were written as `verify_backlog` says. Returns
-    /// whether it did.
-    pub(super) async fn verify_backlog(&mut self) -> Result<bool, ProgramError> {
+    /// Returns how many blocks are read back now within the pass, where as many were written as
+    /// `verify_backlog` says.
+    pub(super) fn backlog_batch(&self) -> Option<u64> {
         let verify = &self.job.verify;
         let unread = self.verifier.as_ref().map_or(0, Verifier::unread_count);
-        if verify.backlog == 0 || !verify.read_back || unread < verify.backlog {
-            return Ok(false);
-        }
+        let is_due = verify.backlog > 0 && verify.read_back && unread >= verify.backlog;
         let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
-        self.drain().await?;
-        self.read_back(batch.max(1), None).await?;
-        Ok(true)
+        is_due.then_some(batch.max(1))
     }
 
     /// Reads so many blocks back: within a pass, or behind one, where that is shown.
-    async fn read_back(
+    pub(super) async fn read_back(
         &mut self,
+        ring: &mut Ring<'_>,
         count: u64,
         shown: Option<ShownReadBack>,
     ) -> Result<(), ProgramError> {
-        let is_within_pass = shown.is_none();
         let mut left = count;
-        loop {
-            while left > 0 && !self.slots.are_full() && !self.is_past_its_end() {
-                let verifier = self.verifier.as_mut().expect("it reads back");
-                let Some(unread) = verifier.next_unread() else {
-                    break;
-                };
-                left -= 1;
-                let file = self.files[unread.file()].0;
-                let request = unread.request(file);
-                self.stream.count_read_back(request.bytes, is_within_pass);
-                let request = self.slots.put(request);
-                verifier.expect(request.slot, unread);
+        let draw = |clone: &mut Self, system: &System| {
+            let is_past_its_end = clone.is_past_its_end(system);
+            let verifier = clone.verifier.as_mut().expect("it reads back");
+            let unread = match left > 0 && !is_past_its_end {
+                true => verifier.next_unread(),
+                false => None,
+            };
+            if let Some(shown) = shown {
+                shown.show(system, verifier);
             }
-            if let (Some(shown), Some(verifier)) = (shown, &self.verifier) {
-                shown.show(self.system, verifier);
-            }
-            self.submit().await?;
-            if self.slots.in_use() == 0 {
-                return Ok(());
-            }
-            self.reap((1, usize::MAX), None).await?;
-        }
+            let Some(unread) = unread else {
+                return Ok(None);
+            };
+            left -= 1;
+            clone.unread = Some(unread);
+            let request = unread.request(clone.files[unread.file()].0);
+            clone.stream.count_read_back(request.bytes, shown.is_none());
+            Ok(Some(RingStep::Put(request)))
+        };
+        self.issue_all(ring, usize::MAX, draw).await
     }
 
     /// Does what `verify_only` asks for: finds out what the job would write, pass after pass,
     /// and compares that with what is there.
-    pub(super) async fn verify_only(&mut self) -> Result<(), ProgramError> {
-        self.record_what_another_run_wrote().await?;
+    pub(super) async fn verify_only(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.record_what_another_run_wrote(ring.system).await?;
         let verifier = self.verifier.as_mut().expect("it verifies");
         let loaded = self.loaded_state.as_ref();
         match loaded.and_then(|loaded| loaded.in_other_order(self.job)) {
@@ -247,10 +242,13 @@ impl Course<'_> {
                 verifier.expect_other_run(self.job.verify.backlog > 0, survey);
             }
         }
-        self.verify_pass().await
+        self.verify_pass(ring).await
     }
 
-    async fn record_what_another_run_wrote(&mut self) -> Result<(), ProgramError> {
+    async fn record_what_another_run_wrote(
+        &mut self,
+        system: &mut System,
+    ) -> Result<(), ProgramError> {
         let files = self.program.of(self.worker).iter();
         let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
         let (mut bytes, mut writes) = (0_u64, 0_u64);
@@ -287,7 +285,7 @@ impl Course<'_> {
             }
             if writes.is_multiple_of(WRITES_BETWEEN_LOOKS) {
                 // Whoever wants the run to end is heard by each call.
-                self.system.sleep_until(self.system.now()).await?;
+                system.sleep_until(system.now()).await?;
             }
         }
         Ok(())
@@ -298,7 +296,7 @@ impl Course<'_> {
     /// # Errors
     ///
     /// Blocks that differ.
-    pub(super) fn tell_verified(&mut self) -> Result<(), ProgramError> {
+    pub(super) fn tell_verified(&mut self, system: &mut System) -> Result<(), ProgramError> {
         let Some(verifier) = &mut self.verifier else {
             return Ok(());
         };
@@ -306,10 +304,10 @@ impl Course<'_> {
         let verify = &self.job.verify;
         let only_writes = self.job.pattern.access.directions() == [Direction::Write];
         if only_writes && !verify.only && verify.backlog == 0 && self.spans.read.0 > 0 {
-            self.system.count_spans(self.spans);
+            system.count_spans(self.spans);
         }
         if verify.read_back || self.job.pattern.access.first() == Direction::Read {
-            self.system.count_verified(verified);
+            system.count_verified(verified);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! State of an interrupted job: how far it wrote, for the run that verifies it.
 
-use super::course::Course;
+use super::clone::JobClone;
 use super::read_back::verifies_only;
 use super::{depth, writes};
 use crate::program::ProgramError;
@@ -65,18 +65,22 @@ impl LoadedState {
     }
 }
 
-impl Course<'_> {
+impl JobClone<'_> {
     /// Writes the state of a job that verifies what it writes: where it asks for it, or was
     /// ended before it came to its end.
-    pub(super) fn save_state(&self, is_interrupted: bool) -> Result<(), ProgramError> {
+    pub(super) fn save_state(
+        &self,
+        system: &System,
+        is_interrupted: bool,
+    ) -> Result<(), ProgramError> {
         let (Some(verifier), job) = (&self.verifier, self.job) else {
             return Ok(());
         };
         let writes = job.pattern.access.does(Direction::Write) && !verifies_only(job);
-        let is_interrupted = is_interrupted || self.is_past_its_end();
+        let is_interrupted = is_interrupted || self.is_past_its_end(system);
         // Files in a folder are removed when the run ends, and a modelled drive ends with it:
         // nobody can verify them later.
-        let is_modelled = matches!(self.system, System::Model(_));
+        let is_modelled = matches!(system, System::Model(_));
         let is_left = self.worker.medium != Medium::Directory && !is_modelled;
         if !writes || !job.verify.state_save.unwrap_or(is_interrupted && is_left) {
             return Ok(());

@@ -77,9 +77,7 @@ impl<'a> TraceSource<'a> {
     ) -> Result<RingStep, ProgramError> {
         Ok(match system.wakes_late() {
             false => RingStep::reap(1, Some(due)),
-            true if due.since(now) > AWAKE => {
-                RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0)))
-            }
+            true if due.since(now) > AWAKE => RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0))),
             true if self.schedule.goes_by_the_clock() => {
                 self.hold(slots, due)?;
                 self.await_held(slots, due, now)

@@ -128,7 +128,7 @@ impl Slots {
     ///
     /// If no slot is free.
     #[inline]
-    pub(crate) fn put(&mut self, request: Submission) -> Submission {
+    pub(super) fn put(&mut self, request: Submission) -> Submission {
         let slot = self.free.pop().expect("a slot is free");
         let request = Submission { slot, ..request };
         self.requests[slot as usize] = Some(request);
@@ -138,7 +138,7 @@ impl Slots {
 
     /// Submits the waiting requests, not before a moment that is near, where one is given.
     #[inline]
-    pub(crate) async fn submit(
+    pub(super) async fn submit(
         &mut self,
         system: &mut System,
         moment: Option<Nanoseconds>,
@@ -219,7 +219,7 @@ impl Slots {
     ///
     /// A read that ends before its bytes do, and a write of which nothing was taken.
     #[inline]
-    pub(crate) fn take(&mut self) -> Result<Option<Completed>, ProgramError> {
+    pub(super) fn take(&mut self) -> Result<Option<Completed>, ProgramError> {
         while let Some(completion) = self.done.get(self.taken).copied() {
             self.taken += 1;
             let slot = completion.slot as usize;

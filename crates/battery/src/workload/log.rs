@@ -3,8 +3,8 @@
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
 use crate::load::pace::Pace;
-use crate::ring::slots::Slots;
 use crate::program::ProgramError;
+use crate::ring::slots::Slots;
 use crate::verify::Verifier;
 use crate::worker::Worker;
 use diskperf_system::{Commit, File, Operation, Submission, System};
