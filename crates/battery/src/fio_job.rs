@@ -31,7 +31,6 @@ use crate::company::{Ended, Member, Share};
 use crate::parameter::Field;
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
-use crate::ring::Ring;
 use crate::worker::{Medium, Worker};
 use clone::JobClone;
 use diskperf_fio::job::{
@@ -198,17 +197,11 @@ impl FioJob {
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
-        let mut clone = JobClone::start((&mut *system, worker), self).await?;
-        let mut slots = self.slots(worker, &clone.files);
-        let mut ring = Ring {
-            system: &mut *system,
-            slots: &mut slots,
-            think: worker.think,
-        };
+        let (mut clone, mut ring) = JobClone::start((system, worker), self).await?;
         let ran = clone.run(&mut ring).await;
         match &ran {
-            Ok(()) => clone.save_state(system, false)?,
-            Err(ProgramError::System(_)) => clone.save_state(system, true)?,
+            Ok(()) => clone.save_state(&ring, false)?,
+            Err(ProgramError::System(_)) => clone.save_state(&ring, true)?,
             Err(_) => {}
         }
         ran

@@ -212,16 +212,11 @@ impl Pattern for Replayed {
             let files: Vec<File> = [Some(file), durable].into_iter().flatten().collect();
             let options = replay.ring_options(worker);
             system.open_ring(options, &files).await?;
+            let files = files.into_iter().map(|file| (file, path.clone())).collect();
+            let mut ring = Ring::new(system, Slots::new(u64::from(replay.slots)), files);
             let made = made(replay.clone(), requests);
-            let mut slots = Slots::new(u64::from(replay.slots));
-            let place = (&*system, worker);
             let paced = (replay.pace, replay.begins, made);
-            let mut source = TraceSource::new(place, (file, durable), replay.slots, paced);
-            let mut ring = Ring {
-                system,
-                slots: &mut slots,
-                think: Nanoseconds::ZERO,
-            };
+            let mut source = TraceSource::new(&ring, (file, durable), paced);
             ring.run(&mut source).await
         })
     }

@@ -20,11 +20,10 @@ use crate::file_locks::FileGuard;
 use crate::program::ProgramError;
 use crate::random::Draws;
 use crate::ring::Ring;
-use crate::verify::{Unread, Verifier};
 use crate::worker::Worker;
 use diskperf_fio::job::EngineKind;
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{File, Operation, Spans, System};
+use diskperf_system::{Operation, Spans, System};
 use diskperf_timeline::Nanoseconds;
 use source::{Halt, HeldIo};
 use waits::{sleep_until, wait_for_job};
@@ -40,7 +39,6 @@ pub(super) struct JobClone<'a> {
     pub(super) worker: &'a Worker,
     pub(super) program: &'a FioJob,
     pub(super) job: &'a Job,
-    pub(super) files: Vec<(File, String)>,
     pub(super) stream: Stream<'a>,
     rates: Rates,
     pub(super) times: Times,
@@ -51,8 +49,6 @@ pub(super) struct JobClone<'a> {
     iolog: Option<Iolog>,
     /// The data of its writes, where a share of it is there already.
     pub(super) duplicates: Option<Duplicates>,
-    /// Verification of blocks.
-    pub(super) verifier: Option<Verifier>,
     /// Blocks that are to be trimmed among the writes.
     pub(super) trims: Option<Trims>,
     /// Whether a write found no space, which ends a job that fills the device.
@@ -76,10 +72,6 @@ pub(super) struct JobClone<'a> {
     now: Nanoseconds,
     /// I/O that was drawn and is not issued.
     held: Option<HeldIo>,
-    /// Index of the file of the request that gets its slot.
-    pub(super) file: usize,
-    /// Block that the request reads back which gets its slot.
-    pub(super) unread: Option<Unread>,
     /// Last I/O, until it is decided what follows it.
     issued: Option<Io>,
     /// Lock of the file of an I/O.
@@ -93,10 +85,10 @@ pub(super) struct JobClone<'a> {
 impl<'a> JobClone<'a> {
     /// Waits for the job that the clone's job waits for, opens its files, and waits for its
     /// start, from which its rates and its ends count.
-    pub(super) async fn start(
-        (system, worker): (&mut System, &'a Worker),
+    pub(super) async fn start<'s>(
+        (system, worker): (&'s mut System, &'a Worker),
         program: &'a FioJob,
-    ) -> Result<Self, ProgramError> {
+    ) -> Result<(Self, Ring<'s>), ProgramError> {
         let job = &*program.job;
         // The delay counts from the start of the first step, as in fio.
         let due = system.now() + delay(job, worker).since(worker.company.elapsed_before());
@@ -113,6 +105,9 @@ impl<'a> JobClone<'a> {
         let names = program.of(worker).iter().map(|file| file.path.clone());
         let iolog = Iolog::begin(job, (worker.index, names.collect()), start)?;
         let script = program.script.as_ref();
+        let mut ring = Ring::new(system, program.slots(worker, &files), files);
+        ring.think = worker.think;
+        ring.verifier = super::read_back::verifier(program, worker);
         let clone = Self {
             worker,
             program,
@@ -124,8 +119,6 @@ impl<'a> JobClone<'a> {
             script: script.map(|script| Cursor::new(script, job, start)),
             iolog,
             duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
-            files,
-            verifier: super::read_back::verifier(program, worker),
             trims: Trims::new(job, worker.seed),
             is_full: false,
             loaded_state: LoadedState::load(job, worker)?,
@@ -139,8 +132,6 @@ impl<'a> JobClone<'a> {
             search_step: SearchStep::None,
             now: start,
             held: None,
-            file: 0,
-            unread: None,
             issued: None,
             lock: None,
             is_refilling: false,
@@ -148,9 +139,9 @@ impl<'a> JobClone<'a> {
         };
         if has_waited {
             // The cache holds what the other job left there.
-            clone.drop_all_cached(system).await?;
+            clone.drop_all_cached(&mut ring).await?;
         }
-        Ok(clone)
+        Ok((clone, ring))
     }
 
     pub(super) async fn run(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
@@ -162,7 +153,7 @@ impl<'a> JobClone<'a> {
                 _ => self.issue_passes(ring).await?,
             }
         }
-        self.end(ring.system)
+        self.end(ring)
     }
 
     /// Issues the I/Os of all passes, and does what comes between I/Os.
@@ -172,10 +163,18 @@ impl<'a> JobClone<'a> {
             ring.run(self).await?;
             match self.halt.take() {
                 Some(Halt::ChangeZone) | None => {}
-                Some(Halt::DropCache(file)) => self.drop_cached(ring.system, file).await?,
+                Some(Halt::DropCache(file)) => self.drop_cached(ring, file).await?,
                 Some(Halt::Search) => self.begin_search_step(ring.system)?,
-                Some(Halt::OtherJobs(notices)) => self.wait_for_flow(ring.system, notices).await?,
-                Some(Halt::FlowSleep) => self.sleep_for_flow(ring.system).await?,
+                Some(Halt::OtherJobs(notices)) => {
+                    self.await_notice(ring.system, notices).await?;
+                    let now = ring.system.now();
+                    self.look(ring.system, now)?;
+                }
+                Some(Halt::FlowSleep) => {
+                    let sleep_us = u64::from(self.job.order.flow_sleep_us);
+                    let end = ring.system.now() + Nanoseconds(sleep_us * 1000);
+                    self.pass_until(ring.system, end, true).await?;
+                }
                 Some(Halt::Lock) => self.lock_file(ring.system).await?,
                 Some(Halt::Follow { direction, trims }) => {
                     self.follow(ring, direction, trims).await?;
@@ -215,7 +214,7 @@ impl<'a> JobClone<'a> {
     ) -> Result<(), ProgramError> {
         self.unlock_file(ring.system);
         self.trim(ring, trims).await?;
-        if let Some(count) = self.backlog_batch() {
+        if let Some(count) = self.backlog_batch(ring) {
             self.read_back(ring, count, None).await?;
         }
         match self.pauses.follow(ring.system.now()) {
@@ -226,18 +225,18 @@ impl<'a> JobClone<'a> {
 
     /// Makes the writes of a pass durable, and reads them back.
     async fn end_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
-        self.sync_at_end(ring.system).await?;
+        self.sync_at_end(ring).await?;
         self.verify_pass(ring).await
     }
 
     /// Makes all durable at the end of a pass, which counts in its time.
-    async fn sync_at_end(&self, system: &mut System) -> Result<(), ProgramError> {
+    async fn sync_at_end(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
         let writes = self.job.pattern.access.does(Direction::Write);
         let has_data = !self.job.engine.engine.is_of_names();
         if writes && has_data && (sync.fsync_at_end || sync.fsync_on_close) {
-            for (file, _) in &self.files {
-                system.fsync(*file).await?;
+            for (file, _) in &ring.files {
+                ring.system.fsync(*file).await?;
             }
         }
         Ok(())
@@ -245,62 +244,56 @@ impl<'a> JobClone<'a> {
 
     /// What comes between two passes: files that are made anew, and whose cache is dropped.
     async fn begin_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
-        if let Some(verifier) = &mut self.verifier
+        if let Some(verifier) = &mut ring.verifier
             && self.job.random.repeatable
         {
             verifier.restart_seeds();
         }
         if self.job.files.unlink_each_loop {
-            for (file, path) in std::mem::take(&mut self.files) {
+            for (file, path) in std::mem::take(&mut ring.files) {
                 ring.system.close(file).await?;
                 remove_file(ring.system, self.worker.medium, &path).await?;
             }
-            self.files = self.program.open((&mut *ring.system, self.worker)).await?;
-            let opened = (&mut *ring.slots, &*self.files);
+            ring.files = self.program.open((&mut *ring.system, self.worker)).await?;
+            let opened = (&mut ring.slots, &*ring.files);
             self.program.place_files(self.worker, opened);
         }
-        self.drop_all_cached(ring.system).await
+        self.drop_all_cached(ring).await
     }
 
-    async fn drop_all_cached(&self, system: &mut System) -> Result<(), ProgramError> {
-        for file in 0..self.files.len() {
-            self.drop_cached(system, file).await?;
+    async fn drop_all_cached(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        for file in 0..ring.files.len() {
+            self.drop_cached(ring, file).await?;
         }
         Ok(())
     }
 
     /// Drops a file's cache where the job does so each time that it begins with it.
-    async fn drop_cached(&self, system: &mut System, file: usize) -> Result<(), ProgramError> {
+    async fn drop_cached(&self, ring: &mut Ring<'_>, file: usize) -> Result<(), ProgramError> {
         let has_data = !self.job.engine.engine.is_of_names();
         if has_data && self.job.files.invalidate && !self.worker.direct {
-            system.drop_clean(&self.files[file].1).await?;
+            ring.system.drop_clean(&ring.files[file].1).await?;
         }
         Ok(())
     }
 
     /// What comes when the last pass is done.
-    fn end(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        self.tell_verified(system)?;
+    fn end(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.tell_verified(ring)?;
         if let Some(log) = self.iolog.take() {
-            log.end(system.now())?;
+            log.end(ring.system.now())?;
         }
         let found = self.search.as_ref();
         if let Some(search) = found {
-            system.used_slots(0, search.depth().into());
+            ring.system.used_slots(0, search.depth().into());
         }
         let outcomes = [self.watch.outcome(), found.map(DepthSearch::outcome)];
         let outcomes: Vec<String> = outcomes.into_iter().flatten().collect();
         if !outcomes.is_empty() {
-            system.say_of_end(outcomes.join("; "));
+            ring.system.say_of_end(outcomes.join("; "));
         }
         Ok(())
     }
-}
-
-/// Path of an open file.
-fn path_of(files: &[(File, String)], file: File) -> String {
-    let named = files.iter().find(|(open, _)| *open == file);
-    named.map_or_else(String::new, |(_, path)| path.clone())
 }
 
 fn is_sync(operation: Operation) -> bool {

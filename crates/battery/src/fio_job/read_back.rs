@@ -13,7 +13,7 @@ use crate::worker::Worker;
 use diskperf_fio::job::Verification;
 use diskperf_fio::verify::{BlockLayout, interval_bytes};
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{Errno, Operation, Submission, System};
+use diskperf_system::{Errno, System};
 use std::collections::BTreeSet;
 
 /// Writes that are recorded before somebody who wants the run to end is heard.
@@ -122,21 +122,6 @@ impl FioJob {
 }
 
 impl JobClone<'_> {
-    /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
-    /// later, or whose share is there already.
-    pub(super) fn prepare_data(&mut self, system: &mut System, request: Submission) {
-        if let Some(verifier) = &mut self.verifier {
-            verifier.prepare(system, request, self.file);
-            return;
-        }
-        if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
-            && let Some(buffer) = system.ring_buffer(request.slot)
-        {
-            let bytes = buffer.len().min(request.bytes as usize);
-            duplicates.fill(&mut buffer[..bytes]);
-        }
-    }
-
     /// Whether its time has passed, or another job has ended it.
     pub(super) fn is_past_its_end(&self, system: &System) -> bool {
         let is_late = |end| system.now() >= end;
@@ -159,7 +144,7 @@ impl JobClone<'_> {
     /// sync, and past the page cache or with it dropped. The end of the job's time is its
     /// end, too.
     pub(super) async fn verify_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
-        let Some(verifier) = &self.verifier else {
+        let Some(verifier) = &ring.verifier else {
             return Ok(());
         };
         let count = verifier.unread_count();
@@ -167,7 +152,7 @@ impl JobClone<'_> {
             return Ok(());
         }
         self.spans.write = self.spans.write + ring.system.now().since(self.span_start);
-        for (file, path) in &self.files {
+        for (file, path) in &ring.files {
             if !self.job.verify.only {
                 ring.system.fsync(*file).await?;
             }
@@ -175,11 +160,11 @@ impl JobClone<'_> {
                 ring.system.drop_clean(path).await?;
             }
         }
-        let verifier = self.verifier.as_ref().expect("it reads back");
+        let verifier = ring.verifier.as_ref().expect("it reads back");
         let shown = verifier.begin_read_back(ring.system);
         let start = ring.system.now();
         self.read_back(ring, count, Some(shown)).await?;
-        let verifier = self.verifier.as_mut().expect("it reads back");
+        let verifier = ring.verifier.as_mut().expect("it reads back");
         if verifier.unread_count() == 0 && verifier.search_units()? {
             let shown = verifier.show_blocks_to_read(ring.system);
             self.read_back(ring, u64::MAX, Some(shown)).await?;
@@ -191,9 +176,9 @@ impl JobClone<'_> {
 
     /// Returns how many blocks are read back now within the pass, where as many were written as
     /// `verify_backlog` says.
-    pub(super) fn backlog_batch(&self) -> Option<u64> {
+    pub(super) fn backlog_batch(&self, ring: &Ring<'_>) -> Option<u64> {
         let verify = &self.job.verify;
-        let unread = self.verifier.as_ref().map_or(0, Verifier::unread_count);
+        let unread = ring.verifier.as_ref().map_or(0, Verifier::unread_count);
         let is_due = verify.backlog > 0 && verify.read_back && unread >= verify.backlog;
         let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
         is_due.then_some(batch.max(1))
@@ -207,33 +192,31 @@ impl JobClone<'_> {
         shown: Option<ShownReadBack>,
     ) -> Result<(), ProgramError> {
         let mut left = count;
-        let draw = |clone: &mut Self, system: &System| {
-            let is_past_its_end = clone.is_past_its_end(system);
-            let verifier = clone.verifier.as_mut().expect("it reads back");
-            let unread = match left > 0 && !is_past_its_end {
-                true => verifier.next_unread(),
-                false => None,
-            };
-            if let Some(shown) = shown {
-                shown.show(system, verifier);
-            }
-            let Some(unread) = unread else {
+        let next = |clone: &mut Self, ring: &mut Ring<'_>| {
+            let goes_on = left > 0 && !clone.is_past_its_end(ring.system);
+            let Some(verifier) = &mut ring.verifier else {
                 return Ok(None);
             };
-            left -= 1;
-            clone.unread = Some(unread);
-            let request = unread.request(clone.files[unread.file()].0);
-            clone.stream.count_read_back(request.bytes, shown.is_none());
-            Ok(Some(RingStep::Put(request)))
+            let unread = goes_on.then(|| verifier.next_unread()).flatten();
+            if let Some(shown) = shown {
+                shown.show(ring.system, verifier);
+            }
+            if let Some(unread) = &unread {
+                left -= 1;
+                clone
+                    .stream
+                    .count_read_back(unread.bytes(), shown.is_none());
+            }
+            Ok(unread.map(RingStep::ReadBack))
         };
-        self.issue_all(ring, usize::MAX, draw).await
+        self.issue_all(ring, usize::MAX, next).await
     }
 
     /// Does what `verify_only` asks for: finds out what the job would write, pass after pass,
     /// and compares that with what is there.
     pub(super) async fn verify_only(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
-        self.record_what_another_run_wrote(ring.system).await?;
-        let verifier = self.verifier.as_mut().expect("it verifies");
+        self.record_what_another_run_wrote(ring).await?;
+        let verifier = ring.verifier.as_mut().expect("it verifies");
         let loaded = self.loaded_state.as_ref();
         match loaded.and_then(|loaded| loaded.in_other_order(self.job)) {
             Some(writes) => verifier.expect_part_of_other_run(writes),
@@ -247,7 +230,7 @@ impl JobClone<'_> {
 
     async fn record_what_another_run_wrote(
         &mut self,
-        system: &mut System,
+        ring: &mut Ring<'_>,
     ) -> Result<(), ProgramError> {
         let files = self.program.of(self.worker).iter();
         let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
@@ -262,7 +245,7 @@ impl JobClone<'_> {
                     if !self.is_covered(io.file, io.offset_bytes) {
                         break;
                     }
-                    let verifier = self.verifier.as_mut().expect("it verifies");
+                    let verifier = ring.verifier.as_mut().expect("it verifies");
                     verifier.record_other_write(io.file, (io.offset_bytes, io.bytes));
                     unread_bytes.push(io.bytes);
                     writes += 1;
@@ -276,7 +259,7 @@ impl JobClone<'_> {
                     if !self.stream.begin_pass() {
                         break;
                     }
-                    let verifier = self.verifier.as_mut().expect("it verifies");
+                    let verifier = ring.verifier.as_mut().expect("it verifies");
                     verifier.restart_seeds();
                 }
             }
@@ -285,7 +268,7 @@ impl JobClone<'_> {
             }
             if writes.is_multiple_of(WRITES_BETWEEN_LOOKS) {
                 // Whoever wants the run to end is heard by each call.
-                system.sleep_until(system.now()).await?;
+                ring.system.sleep_until(ring.system.now()).await?;
             }
         }
         Ok(())
@@ -296,18 +279,18 @@ impl JobClone<'_> {
     /// # Errors
     ///
     /// Blocks that differ.
-    pub(super) fn tell_verified(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let Some(verifier) = &mut self.verifier else {
+    pub(super) fn tell_verified(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        let Some(verifier) = &mut ring.verifier else {
             return Ok(());
         };
         let verified = verifier.outcome()?;
         let verify = &self.job.verify;
         let only_writes = self.job.pattern.access.directions() == [Direction::Write];
         if only_writes && !verify.only && verify.backlog == 0 && self.spans.read.0 > 0 {
-            system.count_spans(self.spans);
+            ring.system.count_spans(self.spans);
         }
         if verify.read_back || self.job.pattern.access.first() == Direction::Read {
-            system.count_verified(verified);
+            ring.system.count_verified(verified);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::random::Draws;
 use crate::ring::Ring;
 use diskperf_fio::job::VerifiedTrims;
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{Operation, System};
+use diskperf_system::Operation;
 use std::collections::VecDeque;
 
 /// The random stream that says which blocks are trimmed.
@@ -72,18 +72,18 @@ impl JobClone<'_> {
     ) -> Result<(), ProgramError> {
         let batch = self.job.engine.batch.max(1) as usize;
         let mut trims = trims.into_iter();
-        let draw = |clone: &mut Self, system: &System| {
-            let io = trims.find(|io| {
-                let verifier = clone.verifier.as_mut();
+        let next = |clone: &mut Self, ring: &mut Ring<'_>| {
+            let verifier = &mut ring.verifier;
+            let trim = trims.find(|io| {
+                let verifier = verifier.as_mut();
                 verifier.is_some_and(|one| one.trim(io.file, (io.offset_bytes, io.bytes)))
             });
-            let Some(io) = io else {
-                return Ok(None);
-            };
-            let place = (io.file, io.offset_bytes, io.bytes);
-            clone.put(system, Operation::Discard, place, None).map(Some)
+            let place = trim.map(|io| (io.file, io.offset_bytes, io.bytes));
+            place
+                .map(|place| clone.put(ring, Operation::Discard, place, None))
+                .transpose()
         };
-        self.issue_all(ring, batch, draw).await
+        self.issue_all(ring, batch, next).await
     }
 }
 

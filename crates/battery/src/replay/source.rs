@@ -1,15 +1,13 @@
 //! Requests of a trace, issued when the schedule says.
 
+use super::Requests;
 use super::schedule::{Schedule, Turn};
-use super::{NAME, Requests};
 use crate::program::ProgramError;
-use crate::ring::slots::{Completed, Slots};
-use crate::ring::{RingStep, Source};
-use crate::worker::Worker;
+use crate::ring::slots::Completed;
+use crate::ring::{Ring, RingStep, Source};
 use diskperf_blocktrace as blocktrace;
-use diskperf_system::{File, Operation, Submission, System};
+use diskperf_system::{File, Operation, Submission};
 use diskperf_timeline::{Nanoseconds, ReplayPace};
-use std::collections::VecDeque;
 
 /// A worker on real storage that sleeps is woken late: this long before a request is due
 /// it looks at the clock again and again instead.
@@ -19,16 +17,13 @@ const AWAKE: Nanoseconds = Nanoseconds::from_millis(1);
 const LOOK: Nanoseconds = Nanoseconds(100_000);
 
 /// Requests of a trace.
-pub(super) struct TraceSource<'a> {
-    worker: &'a Worker,
+pub(super) struct TraceSource {
     file: File,
     /// Open file for writes that were durable, if these are made so.
     durable: Option<File>,
     schedule: Schedule,
-    /// Requests that are due at a moment and wait for it outside their slots, with their
-    /// numbers.
-    held: VecDeque<(u64, Submission)>,
-    held_until: Option<Nanoseconds>,
+    /// Moment for which requests have their slots that are due then.
+    ready_for: Option<Nanoseconds>,
     /// Number of the request that gets its slot.
     number: u64,
     /// Number of the request in each slot.
@@ -42,23 +37,20 @@ pub(super) struct TraceSource<'a> {
     in_flight_max: usize,
 }
 
-impl<'a> TraceSource<'a> {
+impl TraceSource {
     pub(super) fn new(
-        (system, worker): (&System, &'a Worker),
+        ring: &Ring<'_>,
         (file, durable): (File, Option<File>),
-        slots: u32,
         (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, Requests),
     ) -> Self {
         // Memory for many slots takes milliseconds: the trace begins after that.
-        let numbers = vec![0; slots as usize];
-        let schedule = Schedule::new(pace, requests, (system.now(), begins));
+        let numbers = vec![0; ring.slots.count()];
+        let schedule = Schedule::new(pace, requests, (ring.system.now(), begins));
         Self {
-            worker,
             file,
             durable,
             schedule,
-            held: VecDeque::new(),
-            held_until: None,
+            ready_for: None,
             number: 0,
             numbers,
             was_full: false,
@@ -71,59 +63,31 @@ impl<'a> TraceSource<'a> {
     /// Waits for the moment when the next request is due, or for a completion.
     fn wait_for(
         &mut self,
-        (system, slots): (&System, &Slots),
+        ring: &mut Ring<'_>,
         due: Nanoseconds,
-        now: Nanoseconds,
     ) -> Result<RingStep, ProgramError> {
-        Ok(match system.wakes_late() {
-            false => RingStep::reap(1, Some(due)),
-            true if due.since(now) > AWAKE => RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0))),
+        let ahead = due.since(ring.now);
+        match ring.system.wakes_late() {
+            false => Ok(RingStep::reap(1, Some(due))),
+            true if ahead > AWAKE => Ok(RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0)))),
             true if self.schedule.goes_by_the_clock() => {
-                self.hold(slots, due)?;
-                self.await_held(slots, due, now)
+                self.ready_for = Some(due);
+                self.next(ring)
             }
-            true => RingStep::reap(0, Some(due)),
-        })
-    }
-
-    /// Has the requests that are due at a moment ready: nothing but their submission is left
-    /// to be done then.
-    fn hold(&mut self, slots: &Slots, due: Nanoseconds) -> Result<(), ProgramError> {
-        let free = slots.count() - slots.in_use();
-        while self.held.len() < free
-            && let Turn::Issue {
-                number,
-                record,
-                due,
-            } = self.schedule.turn(due)?
-        {
-            let request = self.request(&record, due)?;
-            self.held.push_back((number, request));
+            true => Ok(RingStep::reap(0, Some(due))),
         }
-        self.held_until = Some(due);
-        Ok(())
     }
 
-    /// Looks at the clock until held requests are due, and issues them.
-    fn await_held(&mut self, slots: &Slots, due: Nanoseconds, now: Nanoseconds) -> RingStep {
+    /// Looks at the clock until the requests that are ready are due, and submits them: nothing
+    /// but that is left to be done then.
+    fn submit_at(&mut self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
+        let in_flight = ring.slots.in_use() - ring.slots.waiting().len();
         // In the end nothing can complete, and there is but the clock to be looked at.
-        let in_flight = slots.in_use() - slots.waiting().len();
-        let looks = in_flight > 0 || due.since(now) > LOOK;
-        if now < due && looks && slots.waiting().is_empty() {
-            return RingStep::reap(0, Some(due));
+        if ring.now < due && (in_flight > 0 || due.since(ring.now) > LOOK) {
+            return RingStep::Look(due);
         }
-        match self.held.pop_front() {
-            Some((number, request)) => self.put(number, request),
-            None => {
-                self.held_until = None;
-                RingStep::Submit(Some(due))
-            }
-        }
-    }
-
-    fn put(&mut self, number: u64, request: Submission) -> RingStep {
-        self.number = number;
-        RingStep::Put(request)
+        self.ready_for = None;
+        RingStep::Submit(Some(due))
     }
 
     /// Makes a request of a record.
@@ -148,57 +112,52 @@ impl<'a> TraceSource<'a> {
     }
 }
 
-impl Source for TraceSource<'_> {
-    fn next(
-        &mut self,
-        system: &mut System,
-        slots: &Slots,
-        now: Nanoseconds,
-    ) -> Result<RingStep, ProgramError> {
-        self.in_flight_max = self.in_flight_max.max(slots.in_use());
+impl Source for TraceSource {
+    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
+        self.in_flight_max = self.in_flight_max.max(ring.slots.in_use());
         if std::mem::take(&mut self.was_full) {
-            self.free_again = Some(now);
+            self.free_again = Some(ring.now);
         }
-        if let Some(due) = self.held_until {
-            return Ok(self.await_held(slots, due, now));
-        }
-        if slots.are_full() {
-            self.was_full = true;
-            return Ok(RingStep::reap(1, None));
-        }
-        match self.schedule.turn(now)? {
-            Turn::Issue {
-                number,
-                record,
-                due,
-            } => {
-                let request = self.request(&record, due)?;
-                Ok(self.put(number, request))
+        let turn = match ring.slots.are_full() {
+            true => None,
+            false => Some(self.schedule.turn(self.ready_for.unwrap_or(ring.now))?),
+        };
+        match (turn, self.ready_for) {
+            (
+                Some(Turn::Issue {
+                    number,
+                    record,
+                    due,
+                }),
+                _,
+            ) => {
+                self.number = number;
+                Ok(RingStep::Put(0, self.request(&record, due)?))
             }
-            Turn::Wait(due) => self.wait_for((system, slots), due, now),
-            Turn::Await => Ok(RingStep::reap(1, None)),
-            Turn::Over => {
-                if slots.in_use() == 0 {
-                    system.used_slots(self.held_up, self.in_flight_max as u64);
+            (_, Some(due)) => Ok(self.submit_at(ring, due)),
+            (Some(Turn::Wait(due)), None) => self.wait_for(ring, due),
+            (Some(Turn::Await), None) => Ok(RingStep::reap(1, None)),
+            (Some(Turn::Over), None) => {
+                if ring.slots.in_use() == 0 {
+                    let in_flight_max = self.in_flight_max as u64;
+                    ring.system.used_slots(self.held_up, in_flight_max);
                 }
-                Ok(RingStep::drain(slots))
+                Ok(RingStep::drain(&ring.slots))
+            }
+            (None, None) => {
+                self.was_full = true;
+                Ok(RingStep::reap(1, None))
             }
         }
     }
 
-    fn prepare(&mut self, _system: &mut System, request: &Submission) {
+    fn prepare(&mut self, _ring: &mut Ring<'_>, request: &Submission) {
         self.numbers[request.slot as usize] = self.number;
     }
 
-    fn complete(
-        &mut self,
-        _system: &mut System,
-        completed: &Completed,
-        now: Nanoseconds,
-    ) -> Result<(), ProgramError> {
-        completed.check(|| self.worker.file(NAME))?;
-        let number = self.numbers[completed.request.slot as usize];
-        self.schedule.completed(number, now);
+    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
+        let number = self.numbers[done.request.slot as usize];
+        self.schedule.completed(number, ring.now);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
-use diskperf_system::{Call, Completion, Errno, Error, File, Operation, Submission, System};
+use diskperf_system::{Call, Completion, Errno, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -14,25 +14,10 @@ pub(crate) struct Completed {
     pub(crate) request: Submission,
     /// Response time of the request; of a write in several parts, of the last one.
     pub(crate) response: Nanoseconds,
-    pub(crate) result: Result<(), Failure>,
-}
-
-/// Failure of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Failure {
-    call: Call,
-    pub(crate) errno: Errno,
-}
-
-impl Completed {
-    /// Fails where the request failed; `path` is that of its file.
-    #[inline]
-    pub(crate) fn check(&self, path: impl FnOnce() -> String) -> Result<(), ProgramError> {
-        match self.result {
-            Ok(()) => Ok(()),
-            Err(Failure { call, errno }) => Err(Error::failed(call, path(), errno).into()),
-        }
-    }
+    /// Failed call, and its error.
+    pub(crate) failure: Option<(Call, Errno)>,
+    /// Whether the program goes on although the request failed.
+    pub(crate) is_passed_over: bool,
 }
 
 /// The slots of a ring.
@@ -224,16 +209,14 @@ impl Slots {
             self.taken += 1;
             let slot = completion.slot as usize;
             let request = self.requests[slot].expect("a slot that completes is in use");
-            let result = match completion.result {
+            let failure = match completion.result {
                 Ok(moved_bytes) if self.is_short(&request, moved_bytes)? => continue,
-                Ok(_) => Ok(()),
-                Err(errno) => Err(Failure {
-                    call: match &self.calls {
-                        Some(calls) => calls.name(),
-                        None => call_of(request.operation),
-                    },
-                    errno,
-                }),
+                Ok(_) => None,
+                Err(errno) => {
+                    let calls = self.calls.as_ref();
+                    let call = calls.map_or_else(|| call_of(request.operation), FileCalls::name);
+                    Some((call, errno))
+                }
             };
             self.free.push(completion.slot);
             self.requests[slot] = None;
@@ -241,7 +224,8 @@ impl Slots {
             return Ok(Some(Completed {
                 request,
                 response: completion.response,
-                result,
+                failure,
+                is_passed_over: false,
             }));
         }
         self.done.clear();

@@ -6,7 +6,7 @@ use super::super::script::Step;
 use super::super::search::{DepthSearch, SearchStep};
 use super::super::stream::{Io, Next};
 use super::super::syncs::DueSync;
-use super::{JobClone, Place, is_sync, operation, path_of};
+use super::{JobClone, Place, is_sync, operation};
 use crate::program::ProgramError;
 use crate::ring::slots::{Completed, Slots};
 use crate::ring::{Ring, RingStep, Source};
@@ -51,181 +51,148 @@ pub(super) enum Halt {
     Over,
 }
 
-/// Decision of a clone.
-enum Decision {
-    Step(RingStep),
-    Halt(Halt),
-}
-
 impl Source for JobClone<'_> {
-    fn next(
-        &mut self,
-        system: &mut System,
-        slots: &Slots,
-        _now: Nanoseconds,
-    ) -> Result<RingStep, ProgramError> {
-        if self.halt.is_none() {
-            match self.decide(system, slots)? {
-                Decision::Step(step) => return Ok(step),
-                Decision::Halt(halt) => self.halt = Some(halt),
-            }
-        }
-        let drains = !matches!(self.halt, Some(Halt::DropCache(_) | Halt::Lock));
-        Ok(match drains && slots.in_use() > 0 {
-            true => self.reap_next(system, None),
-            false => RingStep::Return,
-        })
-    }
-
-    fn prepare(&mut self, system: &mut System, request: &Submission) {
-        match (self.unread.take(), &mut self.verifier) {
-            (Some(unread), Some(verifier)) => verifier.expect(request.slot, unread),
-            _ => self.prepare_data(system, *request),
+    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
+        match self.halt.take() {
+            Some(halt) => Ok(self.leave(ring, halt)),
+            None => self.decide(ring),
         }
     }
 
-    fn complete(
-        &mut self,
-        system: &mut System,
-        completed: &Completed,
-        _now: Nanoseconds,
-    ) -> Result<(), ProgramError> {
-        let request = &completed.request;
-        let path = || path_of(&self.files, request.file);
-        self.watch.completed(request, completed.response, path)?;
+    /// Prepares the data of a write whose share is there already.
+    fn prepare(&mut self, ring: &mut Ring<'_>, request: &Submission) {
+        if let (None, Operation::Write) = (&ring.verifier, request.operation)
+            && let Some(duplicates) = &mut self.duplicates
+            && let Some(buffer) = ring.system.ring_buffer(request.slot)
+        {
+            let bytes = buffer.len().min(request.bytes as usize);
+            duplicates.fill(&mut buffer[..bytes]);
+        }
+    }
+
+    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
+        let (request, response) = (&done.request, done.response);
+        let path = || ring.path(request.file);
+        self.watch.completed(request, response, path)?;
         let is_io = !is_sync(request.operation);
         if let Some(search) = self.search.as_mut().filter(|_| is_io)
             && self.search_step == SearchStep::None
         {
-            self.search_step = search.completed(completed.response);
+            self.search_step = search.completed(response);
             if self.search_step == SearchStep::Failed {
-                return Err(self.watch.no_depth(request, completed.response, path()));
+                return Err(self.watch.no_depth(request, response, path()));
             }
         }
-        let has_failed = match completed.result {
-            Err(failure) if self.passes_over(system, request.operation, failure.errno) => true,
-            _ => {
-                completed.check(|| path_of(&self.files, request.file))?;
-                false
-            }
-        };
-        self.syncs_in_flight -= u32::from(is_sync(request.operation));
-        let Some(verifier) = &mut self.verifier else {
-            return Ok(());
-        };
-        let path = |file: usize| self.files[file].1.clone();
-        match has_failed {
-            true => verifier.fail(request.slot),
-            false => verifier.complete(system, request.slot, path)?,
+        self.syncs_in_flight -= u32::from(!is_io);
+        if let Some((_, errno)) = done.failure {
+            done.is_passed_over = self.passes_over(ring.system, request.operation, errno);
         }
         Ok(())
     }
 
-    fn end_reap(
-        &mut self,
-        system: &mut System,
-        waiting: &[Submission],
-        now: Nanoseconds,
-    ) -> Result<(), ProgramError> {
-        if let Some(verifier) = &mut self.verifier {
-            verifier.move_rests(system, waiting);
-        }
-        self.now = system.now();
-        self.look(system, now)
+    fn end_reap(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.now = ring.system.now();
+        self.look(ring.system, ring.now)
     }
 }
 
 impl JobClone<'_> {
+    /// Leaves the ring, when nothing is in flight.
+    fn leave(&mut self, ring: &Ring<'_>, halt: Halt) -> RingStep {
+        let drains = !matches!(halt, Halt::DropCache(_) | Halt::Lock);
+        self.halt = Some(halt);
+        match drains && ring.slots.in_use() > 0 {
+            true => self.reap_next(ring, None),
+            false => RingStep::Return,
+        }
+    }
+
     /// Decides what comes next: first what belongs to the I/O before, then the next one.
-    fn decide(&mut self, system: &mut System, slots: &Slots) -> Result<Decision, ProgramError> {
+    fn decide(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
+        let slots = &ring.slots;
         let batch = self.job.engine.batch.max(1) as usize;
         if slots.waiting().len() >= batch {
-            return Ok(Decision::Step(RingStep::Submit(None)));
+            return Ok(RingStep::Submit(None));
         }
         if let Some(io) = self.issued.take()
-            && let Some(halt) = self.follow_up(system, io)
+            && let Some(halt) = self.follow_up(ring, io)
         {
-            return Ok(Decision::Halt(halt));
+            return Ok(self.leave(ring, halt));
         }
         // The sync of libaio is a call that returns when it is done; all that is in flight
         // goes on meanwhile.
         let waits_for_syncs = self.job.engine.engine == Engine::Libaio && self.script.is_none();
         if waits_for_syncs && self.syncs_in_flight > 0 {
-            return Ok(Decision::Step(self.reap_next(system, None)));
+            return Ok(self.reap_next(ring, None));
         }
         if let Some(held) = self.held.take() {
-            return self.issue(system, slots, held);
+            return self.issue(ring, held);
         }
-        if self.is_full_of_requests(slots) {
-            return Ok(Decision::Step(self.reap_to_refill(system, slots)));
+        let low = self.job.engine.depth_low.unwrap_or(u32::MAX) as usize;
+        let left = slots.in_use();
+        self.is_refilling &= left > 0 && (left > low || slots.are_full());
+        if self.search_step != SearchStep::None && !self.is_refilling {
+            return Ok(self.leave(ring, Halt::Search));
         }
-        if self.search_step != SearchStep::None {
-            return Ok(Decision::Halt(Halt::Search));
-        }
-        if !self.has_room(slots) {
-            self.is_refilling = true;
-            return Ok(Decision::Step(self.reap_to_refill(system, slots)));
+        self.is_refilling |= !self.has_room(slots);
+        if self.is_refilling {
+            return Ok(self.reap_to_refill(ring));
         }
         if self.is_over(self.now) {
-            return Ok(Decision::Halt(Halt::Over));
+            return Ok(self.leave(ring, Halt::Over));
         }
         match self.script.is_some() {
-            true => self.repeat_log(system),
-            false => self.draw(system, slots),
+            true => self.repeat_log(ring),
+            false => self.draw(ring),
         }
     }
 
     /// Takes the next I/O of the log that is repeated.
-    fn repeat_log(&mut self, system: &mut System) -> Result<Decision, ProgramError> {
+    fn repeat_log(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
         let step = self.script.as_mut().map(|script| script.step(self.now));
         Ok(match step {
             Some(Step::Issue {
                 operation,
                 place,
                 intended,
-            }) => Decision::Step(self.put(system, operation, place, intended)?),
-            Some(Step::Wait(due)) => Decision::Step(self.reap_until(system, due)),
-            Some(Step::End) | None => Decision::Halt(Halt::Over),
+            }) => self.put(ring, operation, place, intended)?,
+            Some(Step::Wait(due)) => self.reap_until(ring, due),
+            Some(Step::End) | None => self.leave(ring, Halt::Over),
         })
     }
 
     /// Draws the next I/O, or takes the sync that is due before it.
-    fn draw(&mut self, system: &mut System, slots: &Slots) -> Result<Decision, ProgramError> {
+    fn draw(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
         while let Some(due) = self.stream.sync() {
-            if let Some(step) = self.sync(system, due)? {
-                return Ok(Decision::Step(step));
+            if let Some(step) = self.sync(ring, due)? {
+                return Ok(step);
             }
         }
         let drawn = self.stream.draw_direction();
         let (direction, intended) = match self.rates.turn(drawn, self.job, self.now) {
             Turn::Issue(direction, intended) => (direction, intended),
-            Turn::Wait(due) => return Ok(Decision::Step(self.reap_until(system, due))),
+            Turn::Wait(due) => return Ok(self.reap_until(ring, due)),
         };
-        match self.flow_halt(system) {
+        match self.flow_halt(ring.system) {
             // With I/O of its own in flight, the job looks again when one completes.
-            Some(Halt::OtherJobs(_)) if slots.in_use() > 0 => {
-                return Ok(Decision::Step(self.reap_next(system, self.times.end)));
+            Some(Halt::OtherJobs(_)) if ring.slots.in_use() > 0 => {
+                return Ok(self.reap_next(ring, self.times.end));
             }
-            Some(halt) => return Ok(Decision::Halt(halt)),
+            Some(halt) => return Ok(self.leave(ring, halt)),
             None => {}
         }
         match self.stream.next(direction) {
             Next::Io(io) if self.is_covered(io.file, io.offset_bytes) => {
                 self.rates.issued(&io);
-                self.issue(system, slots, HeldIo { io, intended })
+                self.issue(ring, HeldIo { io, intended })
             }
-            Next::Io(_) => Ok(Decision::Halt(Halt::Over)),
-            Next::EndOfPass => Ok(Decision::Halt(Halt::EndOfPass)),
+            Next::Io(_) => Ok(self.leave(ring, Halt::Over)),
+            Next::EndOfPass => Ok(self.leave(ring, Halt::EndOfPass)),
         }
     }
 
     /// Issues an I/O, or holds it back until it may be issued.
-    fn issue(
-        &mut self,
-        system: &mut System,
-        slots: &Slots,
-        held: HeldIo,
-    ) -> Result<Decision, ProgramError> {
+    fn issue(&mut self, ring: &Ring<'_>, held: HeldIo) -> Result<RingStep, ProgramError> {
         let HeldIo { io, intended } = held;
         let place = (io.file, io.offset_bytes, io.bytes);
         let halt = match self.stream.begun_again() {
@@ -234,37 +201,37 @@ impl JobClone<'_> {
         };
         if let Some(halt) = halt {
             self.held = Some(held);
-            return Ok(Decision::Halt(halt));
+            return Ok(self.leave(ring, halt));
         }
         if self.job.engine.serialize_overlap {
-            if slots.overlap(&self.request(Operation::Read, place, None)) {
+            let request = request(ring, Operation::Read, place, None);
+            if ring.slots.overlap(&request) {
                 self.held = Some(held);
-                return Ok(Decision::Step(self.reap_next(system, None)));
+                return Ok(self.reap_next(ring, None));
             }
-            if self.is_over(system.now()) {
-                return Ok(Decision::Halt(Halt::Over));
+            if self.is_over(ring.system.now()) {
+                return Ok(self.leave(ring, Halt::Over));
             }
         }
         if locks(self.job) && self.lock.is_none() {
             self.held = Some(held);
-            return Ok(Decision::Halt(Halt::Lock));
+            return Ok(self.leave(ring, Halt::Lock));
         }
         self.issued = Some(io);
-        let step = self.put(system, operation(io.direction), place, intended)?;
-        Ok(Decision::Step(step))
+        self.put(ring, operation(io.direction), place, intended)
     }
 
     /// Returns what follows an I/O that was issued, where the clone leaves its ring for that.
-    fn follow_up(&mut self, system: &System, io: Io) -> Option<Halt> {
+    fn follow_up(&mut self, ring: &Ring<'_>, io: Io) -> Option<Halt> {
         let direction = io.direction;
         let is_before_its_write =
             direction == Direction::Trim && self.job.pattern.access.does(Direction::Write);
         let trims = self.due_trims(&io);
         let is_followed = is_before_its_write || self.lock.is_some() || !trims.is_empty();
-        if is_followed || self.backlog_batch().is_some() {
+        if is_followed || self.backlog_batch(ring).is_some() {
             return Some(Halt::Follow { direction, trims });
         }
-        let pauses = self.pauses.follow(system.now());
+        let pauses = self.pauses.follow(ring.system.now());
         pauses.then_some(Halt::Pause(direction))
     }
 
@@ -274,20 +241,8 @@ impl JobClone<'_> {
         !slots.are_full() && depth.is_none_or(|depth| slots.in_use() < depth as usize)
     }
 
-    /// Returns whether slots were full and are not to be filled again yet.
-    fn is_full_of_requests(&mut self, slots: &Slots) -> bool {
-        let low = self.job.engine.depth_low.unwrap_or(u32::MAX) as usize;
-        let left = slots.in_use();
-        self.is_refilling &= left > 0 && (left > low || slots.are_full());
-        self.is_refilling
-    }
-
     /// Issues a sync; returns nothing of a range without bytes.
-    fn sync(
-        &mut self,
-        system: &mut System,
-        due: DueSync,
-    ) -> Result<Option<RingStep>, ProgramError> {
+    fn sync(&mut self, ring: &Ring<'_>, due: DueSync) -> Result<Option<RingStep>, ProgramError> {
         let is_of_range = matches!(due.operation, Operation::SyncRange(_));
         if is_of_range && due.range.is_empty() {
             return Ok(None);
@@ -298,77 +253,60 @@ impl JobClone<'_> {
             true => (due.file, due.range.start, bytes),
             false => (due.file, 0, 0),
         };
-        self.put(system, due.operation, place, None).map(Some)
+        self.put(ring, due.operation, place, None).map(Some)
     }
 
     /// Puts a request into a slot, and into the log that the job writes.
     pub(in super::super) fn put(
         &mut self,
-        system: &System,
+        ring: &Ring<'_>,
         operation: Operation,
         place: Place,
         intended: Option<Nanoseconds>,
     ) -> Result<RingStep, ProgramError> {
-        let request = self.request(operation, place, intended);
-        self.file = place.0;
+        let request = request(ring, operation, place, intended);
         if let Some(log) = &mut self.iolog {
-            log.issued(system.now(), self.file, &request)?;
+            log.issued(ring.system.now(), place.0, &request)?;
         }
         self.syncs_in_flight += u32::from(is_sync(operation));
-        Ok(RingStep::Put(request))
-    }
-
-    fn request(
-        &self,
-        operation: Operation,
-        (file, offset_bytes, bytes): Place,
-        intended: Option<Nanoseconds>,
-    ) -> Submission {
-        Submission {
-            operation,
-            file: self.files[file].0,
-            offset_bytes,
-            bytes,
-            slot: 0,
-            intended,
-        }
+        Ok(RingStep::Put(place.0, request))
     }
 
     /// Takes as many completions as the job takes at once, until so few are in flight that it
     /// fills the slots again.
-    fn reap_to_refill(&self, system: &System, slots: &Slots) -> RingStep {
+    fn reap_to_refill(&self, ring: &Ring<'_>) -> RingStep {
         let engine = &self.job.engine;
         let least = engine.complete_min.max(1) as usize;
         // Without a maximum, fio takes as many as the minimum.
         let most = engine.complete_max.map_or(least, |most| most as usize);
-        let at_least = least.min(slots.in_use());
-        self.reap(system, (at_least, most.max(least)), None)
+        let at_least = least.min(ring.slots.in_use());
+        self.reap(ring, (at_least, most.max(least)), None)
     }
 
     /// Waits until a time, which is not beyond the end of the job, or for a completion.
-    fn reap_until(&self, system: &System, due: Nanoseconds) -> RingStep {
+    fn reap_until(&self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
         let wake = self.times.end.map_or(due, |end| end.min(due));
-        self.reap_next(system, Some(wake))
+        self.reap_next(ring, Some(wake))
     }
 
     /// Waits for the next completion, until a time at most. fio takes the last ones together,
     /// so that each of them seems to last until the slowest is complete.
-    fn reap_next(&self, system: &System, until: Option<Nanoseconds>) -> RingStep {
-        self.reap(system, (1, usize::MAX), until)
+    fn reap_next(&self, ring: &Ring<'_>, until: Option<Nanoseconds>) -> RingStep {
+        self.reap(ring, (1, usize::MAX), until)
     }
 
     /// Waits until so many completed, at most until a time, the end of the ramp or the next
     /// look at the clone.
     fn reap(
         &self,
-        system: &System,
+        ring: &Ring<'_>,
         (at_least, at_most): (usize, usize),
         until: Option<Nanoseconds>,
     ) -> RingStep {
         RingStep::Reap {
             at_least,
             at_most,
-            until: until.into_iter().chain(self.next_look(system)).min(),
+            until: until.into_iter().chain(self.next_look(ring.system)).min(),
         }
     }
 
@@ -389,74 +327,68 @@ impl JobClone<'_> {
 }
 
 /// Requests that a clone issues while it issues no I/O: trims, and reads that verify.
-struct SideRequests<'c, 'a, Draw> {
+struct SideRequests<'c, 'a, Next> {
     clone: &'c mut JobClone<'a>,
     /// Requests that are submitted at once.
     batch: usize,
-    draw: Draw,
+    next: Next,
 }
 
-impl<'a, Draw> Source for SideRequests<'_, 'a, Draw>
+impl<'a, Next> Source for SideRequests<'_, 'a, Next>
 where
-    Draw: FnMut(&mut JobClone<'a>, &System) -> Result<Option<RingStep>, ProgramError>,
+    Next: FnMut(&mut JobClone<'a>, &mut Ring<'_>) -> Result<Option<RingStep>, ProgramError>,
 {
-    fn next(
-        &mut self,
-        system: &mut System,
-        slots: &Slots,
-        _now: Nanoseconds,
-    ) -> Result<RingStep, ProgramError> {
-        if slots.waiting().len() >= self.batch {
+    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
+        if ring.slots.waiting().len() >= self.batch {
             return Ok(RingStep::Submit(None));
         }
-        if !slots.are_full()
-            && let Some(step) = (self.draw)(self.clone, system)?
+        if !ring.slots.are_full()
+            && let Some(step) = (self.next)(self.clone, ring)?
         {
             return Ok(step);
         }
-        Ok(match slots.in_use() {
+        Ok(match ring.slots.in_use() {
             0 => RingStep::Return,
-            _ => self.clone.reap_next(system, None),
+            _ => self.clone.reap_next(ring, None),
         })
     }
 
-    fn prepare(&mut self, system: &mut System, request: &Submission) {
-        self.clone.prepare(system, request);
+    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
+        self.clone.complete(ring, done)
     }
 
-    fn complete(
-        &mut self,
-        system: &mut System,
-        completed: &Completed,
-        now: Nanoseconds,
-    ) -> Result<(), ProgramError> {
-        self.clone.complete(system, completed, now)
-    }
-
-    fn end_reap(
-        &mut self,
-        system: &mut System,
-        waiting: &[Submission],
-        now: Nanoseconds,
-    ) -> Result<(), ProgramError> {
-        self.clone.end_reap(system, waiting, now)
+    fn end_reap(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.clone.end_reap(ring)
     }
 }
 
 impl<'a> JobClone<'a> {
-    /// Issues all requests that `draw` returns, `batch` of them at once, and waits for them.
+    /// Issues all requests that `next` returns, `batch` of them at once, and waits for them.
     pub(in super::super) async fn issue_all(
         &mut self,
         ring: &mut Ring<'_>,
         batch: usize,
-        draw: impl FnMut(&mut JobClone<'a>, &System) -> Result<Option<RingStep>, ProgramError>,
+        next: impl FnMut(&mut JobClone<'a>, &mut Ring<'_>) -> Result<Option<RingStep>, ProgramError>,
     ) -> Result<(), ProgramError> {
-        let mut requests = SideRequests {
-            clone: self,
-            batch,
-            draw,
-        };
-        ring.run(&mut requests).await
+        let clone = self;
+        ring.run(&mut SideRequests { clone, batch, next }).await
+    }
+}
+
+/// Request of a part of a clone's files.
+fn request(
+    ring: &Ring<'_>,
+    operation: Operation,
+    (file, offset_bytes, bytes): Place,
+    intended: Option<Nanoseconds>,
+) -> Submission {
+    Submission {
+        operation,
+        file: ring.files[file].0,
+        offset_bytes,
+        bytes,
+        slot: 0,
+        intended,
     }
 }
 

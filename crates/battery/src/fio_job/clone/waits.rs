@@ -17,7 +17,7 @@ const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
 impl JobClone<'_> {
     /// Takes the turn for an I/O of the job's flow; where other jobs go first, returns what
     /// the job does.
-    pub(super) fn flow_halt(&self, system: &mut System) -> Option<Halt> {
+    pub(super) fn flow_halt(&self, system: &System) -> Option<Halt> {
         if self.job.order.flow == 0 {
             return None;
         }
@@ -32,27 +32,13 @@ impl JobClone<'_> {
         }
     }
 
-    /// Waits until another job of the flow has issued an I/O or ended, at most until the end
-    /// of the job.
-    pub(super) async fn wait_for_flow(
-        &mut self,
+    /// Waits for a notice of another worker, at most until the end of the job or the next
+    /// look at it.
+    pub(super) async fn await_notice(
+        &self,
         system: &mut System,
         notices: u64,
     ) -> Result<(), ProgramError> {
-        self.await_notice(system, notices).await?;
-        self.look(system, system.now())
-    }
-
-    /// Sleeps as long as the job says for its flow.
-    pub(super) async fn sleep_for_flow(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let sleep = Nanoseconds(u64::from(self.job.order.flow_sleep_us) * 1000);
-        let end = system.now() + sleep;
-        self.pass_until(system, end, true).await
-    }
-
-    /// Waits for a notice of another worker, at most until the end of the job or the next
-    /// look at it.
-    async fn await_notice(&self, system: &mut System, notices: u64) -> Result<(), ProgramError> {
         let wakes = [self.times.end, self.next_look(system)];
         let wake = wakes.into_iter().flatten().min();
         Ok(system.await_notice(notices, wake).await?)
