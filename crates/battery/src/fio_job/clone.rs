@@ -31,9 +31,6 @@ use waits::{sleep_until, wait_for_job};
 /// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
 
-/// Part of a file: its index, the offset and the length in bytes.
-type Place = (usize, u64, u32);
-
 /// Clone of a job at work.
 pub(super) struct JobClone<'a> {
     pub(super) worker: &'a Worker,

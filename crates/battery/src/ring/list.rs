@@ -58,9 +58,8 @@ impl Ring<'_> {
             unread.map(RingStep::ReadBack)
         };
         self.run(&mut List(read)).await?;
-        match &mut self.verifier {
-            Some(verifier) => self.system.count_verified(verifier.outcome()?),
-            None => {}
+        if let Some(verifier) = &mut self.verifier {
+            self.system.count_verified(verifier.outcome()?);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use diskperf_timeline::Nanoseconds;
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// Request that completed.
 pub(crate) struct Completed {
@@ -97,13 +98,13 @@ impl Slots {
         self.requests.len() - self.free.len()
     }
 
-    /// Whether a request in flight has bytes of a file in common with another request.
-    pub(crate) fn overlap(&self, other: &Submission) -> bool {
-        let end = |of: &Submission| of.offset_bytes + u64::from(of.bytes);
+    /// Whether a request in flight has bytes of a range of a file.
+    pub(crate) fn overlap(&self, file: File, range: Range<u64>) -> bool {
         let in_flight = self.requests.iter().flatten();
-        in_flight
-            .filter(|one| one.file == other.file)
-            .any(|one| one.offset_bytes < end(other) && other.offset_bytes < end(one))
+        in_flight.filter(|one| one.file == file).any(|one| {
+            let end_bytes = one.offset_bytes + u64::from(one.bytes);
+            one.offset_bytes < range.end && range.start < end_bytes
+        })
     }
 
     /// Gives a request a free slot, whatever slot it names, and returns it with that; it is

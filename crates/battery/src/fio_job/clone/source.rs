@@ -6,7 +6,7 @@ use super::super::script::Step;
 use super::super::search::{DepthSearch, SearchStep};
 use super::super::stream::{Io, Next};
 use super::super::syncs::DueSync;
-use super::{JobClone, Place, is_sync, operation};
+use super::{JobClone, is_sync, operation};
 use crate::program::ProgramError;
 use crate::ring::slots::{Completed, Slots};
 use crate::ring::{Ring, RingStep, Source};
@@ -194,7 +194,6 @@ impl JobClone<'_> {
     /// Issues an I/O, or holds it back until it may be issued.
     fn issue(&mut self, ring: &Ring<'_>, held: HeldIo) -> Result<RingStep, ProgramError> {
         let HeldIo { io, intended } = held;
-        let place = (io.file, io.offset_bytes, io.bytes);
         let halt = match self.stream.begun_again() {
             Some(file) => Some(Halt::DropCache(file)),
             None => self.stream.take_drain().then_some(Halt::ChangeZone),
@@ -204,8 +203,8 @@ impl JobClone<'_> {
             return Ok(self.leave(ring, halt));
         }
         if self.job.engine.serialize_overlap {
-            let request = request(ring, Operation::Read, place, None);
-            if ring.slots.overlap(&request) {
+            let range = io.offset_bytes..io.offset_bytes + u64::from(io.bytes);
+            if ring.slots.overlap(ring.files[io.file].0, range) {
                 self.held = Some(held);
                 return Ok(self.reap_next(ring, None));
             }
@@ -218,6 +217,7 @@ impl JobClone<'_> {
             return Ok(self.leave(ring, Halt::Lock));
         }
         self.issued = Some(io);
+        let place = (io.file, io.offset_bytes, io.bytes);
         self.put(ring, operation(io.direction), place, intended)
     }
 
@@ -261,15 +261,22 @@ impl JobClone<'_> {
         &mut self,
         ring: &Ring<'_>,
         operation: Operation,
-        place: Place,
+        (file, offset_bytes, bytes): (usize, u64, u32),
         intended: Option<Nanoseconds>,
     ) -> Result<RingStep, ProgramError> {
-        let request = request(ring, operation, place, intended);
+        let request = Submission {
+            operation,
+            file: ring.files[file].0,
+            offset_bytes,
+            bytes,
+            slot: 0,
+            intended,
+        };
         if let Some(log) = &mut self.iolog {
-            log.issued(ring.system.now(), place.0, &request)?;
+            log.issued(ring.system.now(), file, &request)?;
         }
         self.syncs_in_flight += u32::from(is_sync(operation));
-        Ok(RingStep::Put(place.0, request))
+        Ok(RingStep::Put(file, request))
     }
 
     /// Takes as many completions as the job takes at once, until so few are in flight that it
@@ -280,7 +287,11 @@ impl JobClone<'_> {
         // Without a maximum, fio takes as many as the minimum.
         let most = engine.complete_max.map_or(least, |most| most as usize);
         let at_least = least.min(ring.slots.in_use());
-        self.reap(ring, (at_least, most.max(least)), None)
+        RingStep::Reap {
+            at_least,
+            at_most: most.max(least),
+            until: self.next_look(ring.system),
+        }
     }
 
     /// Waits until a time, which is not beyond the end of the job, or for a completion.
@@ -289,25 +300,14 @@ impl JobClone<'_> {
         self.reap_next(ring, Some(wake))
     }
 
-    /// Waits for the next completion, until a time at most. fio takes the last ones together,
-    /// so that each of them seems to last until the slowest is complete.
+    /// Waits for the next completion, at most until a time, the end of the ramp or the next
+    /// look at the clone. fio takes the last ones together, so that each of them seems to last
+    /// until the slowest is complete.
     fn reap_next(&self, ring: &Ring<'_>, until: Option<Nanoseconds>) -> RingStep {
-        self.reap(ring, (1, usize::MAX), until)
-    }
-
-    /// Waits until so many completed, at most until a time, the end of the ramp or the next
-    /// look at the clone.
-    fn reap(
-        &self,
-        ring: &Ring<'_>,
-        (at_least, at_most): (usize, usize),
-        until: Option<Nanoseconds>,
-    ) -> RingStep {
-        RingStep::Reap {
-            at_least,
-            at_most,
-            until: until.into_iter().chain(self.next_look(ring.system)).min(),
-        }
+        RingStep::reap(
+            1,
+            until.into_iter().chain(self.next_look(ring.system)).min(),
+        )
     }
 
     /// Returns whether the job goes on although a request failed with an error.
@@ -372,23 +372,6 @@ impl<'a> JobClone<'a> {
     ) -> Result<(), ProgramError> {
         let clone = self;
         ring.run(&mut SideRequests { clone, batch, next }).await
-    }
-}
-
-/// Request of a part of a clone's files.
-fn request(
-    ring: &Ring<'_>,
-    operation: Operation,
-    (file, offset_bytes, bytes): Place,
-    intended: Option<Nanoseconds>,
-) -> Submission {
-    Submission {
-        operation,
-        file: ring.files[file].0,
-        offset_bytes,
-        bytes,
-        slot: 0,
-        intended,
     }
 }
 
