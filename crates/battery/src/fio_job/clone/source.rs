@@ -73,9 +73,13 @@ impl Source for JobClone<'_> {
     fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
         let (request, response) = (&done.request, done.response);
         let path = || ring.path(request.file);
-        self.watch.completed(request, response, path)?;
+        // As in fio, no limit is of calls on names.
+        let is_watched = !self.job.engine.engine.is_of_names();
+        if is_watched {
+            self.watch.completed(request, response, path)?;
+        }
         let is_io = !is_sync(request.operation);
-        if let Some(search) = self.search.as_mut().filter(|_| is_io)
+        if let Some(search) = self.search.as_mut().filter(|_| is_io && is_watched)
             && self.search_step == SearchStep::None
         {
             self.search_step = search.completed(response);
