@@ -3,7 +3,7 @@
 
 mod bell;
 mod calls;
-mod course;
+mod clone;
 mod cpu;
 mod duplicates;
 mod engines;
@@ -32,7 +32,7 @@ use crate::parameter::Field;
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
-use course::Course;
+use clone::JobClone;
 use diskperf_fio::job::{
     Allocation, Engine, EngineKind, ExitScope, FileLock, Sizes, SubmitMode, SyncFlag, Verification,
     ZoneMode,
@@ -197,11 +197,11 @@ impl FioJob {
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
-        let mut course = Course::start((system, worker), self).await?;
-        let ran = course.run().await;
+        let (mut clone, mut ring) = JobClone::start((system, worker), self).await?;
+        let ran = clone.run(&mut ring).await;
         match &ran {
-            Ok(()) => course.save_state(false)?,
-            Err(ProgramError::System(_)) => course.save_state(true)?,
+            Ok(()) => clone.save_state(&ring, false)?,
+            Err(ProgramError::System(_)) => clone.save_state(&ring, true)?,
             Err(_) => {}
         }
         ran

@@ -21,6 +21,7 @@ pub mod program;
 mod programs;
 mod random;
 pub mod replay;
+mod ring;
 pub mod suite;
 mod verify;
 pub mod worker;

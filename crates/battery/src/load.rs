@@ -1,20 +1,19 @@
-//! What programs with several requests under way have in common: their parameters, and
-//! the loop that keeps requests under way.
+//! What programs with several requests in flight have in common: their parameters, and the
+//! source of their requests.
 
 pub(crate) mod area;
 pub(crate) mod arrivals;
 pub(crate) mod distribution;
-pub(crate) mod driver;
-pub(crate) mod file_calls;
 pub(crate) mod generator;
 pub(crate) mod pace;
 pub(crate) mod permutation;
-pub(crate) mod slots;
+pub(crate) mod source;
 
 use crate::blocks::ensure_file;
 use crate::parameter::{Field, Value, choices};
 use crate::pattern::Facts;
 use crate::program::ProgramError;
+use crate::ring::slots::Slots;
 use crate::verify::{Verifier, verify_field};
 use crate::worker::{Medium, Worker};
 use arrivals::{Arrivals, Spacing};
@@ -23,7 +22,6 @@ use diskperf_system::{
 };
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
-use slots::Slots;
 
 choices! {
     /// A yes or a no.

@@ -2,19 +2,21 @@
 //! under way at once (closed loop), or each as long after the completion that it followed
 //! as in the trace.
 
-mod course;
 mod pauses;
 mod schedule;
+mod source;
 
 use crate::blocks::ensure_file;
 use crate::parameter::Field;
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError};
+use crate::ring::Ring;
+use crate::ring::slots::Slots;
 use crate::worker::Worker;
-use course::Course;
 use diskperf_blocktrace::{Operation, Record};
 use diskperf_system::{Buffer, EngineChoice, File, Open, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
+use source::TraceSource;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -210,12 +212,12 @@ impl Pattern for Replayed {
             let files: Vec<File> = [Some(file), durable].into_iter().flatten().collect();
             let options = replay.ring_options(worker);
             system.open_ring(options, &files).await?;
+            let files = files.into_iter().map(|file| (file, path.clone())).collect();
+            let mut ring = Ring::new(system, Slots::new(u64::from(replay.slots)), files);
             let made = made(replay.clone(), requests);
-            let slots = u64::from(replay.slots);
-            let course = (replay.pace, replay.begins, made);
-            Course::new((system, worker), (file, durable), slots, course)
-                .run()
-                .await
+            let paced = (replay.pace, replay.begins, made);
+            let mut source = TraceSource::new(&ring, (file, durable), paced);
+            ring.run(&mut source).await
         })
     }
 }

@@ -6,7 +6,6 @@ pub(crate) mod copies;
 pub(crate) mod dump;
 mod generation;
 mod record;
-pub(crate) mod ring;
 pub(crate) mod state;
 pub(crate) mod survey;
 

@@ -89,26 +89,35 @@ fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
 /// The same of a program; `options` are told where it fails.
 fn run_on_host(folder: &Path, program: &Program, options: &str) -> Vec<LoadMeasure> {
     let run = |index| {
-        let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
-        let ports = Ports {
-            directories: vec![directory],
-            ..Ports::default()
-        };
-        let control = Control {
-            stop: Arc::default(),
-            abandoned: Arc::default(),
-            progress: Arc::default(),
-            rendezvous: Arc::new(Rendezvous::new(1)),
-            time_calls: true,
-            clock: Clock::calibrated(),
-        };
-        let mut system = System::Host(Box::new(Host::new(ports, control)));
-        let worker = worker(Medium::Directory, index);
-        let measure = run_ready(work(&mut system, program, &worker));
+        let measure = tried_on_host(folder, program, index);
         let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
         measure.load.expect("it has a ring")
     };
     (0..program.workers()).map(run).collect()
+}
+
+/// Runs one clone of a program in a directory, which may come to no end.
+fn tried_on_host(
+    folder: &Path,
+    program: &Program,
+    index: u32,
+) -> Result<WorkerMeasure, ProgramError> {
+    let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
+    let ports = Ports {
+        directories: vec![directory],
+        ..Ports::default()
+    };
+    let control = Control {
+        stop: Arc::default(),
+        abandoned: Arc::default(),
+        progress: Arc::default(),
+        rendezvous: Arc::new(Rendezvous::new(1)),
+        time_calls: true,
+        clock: Clock::calibrated(),
+    };
+    let mut system = System::Host(Box::new(Host::new(ports, control)));
+    let worker = worker(Medium::Directory, index);
+    run_ready(work(&mut system, program, &worker))
 }
 
 /// Runs a section alone on the modelled device without mechanics.
@@ -393,6 +402,34 @@ fn a_latency_or_a_rate_that_is_missed_ends_the_job_with_its_place() {
         "rw=randread max_latency=1s rate_iops=500 rate_iops_min=400 time_based=1 runtime=10",
     );
     assert_eq!(counts(&kept), (5000, 0), "seed {SEED}");
+}
+
+/// Calls on files have a latency, too; that of calls on names has no limit in fio.
+#[test]
+fn each_engine_is_held_to_the_latency_that_fio_holds_it_to() {
+    if !is_fio_installed() {
+        return;
+    }
+    for engine in ["psync", "null", "falloc", "ftruncate", "filecreate"] {
+        let options = format!("ioengine={engine} rw=write bs=4k filesize=4k nrfiles=64");
+        let options = format!("{options} max_latency=1us");
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = Command::new("fio")
+            .arg("--name=job")
+            .args(options.split(' ').map(|option| format!("--{option}")))
+            .current_dir(folder.path())
+            .output()
+            .expect("fio");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_missed_by_fio = said.contains("exceeds specified max");
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = program(&job(&options), &BTreeMap::new());
+        let ran = tried_on_host(folder.path(), &program, 0);
+        let is_missed = matches!(&ran, Err(ProgramError::Missed(_)));
+        let words = format!("seed {SEED}, {options}: {ran:?}; fio: {said}");
+        assert_eq!(is_missed, is_missed_by_fio, "{words}");
+        assert_eq!(is_missed, engine != "filecreate", "{words}");
+    }
 }
 
 #[test]

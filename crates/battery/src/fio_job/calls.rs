@@ -1,8 +1,8 @@
 //! Engines that make calls on files and move no data.
 
 use super::{FioJob, INTERVAL};
-use crate::load::file_calls::{FileCalls, NamedCall, closed_files};
-use crate::load::slots::Slots;
+use crate::ring::file_calls::{FileCalls, NamedCall, closed_files};
+use crate::ring::slots::Slots;
 use crate::worker::Worker;
 use diskperf_fio::job::Engine;
 use diskperf_system::{File, System};

@@ -1,26 +1,28 @@
 //! The engine cpuio: a clone that uses the processor and does no I/O.
 
-use super::course::Course;
+use super::clone::JobClone;
 use crate::program::ProgramError;
+use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
-impl Course<'_> {
+impl JobClone<'_> {
     /// Uses the processor in chunks, with pauses between them as `cpuload` says, until the
     /// time of the job is over. As fio, it looks for the end of others behind each chunk.
-    pub(super) async fn use_processor(&mut self) -> Result<(), ProgramError> {
+    pub(super) async fn use_processor(&mut self, system: &mut System) -> Result<(), ProgramError> {
         let cpu = self.job.engine.cpu;
         let chunk_us = u64::from(cpu.chunk_us);
         let load = u64::from(cpu.load_percent.clamp(1, 100));
         let chunk = Nanoseconds(chunk_us * 1000);
         let idle = Nanoseconds(chunk_us * (100 - load) / load * 1000);
         loop {
-            let now = self.system.now();
+            let now = system.now();
             let io_is_over = cpu.exits_with_io && self.worker.company.io_is_over();
             if io_is_over || self.is_over(now) {
                 return Ok(());
             }
-            self.pass_until(now + chunk, false).await?;
-            self.pass_until(self.system.now() + idle, true).await?;
+            self.pass_until(system, now + chunk, false).await?;
+            let busy_until = system.now();
+            self.pass_until(system, busy_until + idle, true).await?;
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Blocks that were written are read back.
 
-use super::course::Course;
+use super::clone::JobClone;
 use super::state::state_depth;
 use super::stream::Next;
 use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
+use crate::ring::{Ring, RingStep};
 use crate::verify::dump::Dump;
 use crate::verify::survey::{Part, Survey};
 use crate::verify::{Plan, ShownReadBack, Verifier};
@@ -12,7 +13,7 @@ use crate::worker::Worker;
 use diskperf_fio::job::Verification;
 use diskperf_fio::verify::{BlockLayout, interval_bytes};
 use diskperf_fio::{Direction, Job};
-use diskperf_system::{Errno, Operation, Submission, System};
+use diskperf_system::{Errno, System};
 use std::collections::BTreeSet;
 
 /// Writes that are recorded before somebody who wants the run to end is heard.
@@ -120,25 +121,10 @@ impl FioJob {
     }
 }
 
-impl Course<'_> {
-    /// Prepares the buffer of a request that has a slot: of a write, the data that is verified
-    /// later, or whose share is there already.
-    pub(super) fn prepare_data(&mut self, request: Submission, file: usize) {
-        if let Some(verifier) = &mut self.verifier {
-            verifier.prepare(self.system, request, file);
-            return;
-        }
-        if let (Operation::Write, Some(duplicates)) = (request.operation, &mut self.duplicates)
-            && let Some(buffer) = self.system.ring_buffer(request.slot)
-        {
-            let bytes = buffer.len().min(request.bytes as usize);
-            duplicates.fill(&mut buffer[..bytes]);
-        }
-    }
-
+impl JobClone<'_> {
     /// Whether its time has passed, or another job has ended it.
-    pub(super) fn is_past_its_end(&self) -> bool {
-        let is_late = |end| self.system.now() >= end;
+    pub(super) fn is_past_its_end(&self, system: &System) -> bool {
+        let is_late = |end| system.now() >= end;
         self.worker.company.must_end() || self.times.end.is_some_and(is_late)
     }
 
@@ -157,88 +143,80 @@ impl Course<'_> {
     /// Reads all blocks back that were written and not read since, from storage: after a
     /// sync, and past the page cache or with it dropped. The end of the job's time is its
     /// end, too.
-    pub(super) async fn verify_pass(&mut self) -> Result<(), ProgramError> {
-        let Some(verifier) = &self.verifier else {
+    pub(super) async fn verify_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        let Some(verifier) = &ring.verifier else {
             return Ok(());
         };
         let count = verifier.unread_count();
-        if !self.job.verify.read_back || count == 0 || self.is_past_its_end() {
+        if !self.job.verify.read_back || count == 0 || self.is_past_its_end(ring.system) {
             return Ok(());
         }
-        self.spans.write = self.spans.write + self.system.now().since(self.span_start);
-        for (file, path) in &self.files {
+        self.spans.write = self.spans.write + ring.system.now().since(self.span_start);
+        for (file, path) in &ring.files {
             if !self.job.verify.only {
-                self.system.fsync(*file).await?;
+                ring.system.fsync(*file).await?;
             }
             if !self.worker.direct {
-                self.system.drop_clean(path).await?;
+                ring.system.drop_clean(path).await?;
             }
         }
-        let verifier = self.verifier.as_ref().expect("it reads back");
-        let shown = verifier.begin_read_back(self.system);
-        let start = self.system.now();
-        self.read_back(count, Some(shown)).await?;
-        let verifier = self.verifier.as_mut().expect("it reads back");
+        let verifier = ring.verifier.as_ref().expect("it reads back");
+        let shown = verifier.begin_read_back(ring.system);
+        let start = ring.system.now();
+        self.read_back(ring, count, Some(shown)).await?;
+        let verifier = ring.verifier.as_mut().expect("it reads back");
         if verifier.unread_count() == 0 && verifier.search_units()? {
-            let shown = verifier.show_blocks_to_read(self.system);
-            self.read_back(u64::MAX, Some(shown)).await?;
+            let shown = verifier.show_blocks_to_read(ring.system);
+            self.read_back(ring, u64::MAX, Some(shown)).await?;
         }
-        self.span_start = self.system.now();
+        self.span_start = ring.system.now();
         self.spans.read = self.spans.read + self.span_start.since(start);
         Ok(())
     }
 
-    /// Reads a batch back where as many blocks were written as `verify_backlog` says. Returns
-    /// whether it did.
-    pub(super) async fn verify_backlog(&mut self) -> Result<bool, ProgramError> {
+    /// Returns how many blocks are read back now within the pass, where as many were written as
+    /// `verify_backlog` says.
+    pub(super) fn backlog_batch(&self, ring: &Ring<'_>) -> Option<u64> {
         let verify = &self.job.verify;
-        let unread = self.verifier.as_ref().map_or(0, Verifier::unread_count);
-        if verify.backlog == 0 || !verify.read_back || unread < verify.backlog {
-            return Ok(false);
-        }
+        let unread = ring.verifier.as_ref().map_or(0, Verifier::unread_count);
+        let is_due = verify.backlog > 0 && verify.read_back && unread >= verify.backlog;
         let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
-        self.drain().await?;
-        self.read_back(batch.max(1), None).await?;
-        Ok(true)
+        is_due.then_some(batch.max(1))
     }
 
     /// Reads so many blocks back: within a pass, or behind one, where that is shown.
-    async fn read_back(
+    pub(super) async fn read_back(
         &mut self,
+        ring: &mut Ring<'_>,
         count: u64,
         shown: Option<ShownReadBack>,
     ) -> Result<(), ProgramError> {
-        let is_within_pass = shown.is_none();
         let mut left = count;
-        loop {
-            while left > 0 && !self.slots.are_full() && !self.is_past_its_end() {
-                let verifier = self.verifier.as_mut().expect("it reads back");
-                let Some(unread) = verifier.next_unread() else {
-                    break;
-                };
+        let next = |clone: &mut Self, ring: &mut Ring<'_>| {
+            let goes_on = left > 0 && !clone.is_past_its_end(ring.system);
+            let Some(verifier) = &mut ring.verifier else {
+                return Ok(None);
+            };
+            let unread = goes_on.then(|| verifier.next_unread()).flatten();
+            if let Some(shown) = shown {
+                shown.show(ring.system, verifier);
+            }
+            if let Some(unread) = &unread {
                 left -= 1;
-                let file = self.files[unread.file()].0;
-                let request = unread.request(file);
-                self.stream.count_read_back(request.bytes, is_within_pass);
-                let slot = self.slots.put(request);
-                verifier.expect(slot, unread);
+                clone
+                    .stream
+                    .count_read_back(unread.bytes(), shown.is_none());
             }
-            if let (Some(shown), Some(verifier)) = (shown, &self.verifier) {
-                shown.show(self.system, verifier);
-            }
-            self.submit().await?;
-            if self.slots.under_way() == 0 {
-                return Ok(());
-            }
-            self.reap((1, usize::MAX), None).await?;
-        }
+            Ok(unread.map(RingStep::ReadBack))
+        };
+        self.issue_all(ring, usize::MAX, next).await
     }
 
     /// Does what `verify_only` asks for: finds out what the job would write, pass after pass,
     /// and compares that with what is there.
-    pub(super) async fn verify_only(&mut self) -> Result<(), ProgramError> {
-        self.record_what_another_run_wrote().await?;
-        let verifier = self.verifier.as_mut().expect("it verifies");
+    pub(super) async fn verify_only(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.record_what_another_run_wrote(ring).await?;
+        let verifier = ring.verifier.as_mut().expect("it verifies");
         let loaded = self.loaded_state.as_ref();
         match loaded.and_then(|loaded| loaded.in_other_order(self.job)) {
             Some(writes) => verifier.expect_part_of_other_run(writes),
@@ -247,10 +225,13 @@ impl Course<'_> {
                 verifier.expect_other_run(self.job.verify.backlog > 0, survey);
             }
         }
-        self.verify_pass().await
+        self.verify_pass(ring).await
     }
 
-    async fn record_what_another_run_wrote(&mut self) -> Result<(), ProgramError> {
+    async fn record_what_another_run_wrote(
+        &mut self,
+        ring: &mut Ring<'_>,
+    ) -> Result<(), ProgramError> {
         let files = self.program.of(self.worker).iter();
         let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
         let (mut bytes, mut writes) = (0_u64, 0_u64);
@@ -264,7 +245,7 @@ impl Course<'_> {
                     if !self.is_covered(io.file, io.offset_bytes) {
                         break;
                     }
-                    let verifier = self.verifier.as_mut().expect("it verifies");
+                    let verifier = ring.verifier.as_mut().expect("it verifies");
                     verifier.record_other_write(io.file, (io.offset_bytes, io.bytes));
                     unread_bytes.push(io.bytes);
                     writes += 1;
@@ -278,7 +259,7 @@ impl Course<'_> {
                     if !self.stream.begin_pass() {
                         break;
                     }
-                    let verifier = self.verifier.as_mut().expect("it verifies");
+                    let verifier = ring.verifier.as_mut().expect("it verifies");
                     verifier.restart_seeds();
                 }
             }
@@ -287,7 +268,7 @@ impl Course<'_> {
             }
             if writes.is_multiple_of(WRITES_BETWEEN_LOOKS) {
                 // Whoever wants the run to end is heard by each call.
-                self.system.sleep_until(self.system.now()).await?;
+                ring.system.sleep_until(ring.system.now()).await?;
             }
         }
         Ok(())
@@ -298,18 +279,18 @@ impl Course<'_> {
     /// # Errors
     ///
     /// Blocks that differ.
-    pub(super) fn tell_verified(&mut self) -> Result<(), ProgramError> {
-        let Some(verifier) = &mut self.verifier else {
+    pub(super) fn tell_verified(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        let Some(verifier) = &mut ring.verifier else {
             return Ok(());
         };
         let verified = verifier.outcome()?;
         let verify = &self.job.verify;
         let only_writes = self.job.pattern.access.directions() == [Direction::Write];
         if only_writes && !verify.only && verify.backlog == 0 && self.spans.read.0 > 0 {
-            self.system.count_spans(self.spans);
+            ring.system.count_spans(self.spans);
         }
         if verify.read_back || self.job.pattern.access.first() == Direction::Read {
-            self.system.count_verified(verified);
+            ring.system.count_verified(verified);
         }
         Ok(())
     }

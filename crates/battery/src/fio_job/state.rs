@@ -1,9 +1,10 @@
 //! State of an interrupted job: how far it wrote, for the run that verifies it.
 
-use super::course::Course;
+use super::clone::JobClone;
 use super::read_back::verifies_only;
 use super::{depth, writes};
 use crate::program::ProgramError;
+use crate::ring::Ring;
 use crate::worker::{Medium, Worker};
 use diskperf_fio::verify::{CompletedWrite, STATE_VERSION, VerifyState};
 use diskperf_fio::{Direction, Job};
@@ -65,24 +66,28 @@ impl LoadedState {
     }
 }
 
-impl Course<'_> {
+impl JobClone<'_> {
     /// Writes the state of a job that verifies what it writes: where it asks for it, or was
     /// ended before it came to its end.
-    pub(super) fn save_state(&self, is_interrupted: bool) -> Result<(), ProgramError> {
-        let (Some(verifier), job) = (&self.verifier, self.job) else {
+    pub(super) fn save_state(
+        &self,
+        ring: &Ring<'_>,
+        is_interrupted: bool,
+    ) -> Result<(), ProgramError> {
+        let (Some(verifier), job) = (&ring.verifier, self.job) else {
             return Ok(());
         };
         let writes = job.pattern.access.does(Direction::Write) && !verifies_only(job);
-        let is_interrupted = is_interrupted || self.is_past_its_end();
+        let is_interrupted = is_interrupted || self.is_past_its_end(ring.system);
         // Files in a folder are removed when the run ends, and a modelled drive ends with it:
         // nobody can verify them later.
-        let is_modelled = matches!(self.system, System::Model(_));
+        let is_modelled = matches!(ring.system, System::Model(_));
         let is_left = self.worker.medium != Medium::Directory && !is_modelled;
         if !writes || !job.verify.state_save.unwrap_or(is_interrupted && is_left) {
             return Ok(());
         }
         let index = index(job, self.worker);
-        let state = verifier.state(&job.name, (index, self.files.len() as u32));
+        let state = verifier.state(&job.name, (index, ring.files.len() as u32));
         let path = VerifyState::file_name(&job.name, index);
         let failed = |why: String| ProgramError::Trace(format!("verify_state_save: {why}"));
         let mut file = begin_log(&path, &STATE_VERSION.to_le_bytes()).map_err(failed)?;

@@ -1,9 +1,10 @@
 //! Trims of a share of the blocks that a clone writes and verifies: `trim_percentage`.
 
-use super::course::Course;
+use super::clone::JobClone;
 use super::stream::Io;
 use crate::program::ProgramError;
 use crate::random::Draws;
+use crate::ring::Ring;
 use diskperf_fio::job::VerifiedTrims;
 use diskperf_fio::{Direction, Job};
 use diskperf_system::Operation;
@@ -54,36 +55,35 @@ impl Trims {
     }
 }
 
-impl Course<'_> {
-    /// Trims a batch of blocks where one is due after a write. Returns whether it did.
-    pub(super) async fn trim_written(&mut self, io: &Io) -> Result<bool, ProgramError> {
-        let Some(trims) = self
-            .trims
-            .as_mut()
-            .filter(|_| io.direction == Direction::Write)
-        else {
-            return Ok(false);
+impl JobClone<'_> {
+    /// Counts an I/O, and returns the blocks that are to be trimmed after it.
+    pub(super) fn due_trims(&mut self, io: &Io) -> Vec<Io> {
+        match &mut self.trims {
+            Some(trims) if io.direction == Direction::Write => trims.written(*io),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Trims blocks, none of which a write in flight is of.
+    pub(super) async fn trim(
+        &mut self,
+        ring: &mut Ring<'_>,
+        trims: Vec<Io>,
+    ) -> Result<(), ProgramError> {
+        let batch = self.job.engine.batch.max(1) as usize;
+        let mut trims = trims.into_iter();
+        let next = |clone: &mut Self, ring: &mut Ring<'_>| {
+            let verifier = &mut ring.verifier;
+            let trim = trims.find(|io| {
+                let verifier = verifier.as_mut();
+                verifier.is_some_and(|one| one.trim(io.file, (io.offset_bytes, io.bytes)))
+            });
+            let place = trim.map(|io| (io.file, io.offset_bytes, io.bytes));
+            place
+                .map(|place| clone.put(ring, Operation::Discard, place, None))
+                .transpose()
         };
-        let batch = trims.written(*io);
-        if batch.is_empty() {
-            return Ok(false);
-        }
-        // No write of a block that is trimmed is in flight.
-        self.drain().await?;
-        for io in batch {
-            let verifier = self.verifier.as_mut().expect("what is trimmed is verified");
-            if !verifier.trim(io.file, (io.offset_bytes, io.bytes)) {
-                continue;
-            }
-            while self.slots.are_full() {
-                self.submit().await?;
-                self.reap((1, usize::MAX), None).await?;
-            }
-            let place = (io.file, io.offset_bytes, io.bytes);
-            self.put(Operation::Discard, place, None).await?;
-        }
-        self.drain().await?;
-        Ok(true)
+        self.issue_all(ring, batch, next).await
     }
 }
 

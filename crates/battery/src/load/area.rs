@@ -1,11 +1,13 @@
 //! Programs of one area of a file: what requests at random places and requests one behind
 //! the other have in common.
 
-use super::driver::Driver;
+use super::pace::Pace;
+use super::source::LoadSource;
 use super::{AREA, Durability, Load, Request, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
+use crate::ring::Ring;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
@@ -184,9 +186,13 @@ impl<P: Places> Pattern for AreaProgram<P> {
             let there_bytes = end_bytes.saturating_sub(area.start_bytes);
             let requests = self.places.requests(area, there_bytes, worker);
             let slots = area.load.slots(largest);
-            Driver::new((system, worker), &area.load, file, area.durability, slots)
-                .run(requests)
-                .await
+            let mut ring = Ring::new(system, slots, vec![(file, worker.file(AREA))]);
+            ring.think = worker.think;
+            ring.verifier = area.load.verifier(ring.system, worker);
+            let pace = Pace::new(&area.load, worker, ring.system.now());
+            let mut source = LoadSource::new((file, area.durability), pace, requests);
+            ring.run(&mut source).await?;
+            ring.read_back(worker).await
         })
     }
 }

@@ -24,11 +24,6 @@ impl Pace {
         }
     }
 
-    /// Start of the timed part, its ramp included.
-    pub(crate) fn start(&self) -> Nanoseconds {
-        self.span.start
-    }
-
     /// Whether what is measured now does not count yet.
     #[inline]
     pub(crate) fn has_ramp(&self) -> bool {

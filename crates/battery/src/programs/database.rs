@@ -4,13 +4,13 @@
 
 use crate::load::distribution::{Blocks, Distribution};
 use crate::load::pace::Pace;
-use crate::load::slots::Slots;
+use crate::ring::Ring;
+use crate::ring::slots::Slots;
 use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
-use crate::verify::ring::read_back;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, File, Open, Operation, Submission, System};
@@ -213,38 +213,28 @@ impl Pattern for Database {
             let files = [file, log_file];
             ring.open_ring((system, worker), &files, self.largest_bytes())
                 .await?;
-            let mut slots = Slots::new(self.slots());
-            let paths = [(file, worker.file(AREA)), (log_file, log.path.clone())];
-            let mut log = Log::new((log_file, log.path, 1), log.bytes, self.sync_call);
-            let mut verifier = self.load.verifier(system, worker);
+            let files = vec![(file, worker.file(AREA)), (log_file, log.path)];
+            let mut ring = Ring::new(system, Slots::new(self.slots()), files);
+            ring.verifier = self.load.verifier(ring.system, worker);
+            let mut log = Log::new((log_file, 1), log.bytes, self.sync_call);
             let mut pages = Pages::new(self, file, worker);
-            let mut pace = Pace::new(&self.load, worker, system.now());
-            system.judge_by_commits();
+            let mut pace = Pace::new(&self.load, worker, ring.system.now());
+            ring.system.judge_by_commits();
             let mut groups = 0;
-            while let Some(start) = next_commit(&mut pace, system, &mut slots).await? {
+            while let Some(start) = next_commit(&mut pace, &mut ring).await? {
                 pages.next_group();
                 pace.issued(self.group_bytes());
-                let path = &*paths[0].1;
-                let place = (&mut *system, path, 0);
-                let requests = &pages.requests;
-                slots.carry_out(place, requests, verifier.as_mut()).await?;
+                ring.issue_all(0, &pages.requests).await?;
                 for _ in 0..self.clients {
                     log.append(self.log_record_bytes as u32);
                 }
-                let place = (&mut *system, worker);
-                let verifier = verifier.as_mut();
-                log.commit(place, &mut slots, start, verifier).await?;
+                log.commit(&mut ring, worker, start).await?;
                 groups += 1;
                 if self.checkpoint_every > 0 && groups % self.checkpoint_every == 0 {
-                    let checkpoint = pages.checkpoint();
-                    let place = (&mut *system, path, 0);
-                    slots.carry_out(place, &[checkpoint], None).await?;
+                    ring.issue_all(0, &[pages.checkpoint()]).await?;
                 }
             }
-            match verifier {
-                Some(verifier) => read_back((system, worker), &mut slots, verifier, &paths).await,
-                None => Ok(()),
-            }
+            ring.read_back(worker).await
         })
     }
 }

@@ -3,13 +3,13 @@
 //! database's client waits for.
 
 use crate::load::pace::Pace;
-use crate::load::slots::Slots;
+use crate::ring::Ring;
+use crate::ring::slots::Slots;
 use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
-use crate::verify::ring::read_back;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, Open, System};
@@ -163,15 +163,14 @@ impl Pattern for LogAppend {
             };
             let largest = self.record_bytes.largest();
             ring.open_ring((system, worker), &[file], largest).await?;
-            let place = (file, path.clone(), 0);
-            let mut log = Log::new(place, self.load.area_bytes, self.sync_call);
-            let mut verifier = self.load.verifier(system, worker);
-            let mut slots = Slots::new(self.group);
+            let mut ring = Ring::new(system, Slots::new(self.group), vec![(file, path)]);
+            ring.verifier = self.load.verifier(ring.system, worker);
+            let mut log = Log::new((file, 0), self.load.area_bytes, self.sync_call);
             let mut random = Draws::new(worker.seed, RECORD_STREAM);
             let weight = self.record_bytes.total_weight();
-            let mut pace = Pace::new(&self.load, worker, system.now());
-            system.judge_by_commits();
-            while let Some(start) = next_commit(&mut pace, system, &mut slots).await? {
+            let mut pace = Pace::new(&self.load, worker, ring.system.now());
+            ring.system.judge_by_commits();
+            while let Some(start) = next_commit(&mut pace, &mut ring).await? {
                 let mut group_bytes = 0;
                 for _ in 0..self.group {
                     let bytes = self.record_bytes.at(random.below(weight));
@@ -179,17 +178,9 @@ impl Pattern for LogAppend {
                     group_bytes += bytes;
                 }
                 pace.issued(group_bytes);
-                let place = (&mut *system, worker);
-                let verifier = verifier.as_mut();
-                log.commit(place, &mut slots, start, verifier).await?;
+                log.commit(&mut ring, worker, start).await?;
             }
-            match verifier {
-                Some(verifier) => {
-                    let files = [(file, path)];
-                    read_back((system, worker), &mut slots, verifier, &files).await
-                }
-                None => Ok(()),
-            }
+            ring.read_back(worker).await
         })
     }
 }

@@ -3,9 +3,8 @@
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
 use crate::load::pace::Pace;
-use crate::load::slots::Slots;
 use crate::program::ProgramError;
-use crate::verify::Verifier;
+use crate::ring::Ring;
 use crate::worker::Worker;
 use diskperf_system::{Commit, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
@@ -35,8 +34,7 @@ impl LogFile {
 /// A log that is being written, by the worker's ring.
 pub(crate) struct Log {
     file: File,
-    path: String,
-    /// Index of its file where its blocks are verified.
+    /// Index of the file among those of the ring.
     index: usize,
     bytes: u64,
     sync_call: SyncCall,
@@ -45,16 +43,11 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log in an open file, of so many bytes at most. `index` is that of the file where its
-    /// blocks are verified.
-    pub(crate) fn new(
-        (file, path, index): (File, String, usize),
-        bytes: u64,
-        sync_call: SyncCall,
-    ) -> Self {
+    /// A log in an open file, of so many bytes at most. `index` is that of the file among those
+    /// of the ring.
+    pub(crate) fn new((file, index): (File, usize), bytes: u64, sync_call: SyncCall) -> Self {
         Self {
             file,
-            path,
             index,
             bytes,
             sync_call,
@@ -83,32 +76,27 @@ impl Log {
     /// Nothing else may be in flight.
     pub(crate) async fn commit(
         &mut self,
-        (system, worker): (&mut System, &Worker),
-        slots: &mut Slots,
+        ring: &mut Ring<'_>,
+        worker: &Worker,
         start: CommitStart,
-        verifier: Option<&mut Verifier>,
     ) -> Result<(), ProgramError> {
-        let begin = system.now();
+        let begin = ring.system.now();
         let sync = Submission {
             operation: self.sync_call.operation(),
             offset_bytes: 0,
             bytes: 0,
             ..self.records[0]
         };
-        let (path, index) = (&self.path, self.index);
-        let records = &self.records;
-        let place = (&mut *system, &**path, index);
-        slots.carry_out(place, records, verifier).await?;
-        let place = (&mut *system, &**path, index);
-        slots.carry_out(place, &[sync], None).await?;
+        ring.issue_all(self.index, &self.records).await?;
+        ring.issue_all(self.index, &[sync]).await?;
         let bytes = self.records.iter().map(|record| u64::from(record.bytes));
-        system.count_commit(Commit {
+        ring.system.count_commit(Commit {
             bytes: bytes.sum(),
-            response: system.now().since(start.arrival.unwrap_or(begin)),
+            response: ring.system.now().since(start.arrival.unwrap_or(begin)),
             lag: start.lag,
         });
         self.records.clear();
-        pause(system, worker.think).await
+        pause(ring.system, worker.think).await
     }
 }
 
@@ -125,12 +113,11 @@ pub(crate) struct CommitStart {
 /// that had arrived by then and are given up count as unfinished.
 pub(crate) async fn next_commit(
     pace: &mut Pace,
-    system: &mut System,
-    slots: &mut Slots,
+    ring: &mut Ring<'_>,
 ) -> Result<Option<CommitStart>, ProgramError> {
     loop {
-        let now = system.now();
-        pace.end_ramp(now, system)?;
+        let now = ring.system.now();
+        pace.end_ramp(now, ring.system)?;
         if let Some(arrival) = pace.arrival(now) {
             let lag = arrival.map(|arrival| now.since(arrival));
             return Ok(Some(CommitStart { arrival, lag }));
@@ -139,12 +126,13 @@ pub(crate) async fn next_commit(
             break;
         };
         // Who would be woken late looks at the clock again and again.
-        let at_least = usize::from(!system.wakes_late());
-        slots.reap(system, at_least, Some(moment)).await?;
+        let at_least = usize::from(!ring.system.wakes_late());
+        let slots = &mut ring.slots;
+        slots.reap(ring.system, at_least, Some(moment)).await?;
     }
     while let Some(intended) = pace.given_up() {
         pace.issued(0);
-        system.count_uncommitted(intended);
+        ring.system.count_uncommitted(intended);
     }
     Ok(None)
 }

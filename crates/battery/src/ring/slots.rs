@@ -3,18 +3,31 @@
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
-use crate::verify::Verifier;
-use diskperf_system::{Call, Completion, Errno, Error, File, Operation, Submission, System};
+use diskperf_system::{Call, Completion, Errno, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Request that completed.
+pub(crate) struct Completed {
+    pub(crate) request: Submission,
+    /// Response time of the request; of a write in several parts, of the last one.
+    pub(crate) response: Nanoseconds,
+    /// Failed call, and its error.
+    pub(crate) failure: Option<(Call, Errno)>,
+    /// Whether the program goes on although the request failed.
+    pub(crate) is_passed_over: bool,
+}
 
 /// The slots of a ring.
 pub(crate) struct Slots {
     free: Vec<u32>,
-    /// What each slot does; nothing of a free one.
-    doing: Vec<Option<Submission>>,
+    /// Request of each slot; `None` of a free one.
+    requests: Vec<Option<Submission>>,
+    /// Bytes of each slot's write that were moved before the rest of it was submitted.
+    moved_bytes: Vec<u32>,
     /// What is to be submitted.
     batch: Vec<Submission>,
     /// How much of it at once, at most; a quarter of that of the first.
@@ -41,7 +54,8 @@ impl Slots {
         let depth = depth as usize;
         Self {
             free: (0..depth as u32).rev().collect(),
-            doing: vec![None; depth],
+            requests: vec![None; depth],
+            moved_bytes: vec![0; depth],
             batch: with_memory(depth),
             at_once: at_once.max(1) as usize,
             done: with_memory(depth),
@@ -73,54 +87,47 @@ impl Slots {
         self.free.is_empty()
     }
 
-    /// How many are not free.
+    /// Slots of the ring.
+    pub(crate) fn count(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Slots that are not free: of requests in flight, and of those that wait to be submitted.
     #[inline]
-    pub(crate) fn under_way(&self) -> usize {
-        self.doing.len() - self.free.len()
+    pub(crate) fn in_use(&self) -> usize {
+        self.requests.len() - self.free.len()
     }
 
-    /// How many have been submitted and did not complete.
-    #[inline]
-    pub(crate) fn submitted(&self) -> usize {
-        self.under_way() - self.batch.len()
+    /// Whether a request in flight has bytes of a range of a file.
+    pub(crate) fn overlap(&self, file: File, range: Range<u64>) -> bool {
+        let in_flight = self.requests.iter().flatten();
+        in_flight.filter(|one| one.file == file).any(|one| {
+            let end_bytes = one.offset_bytes + u64::from(one.bytes);
+            one.offset_bytes < range.end && range.start < end_bytes
+        })
     }
 
-    /// Whether a request in flight has bytes of a file in common with another request.
-    pub(crate) fn overlap(&self, other: &Submission) -> bool {
-        let end = |of: &Submission| of.offset_bytes + u64::from(of.bytes);
-        let in_flight = self.doing.iter().flatten();
-        in_flight
-            .filter(|one| one.file == other.file)
-            .any(|one| one.offset_bytes < end(other) && other.offset_bytes < end(one))
-    }
-
-    /// Gives a request a free slot, whatever slot it names, and tells which; it is submitted
-    /// with the next batch.
+    /// Gives a request a free slot, whatever slot it names, and returns it with that; it is
+    /// submitted with the next batch.
     ///
     /// # Panics
     ///
     /// If no slot is free.
     #[inline]
-    pub(crate) fn put(&mut self, request: Submission) -> u32 {
+    pub(super) fn put(&mut self, request: Submission) -> Submission {
         let slot = self.free.pop().expect("a slot is free");
         let request = Submission { slot, ..request };
-        self.doing[slot as usize] = Some(request);
+        self.requests[slot as usize] = Some(request);
         self.batch.push(request);
-        slot
+        request
     }
 
-    /// Submits what has a slot and is not submitted.
+    /// Submits the waiting requests, not before a moment that is near, where one is given.
     #[inline]
-    pub(crate) async fn submit(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        self.submit_at(None, system).await
-    }
-
-    /// The same, not before a moment that is near.
-    #[inline]
-    pub(crate) async fn submit_at(
+    pub(super) async fn submit(
         &mut self,
-        moment: Option<Nanoseconds>,
         system: &mut System,
+        moment: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
         if let Some(calls) = &self.calls {
             for request in self.batch.drain(..) {
@@ -157,21 +164,14 @@ impl Slots {
         Ok(())
     }
 
-    /// What has a slot and is not submitted.
+    /// Requests that have a slot and are not submitted.
+    #[inline]
     pub(crate) fn waiting(&self) -> &[Submission] {
         &self.batch
     }
 
-    /// What completed and was not taken, with its response.
-    pub(crate) fn ready(&self) -> impl ExactSizeIterator<Item = (&Submission, Nanoseconds)> {
-        self.done[self.taken..].iter().map(|completion| {
-            let doing = self.doing[completion.slot as usize].as_ref();
-            let request = doing.expect("a slot that completes was under way");
-            (request, completion.response)
-        })
-    }
-
-    /// Waits as [`System::reap`] does. What completed is there to be [taken](Self::take).
+    /// Waits as [`System::reap`] does; completions that are there and not [taken](Self::take)
+    /// count.
     #[inline]
     pub(crate) async fn reap(
         &mut self,
@@ -183,98 +183,79 @@ impl Slots {
             self.done.drain(..self.taken);
             self.taken = 0;
         }
+        let ready = self.done.len();
+        if ready > 0 && ready >= at_least {
+            return Ok(system.now());
+        }
         if self.calls.is_none() {
+            let at_least = at_least - ready;
             return Ok(system.reap(at_least, until, &mut self.done).await?);
         }
         // What was submitted is complete: there is a moment, or no wait.
-        if let (true, Some(until)) = (self.done.len() < at_least, until) {
+        if let (true, Some(until)) = (ready < at_least, until) {
             system.sleep_until(until).await?;
         }
         Ok(system.now())
     }
 
-    /// Takes the next request that did all that it was to do, if there is one. The rest of
-    /// a short write is in the next batch, in the same slot.
+    /// Takes the next request that did all that it was to do, or failed, if there is one. The
+    /// rest of a short write is in the next batch, in the same slot.
+    ///
+    /// # Errors
+    ///
+    /// A read that ends before its bytes do, and a write of which nothing was taken.
     #[inline]
-    pub(crate) fn take(
-        &mut self,
-        path: impl Fn(&Submission) -> String,
-    ) -> Result<Option<Submission>, ProgramError> {
-        self.take_unless(path, |_, _| false)
-    }
-
-    /// The same, for whom a request whose error is passed over is like one that did all.
-    #[inline]
-    pub(crate) fn take_unless(
-        &mut self,
-        path: impl Fn(&Submission) -> String,
-        mut passes_over: impl FnMut(&Submission, Errno) -> bool,
-    ) -> Result<Option<Submission>, ProgramError> {
-        while let Some(Completion { slot, result, .. }) = self.done.get(self.taken).copied() {
+    pub(super) fn take(&mut self) -> Result<Option<Completed>, ProgramError> {
+        while let Some(completion) = self.done.get(self.taken).copied() {
             self.taken += 1;
-            let doing = self.doing[slot as usize].as_mut();
-            let request = doing.expect("a slot that completes was under way");
-            let moved = match result {
-                Ok(moved) => moved,
-                Err(errno) if passes_over(request, errno) => request.bytes,
+            let slot = completion.slot as usize;
+            let request = self.requests[slot].expect("a slot that completes is in use");
+            let failure = match completion.result {
+                Ok(moved_bytes) if self.is_short(&request, moved_bytes)? => continue,
+                Ok(_) => None,
                 Err(errno) => {
-                    let call = match &self.calls {
-                        Some(calls) => calls.name(),
-                        None => call_of(request.operation),
-                    };
-                    return Err(Error::failed(call, path(request), errno).into());
+                    let calls = self.calls.as_ref();
+                    let call = calls.map_or_else(|| call_of(request.operation), FileCalls::name);
+                    Some((call, errno))
                 }
             };
-            if moved >= request.bytes || is_of_no_bytes(request.operation) {
-                let request = *request;
-                self.free.push(slot);
-                self.doing[slot as usize] = None;
-                return Ok(Some(request));
-            }
-            if request.operation == Operation::Read {
-                return Err(ProgramError::ShortFile);
-            }
-            if moved == 0 {
-                return Err(ProgramError::NothingTaken);
-            }
-            request.offset_bytes += u64::from(moved);
-            request.bytes -= moved;
-            self.batch.push(*request);
+            self.free.push(completion.slot);
+            self.requests[slot] = None;
+            self.moved_bytes[slot] = 0;
+            return Ok(Some(Completed {
+                request,
+                response: completion.response,
+                failure,
+                is_passed_over: false,
+            }));
         }
         self.done.clear();
         self.taken = 0;
         Ok(None)
     }
 
-    /// Submits all requests of one file in order, and waits for all. Nothing else may be under
-    /// way. `index` is that of the file where its blocks are verified.
-    pub(crate) async fn carry_out(
-        &mut self,
-        (system, path, index): (&mut System, &str, usize),
-        requests: &[Submission],
-        mut verifier: Option<&mut Verifier>,
-    ) -> Result<(), ProgramError> {
-        let mut next = 0;
-        while next < requests.len() || self.under_way() > 0 {
-            while let Some(request) = requests.get(next).filter(|_| !self.are_full()) {
-                let slot = self.put(*request);
-                if let Some(verifier) = &mut verifier {
-                    verifier.prepare(system, Submission { slot, ..*request }, index);
-                }
-                next += 1;
-            }
-            self.submit(system).await?;
-            self.reap(system, 1, None).await?;
-            while let Some(done) = self.take(|_| path.to_owned())? {
-                if let Some(verifier) = &mut verifier {
-                    verifier.complete(system, done.slot, |_| path.to_owned())?;
-                }
-            }
-            if let Some(verifier) = &mut verifier {
-                verifier.move_rests(system, self.waiting());
-            }
+    /// Returns whether a request moved fewer bytes than it was to move, and has the rest of a
+    /// write submitted with the next batch.
+    #[inline]
+    fn is_short(&mut self, request: &Submission, moved_bytes: u32) -> Result<bool, ProgramError> {
+        let moved_before = &mut self.moved_bytes[request.slot as usize];
+        let all_moved_bytes = *moved_before + moved_bytes;
+        if all_moved_bytes >= request.bytes || is_of_no_bytes(request.operation) {
+            return Ok(false);
         }
-        Ok(())
+        if request.operation == Operation::Read {
+            return Err(ProgramError::ShortFile);
+        }
+        if moved_bytes == 0 {
+            return Err(ProgramError::NothingTaken);
+        }
+        *moved_before = all_moved_bytes;
+        self.batch.push(Submission {
+            offset_bytes: request.offset_bytes + u64::from(all_moved_bytes),
+            bytes: request.bytes - all_moved_bytes,
+            ..*request
+        });
+        Ok(true)
     }
 }
 

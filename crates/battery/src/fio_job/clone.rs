@@ -1,0 +1,321 @@
+//! A clone of a job: its I/Os on a ring, and what comes between and behind them.
+
+mod source;
+mod waits;
+
+use super::FioJob;
+use super::duplicates::Duplicates;
+use super::iolog::Iolog;
+use super::pace::{Rates, Times};
+use super::pauses::Pauses;
+use super::read_back::verifies_only;
+use super::script::Cursor;
+use super::search::{DepthSearch, SearchStep};
+use super::state::LoadedState;
+use super::stream::{Io, Stream};
+use super::trims::Trims;
+use super::watch::Watch;
+use crate::blocks::remove_file;
+use crate::file_locks::FileGuard;
+use crate::program::ProgramError;
+use crate::random::Draws;
+use crate::ring::Ring;
+use crate::worker::Worker;
+use diskperf_fio::job::EngineKind;
+use diskperf_fio::{Direction, Job};
+use diskperf_system::{Operation, Spans, System};
+use diskperf_timeline::Nanoseconds;
+use source::{Halt, HeldIo};
+use waits::{sleep_until, wait_for_job};
+
+/// The random stream that the delay of a clone is drawn from.
+const DELAY_STREAM: u128 = 15;
+
+/// Clone of a job at work.
+pub(super) struct JobClone<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) program: &'a FioJob,
+    pub(super) job: &'a Job,
+    pub(super) stream: Stream<'a>,
+    rates: Rates,
+    pub(super) times: Times,
+    watch: Watch,
+    /// The log that it repeats in place of its stream.
+    script: Option<Cursor>,
+    /// The log that it writes.
+    iolog: Option<Iolog>,
+    /// The data of its writes, where a share of it is there already.
+    pub(super) duplicates: Option<Duplicates>,
+    /// Blocks that are to be trimmed among the writes.
+    pub(super) trims: Option<Trims>,
+    /// Whether a write found no space, which ends a job that fills the device.
+    is_full: bool,
+    /// How far another run wrote what is verified.
+    pub(super) loaded_state: Option<LoadedState>,
+    /// Time of writes and of what reads them back, and the start of the one that is on.
+    pub(super) spans: Spans,
+    pub(super) span_start: Nanoseconds,
+    syncs_in_flight: u32,
+    /// Whether it is over before its amount is done and its time has passed: it is steady,
+    /// or its depth is found.
+    is_steady: bool,
+    /// Whether another job may end this one.
+    may_be_ended: bool,
+    pauses: Pauses,
+    search: Option<DepthSearch>,
+    /// Step of the search that is to be taken when nothing is in flight.
+    search_step: SearchStep,
+    /// Time of which the next I/O is.
+    now: Nanoseconds,
+    /// I/O that was drawn and is not issued.
+    held: Option<HeldIo>,
+    /// Last I/O, until it is decided what follows it.
+    issued: Option<Io>,
+    /// Lock of the file of an I/O.
+    lock: Option<FileGuard>,
+    /// Whether slots were full, and completions are taken until they are to be filled again.
+    is_refilling: bool,
+    /// Reason why the clone leaves its ring.
+    halt: Option<Halt>,
+}
+
+impl<'a> JobClone<'a> {
+    /// Waits for the job that the clone's job waits for, opens its files, and waits for its
+    /// start, from which its rates and its ends count.
+    pub(super) async fn start<'s>(
+        (system, worker): (&'s mut System, &'a Worker),
+        program: &'a FioJob,
+    ) -> Result<(Self, Ring<'s>), ProgramError> {
+        let job = &*program.job;
+        // The delay counts from the start of the first step, as in fio.
+        let due = system.now() + delay(job, worker).since(worker.company.elapsed_before());
+        let may_be_ended = worker.company.may_be_ended();
+        let has_waited = wait_for_job((&mut *system, worker), job).await?;
+        let files = program.open((&mut *system, worker)).await?;
+        sleep_until((&mut *system, worker), due).await?;
+        // Opening files takes longer than many requests: 50 ms each on a computer of 1978.
+        system.restart_measuring()?;
+        if !worker.company.must_end() {
+            worker.company.start();
+        }
+        let start = system.now();
+        let names = program.of(worker).iter().map(|file| file.path.clone());
+        let iolog = Iolog::begin(job, (worker.index, names.collect()), start)?;
+        let script = program.script.as_ref();
+        let mut ring = Ring::new(system, program.slots(worker, &files), files);
+        ring.think = worker.think;
+        ring.verifier = super::read_back::verifier(program, worker);
+        let clone = Self {
+            worker,
+            program,
+            job,
+            stream: Stream::new(job, program.of(worker), (&worker.company, worker.seed)),
+            rates: Rates::new(job, (start, worker.seed)),
+            times: Times::new(job, start),
+            watch: Watch::new(job, start, &worker.company),
+            script: script.map(|script| Cursor::new(script, job, start)),
+            iolog,
+            duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
+            trims: Trims::new(job, worker.seed),
+            is_full: false,
+            loaded_state: LoadedState::load(job, worker)?,
+            spans: Spans::default(),
+            span_start: start,
+            syncs_in_flight: 0,
+            is_steady: false,
+            may_be_ended,
+            pauses: Pauses::new(job, start),
+            search: DepthSearch::of(job, super::depth(job), start),
+            search_step: SearchStep::None,
+            now: start,
+            held: None,
+            issued: None,
+            lock: None,
+            is_refilling: false,
+            halt: None,
+        };
+        if has_waited {
+            // The cache holds what the other job left there.
+            clone.drop_all_cached(&mut ring).await?;
+        }
+        Ok((clone, ring))
+    }
+
+    pub(super) async fn run(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        if verifies_only(self.job) {
+            self.verify_only(ring).await?;
+        } else if !self.job.files.only_created {
+            match self.job.engine.engine.kind() {
+                EngineKind::Processor => self.use_processor(ring.system).await?,
+                _ => self.issue_passes(ring).await?,
+            }
+        }
+        self.end(ring)
+    }
+
+    /// Issues the I/Os of all passes, and does what comes between I/Os.
+    async fn issue_passes(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        loop {
+            self.now = ring.system.now();
+            ring.run(self).await?;
+            match self.halt.take() {
+                Some(Halt::ChangeZone) | None => {}
+                Some(Halt::DropCache(file)) => self.drop_cached(ring, file).await?,
+                Some(Halt::Search) => self.begin_search_step(ring.system)?,
+                Some(Halt::OtherJobs(notices)) => {
+                    self.await_notice(ring.system, notices).await?;
+                    let now = ring.system.now();
+                    self.look(ring.system, now)?;
+                }
+                Some(Halt::FlowSleep) => {
+                    let sleep_us = u64::from(self.job.order.flow_sleep_us);
+                    let end = ring.system.now() + Nanoseconds(sleep_us * 1000);
+                    self.pass_until(ring.system, end, true).await?;
+                }
+                Some(Halt::Lock) => self.lock_file(ring.system).await?,
+                Some(Halt::Follow { direction, trims }) => {
+                    self.follow(ring, direction, trims).await?;
+                }
+                Some(Halt::Pause(direction)) => self.pause(ring.system, direction).await?,
+                Some(Halt::EndOfPass) => {
+                    self.end_pass(ring).await?;
+                    if !self.stream.begin_pass() {
+                        return Ok(());
+                    }
+                    self.begin_pass(ring).await?;
+                }
+                Some(Halt::Over) => return self.end_pass(ring).await,
+            }
+        }
+    }
+
+    /// Begins the next window of the search for a depth.
+    fn begin_search_step(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        if self.search_step == SearchStep::LastWindow {
+            self.stream.forget_amounts();
+            system.restart_measuring()?;
+        }
+        self.search_step = SearchStep::None;
+        if let Some(search) = &mut self.search {
+            search.begin(system.now());
+        }
+        Ok(())
+    }
+
+    /// Does what follows an I/O, with nothing in flight.
+    async fn follow(
+        &mut self,
+        ring: &mut Ring<'_>,
+        direction: Direction,
+        trims: Vec<Io>,
+    ) -> Result<(), ProgramError> {
+        self.unlock_file(ring.system);
+        self.trim(ring, trims).await?;
+        if let Some(count) = self.backlog_batch(ring) {
+            self.read_back(ring, count, None).await?;
+        }
+        match self.pauses.follow(ring.system.now()) {
+            true => self.pause(ring.system, direction).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Makes the writes of a pass durable, and reads them back.
+    async fn end_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.sync_at_end(ring).await?;
+        self.verify_pass(ring).await
+    }
+
+    /// Makes all durable at the end of a pass, which counts in its time.
+    async fn sync_at_end(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        let sync = &self.job.sync;
+        let writes = self.job.pattern.access.does(Direction::Write);
+        let has_data = !self.job.engine.engine.is_of_names();
+        if writes && has_data && (sync.fsync_at_end || sync.fsync_on_close) {
+            for (file, _) in &ring.files {
+                ring.system.fsync(*file).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes between two passes: files that are made anew, and whose cache is dropped.
+    async fn begin_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        if let Some(verifier) = &mut ring.verifier
+            && self.job.random.repeatable
+        {
+            verifier.restart_seeds();
+        }
+        if self.job.files.unlink_each_loop {
+            for (file, path) in std::mem::take(&mut ring.files) {
+                ring.system.close(file).await?;
+                remove_file(ring.system, self.worker.medium, &path).await?;
+            }
+            ring.files = self.program.open((&mut *ring.system, self.worker)).await?;
+            let opened = (&mut ring.slots, &*ring.files);
+            self.program.place_files(self.worker, opened);
+        }
+        self.drop_all_cached(ring).await
+    }
+
+    async fn drop_all_cached(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        for file in 0..ring.files.len() {
+            self.drop_cached(ring, file).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops a file's cache where the job does so each time that it begins with it.
+    async fn drop_cached(&self, ring: &mut Ring<'_>, file: usize) -> Result<(), ProgramError> {
+        let has_data = !self.job.engine.engine.is_of_names();
+        if has_data && self.job.files.invalidate && !self.worker.direct {
+            ring.system.drop_clean(&ring.files[file].1).await?;
+        }
+        Ok(())
+    }
+
+    /// What comes when the last pass is done.
+    fn end(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        self.tell_verified(ring)?;
+        if let Some(log) = self.iolog.take() {
+            log.end(ring.system.now())?;
+        }
+        let found = self.search.as_ref();
+        if let Some(search) = found {
+            ring.system.used_slots(0, search.depth().into());
+        }
+        let outcomes = [self.watch.outcome(), found.map(DepthSearch::outcome)];
+        let outcomes: Vec<String> = outcomes.into_iter().flatten().collect();
+        if !outcomes.is_empty() {
+            ring.system.say_of_end(outcomes.join("; "));
+        }
+        Ok(())
+    }
+}
+
+fn is_sync(operation: Operation) -> bool {
+    match operation {
+        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => true,
+        Operation::Read | Operation::Write | Operation::Discard => false,
+    }
+}
+
+fn operation(direction: Direction) -> Operation {
+    match direction {
+        Direction::Read => Operation::Read,
+        Direction::Write => Operation::Write,
+        Direction::Trim => Operation::Discard,
+    }
+}
+
+/// How long a clone waits before it starts.
+fn delay(job: &Job, worker: &Worker) -> Nanoseconds {
+    let (least_us, most_us) = job.times.start_delay_us;
+    let room_us = most_us.saturating_sub(least_us);
+    let mut random = Draws::new(worker.seed, DELAY_STREAM);
+    let drawn_us = match room_us {
+        0 => 0,
+        room_us => random.below(room_us + 1),
+    };
+    Nanoseconds((least_us + drawn_us).saturating_mul(1000))
+}

@@ -1,0 +1,216 @@
+//! The waits of a clone. Each ends with the job at the latest, and where the job is to be
+//! looked at.
+
+use super::super::search::SearchStep;
+use super::JobClone;
+use super::source::{Halt, HeldIo};
+use crate::program::ProgramError;
+use crate::worker::Worker;
+use diskperf_fio::job::FileLock;
+use diskperf_fio::{Direction, Job};
+use diskperf_system::System;
+use diskperf_timeline::Nanoseconds;
+
+/// Time in which a job that waits notices that another one ended it; fio takes as long.
+const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
+
+impl JobClone<'_> {
+    /// Takes the turn for an I/O of the job's flow; where other jobs go first, returns what
+    /// the job does.
+    pub(super) fn flow_halt(&self, system: &System) -> Option<Halt> {
+        if self.job.order.flow == 0 {
+            return None;
+        }
+        let notices = system.notices();
+        if self.worker.company.take_turn() {
+            system.give_notice();
+            return None;
+        }
+        match self.job.order.flow_sleep_us {
+            0 => Some(Halt::OtherJobs(notices)),
+            _ => Some(Halt::FlowSleep),
+        }
+    }
+
+    /// Waits for a notice of another worker, at most until the end of the job or the next
+    /// look at it.
+    pub(super) async fn await_notice(
+        &self,
+        system: &mut System,
+        notices: u64,
+    ) -> Result<(), ProgramError> {
+        let wakes = [self.times.end, self.next_look(system)];
+        let wake = wakes.into_iter().flatten().min();
+        Ok(system.await_notice(notices, wake).await?)
+    }
+
+    /// Takes the lock of the held I/O's file, when it is this worker's turn. Gives the I/O up
+    /// where the job ends before.
+    pub(super) async fn lock_file(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        let Some(HeldIo { io, .. }) = self.held else {
+            return Ok(());
+        };
+        let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
+        // Areas of a device have locks of their own.
+        let name = super::super::name(&self.program.of(self.worker)[io.file]);
+        let wait = self.worker.company.locks().wait_for(&name);
+        loop {
+            let notices = system.notices();
+            self.lock = wait.try_lock(shares);
+            if self.lock.is_some() {
+                break;
+            }
+            let now = system.now();
+            self.look(system, now)?;
+            if self.is_over(now) {
+                self.held = None;
+                break;
+            }
+            self.await_notice(system, notices).await?;
+        }
+        // The next one that waits may share the lock, or has a turn that this worker gave up.
+        drop(wait);
+        system.give_notice();
+        Ok(())
+    }
+
+    /// Frees the lock of a file, where the clone has one, and lets the next worker that waits
+    /// for it have it.
+    pub(super) fn unlock_file(&mut self, system: &System) {
+        if self.lock.take().is_some() {
+            system.give_notice();
+        }
+    }
+
+    /// Sees what time has brought: the end of the ramp, and what may end the job early.
+    pub(super) fn look(
+        &mut self,
+        system: &mut System,
+        now: Nanoseconds,
+    ) -> Result<(), ProgramError> {
+        self.is_steady |= self.watch.look(now)?;
+        if let Some(search) = self
+            .search
+            .as_mut()
+            .filter(|_| self.search_step == SearchStep::None)
+        {
+            match search.look(now) {
+                SearchStep::Next => search.begin(now),
+                SearchStep::Done => self.is_steady = true,
+                step => self.search_step = step,
+            }
+        }
+        if self.times.ramp.is_some_and(|end| now >= end) {
+            self.times.ramp = None;
+            self.span_start = now;
+            self.stream.forget_amounts();
+            system.restart_measuring()?;
+        }
+        Ok(())
+    }
+
+    /// The moment at which the job is to be looked at next, whatever it waits for.
+    pub(super) fn next_look(&self, system: &System) -> Option<Nanoseconds> {
+        let of_others = self.may_be_ended.then(|| system.now() + LOOK_EVERY);
+        let of_search = self.search.as_ref().map(|search| search.due());
+        let of_search = of_search.filter(|due| *due > system.now());
+        let moments = [self.times.ramp, self.watch.due(), of_others, of_search];
+        moments.into_iter().flatten().min()
+    }
+
+    /// Whether the job issues nothing more, because its time is over or it was ended early.
+    pub(in super::super) fn is_over(&self, now: Nanoseconds) -> bool {
+        self.is_steady
+            || self.is_full
+            || self.worker.company.must_end()
+            || self.times.end.is_some_and(|end| now >= end)
+    }
+
+    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
+    /// the processor.
+    pub(in super::super) async fn pass_until(
+        &mut self,
+        system: &mut System,
+        moment: Nanoseconds,
+        sleeps: bool,
+    ) -> Result<(), ProgramError> {
+        loop {
+            let now = system.now();
+            self.look(system, now)?;
+            if now >= moment || self.is_over(now) {
+                return Ok(());
+            }
+            let wakes = [Some(moment), self.times.end, self.next_look(system)];
+            let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
+            match sleeps {
+                true => system.sleep_until(wake).await?,
+                false => system.compute(wake.since(now)).await?,
+            }
+        }
+    }
+
+    /// Pauses after an I/O of a direction, with nothing in flight, and not beyond the end of
+    /// the job.
+    pub(super) async fn pause(
+        &mut self,
+        system: &mut System,
+        direction: Direction,
+    ) -> Result<(), ProgramError> {
+        let think = &self.job.think;
+        let begin = system.now();
+        let after = |microseconds: u32| begin + Nanoseconds(u64::from(microseconds) * 1000);
+        let (spun, ended) = (
+            after(think.spin_us.min(think.time_us)),
+            after(think.time_us),
+        );
+        self.pass_until(system, spun, false).await?;
+        self.pass_until(system, ended, true).await?;
+        if self.job.rate.ignore_think {
+            let paused = system.now().since(begin);
+            self.rates.forgive(direction, paused);
+        }
+        Ok(())
+    }
+}
+
+/// Waits for all clones of the job that `wait_for` names, unless another job ends this one
+/// before. Returns whether there was anything to wait for.
+pub(super) async fn wait_for_job(
+    (system, worker): (&mut System, &Worker),
+    job: &Job,
+) -> Result<bool, ProgramError> {
+    let Some(name) = &job.order.wait_for else {
+        return Ok(false);
+    };
+    let company = &worker.company;
+    let may_be_ended = company.may_be_ended();
+    let mut has_waited = false;
+    loop {
+        let notices = system.notices();
+        if company.must_end() || !company.is_in_progress(name) {
+            return Ok(has_waited);
+        }
+        has_waited = true;
+        let look = may_be_ended.then(|| system.now() + LOOK_EVERY);
+        system.await_notice(notices, look).await?;
+    }
+}
+
+/// Sleeps until a moment, unless another job ends this one before.
+pub(super) async fn sleep_until(
+    (system, worker): (&mut System, &Worker),
+    moment: Nanoseconds,
+) -> Result<(), ProgramError> {
+    let may_be_ended = worker.company.may_be_ended();
+    loop {
+        let now = system.now();
+        if now >= moment || worker.company.must_end() {
+            return Ok(());
+        }
+        let wake = match may_be_ended {
+            true => moment.min(now + LOOK_EVERY),
+            false => moment,
+        };
+        system.sleep_until(wake).await?;
+    }
+}

@@ -1,0 +1,184 @@
+//! Requests of a trace, issued when the schedule says.
+
+use super::Requests;
+use super::schedule::{Schedule, Turn};
+use crate::program::ProgramError;
+use crate::ring::slots::Completed;
+use crate::ring::{Ring, RingStep, Source};
+use diskperf_blocktrace as blocktrace;
+use diskperf_system::{File, Operation, Submission};
+use diskperf_timeline::{Nanoseconds, ReplayPace};
+
+/// A worker on real storage that sleeps is woken late: this long before a request is due
+/// it looks at the clock again and again instead.
+const AWAKE: Nanoseconds = Nanoseconds::from_millis(1);
+
+/// How long it looks at nothing but the clock.
+const LOOK: Nanoseconds = Nanoseconds(100_000);
+
+/// Requests of a trace.
+pub(super) struct TraceSource {
+    file: File,
+    /// Open file for writes that were durable, if these are made so.
+    durable: Option<File>,
+    schedule: Schedule,
+    /// Moment for which requests have their slots that are due then.
+    ready_for: Option<Nanoseconds>,
+    /// Number of the request that gets its slot.
+    number: u64,
+    /// Number of the request in each slot.
+    numbers: Vec<u64>,
+    /// Whether no slot was free at the last step.
+    was_full: bool,
+    /// Time at which a slot became free after all had been in use.
+    free_again: Option<Nanoseconds>,
+    /// Requests that were due before that, and the highest number in flight.
+    held_up: u64,
+    in_flight_max: usize,
+}
+
+impl TraceSource {
+    pub(super) fn new(
+        ring: &Ring<'_>,
+        (file, durable): (File, Option<File>),
+        (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, Requests),
+    ) -> Self {
+        // Memory for many slots takes milliseconds: the trace begins after that.
+        let numbers = vec![0; ring.slots.count()];
+        let schedule = Schedule::new(pace, requests, (ring.system.now(), begins));
+        Self {
+            file,
+            durable,
+            schedule,
+            ready_for: None,
+            number: 0,
+            numbers,
+            was_full: false,
+            free_again: None,
+            held_up: 0,
+            in_flight_max: 0,
+        }
+    }
+
+    /// Waits for the moment when the next request is due, or for a completion.
+    fn wait_for(
+        &mut self,
+        ring: &mut Ring<'_>,
+        due: Nanoseconds,
+    ) -> Result<RingStep, ProgramError> {
+        let ahead = due.since(ring.now);
+        match ring.system.wakes_late() {
+            false => Ok(RingStep::reap(1, Some(due))),
+            true if ahead > AWAKE => Ok(RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0)))),
+            true if self.schedule.goes_by_the_clock() => {
+                self.ready_for = Some(due);
+                self.next(ring)
+            }
+            true => Ok(RingStep::reap(0, Some(due))),
+        }
+    }
+
+    /// Looks at the clock until the requests that are ready are due, and submits them: nothing
+    /// but that is left to be done then.
+    fn submit_at(&mut self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
+        let in_flight = ring.slots.in_use() - ring.slots.waiting().len();
+        // In the end nothing can complete, and there is but the clock to be looked at.
+        if ring.now < due && (in_flight > 0 || due.since(ring.now) > LOOK) {
+            return RingStep::Look(due);
+        }
+        self.ready_for = None;
+        RingStep::Submit(Some(due))
+    }
+
+    /// Makes a request of a record.
+    fn request(
+        &mut self,
+        record: &blocktrace::Record,
+        due: Option<Nanoseconds>,
+    ) -> Result<Submission, ProgramError> {
+        let is_durable = record.fua && record.operation == blocktrace::Operation::Write;
+        let durable = self.durable.filter(|_| is_durable);
+        let free = self.free_again;
+        let is_held_up = free.is_some_and(|free| due.is_some_and(|due| due < free));
+        self.held_up += u64::from(is_held_up);
+        Ok(Submission {
+            operation: operation(record.operation),
+            file: durable.unwrap_or(self.file),
+            offset_bytes: record.offset_bytes,
+            bytes: bytes(record)?,
+            slot: 0,
+            intended: due,
+        })
+    }
+}
+
+impl Source for TraceSource {
+    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
+        self.in_flight_max = self.in_flight_max.max(ring.slots.in_use());
+        if std::mem::take(&mut self.was_full) {
+            self.free_again = Some(ring.now);
+        }
+        let turn = match ring.slots.are_full() {
+            true => None,
+            false => Some(self.schedule.turn(self.ready_for.unwrap_or(ring.now))?),
+        };
+        match (turn, self.ready_for) {
+            (
+                Some(Turn::Issue {
+                    number,
+                    record,
+                    due,
+                }),
+                _,
+            ) => {
+                self.number = number;
+                Ok(RingStep::Put(0, self.request(&record, due)?))
+            }
+            (_, Some(due)) => Ok(self.submit_at(ring, due)),
+            (Some(Turn::Wait(due)), None) => self.wait_for(ring, due),
+            (Some(Turn::Await), None) => Ok(RingStep::reap(1, None)),
+            (Some(Turn::Over), None) => {
+                if ring.slots.in_use() == 0 {
+                    let in_flight_max = self.in_flight_max as u64;
+                    ring.system.used_slots(self.held_up, in_flight_max);
+                }
+                Ok(RingStep::drain(&ring.slots))
+            }
+            (None, None) => {
+                self.was_full = true;
+                Ok(RingStep::reap(1, None))
+            }
+        }
+    }
+
+    fn prepare(&mut self, _ring: &mut Ring<'_>, request: &Submission) {
+        self.numbers[request.slot as usize] = self.number;
+    }
+
+    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
+        let number = self.numbers[done.request.slot as usize];
+        self.schedule.completed(number, ring.now);
+        Ok(())
+    }
+}
+
+fn bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
+    u32::try_from(record.length_bytes).map_err(|_| {
+        ProgramError::Trace(format!(
+            "a request of {} bytes is longer than any call",
+            record.length_bytes
+        ))
+    })
+}
+
+fn operation(of: blocktrace::Operation) -> Operation {
+    match of {
+        blocktrace::Operation::Read => Operation::Read,
+        blocktrace::Operation::Write => Operation::Write,
+        blocktrace::Operation::Flush => Operation::Fdatasync,
+        blocktrace::Operation::Discard => Operation::Discard,
+        blocktrace::Operation::WriteZeroes => {
+            unreachable!("what writes zeroes without data is not made")
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The loop that issues the requests of a source on a ring, and reaps their completions.
+
+pub(crate) mod file_calls;
+mod list;
+pub(crate) mod slots;
+
+use crate::blocks::pause;
+use crate::program::ProgramError;
+use crate::verify::{Unread, Verifier};
+use diskperf_system::{Error, File, Submission, System};
+use diskperf_timeline::Nanoseconds;
+use slots::{Completed, Slots};
+
+/// Source of requests: a load, a trace, a clone of a job, a list.
+pub(crate) trait Source {
+    /// Decides the next step of the loop.
+    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError>;
+
+    /// Prepares a request that has got its slot.
+    fn prepare(&mut self, _ring: &mut Ring<'_>, _request: &Submission) {}
+
+    /// Counts a request that completed; passes over its failure, or leaves that as an error of
+    /// the program.
+    fn complete(&mut self, _: &mut Ring<'_>, _: &mut Completed) -> Result<(), ProgramError> {
+        Ok(())
+    }
+
+    /// Follows a reap, whether or not a request completed.
+    fn end_reap(&mut self, _ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+        Ok(())
+    }
+}
+
+/// Step of the loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RingStep {
+    /// Puts a request of the file with this index into a slot, of which one must be free. It
+    /// waits there to be submitted.
+    Put(usize, Submission),
+    /// The same of the read of a block that was written, which is compared then.
+    ReadBack(Unread),
+    /// Submits the waiting requests: now, or at a time that is near.
+    Submit(Option<Nanoseconds>),
+    /// Submits the waiting requests, and waits for `at_least` completions, until a time at
+    /// most. Takes `at_most` of them; the others are there for the next reap.
+    Reap {
+        at_least: usize,
+        at_most: usize,
+        until: Option<Nanoseconds>,
+    },
+    /// Takes the completions that are there, and submits nothing; with none in flight, waits
+    /// until a time.
+    Look(Nanoseconds),
+    /// Returns to the caller at once, whatever is in flight.
+    Return,
+}
+
+impl RingStep {
+    /// Waits for `at_least` completions, until a time at most, and takes all there are.
+    #[inline]
+    pub(crate) fn reap(at_least: usize, until: Option<Nanoseconds>) -> Self {
+        Self::Reap {
+            at_least,
+            at_most: usize::MAX,
+            until,
+        }
+    }
+
+    /// Waits for the next completion; returns where no slot is in use.
+    #[inline]
+    pub(crate) fn drain(slots: &Slots) -> Self {
+        match slots.in_use() {
+            0 => Self::Return,
+            _ => Self::reap(1, None),
+        }
+    }
+}
+
+/// Ring of a worker, which has opened it and its files.
+pub(crate) struct Ring<'a> {
+    pub(crate) system: &'a mut System,
+    pub(crate) slots: Slots,
+    pub(crate) files: Vec<(File, String)>,
+    /// Verification of the blocks of the files.
+    pub(crate) verifier: Option<Verifier>,
+    /// CPU time of the program after each completion.
+    pub(crate) think: Nanoseconds,
+    /// Time of the last reap; before the first one, the start of the loop.
+    pub(crate) now: Nanoseconds,
+}
+
+impl<'a> Ring<'a> {
+    pub(crate) fn new(system: &'a mut System, slots: Slots, files: Vec<(File, String)>) -> Self {
+        Self {
+            now: system.now(),
+            system,
+            slots,
+            files,
+            verifier: None,
+            think: Nanoseconds::ZERO,
+        }
+    }
+
+    /// Issues the requests of a source until it returns.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the source, of its requests, and of the ring itself.
+    pub(crate) async fn run(&mut self, source: &mut impl Source) -> Result<(), ProgramError> {
+        self.now = self.system.now();
+        loop {
+            match source.next(self)? {
+                RingStep::Put(file, request) => {
+                    let request = self.slots.put(request);
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.prepare(self.system, request, file);
+                    }
+                    source.prepare(self, &request);
+                }
+                RingStep::ReadBack(unread) => {
+                    let request = unread.request(self.files[unread.file()].0);
+                    let slot = self.slots.put(request).slot;
+                    if let Some(verifier) = &mut self.verifier {
+                        verifier.expect(slot, unread);
+                    }
+                }
+                RingStep::Submit(moment) => self.slots.submit(self.system, moment).await?,
+                RingStep::Reap {
+                    at_least,
+                    at_most,
+                    until,
+                } => {
+                    self.slots.submit(self.system, None).await?;
+                    self.now = self.slots.reap(self.system, at_least, until).await?;
+                    self.take(source, at_most).await?;
+                }
+                RingStep::Look(until) => {
+                    self.now = self.slots.reap(self.system, 0, Some(until)).await?;
+                    self.take(source, usize::MAX).await?;
+                }
+                RingStep::Return => return Ok(()),
+            }
+        }
+    }
+
+    /// Hands `at_most` completions to a source.
+    #[inline]
+    async fn take(&mut self, source: &mut impl Source, at_most: usize) -> Result<(), ProgramError> {
+        for _ in 0..at_most {
+            let Some(mut completed) = self.slots.take()? else {
+                break;
+            };
+            source.complete(self, &mut completed)?;
+            self.verify(&completed)?;
+            if !self.think.is_zero() {
+                pause(self.system, self.think).await?;
+            }
+        }
+        if let Some(verifier) = &mut self.verifier {
+            verifier.move_rests(self.system, self.slots.waiting());
+        }
+        source.end_reap(self)
+    }
+
+    /// Verifies the block of a request that completed, and fails where the request failed.
+    #[inline]
+    fn verify(&mut self, completed: &Completed) -> Result<(), ProgramError> {
+        let request = &completed.request;
+        if let Some((call, errno)) = completed.failure
+            && !completed.is_passed_over
+        {
+            return Err(Error::failed(call, self.path(request.file), errno).into());
+        }
+        match &mut self.verifier {
+            Some(verifier) if completed.failure.is_some() => verifier.fail(request.slot),
+            Some(verifier) => {
+                let path = |file: usize| self.files[file].1.clone();
+                verifier.complete(self.system, request.slot, path)?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the path of an open file.
+    pub(crate) fn path(&self, file: File) -> String {
+        let found = self.files.iter().find(|(open, _)| *open == file);
+        found.map(|(_, path)| path.clone()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,66 @@
+//! Requests that are issued in order, all of which complete.
+
+use super::{Ring, RingStep, Source};
+use crate::program::ProgramError;
+use crate::worker::Worker;
+use diskperf_system::Submission;
+use diskperf_timeline::Nanoseconds;
+
+/// Steps that each put a request into a slot; `None` when there are no more.
+struct List<Next>(Next);
+
+impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
+    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
+        let step = match ring.slots.are_full() {
+            true => None,
+            false => (self.0)(ring),
+        };
+        Ok(step.unwrap_or_else(|| RingStep::drain(&ring.slots)))
+    }
+}
+
+impl Ring<'_> {
+    /// Issues requests of the file with an index in order, and waits for all. Nothing else may
+    /// be in flight.
+    pub(crate) async fn issue_all(
+        &mut self,
+        file: usize,
+        requests: &[Submission],
+    ) -> Result<(), ProgramError> {
+        let mut requests = requests.iter();
+        let put = |_: &mut Ring<'_>| Some(RingStep::Put(file, *requests.next()?));
+        self.run(&mut List(put)).await
+    }
+
+    /// Reads back what was written, where it is verified, from storage: past the page cache, or
+    /// with it dropped. That is no part of what is measured. Nothing else may be in flight.
+    pub(crate) async fn read_back(&mut self, worker: &Worker) -> Result<(), ProgramError> {
+        if self.verifier.is_none() {
+            return Ok(());
+        }
+        self.system.end_timed_part().await?;
+        self.think = Nanoseconds::ZERO;
+        let shown = self
+            .verifier
+            .as_ref()
+            .map(|one| one.begin_read_back(self.system));
+        if !worker.direct {
+            for (_, path) in &self.files {
+                self.system.drop_cached(path).await?;
+            }
+        }
+        let read = |ring: &mut Ring<'_>| {
+            let verifier = ring.verifier.as_mut()?;
+            let unread = verifier.next_unread();
+            if let Some(shown) = shown {
+                shown.show(ring.system, verifier);
+            }
+            unread.map(RingStep::ReadBack)
+        };
+        self.run(&mut List(read)).await?;
+        if let Some(verifier) = &mut self.verifier {
+            self.system.count_verified(verifier.outcome()?);
+        }
+        Ok(())
+    }
+}
