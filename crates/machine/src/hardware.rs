@@ -65,6 +65,16 @@ impl Hardware {
         (controllers.get(id), parts)
     }
 
+    /// Reads or commands a controller.
+    pub(crate) fn ask<C: Kind, T>(
+        &mut self,
+        id: Id<C>,
+        ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,
+    ) -> T {
+        let (controller, mut parts) = self.controller(id);
+        ask(controller, &mut parts)
+    }
+
     #[inline]
     fn split(&mut self) -> (&mut Controllers, Parts<'_>) {
         let parts = Parts {

@@ -34,7 +34,7 @@ pub mod v7;
 mod vnode;
 
 use crate::medium::Page;
-use crate::parts::UnixDriver;
+use crate::parts::Drivers;
 use buffers::{BlockKey, Buffers};
 use computer::Computer;
 use ffs::{FileSystem, InodeNumber};
@@ -48,9 +48,7 @@ use v7::{OnV7, V7};
 /// UNIX, on its computer.
 pub struct Unix {
     pub(crate) computer: Computer,
-    pub(crate) drivers: Vec<UnixDriver>,
-    /// Of each drive, which of the drivers is its.
-    pub(crate) driver_of: Vec<usize>,
+    pub(crate) drivers: Drivers,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) file_systems: FileSystems,
     /// Who is told of a request's completion, by its place.

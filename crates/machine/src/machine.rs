@@ -2,6 +2,7 @@
 
 use crate::budget::{Budget, Exceeded};
 use crate::controllers::Controllers;
+use crate::driver::QueueOrder;
 use crate::event::Event;
 use crate::hardware::Hardware;
 use crate::hardware::bus::Bus;
@@ -10,7 +11,6 @@ use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::mechanism::{Angle, Mechanism};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::computer::Computer;
-use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
 use crate::kernel::minix::{self, Minix};
 use crate::kernel::process::Cpu;
@@ -18,7 +18,7 @@ use crate::kernel::serial::Serial;
 use crate::kernel::v7::V7;
 use crate::kernel::{FileSystems, Mount, On, Unix, raw};
 use crate::medium::Medium;
-use crate::parts::{self, Attaching, Attachment, Described, UnixDriver, UnixPart, acsi};
+use crate::parts::{self, Drivers};
 use crate::records::{Records, Statistics};
 use crate::rig::{DriveDue, Rig};
 use crate::software::{Base, Kernel};
@@ -132,8 +132,7 @@ impl Machine {
             Software::Rig => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
             Software::Unix(of) => {
                 let attaching = (of.order, streams, circumstances.what_if);
-                let (controllers, drivers) =
-                    parts::attach((&of.attachments, &drives), attaching, UnixPart::attach);
+                let (controllers, drivers) = parts::attach((&of.attachments, &drives), attaching);
                 let computer = computer(
                     (specification, &of.computer),
                     circumstances,
@@ -148,10 +147,7 @@ impl Machine {
             }
             Software::Minix(of) => {
                 let attaching = (QueueOrder::Arrival, streams, circumstances.what_if);
-                let attach =
-                    |part: &acsi::Specification, to: &mut Attaching<'_>| Rc::new(part.attach(to));
-                let (controllers, disks) =
-                    parts::attach((&of.attachments, &drives), attaching, attach);
+                let (controllers, drivers) = parts::attach((&of.attachments, &drives), attaching);
                 let volumes = minix_volumes(of, volumes);
                 let config = of.config.clone();
                 let computer = computer(
@@ -159,7 +155,7 @@ impl Machine {
                     circumstances,
                     (drives, controllers),
                 );
-                Kernel::Minix(Rc::new(Minix::new(computer, config, disks, volumes)))
+                Kernel::Minix(Rc::new(Minix::new(computer, config, drivers, volumes)))
             }
         };
         let machine = Self {
@@ -180,9 +176,7 @@ impl Machine {
         sim.schedule_background(Time(1_000_000_000 / costs.clock_hz), Event::Tick);
         match &self.kernel {
             Kernel::Unix(unix) => {
-                for driver in &unix.drivers {
-                    driver.start(unix);
-                }
+                unix.drivers.start(unix);
                 sim.spawn("update", false, Rc::clone(unix).update());
             }
             Kernel::Minix(minix) => minix.start(),
@@ -608,7 +602,7 @@ fn unix(
     (specification, of): (&Specification, &UnixSpecification),
     volumes: &[Volume],
     computer: Computer,
-    drivers: Vec<UnixDriver>,
+    drivers: Drivers,
 ) -> Unix {
     let file_systems = match of.edition {
         Edition::Seventh(Some(parameters)) => {
@@ -622,7 +616,6 @@ fn unix(
     Unix {
         computer,
         drivers,
-        driver_of: driver_of(specification.drives.len(), &of.attachments),
         buffers: RefCell::new(cache(specification, of, volumes.len())),
         file_systems,
         owners: RefCell::default(),
@@ -685,17 +678,6 @@ fn mechanism(
     let phase = Angle::of_share(circumstances.phase_of(number));
     let mechanism = of.turning(speed.max(1), phase);
     mechanism.supposing(circumstances.what_if)
-}
-
-/// Of each drive, the place of its driver.
-fn driver_of(drives: usize, attachments: &[Attachment<UnixPart>]) -> Vec<usize> {
-    let of = |drive: usize| {
-        attachments
-            .iter()
-            .position(|attachment| attachment.drives.contains(&drive))
-            .expect("every drive hangs on some controller")
-    };
-    (0..drives).map(of).collect()
 }
 
 /// The file systems of Minix on the volumes that are used.

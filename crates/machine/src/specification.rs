@@ -14,11 +14,11 @@ use kernel::Own;
 pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
 
-use crate::kernel::driver::QueueOrder;
+use crate::driver::QueueOrder;
 use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Attachment, Described, DriverReading, PartKind, UnixPart, acsi};
+use crate::parts::{Attachment, DriverReading, Part, PartKind};
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
 /// A system, ready to be built.
@@ -62,7 +62,7 @@ pub struct UnixSpecification {
     /// The computer: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// What the drives hang on.
-    pub attachments: Vec<Attachment<UnixPart>>,
+    pub attachments: Vec<Attachment>,
     /// Memory of the buffer cache.
     pub cache_bytes: u32,
     /// How drivers that order their queues do it.
@@ -87,7 +87,7 @@ pub struct MinixSpecification {
     /// The computer: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// What the drives hang on.
-    pub attachments: Vec<Attachment<acsi::Specification>>,
+    pub attachments: Vec<Attachment>,
     /// Its costs and sizes.
     pub config: MinixConfig,
     /// What mkfs is told; nothing where programs have the drives by themselves.
@@ -225,7 +225,7 @@ fn read_software(system: &System, drives: &[DriveSpecification]) -> (Software, V
         "share of the processor's speed that moving 1 MB/s takes",
     );
     bus.finish();
-    let controlled = controlled(system, drives.len());
+    let mut controlled = controlled(system, drives.len());
     let kinds: Vec<PartKind> = controlled.iter().map(|one| one.kind).collect();
     let (kernel, own) = KernelSpecification::read(system, &kinds);
     let speed = kernel.speed;
@@ -234,14 +234,15 @@ fn read_software(system: &System, drives: &[DriveSpecification]) -> (Software, V
         memory_contention_share,
         kernel,
     };
-    let hang = (system, drives, speed);
+    // The others were refused.
+    controlled.retain(|one| own.has_driver(one.kind));
+    let attachments = read_parts((system, drives, speed), controlled);
     match own {
         Own::Unix {
             seventh,
             cache_bytes,
             order,
         } => {
-            let attachments = read_parts(hang, controlled, UnixPart::read);
             let volumes = read_volumes(system, drives, !seventh);
             let edition = match seventh {
                 true => Edition::Seventh(v7::read_filesystem(system, drives)),
@@ -257,10 +258,6 @@ fn read_software(system: &System, drives: &[DriveSpecification]) -> (Software, V
             (Software::Unix(unix), volumes)
         }
         Own::Minix(config) => {
-            let read = |kind, reader: &mut Reader<'_>, driver: &DriverReading<'_>| {
-                (kind == PartKind::Acsi).then(|| Described::read(reader, driver))
-            };
-            let attachments = read_parts(hang, controlled, read);
             let volumes = read_volumes(system, drives, false);
             let minix = MinixSpecification {
                 computer,
@@ -303,13 +300,11 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-/// Each controller with its driver. What the kernel has no driver for has been refused
-/// before, and is left out.
-fn read_parts<P>(
+/// Each controller with its driver.
+fn read_parts(
     (system, drives, speed): (&System, &[DriveSpecification], f64),
     controlled: Vec<Controlled<'_>>,
-    read: impl Fn(PartKind, &mut Reader<'_>, &DriverReading<'_>) -> Option<P>,
-) -> Vec<Attachment<P>> {
+) -> Vec<Attachment> {
     let attachment = |mut controlled: Controlled<'_>| {
         let own = controlled
             .of
@@ -331,14 +326,14 @@ fn read_parts<P>(
             let message = format!("drive {} {why}", drive + 1);
             controlled.reader.fail("kind", &message);
         }
-        let part = read(controlled.kind, &mut controlled.reader, &driver)?;
+        let part = Part::read(controlled.kind, &mut controlled.reader, &driver);
         controlled.reader.finish();
-        Some(Attachment {
+        Attachment {
             part,
             drives: controlled.drives,
-        })
+        }
     };
-    controlled.into_iter().filter_map(attachment).collect()
+    controlled.into_iter().map(attachment).collect()
 }
 
 /// Said of a mechanism that nothing commands.

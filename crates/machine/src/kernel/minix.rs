@@ -36,10 +36,12 @@ mod tests;
 
 use super::computer::Computer;
 use super::process::Process;
+use crate::kernel::driver::DriverKernel;
 use crate::medium::Medium;
-use crate::parts::acsi::Disk;
+use crate::parts::Drivers;
 pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use inodes::InodeTable;
 use message::{Endpoint, Exchange, Party};
@@ -78,8 +80,8 @@ pub struct MinixConfig {
 pub struct Minix {
     computer: Computer,
     pub(crate) config: MinixConfig,
-    /// The controllers that the disk task has.
-    disks: Vec<Rc<Disk>>,
+    /// The drivers that the disk task uses.
+    drivers: Drivers,
     exchange: Exchange,
     server: RefCell<Server>,
     /// The program that the last call came from: the clock charges it while
@@ -94,6 +96,18 @@ impl Deref for Minix {
     #[inline]
     fn deref(&self) -> &Computer {
         &self.computer
+    }
+}
+
+impl DriverKernel for Minix {
+    /// An interrupt is a message too.
+    fn interrupt_cost(&self) -> Time {
+        self.config.message
+    }
+
+    /// The disk task takes the request when its message arrives.
+    fn completed(&self, _id: RequestId) {
+        self.interrupt_task(Endpoint::Disk);
     }
 }
 
@@ -121,7 +135,7 @@ impl Minix {
     pub(crate) fn new(
         computer: Computer,
         config: MinixConfig,
-        disks: Vec<Rc<Disk>>,
+        drivers: Drivers,
         volumes: Vec<Volume>,
     ) -> Self {
         let mount = |medium: &mut Medium, volume: Volume| {
@@ -154,7 +168,7 @@ impl Minix {
             }),
             computer,
             config,
-            disks,
+            drivers,
             exchange,
             billed: RefCell::default(),
             parties,
@@ -181,9 +195,7 @@ impl Minix {
 
     /// Starts Minix's processes, and update.
     pub(crate) fn start(self: &Rc<Self>) {
-        for disk in &self.disks {
-            Rc::clone(disk).start(self);
-        }
+        self.drivers.start(self);
         let spawn = |name: &str, task: Pin<Box<dyn Future<Output = ()>>>| {
             self.sim.spawn(name, false, task);
         };

@@ -2,8 +2,8 @@
 //! speed of the reference machine become costs on this one.
 
 use super::minix::read_minix;
+use crate::driver::QueueOrder;
 use crate::kernel::costs::{Costs, ProgramCosts};
-use crate::kernel::driver::QueueOrder;
 use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
 use crate::parts::PartKind;
@@ -30,6 +30,13 @@ pub(super) enum Own {
         order: QueueOrder,
     },
     Minix(MinixConfig),
+}
+
+impl Own {
+    /// Whether the kernel has a driver for parts of this kind.
+    pub(super) fn has_driver(&self, part: PartKind) -> bool {
+        matches!(self, Self::Minix(_)) == (part == PartKind::Acsi)
+    }
 }
 
 /// The kernels that there are.
