@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::id::Id;
 use bus::Bus;
 use diskperf_device::{RequestId, Requests};
-use diskperf_sim::{Processor, Sim, Time};
+use diskperf_sim::{Processors, Sim, Time};
 use drives::Drives;
 
 /// All that is not the processor, and the requests that are under way in it.
@@ -33,8 +33,8 @@ pub struct Hardware {
 pub struct Surroundings<'a> {
     /// The simulation.
     pub sim: &'a Sim<Event>,
-    /// The processor, whose memory data goes through.
-    pub processor: &'a Processor,
+    /// The processors, whose memory data goes through.
+    pub processors: &'a Processors,
 }
 
 impl Surroundings<'_> {

@@ -13,7 +13,7 @@ use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::computer::Computer;
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
 use crate::kernel::minix::{self, Minix};
-use crate::kernel::process::Cpu;
+use crate::kernel::process::Cpus;
 use crate::kernel::serial::Serial;
 use crate::kernel::v7::V7;
 use crate::kernel::{FileSystems, Mount, On, Unix, raw};
@@ -326,7 +326,7 @@ impl Machine {
     /// For how long the processor worked, and how much of that in handlers; a rig has none.
     pub fn processor_busy(&self) -> (Time, Time) {
         match self.kernel.base() {
-            Base::Computer(computer) => computer.cpu.processor.busy(&computer.sim),
+            Base::Computer(computer) => computer.cpus.processors.busy(&computer.sim),
             Base::Rig(_) => (Time::ZERO, Time::ZERO),
         }
     }
@@ -334,7 +334,7 @@ impl Machine {
     /// How much of that the driver's routines took, at full speed.
     pub fn driver_busy(&self) -> Time {
         match self.kernel.base() {
-            Base::Computer(computer) => computer.cpu.driver_time(),
+            Base::Computer(computer) => computer.cpus.driver_time(),
             Base::Rig(_) => Time::ZERO,
         }
     }
@@ -526,7 +526,7 @@ impl Kernel {
         };
         match event {
             Event::Processor(completion) => {
-                computer.cpu.processor.complete(&computer.sim, completion);
+                computer.cpus.processors.complete(&computer.sim, completion);
             }
             Event::Part(event) => {
                 let mut hardware = computer.hardware.borrow_mut();
@@ -580,7 +580,7 @@ fn computer(
     let (volumes, records) = blank(specification, circumstances, &mut drives);
     let sim = Rc::new(Sim::new(circumstances.tie_break));
     Computer {
-        cpu: Cpu::new(Rc::clone(&sim)),
+        cpus: Cpus::new(Rc::clone(&sim), 1),
         sim,
         hardware: RefCell::new(Hardware {
             drives,

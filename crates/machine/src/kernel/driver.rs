@@ -11,7 +11,7 @@ use crate::hardware::{Hardware, Surroundings};
 use crate::id::Id;
 use crate::standstill::{HardError, Standstill};
 use diskperf_device::{Request, RequestId, moment};
-use diskperf_sim::Time;
+use diskperf_sim::{CpuId, Time};
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -21,6 +21,11 @@ use std::rc::Rc;
 pub(crate) trait DriverKernel: Deref<Target = Computer> + 'static {
     /// Time that entry and exit of a disk's interrupt handler take.
     fn interrupt_cost(&self) -> Time;
+
+    /// The processor that the interrupts of the controller of this number go to.
+    fn interrupt_cpu(&self, _number: usize) -> CpuId {
+        CpuId::default()
+    }
 
     /// Takes a request back from its driver.
     fn completed(&self, id: RequestId);
@@ -73,18 +78,21 @@ async fn interrupts<D: Driver, K: DriverKernel>(
     kernel: Rc<K>,
     controller: Id<D::Controller>,
 ) {
+    let number = kernel.hardware.borrow().controllers.number(controller);
+    let cpu = kernel.interrupt_cpu(number);
+    let processor = &kernel.cpus.processors[cpu];
     let host = Host {
         kernel: &*kernel,
-        context: Context::Handler,
+        context: Context::Handler(cpu),
     };
     loop {
         while !host.ask(controller, |controller, parts| controller.interrupts(parts)) {
             kernel.sim.wait("an interrupt of the controller").await;
         }
-        kernel.cpu.processor.enter(&kernel.sim, BIO).await;
+        processor.enter(&kernel.sim, BIO).await;
         host.spend(Stage::Interrupt, kernel.interrupt_cost()).await;
         driver.interrupt(&host, controller).await;
-        kernel.cpu.processor.leave(&kernel.sim);
+        processor.leave(&kernel.sim);
     }
 }
 
@@ -112,7 +120,7 @@ impl Unix {
 
     /// Takes a request; returns when it is queued or on its way.
     pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
-        let level = self.cpu.processor.mask(&self.sim, BIO);
+        let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO);
         let drive = self.hardware.borrow().requests[id].device;
         let driver = self.drivers.get(drive);
         let host = Host {
@@ -185,7 +193,7 @@ impl Computer {
     pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
-            processor: &self.cpu.processor,
+            processors: &self.cpus.processors,
         }
     }
 }
