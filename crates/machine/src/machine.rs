@@ -1,30 +1,27 @@
 //! A computer, built and running.
 
+mod kernels;
+
 use crate::budget::{Budget, Exceeded};
 use crate::controllers::Controllers;
-use crate::driver::QueueOrder;
 use crate::event::Event;
 use crate::hardware::Hardware;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::mechanism::{Angle, Mechanism};
-use crate::kernel::buffers::{Buffers, CLICK};
+use crate::kernel::FileSystems;
 use crate::kernel::computer::Computer;
-use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
-use crate::kernel::minix::{self, Minix};
+use crate::kernel::ffs::FileSystem;
 use crate::kernel::process::Cpus;
 use crate::kernel::serial::Serial;
-use crate::kernel::v7::V7;
-use crate::kernel::{FileSystems, Mount, On, Unix, raw};
 use crate::medium::Medium;
-use crate::parts::{self, Drivers};
+use crate::parts;
 use crate::records::{Records, Statistics};
 use crate::rig::{DriveDue, Rig};
 use crate::software::{Base, Kernel};
 use crate::specification::{
-    ComputerSpecification, DriveHardware, Edition, FEWEST_BUFFERS, MechanismSpecification,
-    MinixSpecification, Software, Specification, UnixSpecification, Volume,
+    ComputerSpecification, DriveHardware, MechanismSpecification, Specification, Volume,
 };
 use crate::standstill::Standstill;
 use crate::volumes::Volumes;
@@ -36,7 +33,6 @@ use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -128,34 +124,14 @@ impl Machine {
         let streams = Streams::new(circumstances.seed);
         let volumes = &specification.volumes[..circumstances.volumes];
         let drives = drives(specification, circumstances);
-        let kernel = match &specification.software {
-            Software::Rig => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
-            Software::Unix(of) => {
-                let attaching = (of.order, streams, circumstances.what_if);
-                let (controllers, drivers) = parts::attach((&of.attachments, &drives), attaching);
-                let computer = computer(
-                    (specification, &of.computer),
-                    circumstances,
-                    (drives, controllers),
-                );
-                Kernel::Unix(Rc::new(unix(
-                    (specification, of),
-                    volumes,
-                    computer,
-                    drivers,
-                )))
-            }
-            Software::Minix(of) => {
-                let attaching = (QueueOrder::Arrival, streams, circumstances.what_if);
-                let (controllers, drivers) = parts::attach((&of.attachments, &drives), attaching);
-                let volumes = minix_volumes(of, volumes);
-                let config = of.config.clone();
-                let computer = computer(
-                    (specification, &of.computer),
-                    circumstances,
-                    (drives, controllers),
-                );
-                Kernel::Minix(Rc::new(Minix::new(computer, config, drivers, volumes)))
+        let kernel = match specification.software.kernel() {
+            None => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
+            Some(of) => {
+                let attaching = (of.order(), streams, circumstances.what_if);
+                let (controllers, drivers) = parts::attach((of.attachments(), &drives), attaching);
+                let hardware = (drives, controllers);
+                let computer = computer((specification, of.computer()), circumstances, hardware);
+                of.build(specification, volumes, (computer, drivers))
             }
         };
         let machine = Self {
@@ -165,23 +141,14 @@ impl Machine {
             built_bytes: specification.memory(circumstances.volumes).bytes(),
         };
         if let Base::Computer(computer) = machine.kernel.base() {
-            machine.start(computer);
+            let tick = Time(1_000_000_000 / computer.costs.clock_hz);
+            computer.sim.schedule_background(tick, Event::Tick);
+            if let Some(kernel) = machine.kernel.running() {
+                kernel.start();
+            }
             computer.start_serial(streams);
         }
         machine
-    }
-
-    /// Starts what runs for ever: the clock, the interrupt handlers, update.
-    fn start(&self, Computer { sim, costs, .. }: &Computer) {
-        sim.schedule_background(Time(1_000_000_000 / costs.clock_hz), Event::Tick);
-        match &self.kernel {
-            Kernel::Unix(unix) => {
-                unix.drivers.start(unix);
-                sim.spawn("update", false, Rc::clone(unix).update());
-            }
-            Kernel::Minix(minix) => minix.start(),
-            Kernel::Rig(_) => {}
-        }
     }
 
     /// Whether the machine is a rig: drives without a kernel and a processor.
@@ -368,21 +335,8 @@ impl Machine {
     ///
     /// What is wrong with it.
     pub fn check(&self, drive: usize) -> Result<u32, Vec<String>> {
-        let unlinked = match &self.kernel {
-            Kernel::Unix(unix) => match unix.on() {
-                On::Ffs(ffs) => {
-                    let found = ffs.fs(drive as u32, FileSystem::check);
-                    let found =
-                        found.map_err(|found| found.iter().map(Problem::to_string).collect());
-                    let found: Result<CheckSummary, Vec<String>> = found;
-                    found?.open_unlinked
-                }
-                On::V7(v7) => v7.check_volume(drive as u32)?.open_unlinked,
-            },
-            Kernel::Minix(minix) => minix.check(drive as u32)?.open_unlinked,
-            Kernel::Rig(_) => 0,
-        };
-        Ok(unlinked)
+        let kernel = self.kernel.running();
+        kernel.map_or(Ok(0), |kernel| kernel.check(drive as u32))
     }
 
     /// Looks at a volume's fast file system; none where it has none.
@@ -532,11 +486,11 @@ impl Kernel {
                 let mut hardware = computer.hardware.borrow_mut();
                 hardware.handle(&computer.surroundings(), event);
             }
-            Event::Tick => match self {
-                Self::Unix(unix) => unix.tick(|found| Some((Rc::clone(found), false))),
-                Self::Minix(minix) => minix.tick(|found| minix.billed(found)),
-                Self::Rig(_) => {}
-            },
+            Event::Tick => {
+                if let Some(kernel) = self.running() {
+                    computer.tick(|found| kernel.billed(found));
+                }
+            }
             Event::Character(line) => computer.character(line),
             Event::Daemon(task) => computer.sim.wake(task),
         }
@@ -597,56 +551,6 @@ fn computer(
     }
 }
 
-/// UNIX on its computer, with file systems on the media.
-fn unix(
-    (specification, of): (&Specification, &UnixSpecification),
-    volumes: &[Volume],
-    computer: Computer,
-    drivers: Drivers,
-) -> Unix {
-    let file_systems = match of.edition {
-        Edition::Seventh(Some(parameters)) => {
-            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
-            FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
-        }
-        Edition::Seventh(None) | Edition::Bsd => {
-            FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
-        }
-    };
-    Unix {
-        computer,
-        drivers,
-        buffers: RefCell::new(cache(specification, of, volumes.len())),
-        file_systems,
-        owners: RefCell::default(),
-        raw_headers: raw::headers(volumes.len()),
-    }
-}
-
-fn mount(volume: &Volume) -> Option<Mount> {
-    let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
-    Some(Mount {
-        fs: fs.expect("the specification was checked"),
-        inodes: BTreeMap::new(),
-        modified: false,
-    })
-}
-
-fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
-    let headers = of.buffers();
-    if let Edition::Seventh(Some(_)) = of.edition {
-        // A click is the least that a header can have.
-        return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
-    }
-    let blocks = specification
-        .volumes
-        .iter()
-        .map(|volume| specification.block_sizes(volume).0);
-    let block = blocks.max().unwrap_or(4096);
-    let bytes = of.cache_bytes.max(FEWEST_BUFFERS * block);
-    Buffers::new(headers, (bytes, block), volumes)
-}
-
 fn drives(specification: &Specification, circumstances: Circumstances) -> Drives {
     let streams = Streams::new(circumstances.seed);
     let mut drives = Drives::default();
@@ -678,14 +582,4 @@ fn mechanism(
     let phase = Angle::of_share(circumstances.phase_of(number));
     let mechanism = of.turning(speed.max(1), phase);
     mechanism.supposing(circumstances.what_if)
-}
-
-/// The file systems of Minix on the volumes that are used.
-fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
-    let made = |volume: &Volume| {
-        minix::Volume::new(volume.partition.bytes(), of.filesystem?)
-            .map(Some)
-            .expect("the specification was checked")
-    };
-    volumes.iter().filter_map(made).collect()
 }

@@ -4,7 +4,7 @@
 
 use crate::hardware::mechanism::Mechanism;
 use crate::parts::vme::{Maintenance, VerifyPass};
-use crate::specification::{Software, Specification};
+use crate::specification::Specification;
 use diskperf_sim::Time;
 
 /// How long it takes.
@@ -42,18 +42,18 @@ pub fn maintain(
     let of = specification.drives.get(place);
     let of = of.ok_or(NoMaintenance::NoDrive)?;
     let of = of.mechanism().ok_or(NoMaintenance::Unknown(place + 1))?;
-    let (computer, attachments) = match &specification.software {
-        Software::Rig => return Err(NoMaintenance::Unknown(place + 1)),
-        Software::Unix(unix) => (&unix.computer, &unix.attachments),
-        Software::Minix(minix) => (&minix.computer, &minix.attachments),
-    };
-    let mut hanging = attachments.iter().filter(|one| one.drives.contains(&place));
+    let kernel = specification.software.kernel();
+    let kernel = kernel.ok_or(NoMaintenance::Unknown(place + 1))?;
+    let mut hanging = kernel
+        .attachments()
+        .iter()
+        .filter(|one| one.drives.contains(&place));
     let maintenance = hanging.find_map(|one| one.part.maintenance());
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
     let mut work = Work {
         drive: of.mechanism(),
         maintenance,
-        copy_per_kb: computer.kernel.costs.copy_per_kb,
+        copy_per_kb: kernel.computer().kernel.costs.copy_per_kb,
         now: Time::ZERO,
     };
     let tracks = work.tracks();

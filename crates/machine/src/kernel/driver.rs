@@ -32,9 +32,9 @@ pub(crate) trait DriverKernel: Deref<Target = Computer> + 'static {
 }
 
 /// A kernel while it runs a driver in a context.
-struct Host<'a, K> {
-    kernel: &'a K,
-    context: Context<'a>,
+pub(crate) struct Host<'a, K> {
+    pub(crate) kernel: &'a K,
+    pub(crate) context: Context<'a>,
 }
 
 impl<K: DriverKernel> DriverHost for Host<'_, K> {

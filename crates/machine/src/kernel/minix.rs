@@ -39,6 +39,7 @@ use super::process::Process;
 use crate::kernel::driver::DriverKernel;
 use crate::medium::Medium;
 use crate::parts::Drivers;
+use crate::software::RunningKernel;
 pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;
 use diskperf_device::RequestId;
@@ -179,10 +180,22 @@ impl Minix {
         let place = OWN.iter().position(|own| *own == endpoint);
         self.parties[place.expect("one of Minix's own processes")].clone()
     }
+}
 
-    /// Whom a tick of the clock that finds `found` running is charged to, and
-    /// whether as system time whatever mode it is in.
-    pub(crate) fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
+impl RunningKernel for Minix {
+    fn start(self: Rc<Self>) {
+        self.drivers.start(&self);
+        let spawn = |name: &str, task: Pin<Box<dyn Future<Output = ()>>>| {
+            self.sim.spawn(name, false, task);
+        };
+        spawn("the disk task", Box::pin(Rc::clone(&self).disk_task()));
+        spawn("the memory task", Box::pin(Rc::clone(&self).memory_task()));
+        spawn("the system task", Box::pin(Rc::clone(&self).system_task()));
+        spawn("the file server", Box::pin(Rc::clone(&self).file_server()));
+        spawn("update", Box::pin(Rc::clone(&self).update()));
+    }
+
+    fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
         let own = self
             .parties
             .iter()
@@ -193,16 +206,11 @@ impl Minix {
         Some((Rc::clone(found), false))
     }
 
-    /// Starts Minix's processes, and update.
-    pub(crate) fn start(self: &Rc<Self>) {
-        self.drivers.start(self);
-        let spawn = |name: &str, task: Pin<Box<dyn Future<Output = ()>>>| {
-            self.sim.spawn(name, false, task);
-        };
-        spawn("the disk task", Box::pin(Rc::clone(self).disk_task()));
-        spawn("the memory task", Box::pin(Rc::clone(self).memory_task()));
-        spawn("the system task", Box::pin(Rc::clone(self).system_task()));
-        spawn("the file server", Box::pin(Rc::clone(self).file_server()));
-        spawn("update", Box::pin(Rc::clone(self).update()));
+    fn check(&self, volume: u32) -> Result<u32, Vec<String>> {
+        Ok(self.check_volume(volume)?.open_unlinked)
+    }
+
+    fn ring_note(&self) -> &'static str {
+        "an extension: Minix had no call for several requests under way; daemons carry them out, and its file server takes one at a time, whatever the depth"
     }
 }
