@@ -29,7 +29,6 @@ pub(crate) mod read_write;
 mod rename;
 pub(crate) mod ring;
 pub mod serial;
-pub mod toy;
 mod tracing;
 pub(crate) mod update;
 pub mod v7;

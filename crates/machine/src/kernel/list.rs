@@ -17,12 +17,6 @@ macro_rules! each_kernel {
                 crate::specification::MinixSpecification,
                 crate::kernel::minix::session::MinixSession
             );
-            /// A toy.
-            Toy(
-                crate::kernel::toy::Toy,
-                crate::kernel::toy::ToySpecification,
-                crate::kernel::toy::ToySession
-            );
         }
     };
 }
