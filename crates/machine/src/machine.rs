@@ -28,7 +28,7 @@ use crate::volumes::Volumes;
 use diskperf_device::Requests;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::disk::spindle::Turn;
-use diskperf_device::{Busy, Device, Unit, WhatIf};
+use diskperf_device::{Busy, Unit, WhatIf};
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
@@ -321,8 +321,8 @@ impl Machine {
     /// What flash drives have programmed so far.
     pub fn flash(&self) -> Vec<FlashTraffic> {
         let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
-            Drive::Device(Device::Flash(flash)) => Some(flash.counted(number as u32)),
-            Drive::Device(Device::Disk(_) | Device::Fixed(_)) | Drive::Mechanism(_) => None,
+            Drive::Device(device) => Some(device.flash()?.counted(number as u32)),
+            Drive::Mechanism(_) => None,
         };
         self.kernel
             .with_drives(|drives| drives.iter().enumerate().filter_map(traffic).collect())
