@@ -13,11 +13,6 @@ macro_rules! each_device {
                 crate::flash::device::Flash,
                 crate::flash::specification::FlashSpecification
             );
-            /// A ramdisk with a seek.
-            "seekdisk" is SeekDisk(
-                crate::toy::SeekDisk,
-                crate::toy::SeekDiskSpecification
-            );
         }
     };
 }

@@ -28,7 +28,6 @@ pub mod flash;
 mod kinds;
 mod request;
 pub mod specification;
-pub mod toy;
 mod what_if;
 
 pub use busy::Busy;
