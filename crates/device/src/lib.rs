@@ -25,6 +25,7 @@ mod drive;
 pub mod expected;
 pub mod fixed;
 pub mod flash;
+mod kinds;
 mod request;
 pub mod specification;
 mod what_if;
@@ -34,7 +35,7 @@ pub use contents::{Contents, Write, WriteCache};
 pub use device::Device;
 pub use drive::{ClosedLoop, Command, Completion, Drive, Refusal};
 pub use request::{Hint, Operation, Request, RequestId, Requests};
-pub use specification::{DeviceSpecification, Unit};
+pub use specification::{BuildDevice, DeviceSpecification, Unit};
 pub use what_if::WhatIf;
 
 use diskperf_sim::Time;

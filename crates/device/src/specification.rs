@@ -16,21 +16,155 @@ use crate::disk::device::{Disk, DiskSpecification};
 use crate::disk::spindle::{Spindle, Turn};
 use crate::fixed::{Fixed, FixedConfig};
 use crate::flash::device::Flash;
-use crate::flash::specification::FlashSpecification;
+use crate::flash::specification::{FlashSpecification, UNIT_BYTES};
+use crate::kinds::each_device;
 #[cfg(feature = "catalogue")]
 use diskperf_catalogue::{Catalogue, Component, Errors, Reader, System};
 use diskperf_ftl::Past;
 use diskperf_sim::Streams;
 
-/// What a device of each kind is built from.
-#[derive(Clone, Debug)]
-pub enum DeviceSpecification {
-    /// Servers and a queue, without mechanics.
-    Fixed(FixedConfig),
-    /// A disk with firmware, a buffer and a link.
-    Disk(Box<DiskSpecification>),
-    /// A flash drive.
-    Flash(Box<FlashSpecification>),
+/// The specification of devices of one kind.
+pub trait BuildDevice: Sized {
+    /// The device.
+    type Device;
+
+    /// Reads it from an entry of the catalogue. The reader holds what is wrong.
+    #[cfg(feature = "catalogue")]
+    fn read(reader: &mut Reader<'_>) -> Self;
+
+    /// An idle device.
+    ///
+    /// # Panics
+    ///
+    /// When the specification contradicts itself.
+    fn build(&self, streams: &Streams, unit: Unit) -> Self::Device;
+
+    /// Bytes of a sector.
+    fn sector_bytes(&self) -> u32;
+
+    /// Sectors of the device; none of a specification that contradicts itself.
+    fn sectors(&self) -> Option<u64>;
+}
+
+macro_rules! specifications {
+    ($($(#[$doc:meta])* $kind:literal is $Kind:ident($device:ty, $specification:ty);)*) => {
+        /// What a device of each kind is built from.
+        #[derive(Clone, Debug)]
+        pub enum DeviceSpecification {
+            $($(#[$doc])* $Kind(Box<$specification>),)*
+        }
+
+        impl DeviceSpecification {
+            /// Reads a device of a kind of the catalogue, as `drive`, `flash` or `fixed`; `None`
+            /// of another kind. The reader holds what is wrong.
+            #[cfg(feature = "catalogue")]
+            pub fn read(reader: &mut Reader<'_>, kind: &str) -> Option<Self> {
+                Some(match kind {
+                    $($kind => Self::$Kind(Box::new(BuildDevice::read(reader))),)*
+                    _ => return None,
+                })
+            }
+
+            /// An idle device.
+            ///
+            /// # Panics
+            ///
+            /// When the specification contradicts itself.
+            pub fn build(&self, streams: &Streams, unit: Unit) -> Device {
+                match self {
+                    $(Self::$Kind(of) => Device::$Kind(Box::new(of.build(streams, unit))),)*
+                }
+            }
+
+            /// Bytes of a sector.
+            pub fn sector_bytes(&self) -> u32 {
+                match self {
+                    $(Self::$Kind(of) => BuildDevice::sector_bytes(&**of),)*
+                }
+            }
+
+            /// Sectors of the device; none of a specification that contradicts itself.
+            pub fn sectors(&self) -> Option<u64> {
+                match self {
+                    $(Self::$Kind(of) => BuildDevice::sectors(&**of),)*
+                }
+            }
+        }
+    };
+}
+each_device! { specifications }
+
+impl BuildDevice for FixedConfig {
+    type Device = Fixed;
+
+    #[cfg(feature = "catalogue")]
+    fn read(reader: &mut Reader<'_>) -> Self {
+        fixed::read(reader)
+    }
+
+    fn build(&self, streams: &Streams, unit: Unit) -> Fixed {
+        let draws = streams.stream(&format!("controller.{}.service", unit.number));
+        Fixed::new(self.clone(), draws)
+    }
+
+    fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
+    fn sectors(&self) -> Option<u64> {
+        Some(self.sectors)
+    }
+}
+
+impl BuildDevice for DiskSpecification {
+    type Device = Disk;
+
+    #[cfg(feature = "catalogue")]
+    fn read(reader: &mut Reader<'_>) -> Self {
+        disk::read(reader)
+    }
+
+    fn build(&self, _: &Streams, unit: Unit) -> Disk {
+        let mut disk = Disk::new(self, unit.phase).unwrap_or_else(|error| panic!("{error}"));
+        if unit.slower_share > 0.0 {
+            let period_ns = self.mechanism.period_ns / (1.0 - unit.slower_share);
+            disk.set_spindle(Spindle::new(period_ns, unit.phase));
+        }
+        disk
+    }
+
+    fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
+    fn sectors(&self) -> Option<u64> {
+        Disk::new(self, Turn::ZERO).ok().map(|disk| disk.sectors())
+    }
+}
+
+impl BuildDevice for FlashSpecification {
+    type Device = Flash;
+
+    #[cfg(feature = "catalogue")]
+    fn read(reader: &mut Reader<'_>) -> Self {
+        flash::read(reader)
+    }
+
+    fn build(&self, streams: &Streams, unit: Unit) -> Flash {
+        let number = unit.number;
+        let mut past = streams.stream(&format!("drive.{number}.past"));
+        let retries = streams.stream(&format!("drive.{number}.retries"));
+        let flash = Flash::new(self, (past.below(1 << 32), retries));
+        flash.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn sector_bytes(&self) -> u32 {
+        UNIT_BYTES
+    }
+
+    fn sectors(&self) -> Option<u64> {
+        Some(self.layer.logical_units.into())
+    }
 }
 
 /// What differs between two devices of one specification.
@@ -45,18 +179,6 @@ pub struct Unit {
 }
 
 impl DeviceSpecification {
-    /// Reads a device of a kind of the catalogue: `drive`, `flash` or `fixed`; `None` of
-    /// another kind. The reader holds what is wrong.
-    #[cfg(feature = "catalogue")]
-    pub fn read(reader: &mut Reader<'_>, kind: &str) -> Option<Self> {
-        Some(match kind {
-            "fixed" => Self::Fixed(fixed::read(reader)),
-            "drive" => Self::Disk(Box::new(disk::read(reader))),
-            "flash" => Self::Flash(Box::new(flash::read(reader))),
-            _ => return None,
-        })
-    }
-
     /// The specification of a drive of the catalogue.
     ///
     /// # Errors
@@ -95,7 +217,7 @@ impl DeviceSpecification {
     pub fn disk(&self) -> Option<&DiskSpecification> {
         match self {
             Self::Disk(disk) => Some(disk),
-            Self::Fixed(_) | Self::Flash(_) => None,
+            _ => None,
         }
     }
 
@@ -103,7 +225,7 @@ impl DeviceSpecification {
     pub fn flash(&self) -> Option<&FlashSpecification> {
         match self {
             Self::Flash(flash) => Some(flash),
-            Self::Fixed(_) | Self::Disk(_) => None,
+            _ => None,
         }
     }
 
@@ -118,41 +240,12 @@ impl DeviceSpecification {
         self
     }
 
-    /// An idle device.
-    ///
-    /// # Panics
-    ///
-    /// When the specification contradicts itself, which [`Disk::new`] and [`Flash::new`] tell.
-    pub fn build(&self, streams: &Streams, unit: Unit) -> Device {
-        let number = unit.number;
-        match self {
-            Self::Fixed(config) => {
-                let draws = streams.stream(&format!("controller.{number}.service"));
-                Device::Fixed(Box::new(Fixed::new(config.clone(), draws)))
-            }
-            Self::Disk(of) => {
-                let mut disk = Disk::new(of, unit.phase).unwrap_or_else(|error| panic!("{error}"));
-                if unit.slower_share > 0.0 {
-                    let period_ns = of.mechanism.period_ns / (1.0 - unit.slower_share);
-                    disk.set_spindle(Spindle::new(period_ns, unit.phase));
-                }
-                Device::Disk(Box::new(disk))
-            }
-            Self::Flash(of) => {
-                let mut past = streams.stream(&format!("drive.{number}.past"));
-                let retries = streams.stream(&format!("drive.{number}.retries"));
-                let flash = Flash::new(of, (past.below(1 << 32), retries));
-                Device::Flash(Box::new(flash.unwrap_or_else(|error| panic!("{error}"))))
-            }
-        }
-    }
-
     /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
     pub fn cache_bytes(&self) -> u64 {
         match self {
-            Self::Fixed(_) => 0,
             Self::Disk(disk) => disk.cache_bytes(),
             Self::Flash(flash) => flash.buffer_bytes(),
+            _ => 0,
         }
     }
 }

@@ -126,7 +126,7 @@ impl Closed {
         let whole = match &device {
             Device::Disk(disk) => disk.sectors(),
             Device::Flash(flash) => flash.sectors(),
-            Device::Fixed(_) => unreachable!("no load is of one"),
+            _ => unreachable!("no load is of one"),
         };
         let mut closed = Self {
             device,

@@ -85,16 +85,7 @@ impl Controllers {
 }
 
 macro_rules! each_controller {
-    (
-        unix { $($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)* }
-        minix { $($(#[$of_minix:meta])* $task:literal is $Disk:ident in $disk:ident;)* }
-    ) => {
-        each_controller! {
-            $($(#[$doc])* $Part in $folder;)*
-            $($(#[$of_minix])* $Disk in $disk;)*
-        }
-    };
-    ($($(#[$doc:meta])* $Part:ident in $folder:ident;)*) => {
+    ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
         /// The controllers of a computer.
         #[derive(Default)]
         pub struct Controllers {

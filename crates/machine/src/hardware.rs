@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::id::Id;
 use bus::Bus;
 use diskperf_device::{RequestId, Requests};
-use diskperf_sim::{Processor, Sim, Time};
+use diskperf_sim::{Processors, Sim, Time};
 use drives::Drives;
 
 /// All that is not the processor, and the requests that are under way in it.
@@ -33,8 +33,8 @@ pub struct Hardware {
 pub struct Surroundings<'a> {
     /// The simulation.
     pub sim: &'a Sim<Event>,
-    /// The processor, whose memory data goes through.
-    pub processor: &'a Processor,
+    /// The processors, whose memory data goes through.
+    pub processors: &'a Processors,
 }
 
 impl Surroundings<'_> {
@@ -63,6 +63,16 @@ impl Hardware {
     pub(crate) fn controller<C: Kind>(&mut self, id: Id<C>) -> (&mut C, Parts<'_>) {
         let (controllers, parts) = self.split();
         (controllers.get(id), parts)
+    }
+
+    /// Reads or commands a controller.
+    pub(crate) fn ask<C: Kind, T>(
+        &mut self,
+        id: Id<C>,
+        ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,
+    ) -> T {
+        let (controller, mut parts) = self.controller(id);
+        ask(controller, &mut parts)
     }
 
     #[inline]

@@ -17,6 +17,7 @@ pub mod ffs;
 mod file_io;
 pub mod files;
 pub(crate) mod inode_io;
+pub(crate) mod list;
 mod meeting;
 pub mod minix;
 pub mod names;
@@ -34,7 +35,8 @@ pub mod v7;
 mod vnode;
 
 use crate::medium::Page;
-use crate::parts::UnixDriver;
+use crate::parts::Drivers;
+use crate::software::RunningKernel;
 use buffers::{BlockKey, Buffers};
 use computer::Computer;
 use ffs::{FileSystem, InodeNumber};
@@ -48,9 +50,7 @@ use v7::{OnV7, V7};
 /// UNIX, on its computer.
 pub struct Unix {
     pub(crate) computer: Computer,
-    pub(crate) drivers: Vec<UnixDriver>,
-    /// Of each drive, which of the drivers is its.
-    pub(crate) driver_of: Vec<usize>,
+    pub(crate) drivers: Drivers,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) file_systems: FileSystems,
     /// Who is told of a request's completion, by its place.
@@ -225,5 +225,34 @@ impl Unix {
     /// A page of zeroes.
     pub(crate) fn zeroes(&self, bytes: u32) -> Page {
         self.buffers.borrow_mut().pages.zeroes(bytes)
+    }
+}
+
+impl RunningKernel for Unix {
+    fn start(self: Rc<Self>) {
+        self.drivers.start(&self);
+        let sim = Rc::clone(&self.sim);
+        sim.spawn("update", false, self.update());
+    }
+
+    fn check(&self, volume: u32) -> Result<u32, Vec<String>> {
+        match self.on() {
+            On::V7(v7) => Ok(v7.check_volume(volume)?.open_unlinked),
+            On::Ffs(ffs) => match ffs.fs(volume, FileSystem::check) {
+                Ok(summary) => Ok(summary.open_unlinked),
+                Err(problems) => Err(problems.iter().map(ffs::Problem::to_string).collect()),
+            },
+        }
+    }
+
+    fn ring_note(&self) -> &'static str {
+        match self.on() {
+            On::Ffs(_) => {
+                "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+            }
+            On::V7(_) => {
+                "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ mod books;
 mod budget;
 mod calls;
 pub mod controllers;
+pub mod driver;
 mod errno;
 mod event;
 pub mod hardware;

@@ -1,5 +1,7 @@
 //! A computer, built and running.
 
+mod kernels;
+
 use crate::budget::{Budget, Exceeded, LongestStage, RIG_EVENTS};
 use crate::controllers::Controllers;
 use crate::event::Event;
@@ -8,35 +10,29 @@ use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::mechanism::{Angle, Mechanism};
-use crate::kernel::buffers::{Buffers, CLICK};
+use crate::kernel::FileSystems;
 use crate::kernel::computer::Computer;
-use crate::kernel::driver::QueueOrder;
-use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
-use crate::kernel::minix::{self, Minix};
-use crate::kernel::process::Cpu;
+use crate::kernel::ffs::FileSystem;
+use crate::kernel::process::Cpus;
 use crate::kernel::serial::Serial;
-use crate::kernel::v7::V7;
-use crate::kernel::{FileSystems, Mount, On, Unix, raw};
 use crate::medium::Medium;
-use crate::parts::{self, Attaching, Attachment, Described, UnixDriver, UnixPart, acsi};
+use crate::parts;
 use crate::records::{Records, Statistics};
 use crate::rig::{DriveDue, Rig};
 use crate::software::{Base, Kernel};
 use crate::specification::{
-    ComputerSpecification, DriveHardware, Edition, FEWEST_BUFFERS, MechanismSpecification,
-    MinixSpecification, Software, Specification, UnixSpecification, Volume,
+    ComputerSpecification, DriveHardware, MechanismSpecification, Specification, Volume,
 };
 use crate::standstill::Standstill;
 use crate::volumes::Volumes;
 use diskperf_device::Requests;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::disk::spindle::Turn;
-use diskperf_device::{Busy, Device, Unit, WhatIf};
+use diskperf_device::{Busy, Unit, WhatIf};
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -128,38 +124,14 @@ impl Machine {
         let streams = Streams::new(circumstances.seed);
         let volumes = &specification.volumes[..circumstances.volumes];
         let drives = drives(specification, circumstances);
-        let kernel = match &specification.software {
-            Software::Rig => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
-            Software::Unix(of) => {
-                let attaching = (of.order, streams, circumstances.what_if);
-                let (controllers, drivers) =
-                    parts::attach((&of.attachments, &drives), attaching, UnixPart::attach);
-                let computer = computer(
-                    (specification, &of.computer),
-                    circumstances,
-                    (drives, controllers),
-                );
-                Kernel::Unix(Rc::new(unix(
-                    (specification, of),
-                    volumes,
-                    computer,
-                    drivers,
-                )))
-            }
-            Software::Minix(of) => {
-                let attaching = (QueueOrder::Arrival, streams, circumstances.what_if);
-                let attach =
-                    |part: &acsi::Specification, to: &mut Attaching<'_>| Rc::new(part.attach(to));
-                let (controllers, disks) =
-                    parts::attach((&of.attachments, &drives), attaching, attach);
-                let volumes = minix_volumes(of, volumes);
-                let config = of.config.clone();
-                let computer = computer(
-                    (specification, &of.computer),
-                    circumstances,
-                    (drives, controllers),
-                );
-                Kernel::Minix(Rc::new(Minix::new(computer, config, disks, volumes)))
+        let kernel = match specification.software.kernel() {
+            None => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
+            Some(of) => {
+                let attaching = (of.order(), streams, circumstances.what_if);
+                let (controllers, drivers) = parts::attach((of.attachments(), &drives), attaching);
+                let hardware = (drives, controllers);
+                let computer = computer((specification, of.computer()), circumstances, hardware);
+                of.build(specification, volumes, (computer, drivers))
             }
         };
         let machine = Self {
@@ -169,25 +141,14 @@ impl Machine {
             built_bytes: specification.memory(circumstances.volumes).bytes(),
         };
         if let Base::Computer(computer) = machine.kernel.base() {
-            machine.start(computer);
+            let tick = Time(1_000_000_000 / computer.costs.clock_hz);
+            computer.sim.schedule_background(tick, Event::Tick);
+            if let Some(kernel) = machine.kernel.running() {
+                kernel.start();
+            }
             computer.start_serial(streams);
         }
         machine
-    }
-
-    /// Starts what runs for ever: the clock, the interrupt handlers, update.
-    fn start(&self, Computer { sim, costs, .. }: &Computer) {
-        sim.schedule_background(Time(1_000_000_000 / costs.clock_hz), Event::Tick);
-        match &self.kernel {
-            Kernel::Unix(unix) => {
-                for driver in &unix.drivers {
-                    driver.start(unix);
-                }
-                sim.spawn("update", false, Rc::clone(unix).update());
-            }
-            Kernel::Minix(minix) => minix.start(),
-            Kernel::Rig(_) => {}
-        }
     }
 
     /// Whether the machine is a rig: drives without a kernel and a processor.
@@ -331,7 +292,7 @@ impl Machine {
     /// For how long the processor worked, and how much of that in handlers; a rig has none.
     pub fn processor_busy(&self) -> (Time, Time) {
         match self.kernel.base() {
-            Base::Computer(computer) => computer.cpu.processor.busy(&computer.sim),
+            Base::Computer(computer) => computer.cpus.processors.busy(&computer.sim),
             Base::Rig(_) => (Time::ZERO, Time::ZERO),
         }
     }
@@ -339,7 +300,7 @@ impl Machine {
     /// How much of that the driver's routines took, at full speed.
     pub fn driver_busy(&self) -> Time {
         match self.kernel.base() {
-            Base::Computer(computer) => computer.cpu.driver_time(),
+            Base::Computer(computer) => computer.cpus.driver_time(),
             Base::Rig(_) => Time::ZERO,
         }
     }
@@ -359,8 +320,8 @@ impl Machine {
     /// What flash drives have programmed so far.
     pub fn flash(&self) -> Vec<FlashTraffic> {
         let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
-            Drive::Device(Device::Flash(flash)) => Some(flash.counted(number as u32)),
-            Drive::Device(Device::Disk(_) | Device::Fixed(_)) | Drive::Mechanism(_) => None,
+            Drive::Device(device) => Some(device.flash()?.counted(number as u32)),
+            Drive::Mechanism(_) => None,
         };
         self.kernel
             .with_drives(|drives| drives.iter().enumerate().filter_map(traffic).collect())
@@ -373,21 +334,8 @@ impl Machine {
     ///
     /// What is wrong with it.
     pub fn check(&self, drive: usize) -> Result<u32, Vec<String>> {
-        let unlinked = match &self.kernel {
-            Kernel::Unix(unix) => match unix.on() {
-                On::Ffs(ffs) => {
-                    let found = ffs.fs(drive as u32, FileSystem::check);
-                    let found =
-                        found.map_err(|found| found.iter().map(Problem::to_string).collect());
-                    let found: Result<CheckSummary, Vec<String>> = found;
-                    found?.open_unlinked
-                }
-                On::V7(v7) => v7.check_volume(drive as u32)?.open_unlinked,
-            },
-            Kernel::Minix(minix) => minix.check(drive as u32)?.open_unlinked,
-            Kernel::Rig(_) => 0,
-        };
-        Ok(unlinked)
+        let kernel = self.kernel.running();
+        kernel.map_or(Ok(0), |kernel| kernel.check(drive as u32))
     }
 
     /// Looks at a volume's fast file system; none where it has none.
@@ -534,17 +482,17 @@ impl Kernel {
         };
         match event {
             Event::Processor(completion) => {
-                computer.cpu.processor.complete(&computer.sim, completion);
+                computer.cpus.processors.complete(&computer.sim, completion);
             }
             Event::Part(event) => {
                 let mut hardware = computer.hardware.borrow_mut();
                 hardware.handle(&computer.surroundings(), event);
             }
-            Event::Tick => match self {
-                Self::Unix(unix) => unix.tick(|found| Some((Rc::clone(found), false))),
-                Self::Minix(minix) => minix.tick(|found| minix.billed(found)),
-                Self::Rig(_) => {}
-            },
+            Event::Tick => {
+                if let Some(kernel) = self.running() {
+                    computer.tick(|found| kernel.billed(found));
+                }
+            }
             Event::Character(line) => computer.character(line),
             Event::Daemon(task) => computer.sim.wake(task),
         }
@@ -588,7 +536,7 @@ fn computer(
     let (volumes, records) = blank(specification, circumstances, &mut drives);
     let sim = Rc::new(Sim::new(circumstances.tie_break));
     Computer {
-        cpu: Cpu::new(Rc::clone(&sim)),
+        cpus: Cpus::new(Rc::clone(&sim), 1),
         sim,
         hardware: RefCell::new(Hardware {
             drives,
@@ -603,57 +551,6 @@ fn computer(
         records,
         halted: RefCell::default(),
     }
-}
-
-/// UNIX on its computer, with file systems on the media.
-fn unix(
-    (specification, of): (&Specification, &UnixSpecification),
-    volumes: &[Volume],
-    computer: Computer,
-    drivers: Vec<UnixDriver>,
-) -> Unix {
-    let file_systems = match of.edition {
-        Edition::Seventh(Some(parameters)) => {
-            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
-            FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
-        }
-        Edition::Seventh(None) | Edition::Bsd => {
-            FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
-        }
-    };
-    Unix {
-        computer,
-        drivers,
-        driver_of: driver_of(specification.drives.len(), &of.attachments),
-        buffers: RefCell::new(cache(specification, of, volumes.len())),
-        file_systems,
-        owners: RefCell::default(),
-        raw_headers: raw::headers(volumes.len()),
-    }
-}
-
-fn mount(volume: &Volume) -> Option<Mount> {
-    let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
-    Some(Mount {
-        fs: fs.expect("the specification was checked"),
-        inodes: BTreeMap::new(),
-        modified: false,
-    })
-}
-
-fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
-    let headers = of.buffers();
-    if let Edition::Seventh(Some(_)) = of.edition {
-        // A click is the least that a header can have.
-        return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
-    }
-    let blocks = specification
-        .volumes
-        .iter()
-        .map(|volume| specification.block_sizes(volume).0);
-    let block = blocks.max().unwrap_or(4096);
-    let bytes = of.cache_bytes.max(FEWEST_BUFFERS * block);
-    Buffers::new(headers, (bytes, block), volumes)
 }
 
 fn drives(specification: &Specification, circumstances: Circumstances) -> Drives {
@@ -687,25 +584,4 @@ fn mechanism(
     let phase = Angle::of_share(circumstances.phase_of(number));
     let mechanism = of.turning(speed.max(1), phase);
     mechanism.supposing(circumstances.what_if)
-}
-
-/// Of each drive, the place of its driver.
-fn driver_of(drives: usize, attachments: &[Attachment<UnixPart>]) -> Vec<usize> {
-    let of = |drive: usize| {
-        attachments
-            .iter()
-            .position(|attachment| attachment.drives.contains(&drive))
-            .expect("every drive hangs on some controller")
-    };
-    (0..drives).map(of).collect()
-}
-
-/// The file systems of Minix on the volumes that are used.
-fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
-    let made = |volume: &Volume| {
-        minix::Volume::new(volume.partition.bytes(), of.filesystem?)
-            .map(Some)
-            .expect("the specification was checked")
-    };
-    volumes.iter().filter_map(made).collect()
 }

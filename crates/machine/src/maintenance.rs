@@ -4,8 +4,7 @@
 
 use crate::hardware::mechanism::Mechanism;
 use crate::parts::vme::{Maintenance, VerifyPass};
-use crate::parts::{Attachment, Described, UnixPart};
-use crate::specification::{Software, Specification};
+use crate::specification::Specification;
 use diskperf_sim::Time;
 
 /// How long it takes.
@@ -31,16 +30,6 @@ pub enum NoMaintenance {
     NoDrive,
 }
 
-/// What is known of the part that a drive hangs on.
-fn of_attachment<P>(
-    attachments: &[Attachment<P>],
-    place: usize,
-    known: impl Fn(&P) -> Option<Maintenance>,
-) -> Option<Maintenance> {
-    let attachment = attachments.iter().find(|one| one.drives.contains(&place));
-    attachment.and_then(|attachment| known(&attachment.part))
-}
-
 /// Formats and verifies a drive of a system, by its place.
 ///
 /// # Errors
@@ -53,22 +42,18 @@ pub fn maintain(
     let of = specification.drives.get(place);
     let of = of.ok_or(NoMaintenance::NoDrive)?;
     let of = of.mechanism().ok_or(NoMaintenance::Unknown(place + 1))?;
-    let (computer, maintenance) = match &specification.software {
-        Software::Rig => return Err(NoMaintenance::Unknown(place + 1)),
-        Software::Unix(unix) => {
-            let known = of_attachment(&unix.attachments, place, UnixPart::maintenance);
-            (&unix.computer, known)
-        }
-        Software::Minix(minix) => {
-            let known = of_attachment(&minix.attachments, place, Described::maintenance);
-            (&minix.computer, known)
-        }
-    };
+    let kernel = specification.software.kernel();
+    let kernel = kernel.ok_or(NoMaintenance::Unknown(place + 1))?;
+    let mut hanging = kernel
+        .attachments()
+        .iter()
+        .filter(|one| one.drives.contains(&place));
+    let maintenance = hanging.find_map(|one| one.part.maintenance());
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
     let mut work = Work {
         drive: of.mechanism(),
         maintenance,
-        copy_per_kb: computer.kernel.costs.copy_per_kb,
+        copy_per_kb: kernel.computer().kernel.costs.copy_per_kb,
         now: Time::ZERO,
     };
     let tracks = work.tracks();

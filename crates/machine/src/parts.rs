@@ -16,26 +16,26 @@ pub mod vme;
 pub mod wd1003;
 
 use crate::controllers::{Controllers, Kind};
+use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::drives::{Drives, Mechanisms};
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::{Driver, QueueOrder};
-use crate::kernel::process::Context;
+use crate::kernel::driver::{self, DriverKernel};
 use crate::specification::drive::DriveSpecification;
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_device::Device;
 use diskperf_device::RequestId;
 use diskperf_device::WhatIf;
 use diskperf_sim::Streams;
+use diskperf_sim::Time;
 use list::each_kind;
 use std::rc::Rc;
 use vme::Maintenance;
 
 /// A part, and the drives that hang on it.
 #[derive(Clone, Debug)]
-pub struct Attachment<P> {
+pub struct Attachment {
     /// The controller and its driver.
-    pub part: P,
+    pub part: Part,
     /// The drives, by their places in [`Specification::drives`](crate::specification::Specification::drives).
     pub drives: Vec<usize>,
 }
@@ -43,7 +43,7 @@ pub struct Attachment<P> {
 /// A part, as the catalogue describes it.
 pub(crate) trait Described: Sized {
     /// What commands it.
-    type Driver;
+    type Driver: Driver;
 
     /// Reads the controller, and of `driver` what its driver costs.
     fn read(controller: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self;
@@ -116,7 +116,7 @@ impl Attaching<'_> {
 }
 
 macro_rules! each_part {
-    (kinds $($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
+    ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
         /// The kinds of parts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum PartKind {
@@ -139,45 +139,32 @@ macro_rules! each_part {
                 }
             }
         }
-    };
-    (
-        unix { $($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)* }
-        minix { $($(#[$of_minix:meta])* $task:literal is $Disk:ident in $disk:ident;)* }
-    ) => {
-        each_part! {
-            kinds
-            $($(#[$doc])* $kind is $Part in $folder;)*
-            $($(#[$of_minix])* $task is $Disk in $disk;)*
-        }
 
-        /// A part that UNIX has a driver for, as the catalogue describes it: controller
-        /// and driver.
+        /// A part, as the catalogue describes it: controller and driver.
         #[derive(Clone, Debug)]
-        pub enum UnixPart {
+        pub enum Part {
             $($(#[$doc])* $Part($folder::Specification),)*
         }
 
-        impl UnixPart {
-            /// Reads a part of this kind, and of `driver` what its driver costs; none
-            /// that UNIX has no driver for.
+        impl Part {
+            /// Reads a part of this kind, and of `driver` what its driver costs.
             pub(crate) fn read(
                 kind: PartKind,
                 controller: &mut Reader<'_>,
                 driver: &DriverReading<'_>,
-            ) -> Option<Self> {
-                Some(match kind {
+            ) -> Self {
+                match kind {
                     $(PartKind::$Part => Self::$Part(Described::read(controller, driver)),)*
                     PartKind::Unpublished => {
                         Self::Vme(vme::Specification::unpublished(controller, driver))
                     }
-                    $(PartKind::$Disk => return None,)*
-                })
+                }
             }
 
             /// Makes the controllers, and their driver.
-            pub(crate) fn attach(&self, to: &mut Attaching<'_>) -> UnixDriver {
+            fn attach(&self, to: &mut Attaching<'_>) -> PartDriver {
                 match self {
-                    $(Self::$Part(part) => UnixDriver::$Part(Rc::new(part.attach(to))),)*
+                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(to))),)*
                 }
             }
 
@@ -196,23 +183,37 @@ macro_rules! each_part {
             }
         }
 
-        /// A driver of UNIX's, of one of the kinds that there are.
-        pub(crate) enum UnixDriver {
+        /// A driver, of one of the kinds that there are.
+        pub(crate) enum PartDriver {
             $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
         }
 
-        impl UnixDriver {
-            /// Takes a request; returns when it is queued or on its way.
-            pub(crate) async fn strategy(&self, kernel: &Unix, context: Context<'_>, id: RequestId) {
+        impl PartDriver {
+            /// See [`Driver::queueing`].
+            pub(crate) fn queueing(&self, drive: usize) -> Option<Time> {
                 match self {
-                    $(Self::$Part(driver) => driver.strategy(kernel, context, id).await,)*
+                    $(Self::$Part(driver) => driver.queueing(drive),)*
                 }
             }
 
-            /// Starts what serves its interrupts.
-            pub(crate) fn start(&self, kernel: &Rc<Unix>) {
+            /// See [`Driver::read_ahead_bytes`].
+            pub(crate) fn read_ahead_bytes(&self) -> u32 {
                 match self {
-                    $(Self::$Part(driver) => Rc::clone(driver).start(kernel),)*
+                    $(Self::$Part(driver) => driver.read_ahead_bytes(),)*
+                }
+            }
+
+            /// See [`Driver::take`].
+            pub(crate) async fn take(&self, host: &impl DriverHost, id: RequestId) {
+                match self {
+                    $(Self::$Part(driver) => driver.take(host, id).await,)*
+                }
+            }
+
+            /// Starts the handlers of its interrupts.
+            pub(crate) fn start(&self, kernel: &Rc<impl DriverKernel>) {
+                match self {
+                    $(Self::$Part(driver) => driver::start(driver, kernel),)*
                 }
             }
         }
@@ -226,17 +227,37 @@ fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
 
 each_kind! { each_part }
 
+/// The drivers of a computer.
+pub(crate) struct Drivers {
+    all: Vec<PartDriver>,
+    /// Place of each drive's driver.
+    of: Vec<usize>,
+}
+
+impl Drivers {
+    /// The driver of a drive.
+    pub(crate) fn get(&self, drive: usize) -> &PartDriver {
+        &self.all[self.of[drive]]
+    }
+
+    /// Starts the handlers of all interrupts.
+    pub(crate) fn start(&self, kernel: &Rc<impl DriverKernel>) {
+        for driver in &self.all {
+            driver.start(kernel);
+        }
+    }
+}
+
 /// The controllers of a computer, numbered on from one attachment to the next, and the
-/// driver of each attachment, as `attach` makes them.
-pub(crate) fn attach<P, D>(
-    (attachments, drives): (&[Attachment<P>], &Drives),
+/// driver of each attachment.
+pub(crate) fn attach(
+    (attachments, drives): (&[Attachment], &Drives),
     (order, streams, what_if): (QueueOrder, Streams, WhatIf),
-    attach: impl Fn(&P, &mut Attaching<'_>) -> D,
-) -> (Controllers, Vec<D>) {
+) -> (Controllers, Drivers) {
     let mut controllers = Controllers::default();
     let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
-    let attach = |attachment: &Attachment<P>| {
-        let to = &mut Attaching {
+    let attach = |attachment: &Attachment| {
+        attachment.part.attach(&mut Attaching {
             controllers: &mut controllers,
             all: drives,
             drives: &attachment.drives,
@@ -244,9 +265,16 @@ pub(crate) fn attach<P, D>(
             order,
             streams,
             what_if,
-        };
-        attach(&attachment.part, to)
+        })
     };
-    let drivers = attachments.iter().map(attach).collect();
+    let of = |drive: usize| {
+        let mut all = attachments.iter();
+        let place = all.position(|one| one.drives.contains(&drive));
+        place.expect("every drive hangs on some controller")
+    };
+    let drivers = Drivers {
+        all: attachments.iter().map(attach).collect(),
+        of: (0..drive_count).map(of).collect(),
+    };
     (controllers, drivers)
 }

@@ -4,8 +4,7 @@ use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
 use crate::kernel::costs::Work;
 use crate::kernel::ffs::FileSystem;
-use crate::kernel::files::Session as Bsd;
-use crate::kernel::minix::session::MinixSession;
+use crate::kernel::list::each_kernel;
 use crate::kernel::pipe::PipeEnd;
 use crate::rendezvous::Rendezvous;
 use crate::rig::RigSession;
@@ -20,48 +19,57 @@ use std::rc::Rc;
 /// The outcome of calls by name where drives have no files.
 const NO_FILES: Result<()> = Err(Errno::NoEntry);
 
-/// A process, with the system calls that it may make.
-pub enum Session {
-    /// On 4.2BSD, and on kernels like it.
-    Bsd(Bsd),
-    /// On Minix.
-    Minix(MinixSession),
-    /// On drives by themselves.
-    Rig(RigSession),
+macro_rules! sessions {
+    ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
+        /// A process, with the system calls that it may make.
+        pub enum Session {
+            $($(#[$doc])* $Kernel($session),)*
+            /// On drives by themselves.
+            Rig(RigSession),
+        }
+
+        impl Session {
+            /// A new process, in the task that asks; returns when it has the
+            /// processor.
+            pub async fn begin(
+                kernel: &Kernel,
+                number: usize,
+                pipe_ends: Vec<PipeEnd>,
+                meeting: &Rc<Rendezvous>,
+            ) -> Self {
+                match kernel {
+                    $(Kernel::$Kernel(kernel) => {
+                        let session = <$session>::begin(kernel, number, pipe_ends, meeting);
+                        Self::$Kernel(session.await)
+                    })*
+                    Kernel::Rig(rig) => Self::Rig(RigSession::begin(rig, number, meeting)),
+                }
+            }
+        }
+    };
 }
+each_kernel! { sessions! {} }
 
 /// Hands a call to whichever kernel this is; of a rig, to the expression behind it.
 macro_rules! on_each {
     ($self:ident, $session:ident => $call:expr, $rig:pat => $on_rig:expr) => {
-        match $self {
-            Session::Bsd($session) => $call,
-            Session::Minix($session) => $call,
-            Session::Rig($rig) => $on_rig,
-        }
+        each_kernel! { on_each! { $self, $session => $call, $rig => $on_rig } }
     };
     ($self:ident, $session:ident => $call:expr) => {
         on_each!($self, $session => $call, $session => $call)
     };
+    (
+        { $self:ident, $session:ident => $call:expr, $rig:pat => $on_rig:expr }
+        $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $own:ty);)*
+    ) => {
+        match $self {
+            $(Session::$Kernel($session) => $call,)*
+            Session::Rig($rig) => $on_rig,
+        }
+    };
 }
 
 impl Session {
-    /// A new process, in the task that asks; returns when it has the
-    /// processor.
-    pub async fn begin(
-        kernel: &Kernel,
-        number: usize,
-        pipe_ends: Vec<PipeEnd>,
-        meeting: &Rc<Rendezvous>,
-    ) -> Self {
-        match kernel {
-            Kernel::Unix(unix) => Self::Bsd(Bsd::begin(unix, number, pipe_ends, meeting).await),
-            Kernel::Minix(minix) => {
-                Self::Minix(MinixSession::begin(minix, number, pipe_ends, meeting).await)
-            }
-            Kernel::Rig(rig) => Self::Rig(RigSession::begin(rig, number, meeting)),
-        }
-    }
-
     /// The process ends, with all its files closed.
     pub async fn end(self) {
         on_each!(self, session => session.end().await);
@@ -272,11 +280,7 @@ impl Session {
 
     /// Takes an end of a pipe.
     pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
-        match self {
-            Self::Bsd(session) => session.pipe_end(number),
-            Self::Minix(session) => session.pipe_end(number).await,
-            Self::Rig(_) => Err(Errno::BadFile),
-        }
+        on_each!(self, session => session.pipe_end(number).await, _ => Err(Errno::BadFile))
     }
 }
 
@@ -299,11 +303,7 @@ impl Session {
 
     /// Writes out what is still to be written, for the time by which it is.
     pub async fn flush(&mut self, drive: u32) {
-        match self {
-            Self::Bsd(session) => session.flush(drive).await,
-            Self::Minix(session) => session.flush().await,
-            Self::Rig(_) => {}
-        }
+        on_each!(self, session => session.flush(drive).await, _ => ());
     }
 
     /// How many drives have file systems.
@@ -320,8 +320,8 @@ impl Session {
     /// has none.
     pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
         match self {
-            Self::Bsd(session) => session.file_system(volume),
-            Self::Minix(_) | Self::Rig(_) => None,
+            Self::Unix(session) => session.file_system(volume),
+            _ => None,
         }
     }
 

@@ -1,20 +1,32 @@
 //! What programs run on: a kernel on its computer, or drives by themselves.
 
 use crate::kernel::computer::Computer;
-use crate::kernel::minix::Minix;
-use crate::kernel::{On, Unix};
+use crate::kernel::list::each_kernel;
+use crate::kernel::process::Process;
 use crate::rig::Rig;
 use std::rc::Rc;
 
-/// A kernel on its computer, or a rig, which has neither.
-#[derive(Clone)]
-pub enum Kernel {
-    /// 4.2BSD or the seventh edition.
-    Unix(Rc<Unix>),
-    /// Minix.
-    Minix(Rc<Minix>),
-    /// None: programs have the drives by themselves.
-    Rig(Rc<Rig>),
+/// A kernel that runs.
+pub(crate) trait RunningKernel {
+    /// Starts its interrupt handlers and its own processes, which run for ever.
+    fn start(self: Rc<Self>);
+
+    /// The process that a tick of the clock is charged to when it finds this one running, and
+    /// whether as system time in any mode.
+    fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
+        Some((Rc::clone(found), false))
+    }
+
+    /// Checks a volume's file system as fsck does. Returns its files that somebody has open and
+    /// nothing names.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of an unsound file system.
+    fn check(&self, volume: u32) -> Result<u32, Vec<String>>;
+
+    /// Remark on runs with several requests in flight.
+    fn ring_note(&self) -> &'static str;
 }
 
 /// A computer, whatever its kernel, or a rig.
@@ -23,33 +35,42 @@ pub(crate) enum Base<'a> {
     Rig(&'a Rc<Rig>),
 }
 
-impl Kernel {
-    /// The computer under the kernel, or the rig.
-    #[inline]
-    pub(crate) fn base(&self) -> Base<'_> {
-        match self {
-            Self::Unix(unix) => Base::Computer(unix),
-            Self::Minix(minix) => Base::Computer(minix),
-            Self::Rig(rig) => Base::Rig(rig),
+macro_rules! kernels {
+    ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
+        /// A kernel on its computer, or a rig, which has neither.
+        #[derive(Clone)]
+        pub enum Kernel {
+            $($(#[$doc])* $Kernel(Rc<$running>),)*
+            /// None: programs have the drives by themselves.
+            Rig(Rc<Rig>),
         }
-    }
 
+        impl Kernel {
+            /// The computer under the kernel, or the rig.
+            #[inline]
+            pub(crate) fn base(&self) -> Base<'_> {
+                match self {
+                    $(Self::$Kernel(kernel) => Base::Computer(kernel),)*
+                    Self::Rig(rig) => Base::Rig(rig),
+                }
+            }
+
+            /// The kernel; none of a rig.
+            pub(crate) fn running(&self) -> Option<Rc<dyn RunningKernel>> {
+                match self {
+                    $(Self::$Kernel(kernel) => Some(Rc::<$running>::clone(kernel)),)*
+                    Self::Rig(_) => None,
+                }
+            }
+        }
+    };
+}
+each_kernel! { kernels! {} }
+
+impl Kernel {
     /// What a run with several requests under way has to say of them: that the kernel had
     /// no call for that, and what they keep each other from. Nothing of a rig.
     pub fn ring_note(&self) -> Option<&'static str> {
-        match self {
-            Self::Rig(_) => None,
-            Self::Unix(unix) => Some(match unix.on() {
-                On::Ffs(_) => {
-                    "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
-                }
-                On::V7(_) => {
-                    "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
-                }
-            }),
-            Self::Minix(_) => Some(
-                "an extension: Minix had no call for several requests under way; daemons carry them out, and its file server takes one at a time, whatever the depth",
-            ),
-        }
+        self.running().map(|kernel| kernel.ring_note())
     }
 }

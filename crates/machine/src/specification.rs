@@ -1,7 +1,7 @@
 //! What a machine is built from: a system of the catalogue, read and checked.
 
 pub(crate) mod drive;
-mod kernel;
+pub(crate) mod kernel;
 mod memory;
 mod minix;
 mod v7;
@@ -9,16 +9,20 @@ mod v7;
 pub use drive::{
     DriveHardware, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };
+use kernel::KernelReading;
 pub use kernel::KernelSpecification;
-use kernel::Own;
+pub(crate) use kernel::ReadKernel;
 pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
 
-use crate::kernel::driver::QueueOrder;
+use crate::driver::QueueOrder;
+use crate::kernel::computer::Computer;
 use crate::kernel::ffs::{FileSystem, Parameters};
+use crate::kernel::list::each_kernel;
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Attachment, Described, DriverReading, PartKind, UnixPart, acsi};
+use crate::parts::{Attachment, DriverReading, Drivers, Part, PartKind};
+use crate::software::Kernel;
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
 /// A system, ready to be built.
@@ -34,16 +38,64 @@ pub struct Specification {
     pub software: Software,
 }
 
-/// A kernel, with its computer and what hangs on that.
-#[derive(Clone, Debug)]
-pub enum Software {
-    /// None, and no computer: programs have the drives by themselves.
-    Rig,
-    /// 4.2BSD, the seventh edition, and kernels like them.
-    Unix(UnixSpecification),
-    /// Minix.
-    Minix(MinixSpecification),
+/// A kernel, as the catalogue describes it.
+pub(crate) trait DescribedKernel {
+    /// Its computer.
+    fn computer(&self) -> &ComputerSpecification;
+
+    /// What the drives hang on.
+    fn attachments(&self) -> &[Attachment];
+
+    /// Order of the queues of drivers that sort them.
+    fn order(&self) -> QueueOrder {
+        QueueOrder::Arrival
+    }
+
+    /// How files are laid out on a volume; none where programs have the drive alone.
+    fn layout(&self, volume: &Volume) -> Option<Layout>;
+
+    /// Memory of its cache, with the parameter that says how large it is.
+    fn cache_memory(&self) -> (&'static str, u64);
+
+    /// Makes the kernel, with file systems on these volumes.
+    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel;
 }
+
+macro_rules! software {
+    ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
+        /// A kernel, with its computer and what hangs on that.
+        #[derive(Clone, Debug)]
+        pub enum Software {
+            /// None, and no computer: programs have the drives by themselves.
+            Rig,
+            $($(#[$doc])* $Kernel($described),)*
+        }
+
+        impl Software {
+            /// The kernel; none of a rig.
+            pub(crate) fn kernel(&self) -> Option<&dyn DescribedKernel> {
+                match self {
+                    Self::Rig => None,
+                    $(Self::$Kernel(kernel) => Some(kernel),)*
+                }
+            }
+
+            /// Reads a kernel, its computer, and what hangs on that.
+            fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
+                let kinds = [$(<$described>::KINDS,)*].concat();
+                let bus = read_bus(system);
+                let controlled = controlled(system, drives.len());
+                let reading = KernelReading::begin(system, &kinds);
+                $(if <$described>::KINDS.contains(&&*reading.kind) {
+                    let (kernel, volumes) = read_kernel((bus, controlled, reading), system, drives);
+                    return (Self::$Kernel(kernel), volumes);
+                })*
+                unreachable!("the kind is one of {kinds:?}")
+            }
+        }
+    };
+}
+each_kernel! { software! {} }
 
 /// A computer, without what hangs on its bus.
 #[derive(Clone, Debug)]
@@ -62,7 +114,7 @@ pub struct UnixSpecification {
     /// The computer: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// What the drives hang on.
-    pub attachments: Vec<Attachment<UnixPart>>,
+    pub attachments: Vec<Attachment>,
     /// Memory of the buffer cache.
     pub cache_bytes: u32,
     /// How drivers that order their queues do it.
@@ -87,7 +139,7 @@ pub struct MinixSpecification {
     /// The computer: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// What the drives hang on.
-    pub attachments: Vec<Attachment<acsi::Specification>>,
+    pub attachments: Vec<Attachment>,
     /// Its costs and sizes.
     pub config: MinixConfig,
     /// What mkfs is told; nothing where programs have the drives by themselves.
@@ -122,11 +174,12 @@ pub struct Volume {
 impl Specification {
     /// Whether data come late at times: how fast a program is is then chance.
     pub fn loses_data(&self) -> bool {
-        match &self.software {
-            Software::Rig => false,
-            Software::Unix(unix) => unix.attachments.iter().any(|one| one.part.loses_data()),
-            Software::Minix(minix) => minix.attachments.iter().any(|one| one.part.loses_data()),
-        }
+        let mut parts = self
+            .software
+            .kernel()
+            .into_iter()
+            .flat_map(DescribedKernel::attachments);
+        parts.any(|one| one.part.loses_data())
     }
 
     /// Reads a system; also everything that was read, for lists and for the
@@ -144,7 +197,7 @@ impl Specification {
         }
         let (software, volumes) = match system.is_rig() {
             true => read_rig(&system, &drives),
-            false => read_software(&system, &drives),
+            false => Software::read(&system, &drives),
         };
         let specification = Self {
             name: system.name().to_string(),
@@ -158,14 +211,10 @@ impl Specification {
 
     /// How files are laid out on a volume.
     pub fn layout(&self, volume: &Volume) -> Layout {
-        let layout = match &self.software {
-            Software::Rig => None,
-            Software::Unix(unix) => match unix.edition {
-                Edition::Bsd => volume.filesystem.map(Layout::Ffs),
-                Edition::Seventh(parameters) => parameters.map(Layout::V7),
-            },
-            Software::Minix(minix) => minix.filesystem.map(Layout::Minix),
-        };
+        let layout = self
+            .software
+            .kernel()
+            .and_then(|kernel| kernel.layout(volume));
         layout.unwrap_or(Layout::Raw)
     }
 
@@ -211,10 +260,10 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
     (Software::Rig, volumes.collect())
 }
 
-/// A kernel, its computer, and what hangs on that.
-fn read_software(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
+/// Bytes per second of the bus, and the share of the processor's speed that 1 MB/s costs.
+fn read_bus(system: &System) -> (u64, f64) {
     let mut bus = system.reader(Component::Bus, None);
-    let bus_bytes_per_s = bus.integer(
+    let bytes_per_s = bus.integer(
         "bytes_per_s",
         1000..=1_000_000_000_000,
         "the most that it moves",
@@ -225,52 +274,29 @@ fn read_software(system: &System, drives: &[DriveSpecification]) -> (Software, V
         "share of the processor's speed that moving 1 MB/s takes",
     );
     bus.finish();
-    let controlled = controlled(system, drives.len());
-    let kinds: Vec<PartKind> = controlled.iter().map(|one| one.kind).collect();
-    let (kernel, own) = KernelSpecification::read(system, &kinds);
-    let speed = kernel.speed;
+    (bytes_per_s, memory_contention_share)
+}
+
+/// A kernel of this type, its computer, and what hangs on that.
+fn read_kernel<K: ReadKernel>(
+    ((bus_bytes_per_s, memory_contention_share), mut controlled, reading): (
+        (u64, f64),
+        Vec<Controlled<'_>>,
+        KernelReading<'_>,
+    ),
+    system: &System,
+    drives: &[DriveSpecification],
+) -> (K, Vec<Volume>) {
+    let (kernel, own) = reading.finish::<K>(controlled.iter().map(|one| one.kind));
+    // The others were refused.
+    controlled.retain(|one| K::has_driver(one.kind));
+    let attachments = read_parts((system, drives, kernel.speed), controlled);
     let computer = ComputerSpecification {
         bus_bytes_per_s,
         memory_contention_share,
         kernel,
     };
-    let hang = (system, drives, speed);
-    match own {
-        Own::Unix {
-            seventh,
-            cache_bytes,
-            order,
-        } => {
-            let attachments = read_parts(hang, controlled, UnixPart::read);
-            let volumes = read_volumes(system, drives, !seventh);
-            let edition = match seventh {
-                true => Edition::Seventh(v7::read_filesystem(system, drives)),
-                false => Edition::Bsd,
-            };
-            let unix = UnixSpecification {
-                computer,
-                attachments,
-                cache_bytes,
-                order,
-                edition,
-            };
-            (Software::Unix(unix), volumes)
-        }
-        Own::Minix(config) => {
-            let read = |kind, reader: &mut Reader<'_>, driver: &DriverReading<'_>| {
-                (kind == PartKind::Acsi).then(|| Described::read(reader, driver))
-            };
-            let attachments = read_parts(hang, controlled, read);
-            let volumes = read_volumes(system, drives, false);
-            let minix = MinixSpecification {
-                computer,
-                attachments,
-                config,
-                filesystem: minix::read_filesystem(system, drives),
-            };
-            (Software::Minix(minix), volumes)
-        }
-    }
+    K::attach(own, (computer, attachments), (system, drives))
 }
 
 /// A controller that is being read, and the drives that hang on it.
@@ -303,13 +329,11 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-/// Each controller with its driver. What the kernel has no driver for has been refused
-/// before, and is left out.
-fn read_parts<P>(
+/// Each controller with its driver.
+fn read_parts(
     (system, drives, speed): (&System, &[DriveSpecification], f64),
     controlled: Vec<Controlled<'_>>,
-    read: impl Fn(PartKind, &mut Reader<'_>, &DriverReading<'_>) -> Option<P>,
-) -> Vec<Attachment<P>> {
+) -> Vec<Attachment> {
     let attachment = |mut controlled: Controlled<'_>| {
         let own = controlled
             .of
@@ -331,14 +355,14 @@ fn read_parts<P>(
             let message = format!("drive {} {why}", drive + 1);
             controlled.reader.fail("kind", &message);
         }
-        let part = read(controlled.kind, &mut controlled.reader, &driver)?;
+        let part = Part::read(controlled.kind, &mut controlled.reader, &driver);
         controlled.reader.finish();
-        Some(Attachment {
+        Attachment {
             part,
             drives: controlled.drives,
-        })
+        }
     };
-    controlled.into_iter().filter_map(attachment).collect()
+    controlled.into_iter().map(attachment).collect()
 }
 
 /// Said of a mechanism that nothing commands.
@@ -358,7 +382,11 @@ fn volumes_of(
 }
 
 /// Every partition with its file system.
-fn read_volumes(system: &System, drives: &[DriveSpecification], is_bsd: bool) -> Vec<Volume> {
+pub(crate) fn read_volumes(
+    system: &System,
+    drives: &[DriveSpecification],
+    is_bsd: bool,
+) -> Vec<Volume> {
     let mut volumes = Vec::new();
     let shared =
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));

@@ -1,6 +1,6 @@
 //! The simulation engine: virtual time in whole nanoseconds, an event queue
 //! that breaks ties by order of insertion (and lets those who sleep until a
-//! moment come after its events), single-threaded tasks, a processor that
+//! moment come after its events), single-threaded tasks, processors that
 //! interrupts preempt, and named random streams. It knows nothing of storage.
 //!
 //! Software is async, hardware is a state machine: what has a program counter
@@ -20,7 +20,7 @@ mod sim;
 mod task;
 mod time;
 
-pub use processor::{Completion, Level, Processor, Usage};
+pub use processor::{Completion, CpuId, Level, Processor, Processors, Usage};
 pub use queue::TieBreak;
 pub use random::{Stream, Streams};
 pub use sim::{Deadlock, Sim, Waiting};

@@ -2,27 +2,31 @@
 //!
 //! Work has a cost in time at full speed. How long it takes is not known when
 //! it starts: interrupts of a higher level preempt it, and the rate at which
-//! work gets done changes while it runs ([`Processor::set_rate`]). Its end is
-//! the simulation's timer, of which there is one: a simulation has one
-//! processor.
+//! work gets done changes while it runs ([`Processors::set_rate`]). Its end is
+//! the simulation's timer, of which there is one: several processors set it to the
+//! earliest of their ends ([`Processors`]).
 
+mod several;
 mod state;
 
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
+use several::Ends;
+pub use several::{CpuId, Processors};
 use state::{FULL, Frame, Handler, Rate, State};
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Poll, ready};
 
 /// An interrupt priority level; 0 lets every interrupt in.
 pub type Level = u8;
 
-/// The innermost work has come to its end. The owner of the engine hands it
-/// to [`Processor::complete`].
+/// The innermost work of a processor has come to its end. The owner of the engine hands it
+/// to [`Processors::complete`].
 #[derive(Clone, Copy, Debug)]
-pub struct Completion(());
+pub struct Completion(CpuId);
 
 /// Where the time of one piece of work went; the three add up to the time
 /// that passed.
@@ -38,6 +42,9 @@ pub struct Usage {
 
 /// A processor with preemption by level and a rate that may change.
 pub struct Processor {
+    id: CpuId,
+    /// Ends of the work of all processors, where there are several.
+    ends: Option<Rc<Ends>>,
     state: RefCell<State>,
     /// Who runs, or may.
     innermost: Cell<Option<TaskId>>,
@@ -46,9 +53,11 @@ pub struct Processor {
     unsettled: Cell<Time>,
 }
 
-impl Default for Processor {
-    fn default() -> Self {
+impl Processor {
+    fn new(id: CpuId, ends: Option<Rc<Ends>>) -> Self {
         Self {
+            id,
+            ends,
             state: RefCell::new(State {
                 base: None,
                 handlers: Vec::with_capacity(8),
@@ -136,11 +145,7 @@ impl Processor {
     }
 
     /// Work gets done at `thousandths` of full speed from now on.
-    ///
-    /// # Panics
-    ///
-    /// When that is nothing, or more than full speed.
-    pub fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
+    fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
         assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
         let rate = self.rate.get();
         if rate.thousandths == thousandths {
@@ -204,7 +209,10 @@ impl Processor {
         }
         loop {
             // Nothing comes before the end of what this task does.
-            if self.innermost.get() == Some(task) && sim.pass_to_timer() {
+            if self.innermost.get() == Some(task) && self.is_next_to_end() && sim.pass_to_timer() {
+                if self.ends.is_some() {
+                    self.set_end(sim, None);
+                }
                 let mut state = self.open(sim.now());
                 let frame = state.top_mut().expect("who works has a frame");
                 frame.end();
@@ -238,17 +246,40 @@ impl Processor {
     /// now.
     fn reschedule<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         self.innermost.set(state.top().and_then(|frame| frame.task));
-        match state.top().filter(|frame| frame.working) {
-            Some(frame) => {
-                let ends = state.since.max(sim.now()) + self.rate.get().duration(frame.left);
-                sim.set_timer(ends, Completion(()).into());
+        let working = state.top().filter(|frame| frame.working);
+        let start = state.since.max(sim.now());
+        self.set_end(
+            sim,
+            working.map(|frame| start + self.rate.get().duration(frame.left)),
+        );
+    }
+
+    /// Whether no other processor's work ends before that of this one.
+    fn is_next_to_end(&self) -> bool {
+        let ends = self.ends.as_ref();
+        ends.is_none_or(|ends| ends.first().is_some_and(|(_, id)| id == self.id))
+    }
+
+    /// Sets the timer, now that the innermost work ends at this moment, or there is none.
+    fn set_end<E: From<Completion>>(&self, sim: &Sim<E>, end: Option<Time>) {
+        let first = match &self.ends {
+            None => end.map(|at| (at, self.id)),
+            Some(ends) => {
+                ends.set(self.id, end);
+                ends.first()
             }
+        };
+        match first {
+            Some((at, id)) => sim.set_timer(at, Completion(id).into()),
             None => sim.stop_timer(),
         }
     }
 
     /// A piece of work has come to its end.
-    pub fn complete<E: From<Completion>>(&self, sim: &Sim<E>, Completion(()): Completion) {
+    fn complete<E: From<Completion>>(&self, sim: &Sim<E>) {
+        if self.ends.is_some() {
+            self.set_end(sim, None);
+        }
         let mut state = self.open(sim.now());
         let frame = state.top_mut().expect("work completes on a frame");
         assert!(frame.working, "work completed that nobody does");
@@ -323,7 +354,9 @@ impl Processor {
                 .iter()
                 .map(|(_, cost)| rate.duration(cost.0))
                 .sum::<Time>();
-        let admitted = state.handlers.is_empty()
+        // What other processors do may come in between.
+        let admitted = self.ends.is_none()
+            && state.handlers.is_empty()
             && state.pending.is_empty()
             && interrupts.iter().all(|(level, _)| *level > state.level());
         if !admitted || state.since > now || !sim.is_quiet_until(over) {

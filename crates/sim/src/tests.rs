@@ -155,24 +155,41 @@ fn a_deadlock_names_who_waits_for_what() {
 
 struct Bench {
     sim: Rc<Sim<Event>>,
-    processor: Rc<Processor>,
+    processors: Rc<Processors>,
+    /// The processor that processes and interrupts are for.
+    cpu: CpuId,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self {
-            sim: Rc::new(Sim::new(TieBreak::Insertion)),
-            processor: Rc::new(Processor::default()),
-        }
+        Self::with_processors(1).remove(0)
+    }
+
+    /// One bench for each of so many processors, all in one simulation.
+    fn with_processors(count: u32) -> Vec<Self> {
+        let sim = Rc::new(Sim::new(TieBreak::Insertion));
+        let processors = Rc::new(Processors::new(count));
+        let bench = |cpu| Self {
+            sim: Rc::clone(&sim),
+            processors: Rc::clone(&processors),
+            cpu,
+        };
+        processors.ids().map(bench).collect()
+    }
+
+    fn busy(&self) -> (Time, Time) {
+        self.processors[self.cpu].busy(&self.sim)
     }
 
     fn handler(&self) -> impl Fn(Event) + 'static {
-        let (sim, processor) = (Rc::clone(&self.sim), Rc::clone(&self.processor));
+        let (sim, processors) = (Rc::clone(&self.sim), Rc::clone(&self.processors));
         move |event| match event {
-            Event::Work(completion) => processor.complete(&sim, completion),
-            Event::Rate(rate) => processor.set_rate(&sim, rate),
+            Event::Work(completion) => processors.complete(&sim, completion),
+            Event::Rate(rate) => processors.set_rate(&sim, rate),
             Event::Raise(task) => sim.wake(task),
-            Event::Tick => processor.interrupt(&sim, &[(6, Time(5)), (1, Time(3))]),
+            Event::Tick => {
+                processors[CpuId::default()].interrupt(&sim, &[(6, Time(5)), (1, Time(3))])
+            }
             Event::Number(_) => {}
         }
     }
@@ -185,12 +202,14 @@ impl Bench {
     /// A process that works, then says what it cost.
     fn process(&self, cost: u64, mask: Level) -> Log<(u64, Usage)> {
         let log: Log<(u64, Usage)> = Log::default();
-        let (sim, processor, inner) = (
+        let (sim, processors, inner) = (
             Rc::clone(&self.sim),
-            Rc::clone(&self.processor),
+            Rc::clone(&self.processors),
             Rc::clone(&log),
         );
+        let cpu = self.cpu;
         self.sim.spawn("process", true, async move {
+            let processor = &processors[cpu];
             processor.give(sim.current());
             processor.mask(&sim, mask);
             let usage = processor.work(&sim, Time(cost)).await;
@@ -206,12 +225,14 @@ impl Bench {
 
     fn interrupt(&self, at: u64, level: Level, cost: u64) -> Log<(u64, u64)> {
         let log: Log<(u64, u64)> = Log::default();
-        let (sim, processor, inner) = (
+        let (sim, processors, inner) = (
             Rc::clone(&self.sim),
-            Rc::clone(&self.processor),
+            Rc::clone(&self.processors),
             Rc::clone(&log),
         );
+        let cpu = self.cpu;
         let task = self.sim.spawn("handler", true, async move {
+            let processor = &processors[cpu];
             sim.wait("an interrupt").await;
             processor.enter(&sim, level).await;
             let entered = sim.now().0;
@@ -240,7 +261,7 @@ fn interrupts_cost_the_same_in_one_step_and_in_several() {
         }
         bench.run();
         let log = process.borrow().clone();
-        (log, bench.processor.busy(&bench.sim))
+        (log, bench.busy())
     };
     for rate in [1000, 500, 300] {
         for mask in [0, 5] {
@@ -278,10 +299,52 @@ fn waiting_on_the_spot_changes_nothing() {
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
             let logs = (process.take(), low.take(), high.take());
-            let busy = bench.processor.busy(&bench.sim);
+            let busy = bench.busy();
             (logs, busy, bench.sim.now(), bench.sim.events())
         };
         assert_eq!(run(true), run(false), "seed {seed}, scenario {scenario}");
+    }
+}
+
+/// Each of several processors does what it does alone, whatever the others are at, and
+/// takes the interrupts that are for it.
+#[test]
+fn processors_work_side_by_side_as_each_does_alone() {
+    let seed = 11;
+    let mut draws = Streams::new(seed).stream("moments");
+    for scenario in 0..200 {
+        let moments: [[u64; 3]; 4] =
+            std::array::from_fn(|_| std::array::from_fn(|_| draws.below(160)));
+        let start = |bench: &Bench, moments: [u64; 3]| {
+            let level = (moments[2] % 3) as Level * 3;
+            let process = bench.process(50 + moments[2], level);
+            let handlers = [(moments[0], 2), (moments[1], 5)]
+                .map(|(at, level)| bench.interrupt(at, level, 20));
+            (process, handlers)
+        };
+        let alone = moments.map(|moments| {
+            let bench = Bench::new();
+            let (process, handlers) = start(&bench, moments);
+            bench.run();
+            (process.take(), handlers.map(|log| log.take()), bench.busy())
+        });
+        for on_the_spot in [false, true] {
+            let benches = Bench::with_processors(4);
+            let started: Vec<_> = benches
+                .iter()
+                .zip(moments)
+                .map(|(bench, of)| start(bench, of))
+                .collect();
+            let ended = match on_the_spot {
+                true => benches[0].sim.run_on_the_spot(benches[0].handler()),
+                false => benches[0].sim.run(benches[0].handler()),
+            };
+            assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
+            for ((bench, (process, handlers)), alone) in benches.iter().zip(started).zip(&alone) {
+                let together = (process.take(), handlers.map(|log| log.take()), bench.busy());
+                assert_eq!(&together, alone, "seed {seed}, scenario {scenario}");
+            }
+        }
     }
 }
 
@@ -291,10 +354,11 @@ fn waiting_on_the_spot_changes_nothing() {
 fn a_wake_up_from_before_is_told_once_on_the_spot_too() {
     let run = |on_the_spot: bool| {
         let bench = Bench::new();
-        let (sim, processor) = (Rc::clone(&bench.sim), Rc::clone(&bench.processor));
+        let (sim, processors) = (Rc::clone(&bench.sim), Rc::clone(&bench.processors));
         let log: Log<u64> = Log::default();
         let inner = Rc::clone(&log);
         let task = bench.sim.spawn("process", true, async move {
+            let processor = &processors[CpuId::default()];
             processor.give(sim.current());
             processor.work(&sim, Time(10)).await;
             sim.wake_at(sim.now() + Time(30));
@@ -363,8 +427,9 @@ fn tasks_on_top_of_each_other_go_on_in_the_order_of_the_loop() {
 #[test]
 fn a_deadlock_on_the_spot_is_told_as_any_other() {
     let bench = Bench::new();
-    let (sim, processor) = (Rc::clone(&bench.sim), Rc::clone(&bench.processor));
+    let (sim, processors) = (Rc::clone(&bench.sim), Rc::clone(&bench.processors));
     bench.sim.spawn("stopped", true, async move {
+        let processor = &processors[CpuId::default()];
         processor.give(sim.current());
         sim.schedule(Time(3), Event::Number(1));
         processor.work(&sim, Time(10)).await;
@@ -407,7 +472,7 @@ fn an_interrupt_preempts_and_the_process_pays() {
         (Time(100), Time(27), Time::ZERO)
     );
     assert_eq!(
-        bench.processor.busy(&bench.sim),
+        bench.busy(),
         (Time(137), Time(27)),
         "busy time is the sum of all work"
     );

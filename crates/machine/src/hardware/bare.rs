@@ -9,14 +9,14 @@ use crate::controllers::{Controllers, Kind};
 use crate::event::Event;
 use crate::id::Id;
 use diskperf_device::Requests;
-use diskperf_sim::{Processor, Sim, TieBreak};
+use diskperf_sim::{Processors, Sim, TieBreak};
 use std::cell::RefCell;
 use std::future::Future;
 
 /// Hardware with one controller, in a simulation of its own.
 pub(crate) struct Bare<C> {
     pub(crate) sim: Sim<Event>,
-    pub(crate) processor: Processor,
+    pub(crate) processors: Processors,
     pub(crate) hardware: RefCell<Hardware>,
     controller: Id<C>,
 }
@@ -37,7 +37,7 @@ impl<C: Kind> Bare<C> {
         let controller = controllers.add(|id, number| controller((id, number), on_it));
         Self {
             sim: Sim::new(TieBreak::Insertion),
-            processor: Processor::default(),
+            processors: Processors::new(1),
             hardware: RefCell::new(Hardware {
                 drives,
                 controllers,
@@ -58,7 +58,7 @@ impl<C: Kind> Bare<C> {
         let task = self.sim.spawn("script", true, script);
         self.ask(|controller, _, _| controller.connect(task));
         let handle = |event| match event {
-            Event::Processor(completion) => self.processor.complete(&self.sim, completion),
+            Event::Processor(completion) => self.processors.complete(&self.sim, completion),
             Event::Part(event) => {
                 let mut hardware = self.hardware.borrow_mut();
                 hardware.handle(&self.around(), event);
@@ -72,7 +72,7 @@ impl<C: Kind> Bare<C> {
     pub(crate) fn around(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
-            processor: &self.processor,
+            processors: &self.processors,
         }
     }
 

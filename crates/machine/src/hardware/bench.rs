@@ -10,7 +10,7 @@ use crate::controllers::Kind;
 use crate::id::Id;
 use diskperf_device::{Operation, Request, Requests};
 pub(crate) use diskperf_device::{RequestId, moment};
-use diskperf_sim::Stream;
+use diskperf_sim::{CpuId, Stream};
 pub(crate) use diskperf_sim::{Streams, Time};
 pub(crate) use diskperf_timeline::Stage;
 pub(crate) use std::cell::RefCell;
@@ -75,15 +75,16 @@ impl<C: Kind + 'static> Bench<C> {
     pub(crate) fn keep_busy(self: &Rc<Self>, span: Time) {
         let bench = Rc::clone(self);
         self.sim.spawn("program", true, async move {
-            bench.processor.give(bench.sim.current());
-            bench.processor.work(&bench.sim, span).await;
-            bench.processor.give_up(&bench.sim);
+            let processor = &bench.processors[CpuId::default()];
+            processor.give(bench.sim.current());
+            processor.work(&bench.sim, span).await;
+            processor.give_up(&bench.sim);
         });
     }
 
     /// The same with what a handler of interrupts does, and no process.
     pub(crate) fn keep_handling(self: &Rc<Self>, span: Time) {
-        self.processor.interrupt(&self.sim, &[(1, span)]);
+        self.processors[CpuId::default()].interrupt(&self.sim, &[(1, span)]);
     }
 
     pub(crate) fn now(&self) -> Time {

@@ -80,6 +80,6 @@ impl Bus {
     fn slow_processor(&self, around: &Surroundings<'_>) {
         let lost = self.moving.min(self.bytes_per_s) * self.contention / 1_000_000;
         let rate = 1000_u64.saturating_sub(lost).max(SLOWEST);
-        around.processor.set_rate(around.sim, rate);
+        around.processors.set_rate(around.sim, rate);
     }
 }

@@ -235,7 +235,7 @@ impl Drive<'_> {
                 let phase = spindle.angle(Time::ZERO).revolutions();
                 (spindle.exact_period_ns(), phase)
             }
-            Self::Device(Device::Fixed(_) | Device::Flash(_)) => (0.0, 0.0),
+            Self::Device(_) => (0.0, 0.0),
         };
         TracedDrive {
             revolution_ns,

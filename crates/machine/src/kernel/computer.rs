@@ -2,7 +2,7 @@
 //! volumes.
 
 use super::costs::{Costs, Work};
-use super::process::Cpu;
+use super::process::Cpus;
 use super::serial::Serial;
 use crate::budget::REHEARSED_EVENTS;
 use crate::event::Event;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// A computer, without what is a kernel's own.
 pub struct Computer {
     pub(crate) sim: Rc<Sim<Event>>,
-    pub(crate) cpu: Cpu,
+    pub(crate) cpus: Cpus,
     pub(crate) hardware: RefCell<Hardware>,
     pub(crate) costs: Costs,
     /// Of the processor, in that of a VAX 11/780.

@@ -1,86 +1,98 @@
-//! What all disk drivers share: requests come from the kernel, and go back to who
-//! waits for them. The drivers themselves are with their hardware, in `parts`.
-
-pub(crate) mod disksort;
-pub(crate) mod giving;
-
-pub use disksort::QueueOrder;
+//! Drivers under a kernel: requests go to them, and come back to who waits for them.
 
 use super::Unix;
 use super::buffers::BufferId;
 use super::computer::Computer;
 use super::process::{BIO, Context};
 use super::raw::HeaderId;
-use crate::controllers::{Controller, Kind};
-use crate::hardware::{Hardware, Parts, Surroundings};
+use crate::controllers::Controller;
+use crate::driver::{Driver, DriverHost};
+use crate::hardware::{Hardware, Surroundings};
 use crate::id::Id;
 use crate::standstill::{HardError, Standstill};
 use diskperf_device::{Request, RequestId, moment};
-use diskperf_sim::Time;
+use diskperf_sim::{CpuId, Time};
 use diskperf_timeline::Stage;
+use std::cell::RefCell;
+use std::ops::Deref;
 use std::rc::Rc;
 
-/// Data that one map register maps.
-const MAPPED_BYTES: u64 = 512;
+/// A kernel over a computer, with drivers.
+pub(crate) trait DriverKernel: Deref<Target = Computer> + 'static {
+    /// Time that entry and exit of a disk's interrupt handler take.
+    fn interrupt_cost(&self) -> Time;
 
-/// The software that commands controllers of one kind: what differs from one kind to the
-/// next. What all do alike is [`Driver::strategy`], and the way into their handlers.
-pub(crate) trait Driver: 'static {
-    /// What it commands.
-    type Controller: Kind;
-
-    /// Its controllers, each of which interrupts by itself.
-    fn controllers(&self) -> Vec<Id<Self::Controller>>;
-
-    /// What queueing a request of a drive takes, where that is a routine of its own.
-    fn queueing(&self, drive: usize) -> Option<Time>;
-
-    /// Puts a request where it belongs among those that wait for its drive.
-    fn insert(&self, hardware: &Hardware, id: RequestId);
-
-    /// Gives the controller of a drive what it may have, now that a request waits.
-    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize);
-
-    /// Sees to what a controller interrupted for.
-    async fn interrupt(&self, kernel: &Unix, controller: Id<Self::Controller>);
-
-    /// Takes a request; returns when it is queued or on its way.
-    async fn strategy(&self, kernel: &Unix, context: Context<'_>, id: RequestId) {
-        let level = kernel.cpu.processor.mask(&kernel.sim, BIO);
-        let drive = kernel.hardware.borrow().requests[id].device;
-        if let Some(cost) = self.queueing(drive) {
-            kernel.spend(context, Stage::Driver, cost).await;
-        }
-        kernel.mark(id, Stage::Driver);
-        self.insert(&kernel.hardware.borrow(), id);
-        self.give(kernel, context, drive).await;
-        kernel.unmask(context, level).await;
+    /// The processor that the interrupts of the controller of this number go to.
+    fn interrupt_cpu(&self, _number: usize) -> CpuId {
+        CpuId::default()
     }
 
-    /// Starts what serves the interrupts of its controllers, for ever.
-    fn start(self: Rc<Self>, kernel: &Rc<Unix>)
-    where
-        Self: Sized,
-    {
-        for controller in self.controllers() {
-            let handler = interrupts(Rc::clone(&self), Rc::clone(kernel), controller);
-            kernel.serve(controller, handler);
-        }
+    /// Takes a request back from its driver.
+    fn completed(&self, id: RequestId);
+}
+
+/// A kernel while it runs a driver in a context.
+pub(crate) struct Host<'a, K> {
+    pub(crate) kernel: &'a K,
+    pub(crate) context: Context<'a>,
+}
+
+impl<K: DriverKernel> DriverHost for Host<'_, K> {
+    fn hardware(&self) -> &RefCell<Hardware> {
+        &self.kernel.hardware
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        self.kernel.surroundings()
+    }
+
+    #[inline]
+    fn spend(&self, stage: Stage, cost: Time) -> impl Future<Output = ()> {
+        self.kernel.spend(self.context, stage, cost)
+    }
+
+    fn completed(&self, id: RequestId) {
+        self.kernel.completed(id);
+    }
+
+    fn give_up(&self, id: RequestId, tries: u32) {
+        self.kernel.give_up(id, tries);
+    }
+}
+
+/// Starts the handlers of a driver's interrupts, which run for ever.
+pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
+    for controller in driver.controllers() {
+        let handler = interrupts(Rc::clone(driver), Rc::clone(kernel), controller);
+        let controllers = &mut kernel.hardware.borrow_mut().controllers;
+        let number = controllers.number(controller);
+        let name = format!("interrupts of controller {number}");
+        let task = kernel.sim.spawn(name, false, handler);
+        controllers.get(controller).connect(task);
     }
 }
 
 /// Serves a controller's interrupts for ever.
-async fn interrupts<D: Driver>(driver: Rc<D>, kernel: Rc<Unix>, controller: Id<D::Controller>) {
+async fn interrupts<D: Driver, K: DriverKernel>(
+    driver: Rc<D>,
+    kernel: Rc<K>,
+    controller: Id<D::Controller>,
+) {
+    let number = kernel.hardware.borrow().controllers.number(controller);
+    let cpu = kernel.interrupt_cpu(number);
+    let processor = &kernel.cpus.processors[cpu];
+    let host = Host {
+        kernel: &*kernel,
+        context: Context::Handler(cpu),
+    };
     loop {
-        while !kernel.ask(controller, |controller, parts| controller.interrupts(parts)) {
+        while !host.ask(controller, |controller, parts| controller.interrupts(parts)) {
             kernel.sim.wait("an interrupt of the controller").await;
         }
-        kernel.cpu.processor.enter(&kernel.sim, BIO).await;
-        kernel
-            .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
-            .await;
-        driver.interrupt(&kernel, controller).await;
-        kernel.cpu.processor.leave(&kernel.sim);
+        processor.enter(&kernel.sim, BIO).await;
+        host.spend(Stage::Interrupt, kernel.interrupt_cost()).await;
+        driver.interrupt(&host, controller).await;
+        processor.leave(&kernel.sim);
     }
 }
 
@@ -106,24 +118,36 @@ impl Unix {
         id
     }
 
-    /// A driver has seen a request's end: the request is over, and its owner is
-    /// told.
-    pub(crate) fn completed(&self, id: RequestId) {
+    /// Takes a request; returns when it is queued or on its way.
+    pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
+        let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO);
+        let drive = self.hardware.borrow().requests[id].device;
+        let driver = self.drivers.get(drive);
+        let host = Host {
+            kernel: self,
+            context,
+        };
+        if let Some(cost) = driver.queueing(drive) {
+            host.spend(Stage::Driver, cost).await;
+        }
+        host.mark(id, Stage::Driver);
+        driver.take(&host, id).await;
+        self.unmask(context, level).await;
+    }
+}
+
+impl DriverKernel for Unix {
+    fn interrupt_cost(&self) -> Time {
+        self.costs.interrupt
+    }
+
+    fn completed(&self, id: RequestId) {
         let owner = self.owners.borrow()[id.place()];
-        self.records.completed(id, self.sim.now());
-        let mut request = self.hardware.borrow_mut().requests.take(id);
-        request.mark(Stage::Completion, moment(self.sim.now()));
+        let request = self.take_completed(id);
         match owner {
             Owner::Buffer(buffer) => self.biodone(buffer, request),
             Owner::Raw(header) => self.raw_done(header, request),
         }
-    }
-
-    /// Takes a request; returns when it is queued or on its way.
-    pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
-        let drive = self.hardware.borrow().requests[id].device;
-        let driver = &self.drivers[self.driver_of[drive]];
-        driver.strategy(self, context, id).await;
     }
 }
 
@@ -144,54 +168,12 @@ impl Computer {
         self.records.issued(id, of, awaited);
     }
 
-    /// Takes a request off its queue: so long it waited there, and so long it takes to
-    /// make a command of it.
-    pub(crate) async fn unqueue(&self, context: Context<'_>, id: RequestId, cost: Time) {
-        self.mark(id, Stage::DriverQueue);
-        self.spend(context, Stage::Driver, cost).await;
-        self.mark(id, Stage::Driver);
-    }
-
-    /// Sets the map registers of a request's buffer, each at this cost.
-    pub(crate) async fn map(&self, context: Context<'_>, id: RequestId, register: Time) {
-        let bytes = self.hardware.borrow().bytes(id);
-        // One more than the pages: a buffer may start within one.
-        let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
-        let cost = Time(register.0 * registers);
-        self.spend(context, Stage::Driver, cost).await;
-        self.mark(id, Stage::Driver);
-    }
-
-    /// What has passed of a request's time since its last mark went to `stage`.
-    pub(crate) fn mark(&self, id: RequestId, stage: Stage) {
-        let now = moment(self.sim.now());
-        self.hardware.borrow_mut().requests[id].mark(stage, now);
-    }
-
-    /// Does something with a controller.
-    pub(crate) fn ask<C: Kind, T>(
-        &self,
-        controller: Id<C>,
-        ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,
-    ) -> T {
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(controller);
-        ask(controller, &mut parts)
-    }
-
-    /// Has a handler serve the interrupts of a controller.
-    pub(crate) fn serve<C: Kind>(
-        &self,
-        controller: Id<C>,
-        handler: impl Future<Output = ()> + 'static,
-    ) {
-        let controllers = &mut self.hardware.borrow_mut().controllers;
-        let name = format!(
-            "interrupts of controller {}",
-            controllers.number(controller)
-        );
-        let task = self.sim.spawn(name, false, handler);
-        controllers.get(controller).connect(task);
+    /// Takes a request that is over from the hardware.
+    pub(crate) fn take_completed(&self, id: RequestId) -> Request {
+        self.records.completed(id, self.sim.now());
+        let mut request = self.hardware.borrow_mut().requests.take(id);
+        request.mark(Stage::Completion, moment(self.sim.now()));
+        request
     }
 
     /// A driver gives a request up. Nothing that happens after a hard error is the
@@ -211,7 +193,7 @@ impl Computer {
     pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
-            processor: &self.cpu.processor,
+            processors: &self.cpus.processors,
         }
     }
 }

@@ -426,7 +426,7 @@ impl Session {
     }
 
     /// Takes an end of a pipe.
-    pub fn pipe_end(&mut self, number: usize) -> Result<usize> {
+    pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
         let end = self.pipe_ends.get_mut(number).and_then(Option::take);
         let end = end.ok_or(Errno::BadFile)?;
         let read = matches!(end, PipeEnd::Read(_));

@@ -1,15 +1,17 @@
-//! Processes, and which of them has the processor.
+//! Processes, and which of them have the processors.
 
 mod clock;
 mod cpu;
+#[cfg(test)]
+mod tests;
 mod working_for;
 
-pub(crate) use cpu::Cpu;
+pub(crate) use cpu::Cpus;
 
 use super::computer::Computer;
 use super::tracing::traced_work;
 use crate::books::Books;
-use diskperf_sim::{Level, TaskId, Time, Usage};
+use diskperf_sim::{CpuId, Level, TaskId, Time, Usage};
 use diskperf_timeline::trace::TracedWork;
 use diskperf_timeline::{Ledger, Stage};
 use std::cell::{Cell, RefCell};
@@ -33,6 +35,8 @@ pub struct Process {
     /// Who is woken goes before those of lower rank.
     rank: u8,
     task: Cell<Option<TaskId>>,
+    /// The processor that it had last; none before the first.
+    cpu: Cell<Option<CpuId>>,
     runnable_at: Cell<Time>,
     in_user_mode: Cell<bool>,
     /// Ticks of the clock that found it in user mode, and in the kernel.
@@ -58,11 +62,22 @@ impl Deref for Process {
     }
 }
 
-/// Who runs kernel code: a process, whose time it is, or an interrupt.
+/// Who runs kernel code: a process, whose time it is, or an interrupt on a processor.
 #[derive(Clone, Copy)]
 pub(crate) enum Context<'a> {
     Process(&'a Process),
-    Handler,
+    Handler(CpuId),
+}
+
+impl Context<'_> {
+    /// The processor that the code runs on.
+    #[inline]
+    pub(crate) fn cpu(self) -> CpuId {
+        match self {
+            Self::Process(process) => process.cpu(),
+            Self::Handler(cpu) => cpu,
+        }
+    }
 }
 
 /// Processor time being spent. A future of its own rather than an async
@@ -107,6 +122,7 @@ impl Process {
             pid,
             rank,
             task: Cell::new(None),
+            cpu: Cell::new(None),
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
             ticks: Cell::new((0, 0)),
@@ -125,6 +141,12 @@ impl Process {
     /// Before it has started.
     pub(crate) fn task(&self) -> TaskId {
         self.task.get().expect("the process has started")
+    }
+
+    /// The processor that it has, or had last.
+    #[inline]
+    pub(crate) fn cpu(&self) -> CpuId {
+        self.cpu.get().unwrap_or_default()
     }
 
     /// When it was last made ready to run.
@@ -215,14 +237,14 @@ impl Computer {
         process.task.set(Some(self.sim.current()));
         let is_traced = self.records.tracing.is_some() || process.works_for.is_some();
         process.books.begin(self.sim.now(), is_traced);
-        self.cpu.begin(process);
+        self.cpus.begin(process);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
     /// The process ends.
     pub(crate) fn end(&self, process: &Process) {
-        self.cpu.end(process);
+        self.cpus.end(process);
     }
 
     /// Spends processor time in a stage.
@@ -245,11 +267,11 @@ impl Computer {
     /// The same, if nothing can come in between, which is by far the most
     /// frequent case.
     fn spend_at_once(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
-        let Some(slowed) = self.cpu.processor.try_work(&self.sim, cost) else {
+        let Some(slowed) = self.cpus.processors[context.cpu()].try_work(&self.sim, cost) else {
             return false;
         };
         if stage == Stage::Driver {
-            self.cpu.count_driver(cost);
+            self.cpus.count_driver(cost);
         }
         let usage = Usage {
             work: cost,
@@ -265,7 +287,7 @@ impl Computer {
                 }
                 process.trace_work(now, stage, usage);
             }
-            Context::Handler => self.trace_handler(stage, usage),
+            Context::Handler(_) => self.trace_handler(stage, usage),
         }
         true
     }
@@ -280,9 +302,10 @@ impl Computer {
             ref mut started,
             ..
         } = *spending;
-        let usage = ready!(self.cpu.processor.poll_work(&self.sim, started, cost));
+        let processor = &self.cpus.processors[context.cpu()];
+        let usage = ready!(processor.poll_work(&self.sim, started, cost));
         if stage == Stage::Driver {
-            self.cpu.count_driver(usage.work);
+            self.cpus.count_driver(usage.work);
         }
         let now = self.sim.now();
         match context {
@@ -293,14 +316,16 @@ impl Computer {
                 process.book(Stage::Interrupt, now, usage.interrupted);
                 process.trace_work(now, stage, usage);
             }
-            Context::Handler => self.trace_handler(stage, usage),
+            Context::Handler(_) => self.trace_handler(stage, usage),
         }
         Poll::Ready(())
     }
 
     /// Lets interrupts down to this level in again (splx).
     pub(crate) async fn unmask(&self, context: Context<'_>, level: Level) {
-        let interrupted = self.cpu.processor.unmask(&self.sim, level).await;
+        let interrupted = self.cpus.processors[context.cpu()]
+            .unmask(&self.sim, level)
+            .await;
         if let Context::Process(process) = context {
             process.book(Stage::Interrupt, self.sim.now(), interrupted);
         }
@@ -310,7 +335,7 @@ impl Computer {
     /// to book, the waiting for the processor after it is booked here.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
         process.forget_worked();
-        self.cpu.release();
+        self.cpus.release(process);
         self.wait_for_processor(process, what).await;
         self.come_back(process).await;
     }
@@ -327,19 +352,19 @@ impl Computer {
     }
 
     /// Lets somebody else have the processor.
-    pub(crate) fn release_processor(&self) {
-        self.cpu.release();
+    pub(crate) fn release_processor(&self, process: &Process) {
+        self.cpus.release(process);
     }
 
     /// Wants it back; returns with it.
     pub(crate) async fn regain(&self, process: &Rc<Process>) {
-        self.cpu.make_ready(process, true);
+        self.cpus.make_ready(process, true);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
     async fn wait_for_processor(&self, process: &Process, what: &'static str) {
-        while !self.cpu.runs(process) {
+        while !self.cpus.runs(process) {
             self.sim.wait_in_place(what).await;
         }
     }
@@ -350,12 +375,12 @@ impl Computer {
 
     /// A process that sleeps is ready to run again.
     pub(crate) fn wake(&self, process: &Rc<Process>) {
-        self.cpu.make_ready(process, true);
+        self.cpus.make_ready(process, true);
     }
 
     /// On the way back to user mode: lets somebody else run who should.
     pub(crate) async fn back_to_user_mode(&self, process: &Rc<Process>) {
-        if self.cpu.takes_turns(process) {
+        if self.cpus.takes_turns(process) {
             self.park(process, "its turn on the processor").await;
         }
         process.enter_mode(true);
@@ -364,7 +389,7 @@ impl Computer {
     /// Sleeps until a moment, giving the processor up.
     pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
         process.forget_worked();
-        self.release_processor();
+        self.release_processor(process);
         let from = self.sim.now();
         self.sim.sleep_until(at).await;
         let now = self.sim.now();

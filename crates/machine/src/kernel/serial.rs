@@ -3,7 +3,7 @@
 
 use super::computer::Computer;
 use crate::event::Event;
-use diskperf_sim::{Level, Streams, Time};
+use diskperf_sim::{CpuId, Level, Streams, Time};
 use std::cell::Cell;
 
 /// The level at which terminal interfaces interrupt: that of the disks.
@@ -70,7 +70,7 @@ impl Computer {
         };
         let cost = config.per_char + full;
         if cost > Time::ZERO {
-            self.cpu.processor.interrupt(&self.sim, &[(TTY, cost)]);
+            self.cpus.processors[CpuId::default()].interrupt(&self.sim, &[(TTY, cost)]);
         }
     }
 }

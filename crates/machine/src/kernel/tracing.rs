@@ -25,7 +25,7 @@ impl Computer {
         let recorded = self.records.bytes(&self.hardware.borrow().drives);
         let of_processes: usize = match self.records.tracing {
             Some(_) => self
-                .cpu
+                .cpus
                 .processes(|all| all.iter().map(|one| one.traced_bytes()).sum()),
             None => 0,
         };
@@ -72,7 +72,7 @@ impl Computer {
     pub(crate) fn trace_busy(&self) {
         self.records.trace_busy(|| {
             let now = self.sim.now();
-            let (processor, handlers) = self.cpu.processor.busy(&self.sim);
+            let (processor, handlers) = self.cpus.processors.busy(&self.sim);
             let hardware = self.hardware.borrow();
             let of =
                 |busy: Option<(Counted, Time)>| moment(busy.map_or(Time::ZERO, |(_, busy)| busy));

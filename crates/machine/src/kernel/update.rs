@@ -15,7 +15,7 @@ impl Unix {
         self.begin(&process).await;
         loop {
             let next = self.sim.now() + self.costs.update_interval;
-            self.processor_idle_until(next).await;
+            self.processor_idle_until(&process, next).await;
             self.regain(&process).await;
             let volumes = self.mounted();
             for volume in 0..volumes {
@@ -26,8 +26,8 @@ impl Unix {
 
     /// Gives the processor up until a moment that nothing in the foreground
     /// waits for.
-    async fn processor_idle_until(&self, at: diskperf_sim::Time) {
-        self.release_processor();
+    async fn processor_idle_until(&self, process: &Process, at: diskperf_sim::Time) {
+        self.release_processor(process);
         self.sim.sleep_in_background_until(at, Event::Daemon).await;
     }
 

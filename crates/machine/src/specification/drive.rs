@@ -7,9 +7,8 @@ use crate::kernel::ffs;
 use crate::volumes::Partition;
 use diskperf_catalogue::Reader;
 use diskperf_device::DeviceSpecification;
-use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::disk::spindle::Turn;
-use diskperf_device::flash::specification::{FlashSpecification, UNIT_BYTES};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 
 /// A drive, and the partitions on it that are measured.
@@ -173,24 +172,16 @@ const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a con
 
 /// The label of a device that hides its tracks, for file systems that ask.
 fn label(device: &DeviceSpecification) -> ffs::Geometry {
-    let built = match device {
-        DeviceSpecification::Disk(disk) => Disk::new(disk, Turn::ZERO).ok().map(|of| of.sectors()),
-        DeviceSpecification::Flash(flash) => Some(flash.layer.logical_units.into()),
-        DeviceSpecification::Fixed(fixed) => Some(fixed.sectors),
-    };
     // What contradicts itself is refused; its label is never used.
-    let sectors = built.unwrap_or(1).max(1);
-    let (sector_bytes, revolutions_per_second) = match device {
-        DeviceSpecification::Disk(disk) => (disk.sector_bytes, 1e9 / disk.mechanism.period_ns),
-        DeviceSpecification::Flash(_) => (UNIT_BYTES, NOMINAL_REVOLUTIONS_PER_S),
-        DeviceSpecification::Fixed(fixed) => (fixed.sector_bytes, NOMINAL_REVOLUTIONS_PER_S),
-    };
+    let sectors = device.sectors().unwrap_or(1).max(1);
+    let period_ns = |disk: &DiskSpecification| 1e9 / disk.mechanism.period_ns;
+    let revolutions_per_second = device.disk().map_or(NOMINAL_REVOLUTIONS_PER_S, period_ns);
     let (tracks_per_cylinder, sectors_per_track) = match device {
-        DeviceSpecification::Fixed(_) => (16, 32),
         DeviceSpecification::Disk(_) | DeviceSpecification::Flash(_) => (255, 63),
+        _ => (16, 32),
     };
     ffs::Geometry {
-        sector_bytes,
+        sector_bytes: device.sector_bytes(),
         sectors_per_track,
         tracks_per_cylinder,
         partition_sectors: u32::try_from(sectors).unwrap_or(u32::MAX),

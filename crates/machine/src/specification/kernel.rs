@@ -1,12 +1,15 @@
 //! Host, kernel and driver, as the catalogue describes them: costs at the
 //! speed of the reference machine become costs on this one.
 
-use super::minix::read_minix;
+use super::{
+    ComputerSpecification, DriveSpecification, Edition, MinixSpecification, UnixSpecification,
+    Volume, minix, read_volumes, v7,
+};
+use crate::driver::QueueOrder;
 use crate::kernel::costs::{Costs, ProgramCosts};
-use crate::kernel::driver::QueueOrder;
 use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
-use crate::parts::PartKind;
+use crate::parts::{Attachment, PartKind};
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
@@ -21,23 +24,109 @@ pub struct KernelSpecification {
     pub serial: SerialLines,
 }
 
-/// Which kernel it is, and what that alone has.
-pub(super) enum Own {
-    Unix {
-        /// The seventh edition.
-        seventh: bool,
-        cache_bytes: u32,
-        order: QueueOrder,
-    },
-    Minix(MinixConfig),
+/// A kernel, with what of it the catalogue says apart from its parts.
+pub(crate) trait ReadKernel: Sized {
+    /// Its kinds in the catalogue.
+    const KINDS: &[&str];
+    /// Message about a part that it has no driver for.
+    const NO_DRIVER: &str;
+    /// What it alone has of its table.
+    type Own;
+
+    /// Whether it has a driver for parts of this kind.
+    fn has_driver(part: PartKind) -> bool;
+
+    /// Reads its table: what its routines cost, and what it alone has.
+    fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, Self::Own);
+
+    /// Reads how files are laid out, once its parts are read.
+    fn attach(
+        own: Self::Own,
+        on: (ComputerSpecification, Vec<Attachment>),
+        from: (&System, &[DriveSpecification]),
+    ) -> (Self, Vec<Volume>);
 }
 
-/// The kernels that there are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KernelKind {
-    Bsd,
-    Minix,
-    V7,
+/// The machine that a kernel runs on.
+pub(crate) struct KernelHost {
+    /// Speed against the machine that costs are given for.
+    pub(crate) speed: f64,
+    pub(crate) memory_bytes: u64,
+}
+
+/// UNIX's own parameters.
+pub(crate) struct OwnUnix {
+    seventh: bool,
+    cache_bytes: u32,
+    order: QueueOrder,
+}
+
+impl ReadKernel for UnixSpecification {
+    const KINDS: &[&str] = &["bsd", "v7"];
+    const NO_DRIVER: &str = "only Minix has a driver for the DMA port of an Atari ST";
+    type Own = OwnUnix;
+
+    fn has_driver(part: PartKind) -> bool {
+        part != PartKind::Acsi
+    }
+
+    fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, OwnUnix) {
+        let (costs, cache_bytes, order) = read_unix(reader, (host.speed, host.memory_bytes));
+        let own = OwnUnix {
+            seventh: kind == "v7",
+            cache_bytes,
+            order,
+        };
+        (costs, own)
+    }
+
+    fn attach(
+        own: OwnUnix,
+        (computer, attachments): (ComputerSpecification, Vec<Attachment>),
+        (system, drives): (&System, &[DriveSpecification]),
+    ) -> (Self, Vec<Volume>) {
+        let volumes = read_volumes(system, drives, !own.seventh);
+        let unix = Self {
+            computer,
+            attachments,
+            cache_bytes: own.cache_bytes,
+            order: own.order,
+            edition: match own.seventh {
+                true => Edition::Seventh(v7::read_filesystem(system, drives)),
+                false => Edition::Bsd,
+            },
+        };
+        (unix, volumes)
+    }
+}
+
+impl ReadKernel for MinixSpecification {
+    const KINDS: &[&str] = &["minix"];
+    const NO_DRIVER: &str = "Minix has a disk task for the DMA port of an Atari ST only";
+    type Own = MinixConfig;
+
+    fn has_driver(part: PartKind) -> bool {
+        part == PartKind::Acsi
+    }
+
+    fn read(_kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, MinixConfig) {
+        minix::read_minix(reader, host.speed)
+    }
+
+    fn attach(
+        config: MinixConfig,
+        (computer, attachments): (ComputerSpecification, Vec<Attachment>),
+        (system, drives): (&System, &[DriveSpecification]),
+    ) -> (Self, Vec<Volume>) {
+        let volumes = read_volumes(system, drives, false);
+        let minix = Self {
+            computer,
+            attachments,
+            config,
+            filesystem: minix::read_filesystem(system, drives),
+        };
+        (minix, volumes)
+    }
 }
 
 /// Longest cost that makes sense, in ms.
@@ -48,15 +137,28 @@ pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
     Time((nanoseconds as f64 / speed + 0.5) as u64)
 }
 
-impl KernelSpecification {
-    pub(super) fn read(system: &System, parts: &[PartKind]) -> (Self, Own) {
+/// A kernel's table that is being read, with that of its host.
+pub(super) struct KernelReading<'a> {
+    host: Reader<'a>,
+    reader: Reader<'a>,
+    /// The kind of the kernel, one of those that there are.
+    pub(super) kind: String,
+    at: KernelHost,
+    copy_per_kb: Time,
+    clear_per_kb: Time,
+    clock_hz: u64,
+    serial: SerialLines,
+}
+
+impl<'a> KernelReading<'a> {
+    pub(super) fn begin(system: &'a System, kinds: &[&str]) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
             0.01..=100_000.0,
             "against the machine that the kernel's costs are given for",
         );
-        let memory = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
+        let memory_bytes = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
         let per_kb =
             |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
         let copy_per_kb = per_kb(&mut host, "copy_ms_per_kb", "moving a kilobyte in memory");
@@ -64,34 +166,48 @@ impl KernelSpecification {
         let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
-        let kind = read_kind(&mut reader, parts);
-        let programs = read_programs(&mut reader);
-        let (mut costs, own) = match kind {
-            KernelKind::Minix => {
-                let (costs, minix) = read_minix(&mut reader, speed);
-                (costs, Own::Minix(minix))
-            }
-            KernelKind::Bsd | KernelKind::V7 => {
-                let (costs, cache_bytes, order) = read_unix(&mut reader, (speed, memory));
-                let own = Own::Unix {
-                    seventh: kind == KernelKind::V7,
-                    cache_bytes,
-                    order,
-                };
-                (costs, own)
-            }
-        };
-        reader.finish();
-        costs.copy_per_kb = copy_per_kb;
-        costs.clear_per_kb = clear_per_kb;
-        costs.clock_hz = clock_hz;
-        costs.programs = programs;
-        check_interrupts(&mut host, &costs, &serial);
-        host.finish();
-        let kernel = Self {
-            costs,
-            speed,
+        let kind = reader.optional_text("kind", "bsd, minix or v7; bsd if absent");
+        let mut kind = kind.unwrap_or_else(|| kinds[0].to_string());
+        if !kinds.contains(&&*kind) {
+            let message = format!("there is no kernel of the kind {kind}");
+            reader.fail_allowing("kind", &message, "bsd, minix or v7");
+            kind = kinds[0].to_string();
+        }
+        Self {
+            host,
+            reader,
+            kind,
+            at: KernelHost {
+                speed,
+                memory_bytes,
+            },
+            copy_per_kb,
+            clear_per_kb,
+            clock_hz,
             serial,
+        }
+    }
+
+    pub(super) fn finish<K: ReadKernel>(
+        mut self,
+        parts: impl IntoIterator<Item = PartKind>,
+    ) -> (KernelSpecification, K::Own) {
+        if !parts.into_iter().all(K::has_driver) {
+            self.reader.fail("kind", K::NO_DRIVER);
+        }
+        let programs = read_programs(&mut self.reader);
+        let (mut costs, own) = K::read(&self.kind, &mut self.reader, &self.at);
+        self.reader.finish();
+        costs.copy_per_kb = self.copy_per_kb;
+        costs.clear_per_kb = self.clear_per_kb;
+        costs.clock_hz = self.clock_hz;
+        costs.programs = programs;
+        check_interrupts(&mut self.host, &costs, &self.serial);
+        self.host.finish();
+        let kernel = KernelSpecification {
+            costs,
+            speed: self.at.speed,
+            serial: self.serial,
         };
         (kernel, own)
     }
@@ -116,33 +232,6 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
     );
     let cache_bytes = (memory as f64 * share).min(f64::from(1 << 30)) as u32;
     (costs, cache_bytes, order)
-}
-
-/// Which kernel it is; each has drivers for its own machines.
-fn read_kind(reader: &mut Reader<'_>, parts: &[PartKind]) -> KernelKind {
-    let doc = "bsd, minix or v7; bsd if absent";
-    let said = reader.optional_text("kind", doc);
-    let kind = match said.as_deref() {
-        None | Some("bsd") => KernelKind::Bsd,
-        Some("minix") => KernelKind::Minix,
-        Some("v7") => KernelKind::V7,
-        Some(other) => {
-            let message = format!("there is no kernel of the kind {other}");
-            reader.fail_allowing("kind", &message, "bsd, minix or v7");
-            KernelKind::Bsd
-        }
-    };
-    let minix = kind == KernelKind::Minix;
-    let fits = |part: &PartKind| minix == (*part == PartKind::Acsi);
-    if !parts.iter().all(fits) {
-        let message = if minix {
-            "Minix has a disk task for the DMA port of an Atari ST only"
-        } else {
-            "only Minix has a driver for the DMA port of an Atari ST"
-        };
-        reader.fail("kind", message);
-    }
-    kind
 }
 
 /// The most of the processor that the clock and the lines may take: with more,

@@ -1,9 +1,8 @@
 //! How much memory a machine takes, known before it is built.
 
-use super::{DriveSpecification, Layout, Software, Specification, Volume};
+use super::{DriveSpecification, Layout, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
 use crate::kernel::ffs::FileSystem;
-use crate::kernel::{buffers, minix};
 use crate::medium;
 use diskperf_device::flash::specification::FlashSpecification;
 
@@ -18,11 +17,6 @@ impl Specification {
     /// Memory of a machine that uses so many of the volumes, from the first on.
     pub fn memory(&self, volumes: usize) -> Memory {
         let used = self.volumes.iter().take(volumes);
-        let (headers, blocks) = match &self.software {
-            Software::Rig => (0, 0),
-            Software::Unix(unix) => (u64::from(unix.buffers()), 0),
-            Software::Minix(minix) => (0, u64::from(minix.config.cache_blocks)),
-        };
         let of_drives = self.drives.iter().map(DriveSpecification::memory_bytes);
         let of_flash = self.drives.iter().filter_map(DriveSpecification::flash);
         let of_flash: u64 = of_flash.map(FlashSpecification::memory_bytes).sum();
@@ -34,9 +28,10 @@ impl Specification {
                 ),
                 ("drive.cylinders", of_drives.sum()),
                 ("drive.blocks_per_plane", of_flash),
-                ("host.memory_bytes", headers * buffers::HEADER_BYTES),
-                ("kernel.cache_blocks", blocks * minix::CACHED_BLOCK_BYTES),
-            ],
+            ]
+            .into_iter()
+            .chain(self.software.kernel().map(|kernel| kernel.cache_memory()))
+            .collect(),
         }
     }
 

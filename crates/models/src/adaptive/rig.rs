@@ -10,7 +10,7 @@ use crate::observer::Nobody;
 use crate::rig::Rig as _;
 use diskperf_battery::Medium;
 use diskperf_catalogue::Catalogue;
-use diskperf_machine::parts::UnixPart;
+use diskperf_machine::parts;
 use diskperf_machine::parts::vme::Caching;
 use diskperf_machine::specification::{Software, Specification};
 use diskperf_timeline::CacheMode;
@@ -110,7 +110,7 @@ fn choose(specification: &mut Specification, chooser: Chooser) {
     };
     let mut attached = unix.attachments.iter_mut();
     let config = attached.find_map(|attachment| match &mut attachment.part {
-        UnixPart::Vme(part) => Some(&mut part.controller),
+        parts::Part::Vme(part) => Some(&mut part.controller),
         _ => None,
     });
     let config = config.expect("the Rimfire is a controller for the VMEbus");

@@ -145,7 +145,7 @@ impl Computer {
     pub fn is_v7(&self) -> bool {
         match &self.specification.software {
             Software::Unix(unix) => matches!(unix.edition, Edition::Seventh(_)),
-            Software::Minix(_) | Software::Rig => false,
+            _ => false,
         }
     }
 

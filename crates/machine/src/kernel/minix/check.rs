@@ -37,7 +37,7 @@ struct Check<'a> {
 
 impl Minix {
     /// Checks a drive's file system, as the cache and the drive have it.
-    pub(crate) fn check(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
+    pub(crate) fn check_volume(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
         let server = self.server.borrow();
         let mut read = |block: u32| {
             let key = BlockKey {

@@ -4,10 +4,15 @@
 use super::Minix;
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
+use crate::driver::DriverHost;
 use crate::errno::{Errno, Result};
-use crate::parts::acsi::Disk;
-use diskperf_device::{Operation, Request, moment};
+use crate::hardware::{Hardware, Surroundings};
+use crate::kernel::driver::DriverKernel;
+use crate::parts::PartDriver;
+use diskperf_device::{Operation, Request, RequestId, moment};
+use diskperf_sim::Time;
 use diskperf_timeline::Stage;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Most bytes of one command: the DMA chip counts sectors of 512 bytes in
@@ -34,6 +39,36 @@ impl Ahead {
     }
 }
 
+/// The disk task while it runs a driver.
+struct DiskTask<'a> {
+    minix: &'a Minix,
+    me: &'a Party,
+    errand: &'a Errand,
+}
+
+impl DriverHost for DiskTask<'_> {
+    fn hardware(&self) -> &RefCell<Hardware> {
+        &self.minix.hardware
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        self.minix.surroundings()
+    }
+
+    fn spend(&self, stage: Stage, cost: Time) -> impl Future<Output = ()> {
+        let own = (&*self.me.process, self.errand);
+        self.minix.work(own, stage, cost)
+    }
+
+    fn completed(&self, id: RequestId) {
+        self.minix.completed(id);
+    }
+
+    fn give_up(&self, id: RequestId, tries: u32) {
+        self.minix.give_up(id, tries);
+    }
+}
+
 impl Minix {
     /// The task.
     pub(crate) async fn disk_task(self: Rc<Self>) {
@@ -56,12 +91,6 @@ impl Minix {
         }
     }
 
-    /// What commands a drive.
-    fn disk_of(&self, drive: usize) -> &Disk {
-        let disk = self.disks.iter().find(|disk| disk.drives.contains(&drive));
-        disk.expect("every drive hangs on some controller")
-    }
-
     /// Serves one request; how many bytes of it there are on the drive.
     async fn disk_request(
         &self,
@@ -74,7 +103,7 @@ impl Minix {
             panic!("the disk task has drives")
         };
         let partition = self.volumes.partition(drive);
-        let disk = self.disk_of(partition.drive);
+        let driver = self.drivers.get(partition.drive);
         let asked: u64 = request
             .pieces
             .iter()
@@ -94,20 +123,22 @@ impl Minix {
             if ahead.touches(drive, request.position, bytes) {
                 ahead.bytes.clear();
             }
-            self.physical((me, disk), errand, (at, bytes, true)).await;
+            self.physical((me, driver), errand, (at, bytes, true)).await;
             self.write_medium(at, bytes, request);
             return Ok(bytes as usize);
         }
-        let read_ahead = u64::from(disk.config.read_ahead_bytes);
+        let read_ahead = u64::from(driver.read_ahead_bytes());
         let wanted = read_ahead.next_multiple_of(sector).min(left);
         if !ahead.holds(drive, request.position, bytes) {
             if wanted <= bytes {
                 // Nothing to keep: the data goes where it is wanted.
-                self.physical((me, disk), errand, (at, bytes, false)).await;
+                self.physical((me, driver), errand, (at, bytes, false))
+                    .await;
                 self.read_medium(at, bytes, request);
                 return Ok(bytes as usize);
             }
-            self.physical((me, disk), errand, (at, wanted, false)).await;
+            self.physical((me, driver), errand, (at, wanted, false))
+                .await;
             ahead.drive = drive;
             ahead.position = request.position;
             ahead.bytes.resize(wanted as usize, 0);
@@ -126,7 +157,7 @@ impl Minix {
     /// chip can count.
     async fn physical(
         &self,
-        (me, disk): (&Party, &Disk),
+        (me, driver): (&Party, &PartDriver),
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
@@ -135,8 +166,12 @@ impl Minix {
         let mut done = 0;
         while done < bytes {
             let part = most.min(bytes - done);
-            self.command((me, disk), errand, ((drive, position + done), part, write))
-                .await;
+            self.command(
+                (me, driver),
+                errand,
+                ((drive, position + done), part, write),
+            )
+            .await;
             done += part;
         }
     }
@@ -144,13 +179,19 @@ impl Minix {
     /// One command, from the request to the interrupt.
     async fn command(
         &self,
-        (me, disk): (&Party, &Disk),
+        (me, driver): (&Party, &PartDriver),
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
-        let cost = disk.config.request;
-        self.work((&me.process, errand), Stage::Driver, cost).await;
         let partition = self.volumes.partition(drive);
+        let task = DiskTask {
+            minix: self,
+            me,
+            errand,
+        };
+        if let Some(cost) = driver.queueing(partition.drive) {
+            task.spend(Stage::Driver, cost).await;
+        }
         let sector_bytes = u64::from(partition.sector_bytes);
         let mut request = Request {
             operation: Operation::of(write),
@@ -165,17 +206,12 @@ impl Minix {
         if let (false, Some(program)) = (write, &*self.billed.borrow()) {
             program.count_storage_read(bytes as u32);
         }
-        let around = self.surroundings();
-        self.ask(disk.controller, |acsi, parts| {
-            acsi.command(&around, parts, id)
-        });
+        driver.take(&task, id).await;
         let hardware = Accepts::Only(Endpoint::Hardware);
         let Body::Interrupt = self.receive(me, hardware).await.body else {
             panic!("hardware interrupts")
         };
-        self.records.completed(id, self.sim.now());
-        let mut request = self.hardware.borrow_mut().requests.take(id);
-        request.mark(Stage::Completion, moment(self.sim.now()));
+        let request = self.take_completed(id);
         errand.mark_request(&request);
         self.count_request(None, &request, true);
     }

@@ -321,7 +321,7 @@ impl MinixSession {
     }
 
     /// Writes out what is still to be written.
-    pub(crate) async fn flush(&mut self) {
+    pub(crate) async fn flush(&mut self, _volume: u32) {
         let synced = self.done(Call::Sync).await;
         synced.expect("what is in the cache can be written");
     }

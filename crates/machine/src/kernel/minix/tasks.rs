@@ -63,7 +63,7 @@ impl Minix {
         self.begin(&me.process).await;
         loop {
             let next = self.sim.now() + self.costs.update_interval;
-            self.release_processor();
+            self.release_processor(&me.process);
             self.sim
                 .sleep_in_background_until(next, Event::Daemon)
                 .await;

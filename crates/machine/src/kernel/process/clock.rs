@@ -3,7 +3,7 @@
 use super::{CLOCK, Computer, Process, SOFT_CLOCK};
 use crate::books::longest_stage;
 use crate::event::Event;
-use diskperf_sim::Time;
+use diskperf_sim::{CpuId, Processor, Time};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -12,29 +12,29 @@ impl Computer {
     /// What processes have been at for longest since their accounts were opened, but
     /// for waiting until another has done what it is at.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
-        self.cpu
+        self.cpus
             .processes(|all| longest_stage(all.iter().map(|process| &***process)))
     }
 
-    /// A tick: charges it to the process that has the processor, or to whom that works
-    /// for, and whether as system time in any case, at whatever level it is
-    /// interrupted; while it idles, to nobody.
+    /// A tick: charges it to the processes that have processors, or to whom they work
+    /// for, and whether as system time in any case, at whatever level they are
+    /// interrupted; while one idles, to nobody. The first processor takes the interrupt.
     pub(crate) fn tick(&self, charged: impl Fn(&Rc<Process>) -> Option<(Rc<Process>, bool)>) {
         self.trace_tick();
         let tick = Time(1_000_000_000 / self.costs.clock_hz);
         self.sim
             .schedule_background(self.sim.now() + tick, Event::Tick);
-        if let Some(task) = self.cpu.processor.process() {
+        for task in self.cpus.processors.iter().filter_map(Processor::process) {
             let runs = |process: &&Rc<Process>| process.task() == task;
             let charged =
                 |processes: &[Rc<Process>]| processes.iter().find(runs).and_then(&charged);
-            if let Some((charged, for_it)) = self.cpu.processes(charged) {
+            if let Some((charged, for_it)) = self.cpus.processes(charged) {
                 let for_it = for_it || charged.works_for.is_some();
                 charged.client().tick(for_it);
             }
         }
         // Processes of equal rank take turns every tenth of a second.
-        self.cpu.tick(self.costs.clock_hz / 10);
+        self.cpus.tick(self.costs.clock_hz / 10);
         // A tick that comes while one is still masked waits behind it: on
         // these machines a clock's interrupt takes far less than a tick.
         let interrupts = [
@@ -42,8 +42,6 @@ impl Computer {
             (SOFT_CLOCK, self.costs.soft_clock),
         ];
         let count = 1 + usize::from(self.costs.soft_clock > Time::ZERO);
-        self.cpu
-            .processor
-            .interrupt(&self.sim, &interrupts[..count]);
+        self.cpus.processors[CpuId::default()].interrupt(&self.sim, &interrupts[..count]);
     }
 }

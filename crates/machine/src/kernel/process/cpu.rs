@@ -1,22 +1,24 @@
-//! The processor as a kernel has it: who has it, and who is ready for it.
+//! The processors as a kernel has them: who has one, and who is ready for one.
 
 use super::Process;
 use crate::event::Event;
-use diskperf_sim::{Processor, Sim, Time};
+use diskperf_sim::{CpuId, Processors, Sim, Time};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The processor, with the processes that share it.
-pub(crate) struct Cpu {
+/// The processors, with the processes that share them.
+pub(crate) struct Cpus {
     sim: Rc<Sim<Event>>,
-    pub(crate) processor: Processor,
+    pub(crate) processors: Processors,
     /// That have begun and not ended.
     processes: RefCell<Vec<Rc<Process>>>,
     queues: RefCell<Queues>,
     ticks: Cell<u64>,
-    /// What the drivers' routines took of it.
+    /// Processor time of the drivers' routines.
     driver_time: Cell<Time>,
+    /// How often a process went on on another processor than before.
+    migrations: Cell<u64>,
 }
 
 /// Processes that are ready to run.
@@ -26,20 +28,29 @@ struct Queues {
     woken: VecDeque<Rc<Process>>,
     /// Interrupted on their way back to user mode.
     ready: VecDeque<Rc<Process>>,
-    /// Somebody better, or somebody else, should run.
-    reschedule: bool,
+    /// Processors that somebody better, or somebody else, should have.
+    reschedule: Vec<CpuId>,
 }
 
-impl Cpu {
-    /// An idle processor.
-    pub(crate) fn new(sim: Rc<Sim<Event>>) -> Self {
+impl Queues {
+    fn reschedule(&mut self, cpu: CpuId) {
+        if !self.reschedule.contains(&cpu) {
+            self.reschedule.push(cpu);
+        }
+    }
+}
+
+impl Cpus {
+    /// So many idle processors.
+    pub(crate) fn new(sim: Rc<Sim<Event>>, count: u32) -> Self {
         Self {
             sim,
-            processor: Processor::default(),
+            processors: Processors::new(count),
             processes: RefCell::default(),
             queues: RefCell::default(),
             ticks: Cell::new(0),
             driver_time: Cell::new(Time::ZERO),
+            migrations: Cell::new(0),
         }
     }
 
@@ -49,12 +60,12 @@ impl Cpu {
         self.make_ready(process, false);
     }
 
-    /// The process that has it ends.
+    /// A process that has a processor ends.
     pub(super) fn end(&self, process: &Process) {
         let mut processes = self.processes.borrow_mut();
         processes.retain(|other| !std::ptr::eq(&raw const **other, process));
         drop(processes);
-        self.release();
+        self.release(process);
     }
 
     /// Looks at the processes that have begun and not ended.
@@ -62,16 +73,29 @@ impl Cpu {
         look(&self.processes.borrow())
     }
 
-    /// Whether a process has it.
+    /// Whether a process has a processor, and no handler is in its way.
     #[inline]
     pub(super) fn runs(&self, process: &Process) -> bool {
-        self.processor.runs(process.task())
+        self.processors[process.cpu()].runs(process.task())
     }
 
-    /// Whoever has it gives it up.
-    pub(super) fn release(&self) {
-        self.processor.give_up(&self.sim);
-        self.dispatch();
+    /// A process gives its processor up.
+    pub(super) fn release(&self, process: &Process) {
+        let cpu = process.cpu();
+        self.processors[cpu].give_up(&self.sim);
+        self.dispatch(cpu);
+    }
+
+    /// Whether no process has the processor.
+    fn is_free(&self, cpu: CpuId) -> bool {
+        self.processors[cpu].process().is_none()
+    }
+
+    /// A processor that no process has: that which this one had last, if it is free.
+    fn free_for(&self, process: &Process) -> Option<CpuId> {
+        let last = process.cpu();
+        let last = self.is_free(last).then_some(last);
+        last.or_else(|| self.processors.ids().find(|cpu| self.is_free(*cpu)))
     }
 
     /// A process is ready to run; whether it was woken in the kernel.
@@ -84,22 +108,23 @@ impl Cpu {
                 let place = queues.woken.iter().rposition(behind);
                 let place = place.map_or(0, |place| place + 1);
                 queues.woken.insert(place, Rc::clone(process));
-                queues.reschedule = true;
             } else {
                 queues.ready.push_back(Rc::clone(process));
             }
         }
-        if self.processor.process().is_none() {
-            self.dispatch();
+        match self.free_for(process) {
+            Some(cpu) => self.dispatch(cpu),
+            None if woken => self.queues.borrow_mut().reschedule(process.cpu()),
+            None => {}
         }
     }
 
-    /// Whether the process that has it leaves it to another, on its way back to user
+    /// Whether a process leaves its processor to another, on its way back to user
     /// mode; it is ready again then.
     pub(super) fn takes_turns(&self, process: &Rc<Process>) -> bool {
         let mut queues = self.queues.borrow_mut();
         let others = !(queues.woken.is_empty() && queues.ready.is_empty());
-        let leaves = queues.reschedule && others;
+        let leaves = queues.reschedule.contains(&process.cpu()) && others;
         if leaves {
             process.runnable_at.set(self.sim.now());
             queues.ready.push_back(Rc::clone(process));
@@ -112,30 +137,53 @@ impl Cpu {
         let ticks = self.ticks.get() + 1;
         self.ticks.set(ticks);
         if ticks.is_multiple_of(each) {
-            self.queues.borrow_mut().reschedule = true;
+            let mut queues = self.queues.borrow_mut();
+            for cpu in self.processors.ids() {
+                queues.reschedule(cpu);
+            }
         }
     }
 
-    /// A driver's routine took so much of it.
+    /// Counts processor time of a driver's routine.
     pub(super) fn count_driver(&self, time: Time) {
         self.driver_time.set(self.driver_time.get() + time);
     }
 
-    /// What the drivers' routines took of it.
+    /// Processor time of the drivers' routines.
     pub(crate) fn driver_time(&self) -> Time {
         self.driver_time.get()
     }
 
-    /// Gives it to whoever is first.
-    fn dispatch(&self) {
+    /// How often a process went on on another processor than before.
+    #[cfg(test)]
+    pub(super) fn migrations(&self) -> u64 {
+        self.migrations.get()
+    }
+
+    /// Whether processes are ready to run and have no processor.
+    #[cfg(test)]
+    pub(super) fn has_ready(&self) -> bool {
+        let queues = self.queues.borrow();
+        !(queues.woken.is_empty() && queues.ready.is_empty())
+    }
+
+    /// Gives a processor to whoever is first.
+    fn dispatch(&self, cpu: CpuId) {
         let next = {
             let mut queues = self.queues.borrow_mut();
-            queues.reschedule = false;
+            queues.reschedule.retain(|other| *other != cpu);
             let woken = queues.woken.pop_front();
             woken.or_else(|| queues.ready.pop_front())
         };
         if let Some(process) = next {
-            self.processor.give(process.task());
+            if process
+                .cpu
+                .replace(Some(cpu))
+                .is_some_and(|last| last != cpu)
+            {
+                self.migrations.set(self.migrations.get() + 1);
+            }
+            self.processors[cpu].give(process.task());
             self.sim.wake(process.task());
         }
     }

@@ -118,8 +118,8 @@ impl Computer {
         if let Some(until) = until {
             self.sim.wake_at(until);
         }
-        self.release_processor();
-        while !self.cpu.processor.runs(process.task()) {
+        self.release_processor(process);
+        while !self.cpus.runs(process) {
             if until.is_some_and(|until| self.sim.now() >= until) && give_up() {
                 self.wake(process);
             } else {

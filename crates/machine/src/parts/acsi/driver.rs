@@ -1,15 +1,12 @@
-//! What Minix's disk task has of its controller: the task itself is a process of
-//! Minix's, and takes messages.
+//! The driver of an ACSI disk. It gives the controller one command at a time.
 
 use super::hardware::Acsi;
-use crate::controllers::Controller;
+use crate::driver::{Driver, DriverHost};
+use crate::hardware::Hardware;
 use crate::id::Id;
-use crate::kernel::minix::Minix;
-use crate::kernel::minix::message::Endpoint;
-use crate::kernel::process::{BIO, Context};
+use diskperf_device::RequestId;
 use diskperf_sim::Time;
-use diskperf_timeline::Stage;
-use std::rc::Rc;
+use std::cell::Cell;
 
 /// The disk task's costs and its read-ahead.
 #[derive(Clone, Debug)]
@@ -22,33 +19,54 @@ pub struct DiskTaskConfig {
     pub read_ahead_bytes: u32,
 }
 
-/// A controller that the disk task commands, and the drives that hang on it.
+/// The driver.
 pub(crate) struct Disk {
-    pub(crate) config: DiskTaskConfig,
-    pub(crate) controller: Id<Acsi>,
-    pub(crate) drives: Vec<usize>,
+    config: DiskTaskConfig,
+    controller: Id<Acsi>,
+    in_flight: Cell<Option<RequestId>>,
 }
 
 impl Disk {
-    /// Starts what serves the controller's interrupts, for ever.
-    pub(crate) fn start(self: Rc<Self>, kernel: &Rc<Minix>) {
-        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
-        kernel.serve(self.controller, handler);
+    /// The driver of this controller.
+    pub(crate) fn new(config: DiskTaskConfig, controller: Id<Acsi>) -> Self {
+        Self {
+            config,
+            controller,
+            in_flight: Cell::new(None),
+        }
+    }
+}
+
+impl Driver for Disk {
+    type Controller = Acsi;
+
+    fn controllers(&self) -> Vec<Id<Acsi>> {
+        vec![self.controller]
     }
 
-    /// Makes the controller's interrupts messages to the disk task, for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Minix>) {
-        loop {
-            while !kernel.ask(self.controller, |acsi, parts| acsi.interrupts(parts)) {
-                kernel.sim.wait("an interrupt of the controller").await;
-            }
-            kernel.cpu.processor.enter(&kernel.sim, BIO).await;
-            // An interrupt is a message too.
-            let cost: Time = kernel.config.message;
-            kernel.spend(Context::Handler, Stage::Interrupt, cost).await;
-            kernel.ask(self.controller, |acsi, _| acsi.acknowledge());
-            kernel.interrupt_task(Endpoint::Disk);
-            kernel.cpu.processor.leave(&kernel.sim);
-        }
+    fn queueing(&self, _drive: usize) -> Option<Time> {
+        Some(self.config.request)
+    }
+
+    fn read_ahead_bytes(&self) -> u32 {
+        self.config.read_ahead_bytes
+    }
+
+    fn insert(&self, _hardware: &Hardware, id: RequestId) {
+        let before = self.in_flight.replace(Some(id));
+        assert!(before.is_none(), "one request at a time");
+    }
+
+    async fn give(&self, host: &impl DriverHost, _drive: usize) {
+        let id = self.in_flight.get().expect("a request was queued");
+        let around = host.surroundings();
+        host.ask(self.controller, |acsi, parts| {
+            acsi.command(&around, parts, id);
+        });
+    }
+
+    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Acsi>) {
+        host.ask(controller, |acsi, _| acsi.acknowledge());
+        host.completed(self.in_flight.take().expect("a command was given"));
     }
 }

@@ -6,7 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use driver::Disk;
 pub use driver::DiskTaskConfig;
 pub use hardware::{Acsi, AcsiConfig, AcsiEvent};
 pub use specification::Specification;

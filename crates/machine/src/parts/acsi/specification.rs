@@ -31,11 +31,7 @@ impl Described for Specification {
         let (config, streams) = (self.controller.clone(), to.streams);
         let drives = to.mechanisms(to.drives);
         let controller = to.add(|id, number| Acsi::new((id, number), config, drives, streams));
-        Disk {
-            config: self.driver.clone(),
-            controller,
-            drives: to.drives.to_vec(),
-        }
+        Disk::new(self.driver.clone(), controller)
     }
 }
 

@@ -2,12 +2,10 @@
 //! rest waits as it came.
 
 use super::hardware::Direct;
+use crate::driver::giving::Giving;
+use crate::driver::{Driver, DriverHost};
 use crate::hardware::Hardware;
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::Driver;
-use crate::kernel::driver::giving::Giving;
-use crate::kernel::process::Context;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -54,20 +52,18 @@ impl Driver for DirectDriver {
         unit.waiting.borrow_mut().push_back(id);
     }
 
-    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
+    async fn give(&self, host: &impl DriverHost, drive: usize) {
         let unit = self.unit(|unit| unit.number == drive);
-        self.give_to(kernel, context, unit).await;
+        self.give_to(host, unit).await;
     }
 
-    async fn interrupt(&self, kernel: &Unix, connection: Id<Direct>) {
-        while let Some(id) = kernel.ask(connection, |direct, parts| direct.take_done(parts)) {
-            kernel
-                .spend(Context::Handler, Stage::Driver, self.config.complete)
-                .await;
-            kernel.completed(id);
+    async fn interrupt(&self, host: &impl DriverHost, connection: Id<Direct>) {
+        while let Some(id) = host.ask(connection, |direct, parts| direct.take_done(parts)) {
+            host.spend(Stage::Driver, self.config.complete).await;
+            host.completed(id);
         }
         let unit = self.unit(|unit| unit.connection == connection);
-        self.give_to(kernel, Context::Handler, unit).await;
+        self.give_to(host, unit).await;
     }
 }
 
@@ -95,21 +91,20 @@ impl DirectDriver {
     }
 
     /// Gives a device as many requests as it takes.
-    async fn give_to(&self, kernel: &Unix, context: Context<'_>, unit: &Unit) {
+    async fn give_to(&self, host: &impl DriverHost, unit: &Unit) {
         let next = || {
-            let takes = kernel.ask(unit.connection, |direct, parts| {
+            let takes = host.ask(unit.connection, |direct, parts| {
                 direct.takes_requests(parts)
             });
             let next = || unit.waiting.borrow_mut().pop_front();
             takes.then(next).flatten()
         };
-        let around = kernel.surroundings();
+        let around = host.surroundings();
         let give = |id| {
-            kernel.ask(unit.connection, |direct, parts| {
+            host.ask(unit.connection, |direct, parts| {
                 direct.take(&around, parts, id)
             })
         };
-        let place = (kernel, context);
-        unit.giving.all(place, self.config.start, next, give).await;
+        unit.giving.all(host, self.config.start, next, give).await;
     }
 }

@@ -8,13 +8,11 @@
 //! before its sector passes, and the transfer before the wanted one does.
 
 use super::hardware::{Done, Massbus};
+use crate::driver::disksort::{self, Queue};
+use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::hardware::mechanism::Mechanism;
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::disksort::{self, Queue};
-use crate::kernel::driver::{Driver, QueueOrder};
-use crate::kernel::process::Context;
 use diskperf_device::{Request, RequestId};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -156,31 +154,31 @@ impl Driver for Hp {
         disksort::queue(self.order, &mut unit.queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
+    async fn give(&self, host: &impl DriverHost, drive: usize) {
         let (idle, adaptor) = {
             let unit = &self.units.borrow()[drive];
             (unit.state == State::Idle, unit.adaptor)
         };
         if idle {
-            self.start_unit(kernel, context, drive).await;
-            self.start_channel(kernel, context, adaptor).await;
+            self.start_unit(host, drive).await;
+            self.start_channel(host, adaptor).await;
         }
     }
 
-    async fn interrupt(&self, kernel: &Unix, controller: Id<Massbus>) {
+    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Massbus>) {
         let mut adaptors = self.controllers.iter();
         let adaptor = adaptors.position(|id| *id == controller);
         let adaptor = adaptor.expect("the adaptor is one of this driver's");
-        let done = kernel.ask(controller, |massbus, _| massbus.take_done());
+        let done = host.ask(controller, |massbus, _| massbus.take_done());
         if let Some(done) = done {
-            self.transfer_done(kernel, adaptor, done).await;
+            self.transfer_done(host, adaptor, done).await;
         }
-        while let Some(place) = kernel.ask(controller, |massbus, _| massbus.take_attention()) {
-            let drive = kernel.ask(controller, |massbus, _| massbus.drives().drive(place));
-            self.found(kernel, drive);
-            self.start_unit(kernel, Context::Handler, drive).await;
+        while let Some(place) = host.ask(controller, |massbus, _| massbus.take_attention()) {
+            let drive = host.ask(controller, |massbus, _| massbus.drives().drive(place));
+            self.found(host, drive);
+            self.start_unit(host, drive).await;
         }
-        self.start_channel(kernel, Context::Handler, adaptor).await;
+        self.start_channel(host, adaptor).await;
     }
 }
 
@@ -188,7 +186,7 @@ impl Driver for Hp {
 impl Hp {
     /// Decides what to do for the first request of a drive: queue it for the
     /// channel, or have the drive search.
-    async fn start_unit(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
+    async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let first = {
             let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
@@ -205,8 +203,8 @@ impl Hp {
             first
         };
         let config = &self.configs[drive];
-        kernel.unqueue(context, first, config.start).await;
-        let mut hardware = kernel.hardware.borrow_mut();
+        host.unqueue(first, config.start).await;
+        let mut hardware = host.hardware().borrow_mut();
         let adaptor = self.units.borrow()[drive].adaptor;
         let found = self.units.borrow()[drive].found.is_some();
         let id = self.controllers[adaptor];
@@ -219,7 +217,7 @@ impl Hp {
         });
         match slot.flatten() {
             Some(slot) => {
-                massbus.search(&kernel.surroundings(), &mut parts, first, slot);
+                massbus.search(&host.surroundings(), &mut parts, first, slot);
             }
             None => {
                 self.units.borrow_mut()[drive].state = State::Transferring;
@@ -229,9 +227,9 @@ impl Hp {
     }
 
     /// Gives the channel, if it is free, to the first drive that waits.
-    async fn start_channel(&self, kernel: &Unix, context: Context<'_>, adaptor: usize) {
+    async fn start_channel(&self, host: &impl DriverHost, adaptor: usize) {
         let (drive, repeat) = {
-            let mut hardware = kernel.hardware.borrow_mut();
+            let mut hardware = host.hardware().borrow_mut();
             let mut adaptors = self.adaptors.borrow_mut();
             let state = &mut adaptors[adaptor];
             let massbus = hardware.controllers.get(self.controllers[adaptor]);
@@ -247,11 +245,11 @@ impl Hp {
             let units = self.units.borrow();
             (units[drive].queue[0].request, units[drive].found)
         };
-        kernel.mark(first, Stage::ChannelWait);
+        host.mark(first, Stage::ChannelWait);
         let register = self.configs[drive].map_register;
-        kernel.map(context, first, register).await;
-        let around = kernel.surroundings();
-        kernel.ask(self.controllers[adaptor], |massbus, parts| {
+        host.map(first, register).await;
+        let around = host.surroundings();
+        host.ask(self.controllers[adaptor], |massbus, parts| {
             massbus.transfer(&around, parts, first, found, repeat);
         });
     }
@@ -287,18 +285,18 @@ fn hardware_now(request: &Request) -> Time {
 
 /// From the adaptor.
 impl Hp {
-    fn found(&self, kernel: &Unix, drive: usize) {
+    fn found(&self, host: &impl DriverHost, drive: usize) {
         let mut units = self.units.borrow_mut();
         let unit = &mut units[drive];
         let first = unit.queue[0].request;
-        let found = kernel.hardware.borrow().requests[first].spans.marked();
+        let found = host.hardware().borrow().requests[first].spans.marked();
         unit.found = Some(Time(found.0));
     }
 
-    async fn transfer_done(&self, kernel: &Unix, adaptor: usize, done: Done) {
-        let drive = kernel.hardware.borrow().requests[done.transfer].device;
+    async fn transfer_done(&self, host: &impl DriverHost, adaptor: usize, done: Done) {
+        let drive = host.hardware().borrow().requests[done.transfer].device;
         let cost = self.configs[drive].complete;
-        kernel.spend(Context::Handler, Stage::Driver, cost).await;
+        host.spend(Stage::Driver, cost).await;
         if done.data_late {
             let errors = {
                 let errors = &mut self.units.borrow_mut()[drive].errors;
@@ -306,7 +304,7 @@ impl Hp {
                 *errors
             };
             if errors > MOST_ERRORS {
-                kernel.give_up(done.transfer, errors);
+                host.give_up(done.transfer, errors);
                 return;
             }
             // The driver has the whole transfer done again, before any other.
@@ -327,7 +325,7 @@ impl Hp {
             id == done.transfer,
             "the first of the queue was transferred"
         );
-        kernel.completed(id);
-        self.start_unit(kernel, Context::Handler, drive).await;
+        host.completed(id);
+        self.start_unit(host, drive).await;
     }
 }

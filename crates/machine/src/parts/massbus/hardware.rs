@@ -414,7 +414,7 @@ impl Massbus {
             true => self.config.data_late * self.config.data_late_idle_share,
             false => 0.0,
         };
-        if around.processor.process().is_some() || draw < idle {
+        if around.processors.has_process() || draw < idle {
             self.data_late_errors += 1;
             self.last_sector(around, parts, true);
         } else {

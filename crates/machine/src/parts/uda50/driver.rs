@@ -2,12 +2,10 @@
 //! commands as the controller grants.
 
 use super::hardware::Uda50;
+use crate::driver::giving::{Giving, Turns};
+use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::giving::{Giving, Turns};
-use crate::kernel::driver::{Driver, QueueOrder};
-use crate::kernel::process::Context;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -51,21 +49,20 @@ impl Uda {
     }
 
     /// Gives the controller as many commands as it takes, drives in turn.
-    async fn give_commands(&self, kernel: &Unix, context: Context<'_>) {
+    async fn give_commands(&self, host: &impl DriverHost) {
         let next = || {
-            let takes = kernel.ask(self.controller, |uda50, _| uda50.takes_commands());
+            let takes = host.ask(self.controller, |uda50, _| uda50.takes_commands());
             let queues = &mut *self.queues.borrow_mut();
             let drives = if takes { queues.len() } else { 0 };
             self.turns.find(drives, |drive| queues[drive].pop_front())
         };
-        let around = kernel.surroundings();
+        let around = host.surroundings();
         let give = |id| {
-            kernel.ask(self.controller, |uda50, parts| {
+            host.ask(self.controller, |uda50, parts| {
                 uda50.command(&around, parts, id);
             });
         };
-        let place = (kernel, context);
-        self.giving.all(place, self.config.start, next, give).await;
+        self.giving.all(host, self.config.start, next, give).await;
     }
 }
 
@@ -92,17 +89,15 @@ impl Driver for Uda {
         queue.insert(place.unwrap_or(queue.len()), id);
     }
 
-    async fn give(&self, kernel: &Unix, context: Context<'_>, _drive: usize) {
-        self.give_commands(kernel, context).await;
+    async fn give(&self, host: &impl DriverHost, _drive: usize) {
+        self.give_commands(host).await;
     }
 
-    async fn interrupt(&self, kernel: &Unix, controller: Id<Uda50>) {
-        while let Some(id) = kernel.ask(controller, |uda50, _| uda50.take_done()) {
-            kernel
-                .spend(Context::Handler, Stage::Driver, self.config.complete)
-                .await;
-            kernel.completed(id);
+    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Uda50>) {
+        while let Some(id) = host.ask(controller, |uda50, _| uda50.take_done()) {
+            host.spend(Stage::Driver, self.config.complete).await;
+            host.completed(id);
         }
-        self.give_commands(kernel, Context::Handler).await;
+        self.give_commands(host).await;
     }
 }

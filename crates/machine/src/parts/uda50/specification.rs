@@ -2,7 +2,7 @@
 
 use super::driver::{Uda, UdaConfig};
 use super::hardware::{Order, Uda50, Uda50Config};
-use crate::kernel::driver::QueueOrder;
+use crate::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;

@@ -6,12 +6,10 @@
 //! drive is remembered, and started from the next interrupt.
 
 use super::hardware::{Done, Up};
+use crate::driver::disksort::{self, Queue};
+use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::disksort::{self, Queue};
-use crate::kernel::driver::{Driver, QueueOrder};
-use crate::kernel::process::Context;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -93,26 +91,26 @@ impl Driver for UpDriver {
         disksort::queue(self.order, &mut unit.queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
+    async fn give(&self, host: &impl DriverHost, drive: usize) {
         if !self.state.borrow().units[drive].active {
-            self.start_unit(kernel, context, drive).await;
-            self.start_transfer(kernel, context).await;
+            self.start_unit(host, drive).await;
+            self.start_transfer(host).await;
         }
     }
 
-    async fn interrupt(&self, kernel: &Unix, controller: Id<Up>) {
-        if let Some(done) = kernel.ask(controller, |up, _| up.take_done()) {
-            self.transfer_done(kernel, done).await;
+    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Up>) {
+        if let Some(done) = host.ask(controller, |up, _| up.take_done()) {
+            self.transfer_done(host, done).await;
         }
         let soft = std::mem::take(&mut self.state.borrow_mut().soft);
         for drive in soft {
-            self.start_unit(kernel, Context::Handler, drive).await;
+            self.start_unit(host, drive).await;
         }
-        while let Some(drive) = kernel.ask(controller, |up, _| up.take_attention()) {
-            self.found(kernel, drive);
-            self.start_unit(kernel, Context::Handler, drive).await;
+        while let Some(drive) = host.ask(controller, |up, _| up.take_attention()) {
+            self.found(host, drive);
+            self.start_unit(host, drive).await;
         }
-        self.start_transfer(kernel, Context::Handler).await;
+        self.start_transfer(host).await;
     }
 }
 
@@ -135,7 +133,7 @@ impl UpDriver {
 
     /// Decides what to do for the first request of a drive (upustart): queue it for the
     /// controller, have the drive search, or remember to do so.
-    async fn start_unit(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
+    async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let (first, found) = {
             let unit = &mut self.state.borrow_mut().units[drive];
             unit.active = !unit.queue.is_empty();
@@ -145,17 +143,17 @@ impl UpDriver {
             (first.request, unit.found.is_some())
         };
         let start = self.configs[drive].start;
-        kernel.unqueue(context, first, start).await;
+        host.unqueue(first, start).await;
         let (configured, idle) =
-            kernel.ask(self.controller, |up, _| (up.drives().count(), up.is_idle()));
+            host.ask(self.controller, |up, _| (up.drives().count(), up.is_idle()));
         let mut state = self.state.borrow_mut();
         if found || configured == 1 {
             state.waiting.push_back(drive);
         } else if !idle {
             state.soft.push(drive);
-        } else if let Some(slot) = self.search_slot(kernel, first) {
-            let around = kernel.surroundings();
-            kernel.ask(self.controller, |up, parts| {
+        } else if let Some(slot) = self.search_slot(host, first) {
+            let around = host.surroundings();
+            host.ask(self.controller, |up, parts| {
                 up.search(&around, parts, (first, slot));
             });
         } else {
@@ -164,8 +162,8 @@ impl UpDriver {
     }
 
     /// The slot to search for; none if the transfer may start at once.
-    fn search_slot(&self, kernel: &Unix, first: RequestId) -> Option<u32> {
-        let mut hardware = kernel.hardware.borrow_mut();
+    fn search_slot(&self, host: &impl DriverHost, first: RequestId) -> Option<u32> {
+        let mut hardware = host.hardware().borrow_mut();
         let (up, parts) = hardware.controller(self.controller);
         let request = &parts.requests[first];
         let drive = &parts.drives[up.drives().of(request)];
@@ -175,15 +173,15 @@ impl UpDriver {
         if place.cylinder != drive.cylinder() {
             return Some(target);
         }
-        let ahead = target + 2 * place.slots - drive.slot_under_head(kernel.sim.now());
+        let ahead = target + 2 * place.slots - drive.slot_under_head(host.surroundings().now());
         // csn > nsect - rdist, with csn counted back from the sector searched.
         let counted_back = place.slots - 1 - (ahead % place.slots);
         (counted_back <= place.slots - lead.window_sectors).then_some(target)
     }
 
     /// Gives the controller, if it is free, the first drive that waits (upstart).
-    async fn start_transfer(&self, kernel: &Unix, context: Context<'_>) {
-        if !kernel.ask(self.controller, |up, _| up.is_idle()) {
+    async fn start_transfer(&self, host: &impl DriverHost) {
+        if !host.ask(self.controller, |up, _| up.is_idle()) {
             return;
         }
         let (drive, first, found, repeat) = {
@@ -195,31 +193,31 @@ impl UpDriver {
             let unit = &state.units[drive];
             (drive, unit.queue[0].request, unit.found, repeat)
         };
-        kernel.mark(first, Stage::ChannelWait);
+        host.mark(first, Stage::ChannelWait);
         let register = self.configs[drive].map_register;
-        kernel.map(context, first, register).await;
-        let around = kernel.surroundings();
-        kernel.ask(self.controller, |up, parts| {
+        host.map(first, register).await;
+        let around = host.surroundings();
+        host.ask(self.controller, |up, parts| {
             up.transfer(&around, parts, (first, found, repeat));
         });
     }
 
-    fn found(&self, kernel: &Unix, drive: usize) {
+    fn found(&self, host: &impl DriverHost, drive: usize) {
         let unit = &mut self.state.borrow_mut().units[drive];
-        let request = &kernel.hardware.borrow().requests[unit.queue[0].request];
+        let request = &host.hardware().borrow().requests[unit.queue[0].request];
         unit.found = Some(Time(request.spans.marked().0));
     }
 
-    async fn transfer_done(&self, kernel: &Unix, done: Done) {
-        let drive = kernel.hardware.borrow().requests[done.request].device;
+    async fn transfer_done(&self, host: &impl DriverHost, done: Done) {
+        let drive = host.hardware().borrow().requests[done.request].device;
         let cost = self.configs[drive].complete;
-        kernel.spend(Context::Handler, Stage::Driver, cost).await;
+        host.spend(Stage::Driver, cost).await;
         if done.data_late {
             let state = &mut *self.state.borrow_mut();
             let unit = &mut state.units[drive];
             unit.errors += 1;
             if unit.errors > MOST_ERRORS {
-                kernel.give_up(done.request, unit.errors);
+                host.give_up(done.request, unit.errors);
                 return;
             }
             // The whole transfer is done again, before any other.
@@ -237,7 +235,7 @@ impl UpDriver {
             unit.found = None;
             unit.errors = 0;
         }
-        kernel.completed(done.request);
-        self.start_unit(kernel, Context::Handler, drive).await;
+        host.completed(done.request);
+        self.start_unit(host, drive).await;
     }
 }

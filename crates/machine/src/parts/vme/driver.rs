@@ -3,13 +3,11 @@
 //! driver's own, by drive; or, as the Multibus II board's, no queue at all.
 
 use super::hardware::Vme;
+use crate::driver::disksort::{self, Queue};
+use crate::driver::giving::{Giving, Turns};
+use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::disksort::{self, Queue};
-use crate::kernel::driver::giving::{Giving, Turns};
-use crate::kernel::driver::{Driver, QueueOrder};
-use crate::kernel::process::Context;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -106,20 +104,19 @@ impl VmeDriver {
     }
 
     /// Gives the controller as many commands as it is to have.
-    async fn give_commands(&self, kernel: &Unix, context: Context<'_>) {
+    async fn give_commands(&self, host: &impl DriverHost) {
         let next = || {
-            let outstanding = kernel.ask(self.controller, |vme, _| vme.outstanding());
+            let outstanding = host.ask(self.controller, |vme, _| vme.outstanding());
             let takes = self.config.commands.is_none_or(|most| outstanding < most);
             takes.then(|| self.next()).flatten()
         };
-        let around = kernel.surroundings();
+        let around = host.surroundings();
         let give = |id| {
-            kernel.ask(self.controller, |vme, parts| {
+            host.ask(self.controller, |vme, parts| {
                 vme.command(&around, parts, id)
             })
         };
-        let place = (kernel, context);
-        self.giving.all(place, self.config.start, next, give).await;
+        self.giving.all(host, self.config.start, next, give).await;
     }
 }
 
@@ -139,19 +136,17 @@ impl Driver for VmeDriver {
         disksort::queue(self.config.order, queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Unix, context: Context<'_>, _drive: usize) {
-        self.give_commands(kernel, context).await;
+    async fn give(&self, host: &impl DriverHost, _drive: usize) {
+        self.give_commands(host).await;
     }
 
-    async fn interrupt(&self, kernel: &Unix, controller: Id<Vme>) {
-        while let Some(done) = kernel.ask(controller, |vme, _| vme.take_done()) {
-            kernel
-                .spend(Context::Handler, Stage::Driver, self.config.complete)
-                .await;
-            let drive = kernel.hardware.borrow().requests[done].device;
+    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Vme>) {
+        while let Some(done) = host.ask(controller, |vme, _| vme.take_done()) {
+            host.spend(Stage::Driver, self.config.complete).await;
+            let drive = host.hardware().borrow().requests[done].device;
             self.forget(drive, done);
-            kernel.completed(done);
+            host.completed(done);
         }
-        self.give_commands(kernel, Context::Handler).await;
+        self.give_commands(host).await;
     }
 }

@@ -4,7 +4,7 @@ use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
 use super::hardware::{
     Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
-use crate::kernel::driver::QueueOrder;
+use crate::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;

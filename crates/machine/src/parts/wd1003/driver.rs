@@ -2,13 +2,11 @@
 //! moves every word of every sector itself, in the handler.
 
 use super::hardware::{Asks, Wd1003};
+use crate::driver::disksort::{self, Queue};
+use crate::driver::giving::Turns;
+use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
-use crate::kernel::Unix;
-use crate::kernel::driver::disksort::{self, Queue};
-use crate::kernel::driver::giving::Turns;
-use crate::kernel::driver::{Driver, QueueOrder};
-use crate::kernel::process::Context;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -52,8 +50,8 @@ impl Hd {
 
     /// Gives the controller, if it is free, its next command: the first request of the
     /// next drive that has any, drives in turn.
-    async fn give_command(&self, kernel: &Unix, context: Context<'_>) {
-        if !kernel.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
+    async fn give_command(&self, host: &impl DriverHost) {
+        if !host.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
         }
         let next = {
@@ -62,41 +60,37 @@ impl Hd {
             self.turns.find(queues.len(), first)
         };
         let Some(id) = next else { return };
-        kernel.unqueue(context, id, self.config.start).await;
-        let around = kernel.surroundings();
-        kernel.ask(self.controller, |wd1003, parts| {
+        host.unqueue(id, self.config.start).await;
+        let around = host.surroundings();
+        host.ask(self.controller, |wd1003, parts| {
             wd1003.command(&around, parts, id)
         });
         // The first sector to write is brought without an interrupt.
-        let asks = kernel.ask(self.controller, |wd1003, parts| wd1003.asks(parts));
+        let asks = host.ask(self.controller, |wd1003, parts| wd1003.asks(parts));
         if let Some(Asks::Bring { .. }) = asks {
-            self.bring(kernel, context).await;
+            self.bring(host).await;
         }
     }
 
-    async fn bring(&self, kernel: &Unix, context: Context<'_>) {
-        kernel
-            .spend(context, Stage::Driver, self.config.move_sector)
-            .await;
-        let around = kernel.surroundings();
-        kernel.ask(self.controller, |wd1003, parts| {
+    async fn bring(&self, host: &impl DriverHost) {
+        host.spend(Stage::Driver, self.config.move_sector).await;
+        let around = host.surroundings();
+        host.ask(self.controller, |wd1003, parts| {
             wd1003.brought(&around, parts)
         });
     }
 
     /// A transfer has ended: the next one is started before anybody is told.
-    async fn done(&self, kernel: &Unix, id: RequestId) {
-        kernel
-            .spend(Context::Handler, Stage::Driver, self.config.complete)
-            .await;
-        let drive = kernel.hardware.borrow().requests[id].device;
+    async fn done(&self, host: &impl DriverHost, id: RequestId) {
+        host.spend(Stage::Driver, self.config.complete).await;
+        let drive = host.hardware().borrow().requests[id].device;
         let first = self.queues.borrow_mut()[drive].remove(0);
         assert!(
             first.request == id,
             "the first of the queue was transferred"
         );
-        kernel.completed(id);
-        self.give_command(kernel, Context::Handler).await;
+        host.completed(id);
+        self.give_command(host).await;
     }
 }
 
@@ -116,26 +110,24 @@ impl Driver for Hd {
         disksort::queue(self.config.order, queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Unix, context: Context<'_>, _drive: usize) {
-        self.give_command(kernel, context).await;
+    async fn give(&self, host: &impl DriverHost, _drive: usize) {
+        self.give_command(host).await;
     }
 
-    async fn interrupt(&self, kernel: &Unix, controller: Id<Wd1003>) {
-        match kernel.ask(controller, |wd1003, parts| wd1003.asks(parts)) {
+    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Wd1003>) {
+        match host.ask(controller, |wd1003, parts| wd1003.asks(parts)) {
             Some(Asks::Fetch { transfer, last }) => {
-                kernel
-                    .spend(Context::Handler, Stage::Driver, self.config.move_sector)
-                    .await;
-                let around = kernel.surroundings();
-                kernel.ask(controller, |wd1003, parts| wd1003.fetched(&around, parts));
+                host.spend(Stage::Driver, self.config.move_sector).await;
+                let around = host.surroundings();
+                host.ask(controller, |wd1003, parts| wd1003.fetched(&around, parts));
                 if last {
-                    self.done(kernel, transfer).await;
+                    self.done(host, transfer).await;
                 }
             }
-            Some(Asks::Bring { .. }) => self.bring(kernel, Context::Handler).await,
+            Some(Asks::Bring { .. }) => self.bring(host).await,
             Some(Asks::Nothing { transfer }) => {
-                kernel.ask(controller, |wd1003, _| wd1003.acknowledge());
-                self.done(kernel, transfer).await;
+                host.ask(controller, |wd1003, _| wd1003.acknowledge());
+                self.done(host, transfer).await;
             }
             None => {}
         }

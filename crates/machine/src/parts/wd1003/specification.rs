@@ -2,7 +2,7 @@
 
 use super::driver::{Hd, HdConfig};
 use super::hardware::{Wd1003, Wd1003Config};
-use crate::kernel::driver::QueueOrder;
+use crate::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;

@@ -78,7 +78,7 @@ async fn make(session: &mut Session, path: &str, blocks: usize) -> Vec<u32> {
 }
 
 fn blocks_of(session: &mut Session, file: usize, blocks: usize) -> Vec<u32> {
-    let Session::Bsd(session) = session else {
+    let Session::Unix(session) = session else {
         panic!("Xenix runs the UNIX kernel's system calls")
     };
     let node = session.node_of(file).unwrap();

@@ -1,7 +1,6 @@
 //! Giving a controller requests, drives in turn.
 
-use crate::kernel::Unix;
-use crate::kernel::process::Context;
+use crate::driver::DriverHost;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use std::cell::Cell;
@@ -42,7 +41,7 @@ impl Giving {
     /// When it is being done already.
     pub(crate) async fn all(
         &self,
-        (kernel, context): (&Unix, Context<'_>),
+        host: &impl DriverHost,
         cost: Time,
         next: impl Fn() -> Option<RequestId>,
         give: impl Fn(RequestId),
@@ -52,7 +51,7 @@ impl Giving {
             "the level masks the interrupt"
         );
         while let Some(id) = next() {
-            kernel.unqueue(context, id, cost).await;
+            host.unqueue(id, cost).await;
             give(id);
         }
         self.starting.set(false);

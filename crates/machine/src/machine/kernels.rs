@@ -1,0 +1,139 @@
+//! Kernels, made on their computers as the catalogue describes them.
+
+use crate::driver::QueueOrder;
+use crate::kernel::buffers::{Buffers, CLICK, HEADER_BYTES};
+use crate::kernel::computer::Computer;
+use crate::kernel::ffs::FileSystem;
+use crate::kernel::minix::{self, CACHED_BLOCK_BYTES, Minix};
+use crate::kernel::v7::V7;
+use crate::kernel::{FileSystems, Mount, Unix, raw};
+use crate::parts::{Attachment, Drivers};
+use crate::software::Kernel;
+use crate::specification::{
+    ComputerSpecification, DescribedKernel, Edition, FEWEST_BUFFERS, Layout, MinixSpecification,
+    Specification, UnixSpecification, Volume,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+impl DescribedKernel for UnixSpecification {
+    fn computer(&self) -> &ComputerSpecification {
+        &self.computer
+    }
+
+    fn attachments(&self) -> &[Attachment] {
+        &self.attachments
+    }
+
+    fn order(&self) -> QueueOrder {
+        self.order
+    }
+
+    fn layout(&self, volume: &Volume) -> Option<Layout> {
+        match self.edition {
+            Edition::Bsd => volume.filesystem.map(Layout::Ffs),
+            Edition::Seventh(parameters) => parameters.map(Layout::V7),
+        }
+    }
+
+    fn cache_memory(&self) -> (&'static str, u64) {
+        (
+            "host.memory_bytes",
+            u64::from(self.buffers()) * HEADER_BYTES,
+        )
+    }
+
+    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel {
+        Kernel::Unix(Rc::new(unix((of, self), volumes, on)))
+    }
+}
+
+impl DescribedKernel for MinixSpecification {
+    fn computer(&self) -> &ComputerSpecification {
+        &self.computer
+    }
+
+    fn attachments(&self) -> &[Attachment] {
+        &self.attachments
+    }
+
+    fn layout(&self, _volume: &Volume) -> Option<Layout> {
+        self.filesystem.map(Layout::Minix)
+    }
+
+    fn cache_memory(&self) -> (&'static str, u64) {
+        let blocks = u64::from(self.config.cache_blocks);
+        ("kernel.cache_blocks", blocks * CACHED_BLOCK_BYTES)
+    }
+
+    fn build(
+        &self,
+        _: &Specification,
+        volumes: &[Volume],
+        (computer, drivers): (Computer, Drivers),
+    ) -> Kernel {
+        let volumes = minix_volumes(self, volumes);
+        let config = self.config.clone();
+        Kernel::Minix(Rc::new(Minix::new(computer, config, drivers, volumes)))
+    }
+}
+
+/// UNIX on its computer, with file systems on the media.
+fn unix(
+    (specification, of): (&Specification, &UnixSpecification),
+    volumes: &[Volume],
+    (computer, drivers): (Computer, Drivers),
+) -> Unix {
+    let file_systems = match of.edition {
+        Edition::Seventh(Some(parameters)) => {
+            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
+            FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
+        }
+        Edition::Seventh(None) | Edition::Bsd => {
+            FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
+        }
+    };
+    Unix {
+        computer,
+        drivers,
+        buffers: RefCell::new(cache(specification, of, volumes.len())),
+        file_systems,
+        owners: RefCell::default(),
+        raw_headers: raw::headers(volumes.len()),
+    }
+}
+
+fn mount(volume: &Volume) -> Option<Mount> {
+    let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
+    Some(Mount {
+        fs: fs.expect("the specification was checked"),
+        inodes: BTreeMap::new(),
+        modified: false,
+    })
+}
+
+fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
+    let headers = of.buffers();
+    if let Edition::Seventh(Some(_)) = of.edition {
+        // A click is the least that a header can have.
+        return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
+    }
+    let blocks = specification
+        .volumes
+        .iter()
+        .map(|volume| specification.block_sizes(volume).0);
+    let block = blocks.max().unwrap_or(4096);
+    let bytes = of.cache_bytes.max(FEWEST_BUFFERS * block);
+    Buffers::new(headers, (bytes, block), volumes)
+}
+
+/// The file systems of Minix on the volumes that are used.
+fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
+    let made = |volume: &Volume| {
+        minix::Volume::new(volume.partition.bytes(), of.filesystem?)
+            .map(Some)
+            .expect("the specification was checked")
+    };
+    volumes.iter().filter_map(made).collect()
+}

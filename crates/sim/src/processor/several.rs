@@ -1,0 +1,107 @@
+//! Several processors of one computer.
+
+use super::{Completion, Processor};
+use crate::sim::Sim;
+use crate::time::Time;
+use std::cell::RefCell;
+use std::ops::Index;
+use std::rc::Rc;
+
+/// A processor's number among those of its computer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuId(u32);
+
+/// The processors of a computer: at least one.
+pub struct Processors {
+    /// Apart, because most computers have no other.
+    first: Processor,
+    others: Vec<Processor>,
+}
+
+impl Processors {
+    /// So many idle processors.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0.
+    pub fn new(count: u32) -> Self {
+        assert!(count > 0, "a computer without a processor");
+        let ends = (count > 1).then(|| Rc::new(Ends::new(count)));
+        let processor = |id| Processor::new(CpuId(id), ends.clone());
+        Self {
+            first: processor(0),
+            others: (1..count).map(processor).collect(),
+        }
+    }
+
+    /// All numbers, in order.
+    pub fn ids(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..=self.others.len() as u32).map(CpuId)
+    }
+
+    /// All processors, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &Processor> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Whether a process has one of them.
+    pub fn has_process(&self) -> bool {
+        self.iter().any(|processor| processor.process().is_some())
+    }
+
+    /// Work gets done at `thousandths` of full speed from now on, by all: they share a memory.
+    ///
+    /// # Panics
+    ///
+    /// When that is nothing, or more than full speed.
+    pub fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
+        for processor in self.iter() {
+            processor.set_rate(sim, thousandths);
+        }
+    }
+
+    /// A piece of work has come to its end.
+    pub fn complete<E: From<Completion>>(&self, sim: &Sim<E>, Completion(id): Completion) {
+        self[id].complete(sim);
+    }
+
+    /// Sums of [`Processor::busy`] over all.
+    pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
+        let each = self.iter().map(|processor| processor.busy(sim));
+        each.fold((Time::ZERO, Time::ZERO), |(busy, handling), one| {
+            (busy + one.0, handling + one.1)
+        })
+    }
+}
+
+impl Index<CpuId> for Processors {
+    type Output = Processor;
+
+    #[inline]
+    fn index(&self, CpuId(id): CpuId) -> &Processor {
+        match id.checked_sub(1) {
+            None => &self.first,
+            Some(place) => &self.others[place as usize],
+        }
+    }
+}
+
+/// Ends of the innermost work of each processor, by number.
+pub(super) struct Ends(RefCell<Vec<Option<Time>>>);
+
+impl Ends {
+    fn new(count: u32) -> Self {
+        Self(RefCell::new(vec![None; count as usize]))
+    }
+
+    pub(super) fn set(&self, CpuId(id): CpuId, end: Option<Time>) {
+        self.0.borrow_mut()[id as usize] = end;
+    }
+
+    /// The earliest; of equal ones that of the lowest number.
+    pub(super) fn first(&self) -> Option<(Time, CpuId)> {
+        let ends = self.0.borrow();
+        let numbered = (0..).map(CpuId).zip(&*ends);
+        numbered.filter_map(|(id, end)| Some(((*end)?, id))).min()
+    }
+}
