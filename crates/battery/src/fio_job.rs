@@ -37,7 +37,7 @@ use diskperf_fio::job::{
     Allocation, Engine, EngineKind, ExitScope, FileLock, Sizes, SubmitMode, SyncFlag, Verification,
     ZoneMode,
 };
-use diskperf_fio::plan::{self, PlannedFile};
+use diskperf_fio::plan::{self, FileSize, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
 use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
@@ -78,9 +78,9 @@ pub enum MadeBy {
 
 /// Programs of job files.
 impl Program {
-    /// What fio does for one section of a job file. `existing` are the bytes of the files
-    /// that are there, by the paths that the job gives them: those of a device or of a
-    /// user's file that stands for them, none of files that are made. `made` are the files,
+    /// What fio does for one section of a job file. `existing` are the sizes of the files
+    /// that are there, by the paths that the job gives them: fixed of a device or of a
+    /// user's file that stands for them, laid out of those that sections above make. `made` are the files,
     /// by these paths, that other sections make. `starts` are the first bytes of files that
     /// are areas of one device; it is empty where each file is one of its own.
     ///
@@ -89,7 +89,7 @@ impl Program {
     /// For each option that changes what is done and cannot be obeyed, with its place.
     pub fn of_fio_job(
         job: &Job,
-        existing: &BTreeMap<String, u64>,
+        existing: &BTreeMap<String, FileSize>,
         made: &BTreeMap<String, MadeBy>,
         starts: &BTreeMap<String, u64>,
     ) -> Result<Self, Errors> {

@@ -268,11 +268,14 @@ impl Job {
 
     /// The same where it moves its area so many times.
     fn bytes_of_area(&self) -> Option<u64> {
-        let times = self.area_times?;
-        let area = self.program.parameter_values().get("area_bytes")?.parse();
-        let area_bytes: u64 = area.expect("bytes are written as a number");
-        let all_bytes = area_bytes.saturating_mul(times.into());
+        let all_bytes = self.area_bytes()?.saturating_mul(self.area_times?.into());
         Some(all_bytes.div_ceil(self.program.workers().into()))
+    }
+
+    /// Bytes that its requests are spread over, of a program with such a parameter.
+    pub fn area_bytes(&self) -> Option<u64> {
+        let area = self.program.parameter_values().get("area_bytes")?.parse();
+        Some(area.expect("bytes are written as a number"))
     }
 
     /// What it is called: by its user, or as its program is.

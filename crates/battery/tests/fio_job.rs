@@ -17,6 +17,7 @@ mod processor;
 
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_catalogue::Catalogue;
+use diskperf_fio::plan::FileSize;
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
@@ -45,7 +46,7 @@ fn job(options: &str) -> Job {
     parsed.jobs.remove(0)
 }
 
-fn program(job: &Job, existing: &BTreeMap<String, u64>) -> Program {
+fn program(job: &Job, existing: &BTreeMap<String, FileSize>) -> Program {
     let program = Program::of_fio_job(job, existing, &BTreeMap::new(), &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -131,7 +132,7 @@ fn on_model(options: &str) -> WorkerMeasure {
 /// The same, which may come to no end.
 fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
     let job = job(&format!("filename=d direct=1 {options}"));
-    let existing = BTreeMap::from([("d".to_owned(), 8 << 20)]);
+    let existing = BTreeMap::from([("d".to_owned(), FileSize::Fixed(8 << 20))]);
     let program = program(&job, &existing);
     let resolved = Catalogue::embedded().resolve("bare-fixed", &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));

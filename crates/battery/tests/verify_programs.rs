@@ -283,7 +283,7 @@ fn a_read_back_is_shown_to_its_last_block() {
     });
     let jobs = JOBS.iter().map(|options| {
         let none = BTreeMap::new();
-        let program = Program::of_fio_job(&job(options), &none, &BTreeMap::new(), &none);
+        let program = Program::of_fio_job(&job(options), &BTreeMap::new(), &BTreeMap::new(), &none);
         let program = program.unwrap_or_else(|errors| panic!("{options}: {errors}"));
         (options.to_string(), program, &[][..])
     });

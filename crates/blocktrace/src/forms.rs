@@ -97,8 +97,8 @@ impl Context {
     }
 }
 
-/// The most devices of a trace.
-const MOST_DEVICES: usize = 1 << 20;
+/// Devices that are told apart: requests of any others count for the last of these.
+pub const DEVICES_MAX: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 struct Devices {
@@ -117,7 +117,7 @@ impl Devices {
         let next = self.names.len() as u32;
         let known = self.by_name.get(name).copied();
         let number = known.unwrap_or_else(|| {
-            if self.names.len() < MOST_DEVICES {
+            if self.names.len() < DEVICES_MAX {
                 self.names.push(String::from_utf8_lossy(name).into_owned());
                 self.by_name.insert(name.to_owned(), next);
                 next

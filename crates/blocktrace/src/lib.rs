@@ -41,6 +41,7 @@ mod writer;
 pub use columns::Columns;
 pub use error::ReadError;
 pub use form::{Form, TimeUnit};
+pub use forms::DEVICES_MAX;
 pub use reader::{Lines, Notices, ReadOptions, Reader};
 pub use record::{DeviceIndex, Operation, Record};
 pub use writer::{FIXED_BYTES_MAX, REQUEST_BYTES_MAX, Writer};

@@ -34,8 +34,6 @@ pub const SAMPLED_BLOCKS: usize = 1 << 16;
 const MOST_SIZES: usize = 4096;
 /// Sizes that are listed.
 const LISTED_SIZES: usize = 8;
-/// Devices that are counted one by one.
-const MOST_DEVICES: usize = 1 << 16;
 /// Blocks that a trace may touch beside [`TOUCHES_PER_REQUEST`]: 16 GiB, so that a short trace
 /// of long requests is followed.
 const TOUCHES_MIN: u64 = 1 << 22;
@@ -101,9 +99,7 @@ impl Summarizer {
             .entry(record.operation)
             .or_default()
             .add(bytes);
-        if self.devices.len() < MOST_DEVICES || self.devices.contains_key(&record.device.0) {
-            self.devices.entry(record.device.0).or_default().add(bytes);
-        }
+        self.devices.entry(record.device.0).or_default().add(bytes);
         self.last_ns = self.last_ns.max(record.issued_ns);
         self.stamps.add(record.issued_ns);
         self.failed += u64::from(record.errno != 0);

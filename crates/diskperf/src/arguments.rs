@@ -196,7 +196,8 @@ pub(crate) struct ExperimentArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) other: Option<PathBuf>,
     /// Bytes that each program moves, as 8M (8MiB) or 8MB (8000000), and each job of a fio job file
-    /// that says no size; auto is about half a second's worth, and 8M on a modelled system
+    /// that says no size; auto is about half a second's worth, and 8M on a modelled system. What
+    /// random, sequential and other ring programs spread their requests over is program.area_bytes
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
     /// An option of fio's command line for a job file, as --fio-arg=--runtime=10: as in fio, a

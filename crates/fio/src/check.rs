@@ -103,6 +103,7 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
         .files
         .open_at_once
         .filter(|&open| open < job.files.count);
+    warnings.extend(sizes_without_zones(job));
     resolve_zones(job);
     if job.zones.range_bytes == 0 {
         job.zones.range_bytes = job.zones.size_bytes;
@@ -129,6 +130,25 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
             .help("add `ss_dur=`");
         warnings.push(warning);
     }
+}
+
+/// Warnings of sizes in zones where nothing says how long a zone is.
+fn sizes_without_zones(job: &Job) -> Vec<Problem> {
+    let in_zones = job.target.in_zones;
+    let counts = [
+        ("size", in_zones.size),
+        ("io_size", in_zones.io_size),
+        ("offset", in_zones.offset),
+        ("offset_increment", in_zones.offset_increment),
+        ("zoneskip", in_zones.skip),
+    ];
+    let is_lost = |&(_, count): &(&str, u64)| count > 0 && job.zones.size_bytes == 0;
+    let warning = |(key, _)| {
+        Problem::warning("a size in zones without a zonesize")
+            .at(job.place_of(key), "fio takes it for no value")
+            .help("add `zonesize=`, or write it in bytes")
+    };
+    counts.into_iter().filter(is_lost).map(warning).collect()
 }
 
 /// Makes sizes in zones those in bytes.

@@ -23,6 +23,32 @@ pub struct PlannedFile {
     pub region: Region,
 }
 
+/// Size of a file that is there when a clone is set up, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSize {
+    /// A device, or a file that is only read: it stays as long.
+    Fixed(u64),
+    /// A file that clones or sections above lay out: the clone may make it longer.
+    LaidOut(u64),
+}
+
+impl FileSize {
+    /// The size, whether or not the file stays so long.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Fixed(bytes) | Self::LaidOut(bytes) => bytes,
+        }
+    }
+
+    /// The size of a file that stays as long.
+    pub fn fixed_bytes(self) -> Option<u64> {
+        match self {
+            Self::Fixed(bytes) => Some(bytes),
+            Self::LaidOut(_) => None,
+        }
+    }
+}
+
 /// Number of files that all clones of a job plan together: a file that clones share counts
 /// once for each of them, since each plans its own part.
 pub fn file_count(job: &Job) -> u64 {
@@ -54,8 +80,7 @@ pub fn paths(job: &Job, clone: u32) -> Vec<String> {
 }
 
 /// The files of a clone and the part of each that it uses; `existing` has the sizes of
-/// those that are there, in bytes, and that stay as long: of devices, and of files that are
-/// only read.
+/// those that are there.
 ///
 /// # Errors
 ///
@@ -64,7 +89,7 @@ pub fn paths(job: &Job, clone: u32) -> Vec<String> {
 pub fn files(
     job: &Job,
     clone: u32,
-    existing: &BTreeMap<String, u64>,
+    existing: &BTreeMap<String, FileSize>,
 ) -> Result<Vec<PlannedFile>, Problem> {
     if job.engine.engine == Engine::Cpuio {
         return Ok(Vec::new());
@@ -107,15 +132,20 @@ pub fn files(
 /// As for one clone.
 pub fn files_of_clones(
     job: &Job,
-    existing: &BTreeMap<String, u64>,
+    existing: &BTreeMap<String, FileSize>,
 ) -> Result<Vec<Vec<PlannedFile>>, Problem> {
     let first = existing;
     let mut existing = existing.clone();
     let of_clone = |clone| {
         let files = files(job, clone, &existing)?;
-        // As in fio, what one clone appends is there for the next.
-        for file in files.iter().filter(|_| job.files.appends) {
-            existing.insert(file.path.clone(), file.region.file_bytes);
+        // As in fio, what one clone appends or lays out is there for the next.
+        let grows = job.files.appends || job.lays_files_out();
+        for file in files.iter().filter(|_| grows) {
+            let laid_out = FileSize::LaidOut(file.region.file_bytes);
+            let size = existing.entry(file.path.clone()).or_insert(laid_out);
+            if let FileSize::LaidOut(bytes) = size {
+                *bytes = file.region.file_bytes.max(*bytes);
+            }
         }
         Ok(files)
     };
@@ -125,7 +155,7 @@ pub fn files_of_clones(
     let is_used = |file: &PlannedFile| file.region.used_bytes() > 0;
     match clones.iter().flatten().next() {
         Some(file) if !clones.iter().flatten().any(is_used) => {
-            let there = first.get(&file.path).copied();
+            let there = first.get(&file.path).and_then(|size| size.fixed_bytes());
             let file_bytes = there.unwrap_or(file.region.file_bytes);
             Err(nothing_left(job, file.region.offset_bytes, file_bytes))
         }
@@ -165,8 +195,9 @@ fn region(
     clone: u32,
     count: u64,
     path: &str,
-    existing: Option<u64>,
+    size: Option<FileSize>,
 ) -> Result<Region, Problem> {
+    let existing = size.and_then(FileSize::fixed_bytes);
     let share = match job.target.size {
         // Without rounding to blocks: 64k over 3 files is 21845 bytes each.
         Some(Amount::Bytes(bytes)) => Some(bytes / count),
@@ -174,7 +205,7 @@ fn region(
     };
     let fixed = job.files.size_bytes;
     if job.files.appends {
-        return appended(job, existing.unwrap_or(0), share);
+        return appended(job, size.map_or(0, FileSize::bytes), share);
     }
     let file = match (existing, fixed, share) {
         (Some(bytes), Some((low, high)), _) if (low..=high).contains(&bytes) => bytes,
@@ -187,8 +218,10 @@ fn region(
                 .help("give a `size` or a `filesize` in bytes, or --size on the command line"));
         }
     };
-    let there = existing.unwrap_or(file);
-    let offset_bytes = start(job, clone, there);
+    // To the null engine every file is there.
+    let is_there = job.engine.engine == Engine::Null;
+    let missing_bytes = if is_there { file } else { 0 };
+    let offset_bytes = start(job, clone, size.map_or(missing_bytes, FileSize::bytes));
     let left = file.saturating_sub(offset_bytes);
     let length_bytes = match (fixed, share, job.target.size) {
         (None, Some(share), _) => share,
@@ -207,7 +240,7 @@ fn region(
     };
     let is_sized = share.is_some() && existing.is_some();
     if region.used_bytes() == 0 && !is_sized {
-        return Err(nothing_left(job, offset_bytes, there));
+        return Err(nothing_left(job, offset_bytes, existing.unwrap_or(file)));
     }
     Ok(region)
 }
@@ -250,7 +283,8 @@ fn appended(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Pro
     })
 }
 
-/// Where a clone begins in a file of so many bytes. Percentages are rounded up to a block.
+/// Where a clone begins in a file that has so many bytes when the clone is set up: as in fio,
+/// 0 of a file that is not there. Percentages are rounded up to a block.
 fn start(job: &Job, clone: u32, file_bytes: u64) -> u64 {
     let target = &job.target;
     let increment = target.offset_increment.of(file_bytes);

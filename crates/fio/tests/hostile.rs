@@ -112,7 +112,7 @@ fn text() -> impl Strategy<Value = String> {
 
 /// What is planned of a job that was taken, however odd it is.
 fn planned(job: &Job) {
-    let existing = [("a".to_owned(), 1 << 20)].into();
+    let existing = [("a".to_owned(), plan::FileSize::Fixed(1 << 20))].into();
     let Ok(files) = plan::files(job, job.order.clones - 1, &existing) else {
         return;
     };

@@ -79,7 +79,8 @@ fn planned(job: &Job) {
     let mut small = job.clone();
     // Names of a million files are what was asked for, and not what is looked for here.
     small.files.count = small.files.count.min(100);
-    let existing: BTreeMap<String, u64> = [("a".to_owned(), 1 << 20)].into();
+    let existing: BTreeMap<String, plan::FileSize> =
+        [("a".to_owned(), plan::FileSize::Fixed(1 << 20))].into();
     let Ok(files) = plan::files(&small, job.order.clones - 1, &existing) else {
         return;
     };

@@ -13,6 +13,7 @@ use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::label;
 use diskperf_battery::{Job, Medium, Step};
+use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, Titled};
 use std::collections::BTreeMap;
 
@@ -109,14 +110,29 @@ pub fn files_bytes<'a>(
     files.fold(0, u64::saturating_add)
 }
 
-/// What runs at the same time, by the titles of its jobs.
+/// What runs at the same time, by the titles of its first jobs.
 pub fn step_title(step: &Step) -> String {
-    titles(step).join(" + ")
+    let titles = titles(step);
+    let shown = titles[..titles.len().min(TITLES_SHOWN)].join(" + ");
+    match titles.len().saturating_sub(TITLES_SHOWN) {
+        0 => shown,
+        more => format!("{shown} + {more} more"),
+    }
 }
+
+/// Jobs that a step's title names: it stands in one line of progress.
+const TITLES_SHOWN: usize = 4;
 
 /// The title of each job of a step.
 pub fn titles(step: &Step) -> Vec<String> {
     step.jobs.iter().map(title).collect()
+}
+
+/// `, spread over 256 MiB`, of a job whose size says nothing of where its requests go.
+pub fn spread_over(job: &Job) -> String {
+    job.area_bytes().map_or(String::new(), |bytes| {
+        format!(", spread over {}", format_size(bytes))
+    })
 }
 
 /// The name of a job for people.

@@ -9,7 +9,7 @@ use diskperf_blocktrace::own::Part;
 use diskperf_blocktrace::summary::{
     ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, Summary,
 };
-use diskperf_blocktrace::{Form, Notices};
+use diskperf_blocktrace::{DEVICES_MAX, Form, Notices};
 use diskperf_timeline::printable_line;
 use diskperf_timeline::units::format_size;
 
@@ -88,6 +88,7 @@ fn requests(count: u64) -> String {
 fn devices(of: &Summary) -> String {
     match of.devices.as_slice() {
         [one] => format!(" on {}", one.device),
+        all if all.len() >= DEVICES_MAX => format!(" on {} devices or more", all.len()),
         several => format!(" on {} devices", several.len()),
     }
 }

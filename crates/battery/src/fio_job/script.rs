@@ -5,7 +5,7 @@ use crate::program::{Program, gcd};
 use diskperf_blocktrace::{Form, Operation as Logged, Reader};
 use diskperf_fio::job::{Access, Blocks, Skips};
 use diskperf_fio::offsets::Region;
-use diskperf_fio::plan::PlannedFile;
+use diskperf_fio::plan::{FileSize, PlannedFile};
 use diskperf_fio::{Errors, Job, PerDirection, Problem};
 use diskperf_system::Operation;
 use diskperf_timeline::Nanoseconds;
@@ -154,7 +154,7 @@ impl Script {
     }
 
     /// Each file, as long as its I/O reaches.
-    fn planned(&self, existing: &BTreeMap<String, u64>) -> Vec<PlannedFile> {
+    fn planned(&self, existing: &BTreeMap<String, FileSize>) -> Vec<PlannedFile> {
         let mut ends = vec![1; self.files.len()];
         for io in &self.ios {
             let end = io.offset_bytes.saturating_add(io.bytes.into());
@@ -165,7 +165,7 @@ impl Script {
             region: Region {
                 offset_bytes: 0,
                 length_bytes: end,
-                file_bytes: existing.get(path).copied().unwrap_or(0).max(end),
+                file_bytes: fixed_bytes(existing, path).unwrap_or(0).max(end),
             },
         };
         self.files.iter().zip(ends).map(planned).collect()
@@ -311,14 +311,14 @@ impl Program {
     pub fn of_fio_log(
         job: &Job,
         script: Script,
-        existing: &BTreeMap<String, u64>,
+        existing: &BTreeMap<String, FileSize>,
     ) -> Result<Self, Errors> {
         super::support::check(job)?;
         let applied = script.applied(job);
         super::support::check(&applied)?;
         let files = script.planned(existing);
         for file in &files {
-            let room_bytes = existing.get(&file.path).copied();
+            let room_bytes = fixed_bytes(existing, &file.path);
             let end = file.region.length_bytes;
             if room_bytes.is_some_and(|room| room < end) {
                 let title = "the target ends before the log does";
@@ -329,6 +329,10 @@ impl Program {
         let files = vec![files; job.order.clones as usize];
         Ok(FioJob::of_script(applied, files, script))
     }
+}
+
+fn fixed_bytes(existing: &BTreeMap<String, FileSize>, path: &str) -> Option<u64> {
+    existing.get(path).and_then(|size| size.fixed_bytes())
 }
 
 fn short(job: &Job, title: &str, label: &str) -> Problem {

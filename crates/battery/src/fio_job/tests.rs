@@ -575,7 +575,11 @@ fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
     let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
     let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
     let job = &parsed.jobs[0];
-    let files = plan::files(job, 0, &[("f".to_owned(), bytes)].into());
+    let files = plan::files(
+        job,
+        0,
+        &[("f".to_owned(), plan::FileSize::Fixed(bytes))].into(),
+    );
     let files = files.unwrap_or_else(|problem| panic!("{options}: {problem}"));
     let planned = plan::ios(job, &files).map(|ios| ios.total());
     let mut stream = Stream::new(job, &files, (&Company::default(), SEED));

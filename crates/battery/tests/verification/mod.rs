@@ -7,6 +7,7 @@ pub(crate) mod installed;
 
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_catalogue::Catalogue;
+use diskperf_fio::plan::FileSize;
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
@@ -137,7 +138,7 @@ fn worker_on_host(
 pub(crate) fn on_model(rig: &str, medium: Medium, sections: &[&str]) -> Vec<Outcome> {
     let program = |options: &&str| {
         let existing = match medium {
-            Medium::Device => BTreeMap::from([("f".to_owned(), 8 << 20)]),
+            Medium::Device => BTreeMap::from([("f".to_owned(), FileSize::Fixed(8 << 20))]),
             Medium::Directory | Medium::File => BTreeMap::new(),
         };
         let program =

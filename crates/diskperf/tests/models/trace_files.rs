@@ -27,7 +27,7 @@ fn of_devices(devices: u64) -> String {
 /// A conversion is linear in the devices that a trace names, and no larger than they are.
 #[test]
 fn a_conversion_of_many_devices_is_as_large_as_its_requests() {
-    const DEVICES: u64 = 30_000;
+    const DEVICES: u64 = 100_000;
     let user = User::new();
     std::fs::write(user.file("many.csv"), of_devices(DEVICES)).expect("a trace");
     for form in ["diskperf", "csv", "fio-iolog-3", "msr", "alibaba"] {
@@ -41,8 +41,12 @@ fn a_conversion_of_many_devices_is_as_large_as_its_requests() {
             "{form}: {bytes}"
         );
     }
+    let devices = format!("on {DEVICES} devices");
+    user.run(&words("trace many.csv"))
+        .expect(0, &[])
+        .shows(&[&devices]);
     // Only devices that have requests are named.
-    let line = "trace many.csv --device disk29999 --convert diskperf -o one.dptrace";
+    let line = "trace many.csv --device disk99999 --convert diskperf -o one.dptrace";
     user.run(&words(line)).expect(0, &["1 requests written"]);
     let bytes = user
         .file("one.dptrace")
@@ -52,7 +56,7 @@ fn a_conversion_of_many_devices_is_as_large_as_its_requests() {
     assert!(bytes < 300, "{bytes}");
     user.run(&words("trace one.dptrace"))
         .expect(0, &[])
-        .shows(&["1 request of diskperf", "on disk29999"]);
+        .shows(&["1 request of diskperf", "on disk99999"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! fio job files: run on real storage and on models, stored, compared, made again, and
 //! printed as fio prints its results.
 
+use crate::support::machine::{Needs, can_run};
 use crate::support::{User, entries, words};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -277,4 +278,65 @@ fn fio_prints_the_same_keys_of_the_same_job() {
     let shown = user.run(&words("show last --format fio-json"));
     let shown = shown.expect(0, &[]).json();
     assert_eq!(shown["jobs"][2]["write"]["total_ios"], 256);
+}
+
+/// Seconds after which a file of many sections counts as one whose cost is not in proportion to
+/// them: it takes a tenth of that.
+const PATIENCE_S: &str = "240";
+
+/// Planned, run, printed, stored, listed and shown, beside each other and one after the other.
+#[test]
+fn a_file_of_a_thousand_sections_takes_time_in_proportion_to_them() {
+    let user = User::new();
+    let before = ["timeout", "-k", "1", PATIENCE_S];
+    for options in ["", "stonewall\n"] {
+        let sections = (0..1024).map(|number| format!("[s{number}]\n{options}"));
+        let sections: String = sections.collect();
+        let text = format!("[global]\nrw=read\nsize=64k\nfilename=x\n{sections}");
+        fs::write(user.file("many.fio"), text).expect("a job file");
+        let line = "run many.fio --on bare-nvme-tlc --label many";
+        let done = user.run_by(&before, &words(line)).expect(0, &[]);
+        let done = done.shows(&["s0 ", "s1023 ", "[s0], [s1], [s2] and 1021 more: psync"]);
+        let lines = done.stderr.lines().map(|line| line.chars().count());
+        assert!(lines.max() < Some(500), "{done:?}");
+        for line in ["list runs", "show last", "show last --format markdown"] {
+            let shown = user.run_by(&before, &words(line)).expect(0, &[]);
+            shown.shows(&["many.fio"]);
+        }
+    }
+}
+
+/// Runs a program on a terminal of its own, and prints what that shows.
+const ON_TERMINAL: &str = "import os, pty, sys\n\
+    sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))\n";
+
+/// Notes are said as a run begins and stand below its table: of the two a terminal has one.
+#[test]
+fn a_terminal_shows_each_note_once() {
+    if !can_run("a_terminal_shows_each_note_once", &[Needs::Tool("python3")]) {
+        return;
+    }
+    let user = user();
+    fs::write(user.file("one.fio"), "[a]\nrw=write\nsize=64k\nnice=3\n").expect("a job file");
+    for (line, notes) in [
+        (
+            "run one.fio --on ./target",
+            &["one.fio:4:1: nice is ignored", "[a]: psync: preadv2"][..],
+        ),
+        (
+            "run one.fio --on bare-nvme-tlc --on ./target",
+            &["one.fio:4:1: nice is ignored", "[a]: direct=1"],
+        ),
+        (
+            "run random --on ./target --size 1M --runs 1",
+            &["--runs 1 keeps the first repetition"],
+        ),
+    ] {
+        let shown = user.run_by(&["python3", "-c", ON_TERMINAL], &words(line));
+        let shown = shown.expect(0, &[]);
+        for note in notes {
+            let count = shown.stdout.matches(note).count();
+            assert_eq!(count, 1, "{line}: {note}: {}", shown.stdout);
+        }
+    }
 }

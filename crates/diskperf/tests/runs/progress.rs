@@ -32,6 +32,7 @@ fn a_long_command_says_how_far_it_is() {
             "a machine",
         ),
         ("reproduce kridle-mckusick-1983".to_owned(), "machines"),
+        ("show nvme-tlc --expected".to_owned(), "runs of machines"),
     ];
     let mut running: Vec<_> = all
         .iter()

@@ -440,6 +440,15 @@ fn a_dry_run_writes_nothing() {
                 "time: about 3 s at 100 MiB/s",
             ],
         ),
+        // The size of a ring program is what it moves, and not where.
+        (
+            "random --size 1M",
+            &["disturbed, 1 MiB, spread over 256 MiB\n"],
+        ),
+        (
+            "sequential --size 2M --set program.area_bytes=16M",
+            &["disturbed, 2 MiB, spread over 16 MiB\n"],
+        ),
         (
             "write_8192 --size 1M",
             &[

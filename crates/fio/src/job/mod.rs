@@ -303,6 +303,21 @@ impl Job {
         self.verify.read_back || self.target.loops > 1 || self.times.time_based
     }
 
+    /// Whether the files that it makes have their length before it starts.
+    pub fn lays_files_out(&self) -> bool {
+        if self.engine.engine == Engine::Filecreate {
+            return false;
+        }
+        let is_laid_out = self.pattern.access.does(Direction::Read) || self.files.overwrite;
+        is_laid_out
+            || match self.files.allocation {
+                Allocation::Native | Allocation::Posix | Allocation::Truncate => {
+                    !self.files.create_on_open
+                }
+                Allocation::None | Allocation::Keep => false,
+            }
+    }
+
     /// Whether passes follow until `io_size` is done: as in fio not where it is a percentage, of
     /// which a pass does what there is.
     pub fn goes_round(&self) -> bool {

@@ -124,7 +124,7 @@ pub(super) const KEYS: &[Key] = &[
     honoured("zoneskip", |job, w| {
         let value = w.value()?.single()?;
         match storage::zone_count(&value)? {
-            Some(count) => job.target.in_zones.skip = count,
+            Some(count) => (job.target.in_zones.skip, job.zones.skip_bytes) = (count, 0),
             None => job.zones.skip_bytes = value.number(..)?,
         }
         Ok(())

@@ -82,7 +82,8 @@ pub(super) const KEYS: &[Key] = &[
     honoured("size", |job, w| {
         let value = w.value()?;
         match zone_count(&value)? {
-            Some(count) => job.target.in_zones.size = count,
+            // As in fio, bytes that stood before are lost.
+            Some(count) => (job.target.in_zones.size, job.target.size) = (count, None),
             None => job.target.size = amount_or_all(&value, None)?,
         }
         Ok(())
@@ -90,7 +91,7 @@ pub(super) const KEYS: &[Key] = &[
     honoured("io_size", |job, w| {
         let value = w.value()?;
         match zone_count(&value)? {
-            Some(count) => job.target.in_zones.io_size = count,
+            Some(count) => (job.target.in_zones.io_size, job.target.io_size) = (count, None),
             None => job.target.io_size = amount_or_all(&value, Some(100))?,
         }
         Ok(())
@@ -108,7 +109,10 @@ pub(super) const KEYS: &[Key] = &[
     honoured("offset", |job, w| {
         let value = w.value()?;
         match zone_count(&value)? {
-            Some(count) => job.target.in_zones.offset = count,
+            Some(count) => {
+                job.target.in_zones.offset = count;
+                job.target.offset = Amount::Bytes(0);
+            }
             None => job.target.offset = amount(&value, None)?,
         }
         Ok(())
@@ -121,7 +125,10 @@ pub(super) const KEYS: &[Key] = &[
     honoured("offset_increment", |job, w| {
         let value = w.value()?;
         match zone_count(&value)? {
-            Some(count) => job.target.in_zones.offset_increment = count,
+            Some(count) => {
+                job.target.in_zones.offset_increment = count;
+                job.target.offset_increment = Amount::Bytes(0);
+            }
             None => job.target.offset_increment = amount(&value, None)?,
         }
         Ok(())

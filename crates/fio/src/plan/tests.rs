@@ -13,7 +13,7 @@ fn job(options: &str) -> Job {
 fn planned(options: &str, existing: &[(&str, u64)]) -> Vec<PlannedFile> {
     let existing = existing
         .iter()
-        .map(|&(path, bytes)| (path.to_owned(), bytes))
+        .map(|&(path, bytes)| (path.to_owned(), FileSize::Fixed(bytes)))
         .collect();
     files(&job(options), 0, &existing).unwrap_or_else(|problem| panic!("{problem}"))
 }

@@ -57,6 +57,14 @@ const CASES: &[Case] = &[
         |fio| fio.ios() == Some(32),
     ),
     (
+        "a trim frees blocks of its file; fio trims devices alone, and ends at the first trim of a file",
+        "ioengine=psync rw=trim",
+        |fio| {
+            fio.fails_with("Inappropriate ioctl for device")
+                && fio.output.contains("\"total_ios\" : 1,")
+        },
+    ),
+    (
         "fio 3.33 ends with a failed assertion at the first trim",
         "ioengine=psync rw=write verify=crc32c trim_percentage=100 trim_backlog=2",
         |fio| fio.output.contains("fio_ro_check: Assertion"),

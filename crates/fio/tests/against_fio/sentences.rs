@@ -32,6 +32,32 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     ("ss=iops:1%", "fio never looks", Ios(16)),
     (
+        "size=12z\nfilesize=128k",
+        "fio takes it for no value",
+        Ios(32),
+    ),
+    (
+        "size=12z",
+        "fio takes it for no value",
+        Refusal("Invalid argument"),
+    ),
+    (
+        "io_size=8k\nio_size=3z",
+        "fio takes it for no value",
+        Ios(16),
+    ),
+    (
+        "filesize=64k\noffset=32k\noffset=1z",
+        "fio takes it for no value",
+        Ios(16),
+    ),
+    (
+        "offset_increment=1z\nnumjobs=2",
+        "fio takes it for no value",
+        Ios(32),
+    ),
+    ("zoneskip=2z", "fio takes it for no value", Ios(16)),
+    (
         "percentile_list=50,95",
         "fio reads percentile_list=50 and says nothing",
         Reads("percentile_list", 50_000_000),

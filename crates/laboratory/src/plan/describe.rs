@@ -1,6 +1,6 @@
 //! What `--dry-run` says.
 
-use super::{HostPlan, ground, title};
+use super::{HostPlan, ground, spread_over, title};
 use crate::target::Target;
 use diskperf_battery::{Job, Medium};
 use diskperf_models::plan::{job_file, replay};
@@ -48,7 +48,11 @@ impl HostPlan {
                 0 => String::new(),
                 again => format!(" and {again} more if disturbed"),
             };
-            text += &format!("  {:<44} up to {runs} times{again}, {size}\n", title(job));
+            let area = spread_over(job);
+            text += &format!(
+                "  {:<44} up to {runs} times{again}, {size}{area}\n",
+                title(job)
+            );
         }
         let work = self.work();
         text += &work.written(self);

@@ -188,25 +188,54 @@ const KINDS: &[&str] = &[
     "rw=write:8k size=256k zonemode=strided zonesize=8k zoneskip=8k nrfiles=3 \
      file_service_type=roundrobin:2 bs=4k",
     "rw=randread size=256k bs=4k zonemode=strided zonesize=48k zonerange=16k zoneskip=16k",
+    // A size in zones without a zonesize is no value, and those before it are lost.
+    "rw=write size=1m filesize=128k size=12z bs=4k",
+    "rw=write size=64k io_size=8k io_size=3z bs=4k",
+    "rw=write size=64k filesize=64k offset=32k offset=1z bs=4k",
     // An lfsr gives each number once, whatever blockalign makes of it.
     "rw=randwrite size=62k ba=512 random_generator=lfsr bs=4k",
 ];
+
+/// The same of files that are made, each job file by itself, since what is there counts.
+const KINDS_OF_FILES: &[&str] = &[
+    // Percentages of an offset are of what is there when a clone is set up: of nothing for the
+    // first, of what it laid out for the next.
+    "rw=write offset=25% filesize=1m bs=4k",
+    "rw=read offset=25% filesize=1m bs=4k nrfiles=3",
+    "rw=randread offset=99% filesize=1m bs=4k",
+    "rw=write offset=50% filesize=1m bs=4k io_size=50%",
+    "rw=write offset=75% filesize=1m bs=4k size=50%",
+    "rw=write offset=50% filesize=1m bs=4k filename=x numjobs=2",
+    "rw=read offset=25% filesize=1m bs=4k filename=x numjobs=3",
+    "rw=write offset_increment=25% filesize=1m bs=4k filename=x numjobs=3",
+    "rw=write offset_increment=64k offset=10% filesize=1m bs=4k filename=x numjobs=3",
+    "rw=write offset_increment=25% size=1m bs=4k filename=x numjobs=3",
+    "rw=write offset=50% filesize=1m bs=4k filename=x numjobs=2 fallocate=none",
+    "rw=write offset=50% filesize=1m bs=4k filename=x numjobs=2 create_on_open=1",
+];
+
+fn job_file(engine: &str, options: &str) -> Counted {
+    let text = format!("[job]\nioengine={engine}\n");
+    let text = options
+        .split_whitespace()
+        .fold(text, |text, option| text + option + "\n");
+    Counted { text }
+}
 
 #[test]
 fn what_fio_counts_in_ways_of_its_own_is_counted_so() {
     if !is_fio_installed() {
         return;
     }
-    let file = |options: &&str| {
-        let options = options.split_whitespace();
-        let text = options.fold("[job]\nioengine=null\n".to_owned(), |text, option| {
-            text + option + "\n"
-        });
-        Counted { text }
-    };
-    let files: Vec<Counted> = KINDS.iter().map(file).collect();
-    let differing = files.iter().zip(counts_by_fio(&files));
-    let differing = differing.filter_map(|(file, theirs)| {
+    let file = |options: &&str| job_file("null", options);
+    let mut files: Vec<Counted> = KINDS.iter().map(file).collect();
+    let mut by_fio = counts_by_fio(&files);
+    for options in KINDS_OF_FILES {
+        let file = job_file("psync", options);
+        by_fio.extend(counts_by_fio(std::slice::from_ref(&file)));
+        files.push(file);
+    }
+    let differing = files.iter().zip(by_fio).filter_map(|(file, theirs)| {
         let ours = counts_here(file);
         (ours != theirs).then(|| format!("{}: {ours:?} here, {theirs:?} by fio", file.options()))
     });

@@ -7,6 +7,7 @@ mod ground;
 mod iolog;
 mod makers;
 mod missing;
+mod notes;
 
 use crate::error::LaboratoryError;
 use crate::files::Files;
@@ -16,12 +17,13 @@ use areas::Layout;
 use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
 use diskperf_catalogue::Component;
 use diskperf_fio::job::Engine;
-use diskperf_fio::plan;
+use diskperf_fio::plan::{self, FileSize};
 use diskperf_fio::{self as fio, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, SizeChoice};
 pub use ground::{Ground, RESERVE_BYTES};
 use makers::{existing, made_by_others};
+use notes::{notes_of, notes_of_sections};
 use std::collections::BTreeMap;
 
 /// The jobs of a file as steps, and what a reader must know.
@@ -42,6 +44,7 @@ pub fn suite(
     told.extend(layout.note());
     let (existing, starts) = (existing(&file, (ground, &layout)), layout.starts());
     let made = made_by_others(&file, &places, &existing);
+    let mut of_sections = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
         let state = FileState {
             existing: &existing[number],
@@ -49,11 +52,11 @@ pub fn suite(
             starts: &starts,
         };
         let (job, notes) = job((&file, number), (ground, files), state)?;
-        let note = |note| format!("[{}]: {note}", job.name());
-        told.extend(notes.into_iter().map(note));
+        of_sections.extend(notes.into_iter().map(|note| (job.name().to_owned(), note)));
         steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
         steps[place].jobs.push(job);
     }
+    told.extend(notes_of_sections(&of_sections));
     let suite = Suite {
         name: text.name.clone(),
         protocol: text.protocol.unwrap_or(ONCE),
@@ -65,7 +68,7 @@ pub fn suite(
 /// State of a section's files when it is set up, by their paths.
 struct FileState<'a> {
     /// Lengths of those that are there.
-    existing: &'a BTreeMap<String, u64>,
+    existing: &'a BTreeMap<String, FileSize>,
     /// Those that other sections make.
     made: &'a BTreeMap<String, MadeBy>,
     /// First bytes of those that are areas of the target.
@@ -152,7 +155,7 @@ pub fn describe(text: &JobText, ground: &Ground) -> String {
 }
 
 /// `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1 MiB`.
-fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, u64>, ground: &Ground) -> String {
+fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, FileSize>, ground: &Ground) -> String {
     let job = &ground.fitted(job).0;
     if let Some(log) = &job.iolog.read {
         return format!("the I/O of the log {log}");
@@ -312,21 +315,6 @@ fn name(file: &JobFile, number: usize) -> String {
     }
 }
 
-/// What its author may not expect, and what is not obeyed.
-fn notes_of(file: &JobFile) -> Vec<String> {
-    let warnings = file.warnings.iter().map(|warning| match warning.place() {
-        Some(place) => format!("{place}: {}", warning.title()),
-        None => warning.title().to_owned(),
-    });
-    let ignored = file.ignored.iter().map(|ignored| {
-        format!(
-            "{}: {} is ignored: {}",
-            ignored.place, ignored.key, ignored.why
-        )
-    });
-    warnings.chain(ignored).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +351,25 @@ mod tests {
             steps("[a]\nsize=1m\n[b]\nsize=1m\nwait_for=a\n"),
             [["a", "b"]]
         );
+    }
+
+    /// A title is a part of a line of progress.
+    #[test]
+    fn a_step_of_many_sections_names_the_first() {
+        for (sections, expected) in [
+            (2, "s0 + s1"),
+            (4, "s0 + s1 + s2 + s3"),
+            (300, "s0 + s1 + s2 + s3 + 296 more"),
+        ] {
+            let headers = (0..sections).map(|number| format!("[s{number}]\n"));
+            let text = format!("[global]\nsize=64k\n{}", headers.collect::<String>());
+            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let (suite, told) =
+                suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
+            assert_eq!(crate::plan::step_title(&suite.steps[0]), expected);
+            let notes = told.iter().filter(|note| note.contains("psync")).count();
+            assert_eq!(notes, if sections > 3 { 1 } else { sections }, "{told:?}");
+        }
     }
 
     #[test]

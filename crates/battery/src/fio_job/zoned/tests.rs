@@ -148,7 +148,7 @@ fn theirs(case: &str) -> Vec<Logged> {
 fn ours(case: &str) -> Vec<Logged> {
     let parsed = JobFile::parse("job.fio", &job_file(case), &Surroundings::default());
     let parsed = parsed.unwrap_or_else(|errors| panic!("{case}: {errors}"));
-    let existing = BTreeMap::from([("f".to_owned(), FILE_BYTES)]);
+    let existing = BTreeMap::from([("f".to_owned(), plan::FileSize::Fixed(FILE_BYTES))]);
     let mut earlier = Earlier::default();
     let mut ios = Vec::new();
     for job in &parsed.jobs {

@@ -4,8 +4,8 @@ use super::areas::Layout;
 use super::{elsewhere, missing};
 use crate::model::computer::Computer;
 use diskperf_battery::Medium;
-use diskperf_fio::job::{Allocation, Amount, SyncFlag, ZoneMode};
-use diskperf_fio::plan::{self, PlannedFile};
+use diskperf_fio::job::{Allocation, Amount, Engine, SyncFlag, ZoneMode};
+use diskperf_fio::plan::{self, FileSize, PlannedFile};
 use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
 use std::collections::BTreeMap;
@@ -141,7 +141,8 @@ impl Ground {
     pub(super) fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
         let mut fitted = job.clone();
         if self.is_real {
-            return (fitted, elsewhere::notes_on_storage(job));
+            let notes = elsewhere::notes_on_storage(job).into_iter();
+            return (fitted, notes.chain(self.trims_of_files(job)).collect());
         }
         let Some(direct) = self.direct else {
             return (fitted, Vec::new());
@@ -175,11 +176,20 @@ impl Ground {
         (fitted, notes)
     }
 
+    /// A note where a job trims files of a directory by its engine's discards.
+    fn trims_of_files(&self, job: &fio::Job) -> Option<String> {
+        let trims = job.pattern.access.does(Direction::Trim) && self.room_bytes.is_none();
+        (trims && job.engine.engine != Engine::Falloc).then(|| {
+            "a trim frees blocks of its file; fio trims devices alone, and ends at the first trim of a file"
+                .to_owned()
+        })
+    }
+
     /// A note where a job reaches beyond the end of what is there.
     pub(super) fn shortened(
         &self,
         job: &fio::Job,
-        existing: &BTreeMap<String, u64>,
+        existing: &BTreeMap<String, FileSize>,
     ) -> Option<String> {
         let room_bytes = self.room_bytes?;
         let mut files = (0..job.order.clones)
@@ -209,7 +219,7 @@ impl Ground {
     }
 
     /// The files that are there, by the names of a job: areas of the target, or all of it.
-    pub(super) fn existing(&self, job: &fio::Job, layout: &Layout) -> BTreeMap<String, u64> {
+    pub(super) fn existing(&self, job: &fio::Job, layout: &Layout) -> BTreeMap<String, FileSize> {
         let Some(room_bytes) = self.room_bytes else {
             return BTreeMap::new();
         };
@@ -221,7 +231,7 @@ impl Ground {
         };
         paths
             .map(|path| (length(&path), path))
-            .map(|(bytes, path)| (path, bytes))
+            .map(|(bytes, path)| (path, FileSize::Fixed(bytes)))
             .collect()
     }
 }

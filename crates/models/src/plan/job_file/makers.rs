@@ -3,8 +3,8 @@
 use super::Ground;
 use super::areas::Layout;
 use diskperf_battery::MadeBy;
-use diskperf_fio::job::{Allocation, Engine};
-use diskperf_fio::{Direction, Job, JobFile, plan};
+use diskperf_fio::plan::FileSize;
+use diskperf_fio::{Job, JobFile, plan};
 use std::collections::BTreeMap;
 
 /// Of each job, the files that other jobs make. As fio, which sets up one section after the
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) fn made_by_others(
     file: &JobFile,
     places: &[usize],
-    existing: &[BTreeMap<String, u64>],
+    existing: &[BTreeMap<String, FileSize>],
 ) -> Vec<BTreeMap<String, MadeBy>> {
     let jobs = file.jobs.iter().zip(existing);
     let needs: Vec<_> = jobs.map(|(job, existing)| needs(job, existing)).collect();
@@ -27,7 +27,7 @@ pub(super) fn made_by_others(
                 let maker = makers.get(path.as_str()).map(|(_, length)| *length);
                 let length = maker.or_else(|| left.get(path.as_str()).copied());
                 if length.is_none_or(|length| length < *bytes) {
-                    let length = if has_length(&file.jobs[number]) {
+                    let length = if file.jobs[number].lays_files_out() {
                         *bytes
                     } else {
                         0
@@ -60,21 +60,22 @@ pub(super) fn made_by_others(
     made
 }
 
-/// The lengths of the files that are there when each job is set up, by the job's names of
-/// them: of one that appends, those that the jobs above it have made long before any starts.
+/// The sizes of the files that are there when each job is set up, by the job's names of
+/// them: with those that the jobs above it lay out before any starts.
 pub(super) fn existing(
     file: &JobFile,
     (ground, layout): (&Ground, &Layout),
-) -> Vec<BTreeMap<String, u64>> {
+) -> Vec<BTreeMap<String, FileSize>> {
     let mut lengths: BTreeMap<String, u64> = BTreeMap::new();
     let of_job = |job: &Job| {
         let mut existing = ground.existing(job, layout);
-        if job.files.appends {
-            existing.extend(lengths.clone());
+        for (path, &bytes) in &lengths {
+            let size = existing.entry(path.clone());
+            size.or_insert(FileSize::LaidOut(bytes));
         }
         for (path, bytes) in needs(job, &existing)
             .into_iter()
-            .filter(|_| has_length(job))
+            .filter(|_| job.lays_files_out())
         {
             let length = lengths.entry(path).or_default();
             *length = bytes.max(*length);
@@ -85,7 +86,7 @@ pub(super) fn existing(
 }
 
 /// The files of a job, and how long each must be.
-fn needs(job: &Job, existing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+fn needs(job: &Job, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u64> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
     let clones = plan::files_of_clones(job, existing).unwrap_or_default();
     for file in clones.into_iter().flatten() {
@@ -93,21 +94,6 @@ fn needs(job: &Job, existing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
         *bytes = (*bytes).max(file.region.file_bytes);
     }
     needs
-}
-
-/// Whether a file that a job makes has its length before the job starts.
-fn has_length(job: &Job) -> bool {
-    if job.engine.engine == Engine::Filecreate {
-        return false;
-    }
-    let is_laid_out = job.pattern.access.does(Direction::Read) || job.files.overwrite;
-    is_laid_out
-        || match job.files.allocation {
-            Allocation::Native | Allocation::Posix | Allocation::Truncate => {
-                !job.files.create_on_open
-            }
-            Allocation::None | Allocation::Keep => false,
-        }
 }
 
 #[cfg(test)]

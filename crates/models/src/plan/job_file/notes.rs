@@ -1,0 +1,76 @@
+//! What is noted of a job file and of its sections.
+
+use diskperf_fio::JobFile;
+use std::collections::HashMap;
+
+/// Sections that a note names: one of more stands once.
+const SECTIONS_SHOWN: usize = 3;
+
+/// What its author may not expect, and what is not obeyed.
+pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
+    let warnings = file.warnings.iter().map(|warning| match warning.place() {
+        Some(place) => format!("{place}: {}", warning.title()),
+        None => warning.title().to_owned(),
+    });
+    let ignored = file.ignored.iter().map(|ignored| {
+        format!(
+            "{}: {} is ignored: {}",
+            ignored.place, ignored.key, ignored.why
+        )
+    });
+    warnings.chain(ignored).collect()
+}
+
+/// Notes of sections, each a name and what is noted. A note of many sections stands once, where
+/// the first of them has it, and names the first.
+pub(super) fn notes_of_sections(all: &[(String, String)]) -> Vec<String> {
+    let mut sections: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (section, note) in all {
+        sections.entry(note).or_default().push(section);
+    }
+    let line = |(section, note): &(String, String)| {
+        let named = &sections[note.as_str()];
+        match named.len().saturating_sub(SECTIONS_SHOWN) {
+            0 => Some(format!("[{section}]: {note}")),
+            more if named[0] == section => {
+                let shown = named[..SECTIONS_SHOWN].join("], [");
+                Some(format!("[{shown}] and {more} more: {note}"))
+            }
+            _ => None,
+        }
+    };
+    all.iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(sections: usize, note: &str) -> Vec<(String, String)> {
+        let names = (0..sections).map(|number| format!("s{number}"));
+        names.map(|name| (name, note.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_note_of_many_sections_stands_once() {
+        for (sections, expected) in [
+            (1, &["[s0]: n"][..]),
+            (3, &["[s0]: n", "[s1]: n", "[s2]: n"]),
+            (4, &["[s0], [s1], [s2] and 1 more: n"]),
+            (4096, &["[s0], [s1], [s2] and 4093 more: n"]),
+        ] {
+            assert_eq!(notes_of_sections(&noted(sections, "n")), expected);
+        }
+        // Where the first section has it, beside what only one has.
+        let mut all = noted(5, "n");
+        all.insert(0, ("s0".to_owned(), "own".to_owned()));
+        all.extend(noted(5, "m"));
+        let found = notes_of_sections(&all);
+        let expected = [
+            "[s0]: own",
+            "[s0], [s1], [s2] and 2 more: n",
+            "[s0], [s1], [s2] and 2 more: m",
+        ];
+        assert_eq!(found, expected);
+    }
+}
