@@ -176,7 +176,14 @@ fn nearly_all_that_fio_takes_is_taken() {
         }
     }
     assert!(unlisted.is_empty(), "refusals with a place:\n{unlisted}");
-    for half in ["blind/", "informed/", "second/", "third/", "fourth/", "fifth/"] {
+    for half in [
+        "blind/",
+        "informed/",
+        "second/",
+        "third/",
+        "fourth/",
+        "fifth/",
+    ] {
         let of_half = listed.iter().zip(&refusals);
         let of_half = of_half.filter(|(listed, _)| listed.file.starts_with(half));
         let (all, taken) = of_half.fold((0, 0), |(all, taken), (_, refusal)| {
