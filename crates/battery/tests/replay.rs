@@ -260,6 +260,26 @@ fn in_open_loop_each_request_is_issued_at_its_moment() {
     }
 }
 
+/// What is due goes out at once, however near the next request is: to have that ready is no
+/// reason to keep what is due. A busy machine delays some of the runs, and not all.
+#[test]
+fn on_a_host_what_is_due_does_not_wait_for_what_is_near() {
+    const GAP_NS: u64 = 900_000;
+    let at = |issued_ns| request(Operation::Read, 0, (issued_ns, issued_ns + 1));
+    let pace = ReplayPace::Open { speed: 1.0 };
+    let program = Program::of_replay(replay(&[at(0), at(GAP_NS)], pace, 8));
+    let lag_ns = |_| {
+        let measure = on_host(&program).expect("it came to its end");
+        let load = measure.load.expect("it has a ring");
+        load.lag.expect("of an open loop").max().0
+    };
+    let all_ns: Vec<u64> = (0..100).map(lag_ns).collect();
+    assert!(
+        all_ns.iter().any(|lag_ns| *lag_ns < GAP_NS / 2),
+        "{all_ns:?}"
+    );
+}
+
 /// A storage that is slower than the trace's keeps requests waiting, which count from when
 /// they were to be issued.
 #[test]

@@ -13,7 +13,7 @@ use diskperf_battery::{Companies, Earlier, Job, Step, Suite};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
 use diskperf_models::model::bench::Bench as ModelRig;
-use diskperf_models::model::run::{self as model, Begun, empty_run, stand, usage};
+use diskperf_models::model::run::{self as model, Begun, Effect, empty_run, stand, usage};
 use diskperf_models::rig::{Rig, Stand, Work, repeat};
 use diskperf_models::{Event, Observer, Recorded};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};

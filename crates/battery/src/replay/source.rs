@@ -3,7 +3,7 @@
 use super::Requests;
 use super::schedule::{Schedule, Turn};
 use crate::program::ProgramError;
-use crate::ring::slots::Completed;
+use crate::ring::slots::{Completed, Slots};
 use crate::ring::{Ring, RingStep, Source};
 use diskperf_blocktrace as blocktrace;
 use diskperf_system::{File, Operation, Submission};
@@ -70,6 +70,8 @@ impl TraceSource {
         match ring.system.wakes_late() {
             false => Ok(RingStep::reap(1, Some(due))),
             true if ahead > AWAKE => Ok(RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0)))),
+            // What is due already goes first.
+            true if !ring.slots.waiting().is_empty() => Ok(RingStep::Submit(None)),
             true if self.schedule.goes_by_the_clock() => {
                 self.ready_for = Some(due);
                 self.next(ring)
@@ -87,7 +89,13 @@ impl TraceSource {
             return RingStep::Look(due);
         }
         self.ready_for = None;
+        self.count_in_flight(&ring.slots);
         RingStep::Submit(Some(due))
+    }
+
+    /// Counts the requests in flight, and those that are submitted next.
+    fn count_in_flight(&mut self, slots: &Slots) {
+        self.in_flight_max = self.in_flight_max.max(slots.in_use());
     }
 
     /// Makes a request of a record.
@@ -114,7 +122,9 @@ impl TraceSource {
 
 impl Source for TraceSource {
     fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
-        self.in_flight_max = self.in_flight_max.max(ring.slots.in_use());
+        if self.ready_for.is_none() {
+            self.count_in_flight(&ring.slots);
+        }
         if std::mem::take(&mut self.was_full) {
             self.free_again = Some(ring.now);
         }

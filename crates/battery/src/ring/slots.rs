@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Request that completed.
 pub(crate) struct Completed {
     pub(crate) request: Submission,
-    /// Response time of the request; of a write in several parts, of the last one.
+    /// Response time of the request; of a write in several parts, the longest.
     pub(crate) response: Nanoseconds,
     /// Failed call, and its error.
     pub(crate) failure: Option<(Call, Errno)>,
@@ -21,13 +21,20 @@ pub(crate) struct Completed {
     pub(crate) is_passed_over: bool,
 }
 
+/// Parts of a short write that completed.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    moved_bytes: u32,
+    response_max: Nanoseconds,
+}
+
 /// The slots of a ring.
 pub(crate) struct Slots {
     free: Vec<u32>,
     /// Request of each slot; `None` of a free one.
     requests: Vec<Option<Submission>>,
-    /// Bytes of each slot's write that were moved before the rest of it was submitted.
-    moved_bytes: Vec<u32>,
+    /// What each slot's write came to before the rest of it was submitted.
+    parts: Vec<Parts>,
     /// What is to be submitted.
     batch: Vec<Submission>,
     /// How much of it at once, at most; a quarter of that of the first.
@@ -55,7 +62,7 @@ impl Slots {
         Self {
             free: (0..depth as u32).rev().collect(),
             requests: vec![None; depth],
-            moved_bytes: vec![0; depth],
+            parts: vec![Parts::default(); depth],
             batch: with_memory(depth),
             at_once: at_once.max(1) as usize,
             done: with_memory(depth),
@@ -179,14 +186,12 @@ impl Slots {
         at_least: usize,
         until: Option<Nanoseconds>,
     ) -> Result<Nanoseconds, ProgramError> {
-        if self.taken > 0 {
-            self.done.drain(..self.taken);
-            self.taken = 0;
-        }
-        let ready = self.done.len();
+        let ready = self.done.len() - self.taken;
         if ready > 0 && ready >= at_least {
             return Ok(system.now());
         }
+        self.done.drain(..self.taken);
+        self.taken = 0;
         if self.calls.is_none() {
             let at_least = at_least - ready;
             return Ok(system.reap(at_least, until, &mut self.done).await?);
@@ -211,7 +216,11 @@ impl Slots {
             let slot = completion.slot as usize;
             let request = self.requests[slot].expect("a slot that completes is in use");
             let failure = match completion.result {
-                Ok(moved_bytes) if self.is_short(&request, moved_bytes)? => continue,
+                Ok(moved_bytes) if self.is_short(&request, moved_bytes)? => {
+                    let longest = &mut self.parts[slot].response_max;
+                    *longest = completion.response.max(*longest);
+                    continue;
+                }
                 Ok(_) => None,
                 Err(errno) => {
                     let calls = self.calls.as_ref();
@@ -221,10 +230,10 @@ impl Slots {
             };
             self.free.push(completion.slot);
             self.requests[slot] = None;
-            self.moved_bytes[slot] = 0;
+            let parts = std::mem::take(&mut self.parts[slot]);
             return Ok(Some(Completed {
                 request,
-                response: completion.response,
+                response: completion.response.max(parts.response_max),
                 failure,
                 is_passed_over: false,
             }));
@@ -238,7 +247,7 @@ impl Slots {
     /// write submitted with the next batch.
     #[inline]
     fn is_short(&mut self, request: &Submission, moved_bytes: u32) -> Result<bool, ProgramError> {
-        let moved_before = &mut self.moved_bytes[request.slot as usize];
+        let moved_before = &mut self.parts[request.slot as usize].moved_bytes;
         let all_moved_bytes = *moved_before + moved_bytes;
         if all_moved_bytes >= request.bytes || is_of_no_bytes(request.operation) {
             return Ok(false);

@@ -212,7 +212,8 @@ impl JobClone<'_> {
                 self.held = Some(held);
                 return Ok(self.reap_next(ring, None));
             }
-            if self.is_over(ring.system.now()) {
+            // What has its lock is issued, and frees it.
+            if self.lock.is_none() && self.is_over(ring.system.now()) {
                 return Ok(self.leave(ring, Halt::Over));
             }
         }
