@@ -16,9 +16,10 @@ mod files;
 mod measures;
 mod requests;
 mod routines;
+mod samples;
 mod searches;
 
-use causes::{Cause, causes};
+use causes::Cause;
 use diskperf_timeline::{Deadline, Stage, Trace};
 use measures::Measures;
 use serde::Serialize;
@@ -173,6 +174,26 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
         evidence,
         others,
     }
+}
+
+/// The causes, the surest first.
+fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
+    let mut found = drives::shape(a, b);
+    let same_shape = !found.iter().any(Cause::is_shape);
+    let ((_, a), (_, b)) = (a, b);
+    let waits = a.requested(Stage::Cleaning) + b.requested(Stage::Cleaning) > 0.0;
+    found.extend(disks::disks(&a.disks, &b.disks, (same_shape, waits)));
+    found.extend(files::layout(a, b, ending));
+    found.extend(routines::routines(&a.routines, &b.routines));
+    found.extend(searches::searches(&a.searches, &b.searches));
+    found.extend(requests::requests(a, b));
+    found.sort_by(|one, other| {
+        let ranks = one.weight.0.cmp(&other.weight.0);
+        ranks
+            .then(one.weight.1.total_cmp(&other.weight.1))
+            .reverse()
+    });
+    found
 }
 
 /// The deadline for which most revolutions are missed in one run and not in the

@@ -2,7 +2,7 @@
 //! cache or a processor inside.
 //!
 //! A device is told of a request, and says when something happens in it next; whoever it
-//! hangs on comes back then. A kind of devices is an arm of [`Device`].
+//! hangs on comes back then. The list in `kinds` has all kinds.
 
 use super::disk::device::{Disk, MediaCacheState};
 use super::flash::device::Flash;

@@ -1,9 +1,7 @@
 //! What differs between two runs that is no consequence of anything else.
 
-use super::measures::Measures;
-use super::{DrivePart, Ending, Suspect, disks, drives, files, requests, routines, searches};
+use super::{DrivePart, Suspect};
 use crate::explanation::words;
-use diskperf_timeline::Trace;
 
 /// Something that differs, and whose it is.
 pub(super) struct Cause {
@@ -12,7 +10,7 @@ pub(super) struct Cause {
     pub(super) part: Option<DrivePart>,
     /// How sure it is that this is a cause: see [`Rank`]; within one, by how
     /// much it differs.
-    weight: (Rank, f64),
+    pub(super) weight: (Rank, f64),
     /// In words.
     pub(super) evidence: String,
 }
@@ -25,7 +23,7 @@ impl Cause {
     }
 
     /// Whether it is of how a drive is made.
-    fn is_shape(&self) -> bool {
+    pub(super) fn is_shape(&self) -> bool {
         self.weight.0 == Rank::Shape
     }
 
@@ -58,25 +56,6 @@ pub(super) enum Rank {
 const SAME: f64 = 0.015;
 /// A cost that appears from nothing counts as this ratio.
 const MOST_RATIO: f64 = 20.0;
-
-/// The causes, the surest first.
-pub(super) fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
-    let mut found = drives::shape(a, b);
-    let same_shape = !found.iter().any(Cause::is_shape);
-    let ((_, a), (_, b)) = (a, b);
-    found.extend(disks::disks(a, b, same_shape));
-    found.extend(files::layout(a, b, ending));
-    found.extend(routines::routines(a, b));
-    found.extend(searches::searches(a, b));
-    found.extend(requests::requests(a, b));
-    found.sort_by(|one, other| {
-        let ranks = one.weight.0.cmp(&other.weight.0);
-        ranks
-            .then(one.weight.1.total_cmp(&other.weight.1))
-            .reverse()
-    });
-    found
-}
 
 pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> Cause {
     Cause {

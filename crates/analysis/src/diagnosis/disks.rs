@@ -3,7 +3,7 @@
 //! for requests or of their own accord.
 
 use super::causes::{Cause, FEWEST, Rank, cause, differs, drawn_otherwise, each};
-use super::{DrivePart, Suspect, measures::Measures};
+use super::{DrivePart, Suspect};
 use crate::explanation::words;
 use diskperf_timeline::Stage;
 
@@ -45,17 +45,19 @@ const FULL: f64 = 0.5;
 const SHARE: f64 = 0.25;
 
 /// What differs of the disks; `same_shape` where nothing was found of how they are made, or
-/// where sectors lie.
-pub(super) fn disks(a: &Measures, b: &Measures, same_shape: bool) -> Vec<Cause> {
+/// where sectors lie, `waits` where requests wait for the cleaning of bands.
+pub(super) fn disks(a: &Disks, b: &Disks, (same_shape, waits): (bool, bool)) -> Vec<Cause> {
     let mut found = firmware(a, b);
-    found.extend(link(&a.disks.buffers, &b.disks.buffers));
+    found.extend(link(&a.buffers, &b.buffers));
     let answered = buffers(a, b);
     // Who has something else to serve serves it in another order.
     if same_shape && answered.is_empty() {
         found.extend(order(a, b));
     }
     found.extend(answered);
-    found.extend(cleaning(a, b));
+    if waits {
+        found.extend(cleaning(a, b));
+    }
     found
 }
 
@@ -65,7 +67,7 @@ fn of_disk(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
 
 /// What commands take, by what they ask and whether the arm has to move for them, and what
 /// it takes to tell the host that they are done.
-fn firmware(a: &Measures, b: &Measures) -> Vec<Cause> {
+fn firmware(a: &Disks, b: &Disks) -> Vec<Cause> {
     let kinds = [
         ("a read that the arm moves for", false, true),
         ("a read that the buffer answers", false, false),
@@ -74,7 +76,7 @@ fn firmware(a: &Measures, b: &Measures) -> Vec<Cause> {
     ];
     let kind = |(what, writes, moves): (&str, bool, bool)| {
         let kind = Kind { writes, moves };
-        let of = |of: &'_ Measures| of.disks.buffers.commands(kind).to_vec();
+        let of = |of: &Disks| of.buffers.commands(kind).to_vec();
         let (one, other) = (of(a), of(b));
         let mean = |all: &[u64]| {
             (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64 / all.len() as f64)
@@ -85,8 +87,8 @@ fn firmware(a: &Measures, b: &Measures) -> Vec<Cause> {
         Some(of_disk(DrivePart::Firmware, (Rank::Unit, size), evidence))
     };
     let told = |(what, writes): (&str, bool)| {
-        let one = a.disks.buffers.told_ns(writes)?;
-        let other = b.disks.buffers.told_ns(writes)?;
+        let one = a.buffers.told_ns(writes)?;
+        let other = b.buffers.told_ns(writes)?;
         let (ns, there) = (Some(one as f64), Some(other as f64));
         let size = differs(ns, there).filter(|_| one.abs_diff(other) > ROUNDING_NS)?;
         let evidence = each(&format!("telling the host of a {what}"), ns, there);
@@ -112,8 +114,8 @@ fn link(one: &Buffers, other: &Buffers) -> Option<Cause> {
 }
 
 /// What buffers answer, and what they hold.
-fn buffers(a: &Measures, b: &Measures) -> Vec<Cause> {
-    let (one, other) = (&a.disks.buffers, &b.disks.buffers);
+fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
+    let (one, other) = (&a.buffers, &b.buffers);
     let mut found = Vec::new();
     let shares = [
         ("the buffer answers", "of the reads", one.reads, other.reads),
@@ -184,9 +186,8 @@ fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
 
 /// How much more of the bands of a shingled disk is cleaned for as much that is written, where
 /// requests wait for it: of a media cache that is larger less is.
-fn cleaning(a: &Measures, b: &Measures) -> Option<Cause> {
-    let (one, other) = (a.disks.cleaning, b.disks.cleaning);
-    let waits = a.requested(Stage::Cleaning) + b.requested(Stage::Cleaning) > 0.0;
+fn cleaning(a: &Disks, b: &Disks) -> Option<Cause> {
+    let (one, other) = (a.cleaning, b.cleaning);
     // Where one of them writes nothing, it cleans what was written before: bytes are compared.
     let both_write = one.per_byte().zip(other.per_byte());
     let moved = (one.moved_bytes as f64, other.moved_bytes as f64);
@@ -200,7 +201,7 @@ fn cleaning(a: &Measures, b: &Measures) -> Option<Cause> {
             None => format!("{mb:.0} MB"),
         }
     };
-    (waits && size > SHARE).then(|| {
+    (size > SHARE).then(|| {
         let evidence = format!(
             "to clean bands the arm moves {} in one run and {} in the other",
             told(one),
@@ -212,9 +213,9 @@ fn cleaning(a: &Measures, b: &Measures) -> Option<Cause> {
 
 /// In which order requests and what the buffer holds are served: what an access takes the
 /// arm and the platters, where these are the same and as many wait.
-fn order(a: &Measures, b: &Measures) -> Option<Cause> {
-    let (one, other) = (&a.disks.order, &b.disks.order);
-    let (of_a, of_b) = (&a.disks.accesses, &b.disks.accesses);
+fn order(a: &Disks, b: &Disks) -> Option<Cause> {
+    let (one, other) = (&a.order, &b.order);
+    let (of_a, of_b) = (&a.accesses, &b.accesses);
     if of_a.count().min(of_b.count()) < FEWEST {
         return None;
     }
@@ -228,7 +229,7 @@ fn order(a: &Measures, b: &Measures) -> Option<Cause> {
     let waits_long = one.waiting_mean().min(other.waiting_mean()) > WAITING;
     // The buffer's own queue is not seen, but it is as long where it is full.
     let destages = of_a.destages.min(of_b.destages) > FEWEST;
-    let queues = waits_long || destages && are_full(&a.disks.buffers, &b.disks.buffers);
+    let queues = waits_long || destages && are_full(&a.buffers, &b.buffers);
     if !queues || !as_long || (by_time.is_none() && by_turn < PASSED) {
         return None;
     }

@@ -1,7 +1,8 @@
 //! How drives turn, where sectors lie on them, and how their arms move.
 
 use super::causes::{Cause, Rank, cause, differs, each};
-use super::measures::{Measures, middle};
+use super::measures::Measures;
+use super::samples::middle;
 use super::{DrivePart, Suspect};
 use crate::explanation::words;
 use diskperf_timeline::trace::{DiskPosition, Position};

@@ -2,6 +2,7 @@
 
 use super::disks::{Accesses, Buffers, Cleaning, Disks, Order};
 use super::routines::Routines;
+use super::samples::{OF_DRIVER, left, middle};
 use super::searches::Searches;
 use crate::explanation::window;
 use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
@@ -230,9 +231,7 @@ fn idle(trace: &Trace) -> f64 {
     last.at.since(first.at).0 as f64 - busy
 }
 
-/// What a request passes in the driver.
-pub(super) const OF_DRIVER: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
-/// And before the controller works for it.
+/// Stages of a request before the controller works for it.
 const QUEUES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
 
 /// The first byte on its drive that a request asks for, and how many.
@@ -242,13 +241,6 @@ fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
         request.sector * sector_bytes,
         u64::from(request.sectors) * sector_bytes,
     )
-}
-
-/// When a request had the first of its stages behind it that are of these.
-pub(super) fn left(request: &TracedRequest, stages: &[Stage]) -> u64 {
-    let parts = request.parts();
-    let first = parts.take_while(|(stage, ..)| stages.contains(stage));
-    first.last().map_or(request.issued.0, |(.., until)| until.0)
 }
 
 /// The most requests that were under way at once, from these moments on.
@@ -268,9 +260,4 @@ fn media_end(request: &TracedRequest) -> Option<u64> {
         .parts()
         .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
     media.map(|(.., stop)| stop.0).last()
-}
-
-pub(super) fn middle(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

@@ -1,7 +1,7 @@
 //! What the processor's routines take each time, and what comes in between.
 
+use super::Suspect;
 use super::causes::{Cause, Rank, cause, differs, each};
-use super::{Suspect, measures::Measures};
 use crate::explanation::words;
 use diskperf_timeline::trace::TracedWork;
 use diskperf_timeline::{Stage, Trace};
@@ -150,8 +150,7 @@ fn owner(stage: Stage) -> Option<Suspect> {
 }
 
 /// What differs of the processor and its routines.
-pub(super) fn routines(a: &Measures, b: &Measures) -> Vec<Cause> {
-    let (a, b) = (&a.routines, &b.routines);
+pub(super) fn routines(a: &Routines, b: &Routines) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut ratios = Vec::new();
     for (key, one) in &a.work {

@@ -2,7 +2,7 @@
 
 use super::Suspect;
 use super::causes::{Cause, Rank, cause};
-use super::measures::{Measures, OF_DRIVER, left, middle};
+use super::samples::{OF_DRIVER, left, middle};
 use crate::explanation::words;
 use diskperf_timeline::trace::{DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
@@ -112,8 +112,7 @@ fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
 }
 
 /// What differs of the searches.
-pub(super) fn searches(a: &Measures, b: &Measures) -> Vec<Cause> {
-    let (a, b) = (&a.searches, &b.searches);
+pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
     let mut found = Vec::new();
     if let (Some(one), Some(other)) = (a.lead_slots, b.lead_slots)
         && (one - other).abs() >= 1.0

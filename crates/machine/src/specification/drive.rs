@@ -26,7 +26,7 @@ pub struct DriveSpecification {
 #[derive(Clone, Debug)]
 pub enum DriveHardware {
     /// Platters and an arm, which a controller commands.
-    Mechanism(MechanismSpecification),
+    Mechanism(Box<MechanismSpecification>),
     /// Something that serves requests itself.
     Device(DeviceSpecification),
 }
@@ -153,7 +153,7 @@ impl DriveSpecification {
         let driver_type = reader.text("driver_type", "what the driver takes it for");
         Self {
             partitions: read_partitions(reader, &geometry, label),
-            hardware: DriveHardware::Mechanism(MechanismSpecification {
+            hardware: DriveHardware::Mechanism(Box::new(MechanismSpecification {
                 mechanics: Mechanics {
                     geometry,
                     seek,
@@ -162,7 +162,7 @@ impl DriveSpecification {
                     head_switch,
                 },
                 hundredths_of_rpm: (rpm * 100.0 + 0.5) as u64,
-            }),
+            })),
             driver_type,
         }
     }

@@ -89,7 +89,7 @@ impl Accesses {
             }
         }
         found.positioning.sort_unstable();
-        found.head_switch_ns = super::super::measures::middle(&mut heads);
+        found.head_switch_ns = super::super::samples::middle(&mut heads);
         // Who goes on to other tracks rests on each.
         found.write_settle_ns = settles.into_iter().reduce(f64::min);
         found
