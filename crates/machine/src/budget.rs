@@ -224,13 +224,11 @@ impl LongestStage {
     /// The parameters that its time hangs on first. A rig has those of its drives alone.
     fn parameters(self) -> Option<&'static str> {
         match self.stage {
-            Stage::Completion if self.on_rig => {
-                Some("the times of completion of the drive, as drive.read_completion_ms")
-            }
+            Stage::Completion if self.on_rig => Some("drive.*completion*"),
             Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage
                 if self.on_rig =>
             {
-                Some("the times of the drive, as drive.read_miss_ms")
+                Some("the times of the drive, drive.*_ms or drive.*_us")
             }
             Stage::User if self.on_rig => Some("program.think_ns"),
             stage => parameters_of(stage)
