@@ -107,25 +107,50 @@ impl Columns {
         })
     }
 
-    /// The columns that a heading names, as `time_us,op,offset,length`; others among them are
-    /// passed over. `None` of what is no such heading.
+    /// The columns that a heading names, as `time_us,op,offset,length` or in other words for
+    /// these; others among them are passed over. `None` of what is no such heading, or names one
+    /// of them twice.
     pub(crate) fn of_heading(heading: &[&str]) -> Option<Self> {
-        const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
-        const NAMES: [&str; 6] = ["op", "offset", "sector", "length", "sectors", "device"];
-        let is_timed = |name: &str, prefix| {
-            let unit: Option<&str> = name.strip_prefix(prefix);
-            unit.is_some_and(|unit| UNITS.contains(&unit))
-        };
-        let is_known = |name: &str| {
-            NAMES.contains(&name) || is_timed(name, "time_") || is_timed(name, "response_")
-        };
-        let named = heading.iter().zip(1..);
-        let known: Vec<String> = named
-            .filter(|(name, _)| is_known(name))
-            .map(|(name, number)| format!("{name}={number}"))
-            .collect();
-        known.join(",").parse().ok()
+        let mut known: Vec<(String, usize)> = Vec::new();
+        for (name, number) in heading.iter().zip(1..) {
+            let Some(usual) = usual_name(&name.to_ascii_lowercase()) else {
+                continue;
+            };
+            if known.iter().any(|(one, _)| *one == usual) {
+                return None;
+            }
+            known.push((usual, number));
+        }
+        let named = known
+            .iter()
+            .map(|(name, number)| format!("{name}={number}"));
+        named.collect::<Vec<_>>().join(",").parse().ok()
     }
+}
+
+/// The name that `--columns` has for a column of a heading: `time_us` of `timestamp_us`.
+fn usual_name(name: &str) -> Option<String> {
+    const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
+    const TIMES: [(&str, &str); 4] = [
+        ("time_", "time_"),
+        ("timestamp_", "time_"),
+        ("response_", "response_"),
+        ("latency_", "response_"),
+    ];
+    let of_time = TIMES.iter().find_map(|(prefix, usual)| {
+        let unit = name.strip_prefix(prefix)?;
+        UNITS.contains(&unit).then(|| format!("{usual}{unit}"))
+    });
+    let of_place = || match name {
+        "op" | "operation" | "opcode" => Some("op"),
+        "offset" | "offset_bytes" => Some("offset"),
+        "sector" | "lba" => Some("sector"),
+        "length" | "length_bytes" | "size" | "size_bytes" | "bytes" => Some("length"),
+        "sectors" => Some("sectors"),
+        "device" => Some("device"),
+        _ => None,
+    };
+    of_time.or_else(|| of_place().map(str::to_owned))
 }
 
 /// The names of a heading, as many as a message has room for.

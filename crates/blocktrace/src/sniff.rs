@@ -1,7 +1,7 @@
 //! Which form a trace is of, by what it begins with. What fits several is refused.
 
 use crate::form::{Form, TimeUnit};
-use crate::forms::block_layer::{Begin, NO_EVENT};
+use crate::forms::block_layer::{Begin, NO_EVENT, NO_TEXT_OF_BLKPARSE};
 use crate::forms::{
     Biosnoop, Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Pause, Said, Simple,
     Srt, Vscsi, VscsiCsv, srt_magic,
@@ -226,8 +226,9 @@ impl Fit {
             }
         }
         fit.left_out = context.dropped.values().sum::<u64>() as usize;
-        let no_events = context.dropped.get(NO_EVENT).copied();
-        fit.no_events = no_events.unwrap_or(0) as usize;
+        let no_events = [NO_EVENT, NO_TEXT_OF_BLKPARSE];
+        let no_events = no_events.iter().filter_map(|why| context.dropped.get(why));
+        fit.no_events = no_events.sum::<u64>() as usize;
         fit.has_requests |= context.order.without_issue > 0;
         fit
     }

@@ -449,3 +449,36 @@ fn completions_are_of_the_bytes_that_they_name() {
         );
     }
 }
+
+/// A text of blkparse that ends anywhere is read in whole, or refused with its last line; what
+/// is neither an event nor the summary is counted as that.
+#[test]
+fn a_text_of_blkparse_ends_with_an_event() {
+    let text = "  8,16   1        1     0.000000000   412  Q   R 1000 + 8 [fio]\n\
+                \x20 8,16   1        2     0.000010000   412  D   R 1000 + 8 [fio]\n\
+                \x20 8,16   1        3     0.000110000     0  C   R 1000 + 8 [0]\n";
+    let event = "  8,16   1        4     0.239021000   412  D   R 1016 + 8 [fio]\n";
+    let begins = event.find("8,16").expect("a device") + "8,16 ".len();
+    for end in begins..event.find(" + ").expect("a length") {
+        let cut = format!("{text}{}", &event[..end]);
+        let error = read(&[cut.clone().into_bytes()]).err();
+        let error = error.unwrap_or_else(|| panic!("{cut}")).to_string();
+        assert!(
+            error.contains("line 4") && error.contains("--partial"),
+            "{error}"
+        );
+    }
+    let summary = "CPU1 (8,16):\n Reads Queued:           2,        8KiB\t Writes Queued: 0\n\
+                   \nThroughput (R/W): 1KiB/s / 0KiB/s\nEvents (8,16): 4 entries\nSkips: 0 forward\n";
+    let seen = read(&[format!("garbage line here\n{text}{event}{summary}").into_bytes()]);
+    let seen = seen.expect("a trace");
+    seen.account("garbage");
+    assert_eq!(seen.form, Form::Blkparse);
+    let garbage = "neither an event nor the summary of blkparse";
+    assert_eq!(
+        seen.notices.dropped.get(garbage),
+        Some(&1),
+        "{:?}",
+        seen.notices
+    );
+}

@@ -235,6 +235,38 @@ fn headings_and_a_byte_order_mark_are_passed_over() {
     }
 }
 
+/// A heading that has its time elsewhere than a form has it is of another table: of one whose
+/// columns it names in usual words, or of one that `--columns` must name.
+#[test]
+fn a_heading_of_other_columns_is_of_no_form_without_one() {
+    let rows = "3291,R,688607232,4096,3237\n5338,W,4096,8192,120\n";
+    for heading in [
+        "timestamp_us,op,offset,size,latency_us",
+        "Time_us,Operation,offset_bytes,Bytes,Response_us",
+    ] {
+        let (form, records) = read(&format!("{heading}\n{rows}"));
+        assert_eq!(form, Form::Csv, "{heading}");
+        let found: Vec<Said> = records.iter().map(said).collect();
+        let wanted = [
+            (0, R, 688_607_232, 4096, Some(3_237_000)),
+            (2_047_000, W, 4096, 8192, Some(120_000)),
+        ];
+        assert_eq!(found, wanted, "{heading}");
+    }
+    for heading in [
+        "timestamp,op,offset,size,latency",
+        "size_bytes,op,time,size,bytes",
+    ] {
+        let text = format!("{heading}\n{rows}");
+        let error = read_with(text.as_bytes(), &ReadOptions::default()).err();
+        let error = error.unwrap_or_else(|| panic!("{heading}")).to_string();
+        assert!(
+            error.contains("line 1") && error.contains("another column"),
+            "{error}"
+        );
+    }
+}
+
 /// By number or by name, between commas, semicolons, tabs or blanks, with quotes or without.
 #[test]
 fn a_table_is_read_by_its_columns_whatever_stands_between_them() {

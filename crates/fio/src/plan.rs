@@ -213,8 +213,12 @@ fn region(
         (Some(bytes), None, _) => bytes,
         (None, None, Some(bytes)) => bytes,
         (None, None, None) => {
-            return Err(Problem::error("how large is a file that is not there?")
-                .at(job.place_of("size"), "this is of a file that is there")
+            let label = match job.target.size {
+                Some(_) => "a share of a file that is there",
+                None => "this job names no size",
+            };
+            return Err(Problem::error("no size for a file that is not there")
+                .at(job.place_of("size"), label)
                 .help("give a `size` or a `filesize` in bytes, or --size on the command line"));
         }
     };

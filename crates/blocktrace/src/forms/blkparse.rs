@@ -1,6 +1,8 @@
 //! What `blkparse` prints.
 
-use super::block_layer::{Asked, Begin, Event, NO_DATA, NO_EVENT, OTHER_STEP, Step};
+use super::block_layer::{
+    Asked, Begin, Event, NO_DATA, NO_EVENT, NO_TEXT_OF_BLKPARSE, OTHER_STEP, Step,
+};
 use super::{Context, SECTOR_BYTES, Said, number, time, words};
 use crate::record::{Operation, Record};
 
@@ -27,9 +29,16 @@ impl Blkparse {
             sectors,
             ..,
         ] = found;
-        let is_event = device.contains(&b',') && device[0].is_ascii_digit() && count >= 7;
-        if !is_event || !cpu.iter().all(u8::is_ascii_digit) {
-            return Ok(context.drop(NO_EVENT));
+        if !is_device(device) || !cpu.iter().all(u8::is_ascii_digit) {
+            return Ok(context.drop(match is_summary(line) {
+                true => NO_EVENT,
+                false => NO_TEXT_OF_BLKPARSE,
+            }));
+        }
+        if count < 7 {
+            return Err(format!(
+                "an event has 7 words and more, and this one {count}"
+            ));
         }
         let at_ns = time("a time in seconds", at, 9)?;
         let step = match action {
@@ -41,6 +50,10 @@ impl Blkparse {
             _ => return Ok(context.drop(OTHER_STEP)),
         };
         let asked = Asked::of_letters(rwbs)?;
+        let is_whole = |word: &&[u8]| matches!(*word, [b'+', ..] | [b'[', ..] | [b'(', ..]);
+        if !found.iter().any(is_whole) {
+            return Err("an event that ends before its length and its process".to_owned());
+        }
         // Without `+` there may be a sector, of what ends a flush sequence.
         let (offset_bytes, length_bytes) = match plus == b"+" {
             true => (
@@ -70,6 +83,35 @@ impl Blkparse {
         };
         Ok(event.tell(self.begin, context))
     }
+}
+
+/// `8,16`: major and minor number.
+fn is_device(word: &[u8]) -> bool {
+    let mut numbers = word.split(|byte| *byte == b',');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    numbers
+        .by_ref()
+        .take(2)
+        .filter(|part| is_number(part))
+        .count()
+        == 2
+        && numbers.next().is_none()
+}
+
+/// Whether a line is of the counts that blkparse prints behind the events, or of its input.
+fn is_summary(line: &[u8]) -> bool {
+    const BEGINS: [&[u8]; 7] = [
+        b"CPU",
+        b"Total (",
+        b"Throughput (",
+        b"Events (",
+        b"Skips: ",
+        b"Input file ",
+        b"=====",
+    ];
+    let is_count = line.first().is_some_and(u8::is_ascii_whitespace) && line.contains(&b':');
+    let text = line.trim_ascii();
+    is_count || text.is_empty() || BEGINS.iter().any(|begin| text.starts_with(begin))
 }
 
 /// `[65531]`: an error as 16 bits without a sign.

@@ -29,7 +29,7 @@ impl Simple {
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         if !self.has_begun && is_heading(line) {
-            return Ok(Said::Aside);
+            return self.heading(line);
         }
         let said = match self.form {
             Form::Msr => msr(line, context),
@@ -41,6 +41,37 @@ impl Simple {
         self.has_begun = true;
         Ok(said)
     }
+
+    /// What a heading says: nothing, unless its time is where the form has something else.
+    fn heading(self, line: &[u8]) -> Result<Said, String> {
+        let columns = line.split(|byte| *byte == b',');
+        let mut times = columns
+            .zip(1..)
+            .filter(|(name, _)| is_time(name))
+            .peekable();
+        let column = match self.form {
+            Form::Spc | Form::Alibaba => 5,
+            _ => 1,
+        };
+        let has_none = times.peek().is_none();
+        match has_none || times.any(|(_, number)| number == column) {
+            true => Ok(Said::Aside),
+            false => Err(format!(
+                "the heading has its time in another column than {column}, where {} has it",
+                self.form
+            )),
+        }
+    }
+}
+
+/// Whether a column's name is that of a time of issue: `Timestamp` is, and `ResponseTime` is not.
+fn is_time(name: &[u8]) -> bool {
+    let name = name.trim_ascii().to_ascii_lowercase();
+    let has = |word: &[u8]| name.windows(word.len()).any(|part| part == word);
+    has(b"time")
+        && ![&b"response"[..], b"latency", b"service"]
+            .into_iter()
+            .any(has)
 }
 
 /// Whether a line names columns: it has several, and no number in any.

@@ -21,7 +21,15 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
         ),
         (
             "[x]\nrw=read\n",
-            &["how large is a file that is not there?", "size"],
+            &["no size for a file that is not there", "size"],
+        ),
+        (
+            "[global\nsize=1m\n[x]\nrw=read\n",
+            &[
+                "no size for a file that is not there",
+                "this job names no size",
+                "a section without its closing bracket: fio calls this job `globa`",
+            ],
         ),
         (
             "[x]\nsize=1m\ndirectory=nowhere\n",

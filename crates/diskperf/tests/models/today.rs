@@ -236,7 +236,7 @@ fn a_job_has_the_size_of_the_drive() {
         (
             "nrfiles=3\nnumber_ios=10",
             2,
-            "how large is a file that is not there?",
+            "no size for a file that is not there",
         ),
         ("filename=/dev/drive0\nruntime=10\ntime_based", 0, ""),
     ] {

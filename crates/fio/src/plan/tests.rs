@@ -96,7 +96,7 @@ fn sizes_of_a_range_are_whole_blocks_and_the_same_each_time() {
 #[test]
 fn what_cannot_be_planned_is_said_at_its_place() {
     let cases = [
-        ("filename=f", "how large is a file that is not there?", 1),
+        ("filename=f", "no size for a file that is not there", 1),
         ("size=2k", "2048 bytes are less than a block", 2),
         ("filesize=8k offset=8k", "nothing of the file is left", 3),
         (

@@ -65,6 +65,16 @@ pub fn suite(
     Ok((suite, told))
 }
 
+/// Errors of a section, and behind them what was noticed in the file: a job that is not what
+/// it looks like may be why.
+fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
+    let problems = errors.problems().iter().chain(&file.warnings);
+    match Errors::none_of(problems.cloned().collect()) {
+        Ok(()) => LaboratoryError::request(errors),
+        Err(all) => LaboratoryError::request(all),
+    }
+}
+
 /// State of a section's files when it is set up, by their paths.
 struct FileState<'a> {
     /// Lengths of those that are there.
@@ -98,7 +108,7 @@ fn job(
         Some(script) => Program::of_fio_log(&fitted, script, existing),
         None => Program::of_fio_job(&fitted, existing, made, starts),
     };
-    let program = program.map_err(LaboratoryError::request)?;
+    let program = program.map_err(|errors| with_warnings(errors, file))?;
     let shortened = ground.shortened(section, existing);
     let notes = program.notes().into_iter().chain(changed);
     let notes = notes.chain(shortened).collect();
