@@ -123,8 +123,8 @@ pub struct Summary {
     pub steady: Option<SteadySummary>,
     /// Of a program with several requests under way: what these took.
     pub load: Option<LoadSummary>,
-    /// Blocks that were read back and compared with what was written, over all kept
-    /// repetitions; absent where the program verifies nothing.
+    /// Blocks that were read back and compared with what was written, over all repetitions, with
+    /// those that do not count; absent where the program verifies nothing.
     pub verified: Option<Verified>,
     /// On a modelled drive whose write cache filled up: where.
     pub cliff: Option<CacheCliff>,
@@ -231,13 +231,16 @@ impl Summary {
                 (&kept, &chosen),
                 result.protocol.statistic,
             ),
-            verified: verified(&kept),
+            verified: verified(&result.repetitions),
         }
     }
 }
 
-fn verified(kept: &[&Repetition]) -> Option<Verified> {
-    let of_each: Vec<Verified> = kept.iter().filter_map(|one| one.verified()).collect();
+/// Blocks of all repetitions that were read back, with those of repetitions that were discarded:
+/// a block that differs differs there, too.
+fn verified(repetitions: &[Repetition]) -> Option<Verified> {
+    let of_each = repetitions.iter().filter_map(Repetition::verified);
+    let of_each: Vec<Verified> = of_each.collect();
     Verified::sum(&of_each)
 }
 

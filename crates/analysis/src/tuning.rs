@@ -11,6 +11,7 @@ pub use goal::{Doubt, FEWEST_CALLS, Figures, Goal, p99_range};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
 
+use crate::comparison::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -126,6 +127,27 @@ pub struct Step {
     pub cliff: bool,
 }
 
+/// Standing of the point with the best figure beside the target as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is better, as far as anything was run again to tell.
+    Better,
+    /// It is the target as it is, or as good.
+    AsGood,
+    /// It has the best figure, and what was run again does not show that it is better.
+    Unproven,
+}
+
+impl Standing {
+    /// Name of the point in tables.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Better | Self::AsGood => "best",
+            Self::Unproven => "candidate",
+        }
+    }
+}
+
 /// Points that differ by less than this share are as good as each other: the
 /// first of them is the best.
 pub const EQUAL_SHARE: f64 = 0.001;
@@ -187,6 +209,27 @@ impl Tuned {
                 let mut points = self.points.keys();
                 points.find(|places| gain(places).is_some_and(as_good))
             }
+        }
+    }
+
+    /// Judges the point with the best figure: by the rounds of real storage, or by other seeds
+    /// and phases of a model.
+    pub fn standing(&self, best: &Places) -> Standing {
+        if let Some(samples) = &self.samples {
+            return match samples.against_today(best).map(|judged| judged.verdict) {
+                None => Standing::AsGood,
+                Some(Verdict::Faster) => Standing::Better,
+                Some(_) => Standing::Unproven,
+            };
+        }
+        let as_good = |gain: f64| gain <= EQUAL_SHARE;
+        if self.gain_over_today(best).is_some_and(as_good) {
+            return Standing::AsGood;
+        }
+        let spread = self.spread.as_ref();
+        match spread.and_then(|spread| spread.shows_gain(self.goal)) {
+            Some(false) => Standing::Unproven,
+            Some(true) | None => Standing::Better,
         }
     }
 

@@ -416,26 +416,31 @@ impl Verifier {
         Ok(())
     }
 
-    /// What was verified, so far as nothing differs.
+    /// Judges the blocks, when all are read.
     ///
     /// # Errors
     ///
     /// All differences, the first of them by name.
-    pub(crate) fn outcome(&mut self) -> Result<Verified, ProgramError> {
+    pub(crate) fn judge_all(&mut self) -> Result<(), ProgramError> {
         self.settle_strangers()?;
         self.settle_survey()?;
-        if !self.plan.tolerates {
-            outcome(&self.verified, &self.differences)?;
+        match self.plan.tolerates {
+            true => Ok(()),
+            false => judge_all(&self.verified, &self.differences),
         }
-        Ok(Verified {
+    }
+
+    /// Counts of the blocks so far, whether or not they differ and whatever ended the program.
+    pub(crate) fn verified(&self) -> Verified {
+        Verified {
             unread_blocks: self.verified.unread_blocks + self.records.count(),
             ..self.verified.clone()
-        })
+        }
     }
 }
 
 /// An error of blocks that differ, with the first of them by name.
-fn outcome(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
+fn judge_all(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
     if verified.mismatches == 0 {
         return Ok(());
     }

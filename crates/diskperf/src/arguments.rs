@@ -441,7 +441,7 @@ pub(crate) struct TuneArguments {
     /// Most combinations to run; coordinate descent chooses among more
     #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) budget: u64,
-    /// Seeds to compare the best settings with today's, each at 4 spindle phases; 0 for none
+    /// Seeds to compare the best settings with today's, each at 4 spindle phases of a disk; 0 for none
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000), allow_negative_numbers = true)]
     pub(crate) seeds: u32,
     /// Run all points again, also those in the store

@@ -186,11 +186,12 @@ fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
     runs::load(store, name).map_err(|error| catalogue::not_yet_run(name, error))
 }
 
-/// Whether anything of it was measured that counts.
+/// Whether anything of it was measured that counts, or a program failed with a measure that
+/// says more of it, as the count of blocks that differ.
 fn has_figures(run: &Run) -> bool {
     run.results
         .iter()
-        .any(|result| result.kept().next().is_some())
+        .any(|result| result.kept().next().is_some() || result.failure().is_some())
 }
 
 /// Where the results went, and what went wrong with that.

@@ -258,16 +258,16 @@ impl<'a> Execution<'a> {
         self.earlier.elapsed = self.earlier.elapsed + ended(&repetitions);
         self.earlier.ended = work.companies.ended();
         self.earlier.zones = work.companies.zones();
-        for (title, repetitions) in titles.iter().zip(&repetitions) {
-            let failure = repetitions.iter().flat_map(Repetition::failures).next();
-            let failure = failure.map(|failure| (title.clone(), failure.message.clone()));
-            self.failed.extend(failure);
-        }
-        for ((result, repetitions), job) in results.into_iter().zip(repetitions).zip(&step.jobs) {
+        let jobs = titles.into_iter().zip(&step.jobs);
+        for ((result, repetitions), (title, job)) in results.into_iter().zip(repetitions).zip(jobs)
+        {
             let result = ProgramResult {
                 repetitions,
                 ..result
             };
+            let failure = result.failure();
+            let failure = failure.map(|failure| (title, failure.message.clone()));
+            self.failed.extend(failure);
             self.finish_result(rig, job, result);
         }
         outcome

@@ -26,8 +26,9 @@ pub struct Task<'a> {
     pub size_bytes: u64,
     /// The one drive that it runs on; none: on all.
     pub drive: Option<u32>,
-    /// Whether an error of a job of a job file ends that worker alone, as in fio: it is then
-    /// in the measure, and the other workers go on.
+    /// Whether an error of a job of a job file ends that worker alone, as in fio, and so do
+    /// blocks that differ from what was written: the error is then in the measure, and the
+    /// other workers go on.
     pub fails_alone: bool,
 }
 
@@ -87,11 +88,17 @@ pub struct Assignment {
     inputs: Vec<Input>,
     /// The first worker of the first drive drops the machine's caches for all.
     drop_all_caches: bool,
-    /// Whether an error ends this worker alone.
-    pub fails_alone: bool,
+    /// Whether an error of a job, or blocks that differ, end this worker alone.
+    fails_alone: bool,
 }
 
 impl Assignment {
+    /// Whether what was measured before this error is a result: of a job, as in fio; of blocks
+    /// that differ, since all were read by then.
+    fn measures_up_to(&self, error: &ProgramError) -> bool {
+        self.program.fio_job().is_some() || matches!(error, ProgramError::Corrupt(_))
+    }
+
     /// The error that ends the worker alone, if any; of an error that ends all, an error.
     fn failure_alone(
         &self,
@@ -100,7 +107,7 @@ impl Assignment {
         match outcome {
             Ok(()) => Ok(None),
             Err(error @ ProgramError::System(Error::Interrupted | Error::PeerFailed)) => Err(error),
-            Err(error) if self.fails_alone => Ok(Some(error)),
+            Err(error) if self.fails_alone && self.measures_up_to(&error) => Ok(Some(error)),
             Err(error) => Err(error),
         }
     }
@@ -169,7 +176,7 @@ impl Ground {
             worker,
             inputs,
             drop_all_caches: self.drop_all_caches && earlier.is_empty(),
-            fails_alone: task.fails_alone && task.program.fio_job().is_some(),
+            fails_alone: task.fails_alone,
         }
     }
 
@@ -288,7 +295,7 @@ pub async fn measured(
         }
     }
     let mut measure = system.finish_measuring().await?;
-    if failure.is_some() {
+    if failure.is_some() && program.fio_job().is_some() {
         // It may have failed before it had a ring.
         measure.load.get_or_insert_default();
     }

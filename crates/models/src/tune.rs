@@ -22,6 +22,7 @@ use crate::plan::bare_names::is_bare;
 use crate::plan::model::{check_name, names_of};
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
 use diskperf_catalogue::Catalogue;
+use diskperf_machine::specification::DriveSpecification;
 use diskperf_timeline::Experiment;
 use keys::{check_key, key, own_value};
 use moved::Moved;
@@ -98,7 +99,7 @@ pub struct Search {
 pub const BUDGET: u64 = 2000;
 
 /// Angles of the spindles at the start that best and today's settings are run
-/// with, for each seed: evenly spaced over a revolution.
+/// with, for each seed: evenly spaced over a revolution. Without a spindle there is one.
 const PHASES: u32 = 4;
 
 /// Searches.
@@ -354,11 +355,16 @@ impl Tuner<'_> {
         let safe = self.tuned.safe().cloned();
         let mut settings = vec![None, Some(best)];
         settings.extend(safe.map(Some));
+        let drives = &self.subject.today()?.computers[0].specification.drives;
+        let phases = match drives.iter().any(DriveSpecification::has_spindle) {
+            true => PHASES,
+            false => 1,
+        };
         let turns: Vec<Turn> = (0..self.search.seeds)
-            .flat_map(|seed| (0..PHASES).map(move |phase| (seed, phase)))
+            .flat_map(|seed| (0..phases).map(move |phase| (seed, phase)))
             .map(|(seed, phase)| Turn {
                 seed: self.search.experiment.seed.wrapping_add(u64::from(seed)),
-                phase: ((u64::from(phase) << 32) / u64::from(PHASES)) as u32,
+                phase: ((u64::from(phase) << 32) / u64::from(phases)) as u32,
             })
             .collect();
         let of = |places: &Option<Places>| {
@@ -387,7 +393,7 @@ impl Tuner<'_> {
         let mut next = || parts.next().unwrap_or_default();
         self.tuned.spread = Some(Spread {
             seeds: self.search.seeds,
-            phases: PHASES,
+            phases,
             today: next(),
             best: next(),
             safe: next(),

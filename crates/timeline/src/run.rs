@@ -5,7 +5,7 @@ use crate::FlashTraffic;
 use crate::environment::Environment;
 use crate::experiment::Experiment;
 use crate::protocol::{CacheMode, Protocol};
-use crate::repetition::{ControllerCache, MediaCache, Repetition};
+use crate::repetition::{ControllerCache, MediaCache, Repetition, WorkerFailure};
 use crate::title::Titled;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -136,6 +136,14 @@ impl ProgramResult {
         self.repetitions
             .iter()
             .filter(|repetition| !repetition.discarded)
+    }
+
+    /// First error that ended a worker while the others went on.
+    pub fn failure(&self) -> Option<&WorkerFailure> {
+        self.repetitions
+            .iter()
+            .flat_map(Repetition::failures)
+            .next()
     }
 
     /// What controllers' caches did in the repetitions that count, added up.

@@ -10,7 +10,7 @@ use crate::comparison::{Comparison, Pair, Quantity};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
 use crate::summary::load::{Latency, LoadSummary};
-use diskperf_timeline::{Run, Statistic, World, printable};
+use diskperf_timeline::{Run, Statistic, Verified, World, printable};
 
 /// A heading, and the field under it.
 pub(super) type Field = (&'static str, String);
@@ -77,8 +77,29 @@ fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> 
     if let Some(operations) = operations {
         fields.extend(load(row.summary.load.as_ref(), operations));
     }
+    fields.extend(failures(row));
     fields.push(("notes", row.result.notes.join("; ")));
     fields
+}
+
+/// Blocks that were read back, and the error that ended the program; empty where nothing is
+/// verified and nothing failed.
+fn failures(row: &Row) -> Vec<Field> {
+    let verified = row.summary.verified.as_ref();
+    let count = |of: fn(&Verified) -> u64| {
+        let count = verified.map(of);
+        count.map_or_else(String::new, |count| count.to_string())
+    };
+    let failure = row.result.failure();
+    vec![
+        ("verified_blocks", count(|one| one.blocks)),
+        ("mismatches", count(|one| one.mismatches)),
+        ("unread_blocks", count(|one| one.unread_blocks)),
+        (
+            "failure",
+            failure.map_or_else(String::new, |one| one.message.clone()),
+        ),
+    ]
 }
 
 fn identity(run: &Run, row: &Row) -> Vec<Field> {

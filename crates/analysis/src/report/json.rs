@@ -17,7 +17,8 @@ use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
     Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic,
     Interference, Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult,
-    Protocol, Repetition, Residency, Run, RunState, Verified, WorkerMeasure, World, printable,
+    Protocol, Repetition, Residency, Run, RunState, Verified, WorkerFailure, WorkerMeasure, World,
+    printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -104,6 +105,9 @@ struct ResultJson<'a> {
     load: Option<&'a LoadSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<&'a Verified>,
+    /// First error that ended a worker of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a WorkerFailure>,
     /// Of a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
@@ -176,7 +180,7 @@ struct RepetitionJson<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     flash: &'a [FlashTraffic],
     interference: &'a [Interference],
-    workers: Vec<WorkerJson>,
+    workers: Vec<WorkerJson<'a>>,
 }
 
 /// Of several requests under way, what one repetition came to.
@@ -205,7 +209,7 @@ impl LoadJson {
 /// A worker's counts. Its latency histograms stay in the store and travel by
 /// export; here are their percentiles.
 #[derive(Serialize)]
-struct WorkerJson {
+struct WorkerJson<'a> {
     drive: u32,
     started_s: f64,
     elapsed_s: f64,
@@ -227,6 +231,9 @@ struct WorkerJson {
     /// Of a modelled run: what the elapsed time went to.
     #[serde(skip_serializing_if = "Ledger::is_empty")]
     ledger: Ledger,
+    /// Error that ended the worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a WorkerFailure>,
 }
 
 /// The `run` contract.
@@ -311,6 +318,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         generator_share: row.generator_share,
         load: summary.load.as_ref(),
         verified: summary.verified.as_ref(),
+        failure: result.failure(),
         replay: ReplayJson::of(run, result),
         steady: summary.steady,
         cliff: summary.cliff,
@@ -351,7 +359,7 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
     }
 }
 
-fn worker(one: &WorkerMeasure) -> WorkerJson {
+fn worker(one: &WorkerMeasure) -> WorkerJson<'_> {
     WorkerJson {
         drive: one.drive,
         started_s: one.started.seconds(),
@@ -372,6 +380,7 @@ fn worker(one: &WorkerMeasure) -> WorkerJson {
         read_latency: Percentiles::of(&one.read_latency),
         write_latency: Percentiles::of(&one.write_latency),
         ledger: one.ledger.clone(),
+        failure: one.failure.as_ref(),
     }
 }
 

@@ -8,9 +8,9 @@ pub(super) use data::{csv, json};
 
 use super::document::{Block, Column, Grid, Group};
 use super::unwritten;
-use crate::comparison::{Judgement, Verdict};
+use crate::comparison::Judgement;
 use crate::tuning::{
-    CLIFF_SHARE, Cliff, EQUAL_SHARE, FEWEST_CALLS, Goal, Places, Searched, Spread, Tuned,
+    CLIFF_SHARE, Cliff, FEWEST_CALLS, Goal, Places, Searched, Spread, Standing, Tuned,
 };
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
@@ -32,7 +32,8 @@ pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
     blocks.extend(surface::blocks(tuned, best));
     let steps = tuned.steps(best);
     if !steps.is_empty() {
-        blocks.push(Block::Section("One step from the best:".to_owned()));
+        let label = tuned.standing(best).label();
+        blocks.push(Block::Section(format!("One step from the {label}:")));
         blocks.push(Block::Grid(steps_grid(&steps)));
     }
     blocks.extend(cliffs::blocks(tuned, best, &cliffs));
@@ -86,8 +87,14 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
             .filter(|_| !tuned.is_today(places)),
         over,
     };
-    let mut rows = vec![row("best", best, spread.map(|spread| &spread.best))];
-    if let Some(safe) = tuned.safe() {
+    let standing = tuned.standing(best);
+    let mut rows = vec![row(
+        standing.label(),
+        best,
+        spread.map(|spread| &spread.best),
+    )];
+    let safe = tuned.safe().filter(|_| standing != Standing::Unproven);
+    if let Some(safe) = safe {
         rows.push(row("safe", safe, spread.map(|spread| &spread.safe)));
     }
     rows.push(Row {
@@ -103,8 +110,9 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
             .map_or(String::new(), range)
     };
     let column = |of: &dyn Fn(&Row<'_>) -> String| rows.iter().map(of).collect();
-    let over = spread.map_or(String::new(), |spread| {
-        format!("{} x {} phases", seeds(spread), spread.phases)
+    let over = spread.map_or(String::new(), |spread| match spread.phases {
+        1 => seeds(spread),
+        phases => format!("{} x {phases} phases", seeds(spread)),
     });
     Grid {
         key: Column::words("", column(&|row| row.name.to_owned())),
@@ -153,19 +161,24 @@ fn range(extent: Extent) -> String {
 /// What to make of the best.
 fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut verdict = Vec::new();
-    let as_good = |(today, best)| tuned.goal.gain(today, best) <= EQUAL_SHARE;
-    let values = tuned.today_value().zip(tuned.value(best));
-    if let Some(samples) = &tuned.samples {
-        verdict.push(match samples.against_today(best) {
-            Some(judged) => against_today(judged),
+    let standing = tuned.standing(best);
+    match (&tuned.samples, &tuned.spread, standing) {
+        (Some(samples), ..) => verdict.push(match samples.against_today(best) {
+            Some(judged) => against_today(judged, standing),
             None => "no settings that were tried are better than today's".to_owned(),
-        });
-    } else if values.is_some_and(as_good) {
-        verdict.push("today's settings are as good as the best".to_owned());
-    } else if let Some(spread) = &tuned.spread {
-        verdict.extend(over_seeds(tuned.goal, spread));
+        }),
+        (None, _, Standing::AsGood) => {
+            verdict.push("today's settings are as good as the best".to_owned());
+        }
+        (None, spread, _) => {
+            let spread = spread.as_ref();
+            verdict.extend(spread.and_then(|spread| over_seeds(tuned.goal, spread, standing)));
+        }
     }
     verdict.extend(cliffs::advice(tuned, best, cliffs));
+    if standing == Standing::Unproven {
+        return verdict;
+    }
     for (path, value) in tuned.at_an_end() {
         verdict.push(format!(
             "{path}={value} is at the end of the range: a better value may lie beyond"
@@ -174,8 +187,11 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     verdict
 }
 
+/// Conclusion where nothing that was run again shows a gain.
+const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
+
 /// What the repetitions say of the best, beside the target as it is.
-fn against_today(judged: Judgement) -> String {
+fn against_today(judged: Judgement, standing: Standing) -> String {
     let interval = judged.interval.map_or(String::new(), |interval| {
         format!(
             " (99 %: {} to {})",
@@ -183,9 +199,9 @@ fn against_today(judged: Judgement) -> String {
             percent(interval.high - 1.0)
         )
     });
-    let advice = match judged.verdict {
-        Verdict::Faster => "the best settings are better than today's",
-        _ => "the repetitions do not show that any settings are better than today's: keep these",
+    let advice = match standing {
+        Standing::Better | Standing::AsGood => "the best settings are better than today's",
+        Standing::Unproven => KEEP,
     };
     let gain = judged
         .ratio
@@ -198,7 +214,7 @@ fn lost(gain: f64) -> String {
     format!("{lost:.1} %")
 }
 
-fn over_seeds(goal: Goal, spread: &Spread) -> Option<String> {
+fn over_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
     let gains = spread.gains(goal);
     let extent = Extent::of(&gains)?;
     let faster = gains.iter().filter(|gain| **gain > 0.0).count();
@@ -207,10 +223,18 @@ fn over_seeds(goal: Goal, spread: &Spread) -> Option<String> {
         true => String::new(),
         false => format!(" ({least} to {most})"),
     };
+    let phases = match spread.phases {
+        1 => String::new(),
+        phases => format!(" and {phases} spindle phases of each"),
+    };
+    let advice = match standing {
+        Standing::Better | Standing::AsGood => String::new(),
+        Standing::Unproven => format!("; {KEEP}"),
+    };
     Some(format!(
-        "over {} and {} spindle phases of each, the best settings gain {}{range} over today's and are better in {faster} of {} pairs",
+        "over {}{phases}, the {} settings gain {}{range} over today's and are better in {faster} of {} pairs{advice}",
         seeds(spread),
-        spread.phases,
+        standing.label(),
         percent(extent.median),
         gains.len()
     ))

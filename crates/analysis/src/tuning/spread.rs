@@ -1,6 +1,7 @@
 //! Best and today's settings, run again with other seeds and spindle phases.
 
-use super::Goal;
+use super::{EQUAL_SHARE, Goal};
+use crate::statistics::median_interval;
 use serde::Serialize;
 
 /// What counted in each run, those of one seed and phase at the same place.
@@ -8,7 +9,7 @@ use serde::Serialize;
 pub struct Spread {
     /// How many seeds.
     pub seeds: u32,
-    /// How many angles of the spindles at the start, for each seed.
+    /// How many angles of the spindles at the start, for each seed; 1 without a spindle.
     pub phases: u32,
     /// With the best settings.
     pub best: Vec<f64>,
@@ -50,5 +51,17 @@ impl Spread {
         pairs
             .map(|(today, best)| goal.gain(*today, *best))
             .collect()
+    }
+
+    /// Whether the pairs show that the best are better: the 95 % interval of the median gain
+    /// lies above none. `None` of a single pair, which is the search's own.
+    pub fn shows_gain(&self, goal: Goal) -> Option<bool> {
+        let gains = self.gains(goal);
+        if gains.len() < 2 {
+            return None;
+        }
+        let ratios: Vec<f64> = gains.iter().map(|gain| 1.0 + gain).collect();
+        let interval = median_interval(&ratios);
+        Some(interval.is_some_and(|interval| interval.low > 1.0 + EQUAL_SHARE))
     }
 }

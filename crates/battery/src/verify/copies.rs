@@ -52,6 +52,23 @@ impl CopyComparison {
             },
             differences: Vec::new(),
         };
+        let compared = comparison.compare_all((&mut *system, worker), files).await;
+        let Self {
+            verified,
+            differences,
+            ..
+        } = comparison;
+        let outcome = compared.and_then(|()| super::judge_all(&verified, &differences));
+        system.count_verified(verified);
+        outcome
+    }
+
+    async fn compare_all(
+        &mut self,
+        (system, worker): (&mut System, &Worker),
+        files: &[CopiedFile],
+    ) -> Result<(), ProgramError> {
+        let block_bytes = self.got.len() as u64;
         let blocks_of = |file: &CopiedFile| file.bytes.div_ceil(block_bytes);
         let blocks_total = files.iter().map(blocks_of).sum();
         for file in files {
@@ -59,12 +76,8 @@ impl CopyComparison {
                 blocks,
                 blocks_total,
             };
-            comparison
-                .compare((&mut *system, worker), file, shown)
-                .await?;
+            self.compare((&mut *system, worker), file, shown).await?;
         }
-        super::outcome(&comparison.verified, &comparison.differences)?;
-        system.count_verified(comparison.verified);
         Ok(())
     }
 

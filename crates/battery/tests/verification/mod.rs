@@ -59,6 +59,10 @@ pub(crate) async fn work(system: &mut System, program: &Program, worker: &Worker
     system.close_all().await;
     // One call at a time leaves no load: what was verified is all that is looked at.
     let verified = measure.all_verified().cloned();
+    if let Err(ProgramError::Corrupt(text)) = &run {
+        let mismatches = verified.as_ref().map(|one| one.mismatches);
+        assert!(mismatches > Some(0), "{text}: {verified:?}");
+    }
     run.map(|()| LoadMeasure {
         verified,
         ..measure.load.unwrap_or_default()

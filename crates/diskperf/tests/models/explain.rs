@@ -468,3 +468,46 @@ fn the_verdict_names_the_part_of_a_drive_that_is_busy() {
         }
     }
 }
+
+/// The largest cost of a drive by itself is among those that are removed or halved, whether its
+/// parameter is a number or a list.
+#[test]
+fn the_largest_cost_of_a_drive_has_a_counterfactual() {
+    let user = User::new();
+    // Settings, and the change that takes from the largest cost.
+    let cases = [
+        (
+            "bare-nvme-tlc --set drive.past=random",
+            "flash reads twice as fast",
+        ),
+        (
+            "bare-nvme-qlc --set drive.past=random",
+            "flash reads twice as fast",
+        ),
+        (
+            "bare-nvme-lowlatency --set drive.past=random",
+            "flash reads twice as fast",
+        ),
+        ("bare-sata-7200", "no rotational latency"),
+        ("bare-fixed", "service twice as fast"),
+    ];
+    for (system, change) in cases {
+        let line = format!(
+            "explain {system} --suite random --set program.depth=1 --size 1M --format json"
+        );
+        let found = user.run(&words(&line)).expect(0, &[]).json();
+        let program = &found["programs"][0];
+        let ledger = program["ledger"].as_array().expect("a ledger");
+        let ns = |line: &Value| line["ns"].as_f64().expect("ns");
+        let largest = ledger.iter().map(ns).fold(0.0, f64::max);
+        let share = largest / program["elapsed_ns"].as_f64().expect("ns");
+        let changes = program["counterfactuals"].as_array().expect("changes");
+        let made = changes.iter().find(|one| one["change"] == change);
+        let made = made.unwrap_or_else(|| panic!("{line}: no `{change}`: {changes:?}"));
+        let gain = made["gain"].as_f64().expect("a gain");
+        assert!(
+            gain > 0.4 * share && gain <= share + 0.01,
+            "{line}: {change} gains {gain} of {share}"
+        );
+    }
+}

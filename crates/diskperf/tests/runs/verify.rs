@@ -2,10 +2,12 @@
 //! fio wrote.
 
 use crate::support::{User, words};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 const SEQUENTIAL: &str = "run sequential --set program.write_share=1 --set program.area_bytes=1M \
                           --size 1M --set program.block_bytes=64K --runs 2 --verify";
@@ -105,6 +107,111 @@ fn a_file_of_fios_is_verified_and_a_changed_bit_ends_with_1() {
             ],
         );
     }
+}
+
+/// Fields of the one record of a CSV, by their headings.
+fn record(csv: &str) -> BTreeMap<&str, String> {
+    let (headings, rest) = csv.split_once("\r\n").expect("headings");
+    let mut fields = vec![String::new()];
+    // Outside of quotes are the pieces with an even number; a quote in a field is two.
+    for (number, piece) in rest.trim_end().split('"').enumerate() {
+        match number % 2 {
+            0 => {
+                let mut parts = piece.split(',');
+                let first = parts.next().expect("a part");
+                fields.last_mut().expect("a field").push_str(first);
+                fields.extend(parts.map(str::to_owned));
+            }
+            _ => fields.last_mut().expect("a field").push_str(piece),
+        }
+    }
+    let headings: Vec<&str> = headings.split(',').collect();
+    assert_eq!(headings.len(), fields.len(), "{csv}");
+    headings.into_iter().zip(fields).collect()
+}
+
+#[test]
+fn mismatches_are_counted_in_every_form_whatever_they_end() {
+    let user = User::new();
+    let data = "filename=blocks\nsize=256k\nbs=4k\nverify=pattern\nverify_pattern=0x5a\n";
+    let mut bytes = vec![0x5a; 256 << 10];
+    for at in [9000, 20_000, 200_000] {
+        bytes[at] ^= 1;
+    }
+    fs::write(user.file("blocks"), bytes).unwrap();
+    // Options; blocks, mismatches and unread blocks; whether the job fails.
+    let cases: [(&str, [u64; 3], bool); 5] = [
+        ("rw=read", [64, 3, 0], true),
+        ("rw=write\nverify_only", [64, 3, 0], true),
+        ("rw=read\nverify_fatal=1", [3, 1, 0], true),
+        ("rw=write\nverify_only\nverify_fatal=1", [3, 1, 61], true),
+        ("rw=read\ncontinue_on_error=verify", [64, 3, 0], false),
+    ];
+    for (options, counts, fails) in cases {
+        let job = format!("[j]\n{options}\n{data}");
+        fs::write(user.file("check.fio"), job).unwrap();
+        let run = |form: &str| {
+            let line = format!("run check.fio --runs 1 --format {form}");
+            user.run(&words(&line)).expect(i32::from(fails), &[])
+        };
+        let document = run("json").json();
+        let result = &document["runs"][0]["results"][0];
+        let names = ["blocks", "mismatches", "unread_blocks"];
+        let counted = names.map(|name| result["verified"][name].as_u64());
+        assert_eq!(counted, counts.map(Some), "{options}: {result}");
+        let failure = &result["failure"];
+        assert_eq!(failure.is_null(), !fails, "{options}: {result}");
+        let worker = &result["repetitions"][0]["workers"][0]["failure"];
+        assert_eq!(worker, failure, "{options}: {result}");
+        let csv = run("csv").stdout;
+        let record = record(&csv);
+        let fields = ["verified_blocks", "mismatches", "unread_blocks"];
+        let counted = fields.map(|name| record[name].parse::<u64>().expect("a count"));
+        assert_eq!(counted, counts, "{options}: {record:?}");
+        let message = failure["message"].as_str().unwrap_or_default();
+        assert_eq!(record["failure"], message, "{options}: {record:?}");
+        let note = format!("{} not as they were written", counts[1]);
+        run("table").shows(&[&note]);
+    }
+}
+
+/// First bytes of a block with a header.
+const MAGIC: [u8; 2] = [0xca, 0xac];
+
+#[test]
+fn a_program_counts_the_mismatches_that_end_its_run() {
+    let user = User::new();
+    let line = "run sequential --on ./target --set program.write_share=1 --set \
+                program.area_bytes=1M --size 1M --set program.block_bytes=16K --set \
+                program.rate_iops=200 --runs 2 --verify --format json";
+    let mut process = user.start(&words(line));
+    while process.is_running() {
+        // The folder of the run, while there is one.
+        for folder in fs::read_dir(user.target()).expect("a folder").flatten() {
+            let file = folder.path().join("load");
+            let opened = fs::File::options().read(true).write(true).open(file);
+            let Ok(file) = opened else { continue };
+            // Of a block that is written: the kernel fails a direct write of one that somebody
+            // else writes through the page cache at the same time.
+            let mut first = [0; 2];
+            let at = 3 * 16384;
+            if file.read_exact_at(&mut first, at).is_ok() && first == MAGIC {
+                file.write_all_at(b"somebody else's", at)
+                    .expect("it writes");
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let run = process
+        .finish()
+        .expect(1, &["1 of 64 blocks differ"])
+        .json();
+    let result = &run["runs"][0]["results"][0];
+    // The first repetition does not count, and its blocks do.
+    assert_eq!(result["verified"]["blocks"], 64, "{result}");
+    assert_eq!(result["verified"]["mismatches"], 1, "{result}");
+    let message = result["failure"]["message"].as_str().expect("a message");
+    assert!(message.contains("load: byte 49152: no header"), "{message}");
 }
 
 #[test]

@@ -82,6 +82,11 @@ impl DriveSpecification {
         self.device()?.disk()
     }
 
+    /// Whether it has a medium that rotates.
+    pub fn has_spindle(&self) -> bool {
+        self.mechanism().is_some() || self.disk().is_some()
+    }
+
     /// It, if it is a flash drive.
     pub fn flash(&self) -> Option<&FlashSpecification> {
         self.device()?.flash()

@@ -3,7 +3,7 @@
 mod disks;
 
 use crate::model::computer::Computer;
-use diskperf_catalogue::Setting;
+use diskperf_catalogue::{Parameter, Setting};
 use diskperf_device::WhatIf;
 use diskperf_timeline::Stage;
 
@@ -44,6 +44,7 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     all.extend(drives(&values));
     all.extend(disks::disks(&values));
     all.extend(flash(&values));
+    all.extend(service(&values));
     all.extend(choices(&values));
     all.extend(steps(&values));
     // One that changes nothing of what is there says nothing.
@@ -136,20 +137,41 @@ pub(super) fn without(stage: Stage) -> Option<Change> {
 struct Values<'c>(&'c Computer);
 
 impl Values<'_> {
-    fn text(&self, path: &str) -> Option<String> {
+    fn parameter(&self, path: &str) -> Option<&Parameter> {
         let mut all = self.0.parameters.iter();
-        let found = all.find(|parameter| parameter.path == path)?;
+        all.find(|parameter| parameter.path == path)
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let found = self.parameter(path)?;
         Some(found.value.trim_matches('"').to_owned())
     }
 
     fn number(&self, path: &str) -> Option<f64> {
-        self.text(path)?.replace('_', "").parse().ok()
+        number(&self.text(path)?)
     }
 
-    /// What a parameter is divided by, or times, this.
+    /// A parameter times a factor, as far as its range permits; a list of whole numbers element
+    /// by element.
     fn times(&self, path: &str, factor: f64) -> Option<Setting> {
-        let value = self.number(path)? * factor;
-        Some(Setting::new(path, &value.to_string()))
+        let parameter = self.parameter(path)?;
+        let range = parameter.range.split_once(" to ");
+        let range = range.and_then(|(low, high)| Some((number(low)?, number(high)?)));
+        let scaled = |value: f64| match range {
+            Some((low, high)) => (value * factor).clamp(low, high),
+            None => value * factor,
+        };
+        let list = parameter.value.strip_prefix('[');
+        let value = match list.and_then(|list| list.strip_suffix(']')) {
+            None => scaled(number(&parameter.value)?).to_string(),
+            Some(list) => {
+                let element = |text: &str| Some(scaled(number(text)?).round().to_string());
+                let elements = list.split(',').map(element);
+                let elements: Vec<String> = elements.collect::<Option<_>>()?;
+                format!("[{}]", elements.join(", "))
+            }
+        };
+        Some(Setting::new(path, &value))
     }
 
     /// It is one of these, if there is such a parameter.
@@ -157,6 +179,10 @@ impl Values<'_> {
         self.text(path)?;
         Some(Setting::new(path, text))
     }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().replace('_', "").parse().ok()
 }
 
 fn change(
@@ -316,7 +342,34 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
         change(
             "programs twice as fast",
             Kind::Halved,
-            [values.times("drive.program_us", 0.5)],
+            ["program_us", "slc_program_us", "journal_program_us"]
+                .map(|key| values.times(&format!("drive.{key}"), 0.5)),
+        ),
+        change(
+            "flash reads twice as fast",
+            Kind::Halved,
+            ["read_ns", "slc_read_us"].map(|key| values.times(&format!("drive.{key}"), 0.5)),
+        ),
+        change(
+            "erases twice as fast",
+            Kind::Halved,
+            [values.times("drive.erase_us", 0.5)],
+        ),
+        change(
+            "correcting errors free",
+            Kind::Removed,
+            [values.set("drive.decode_us", "0")],
+        ),
+        change(
+            "submission and completion free",
+            Kind::Removed,
+            ["submission_us", "completion_us", "interrupt_us"]
+                .map(|key| values.set(&format!("drive.{key}"), "0")),
+        ),
+        change(
+            "interface twice as fast",
+            Kind::Halved,
+            [values.times("drive.pcie_lanes", 2.0)],
         ),
         change(
             "channels infinitely fast",
@@ -331,6 +384,13 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
         ),
     ];
     all.into_iter().flatten().chain([supposed]).collect()
+}
+
+/// Of a drive without mechanics.
+fn service(values: &Values<'_>) -> Option<Change> {
+    let keys = ["drive.service_ms", "drive.service_quantiles_ns"];
+    let halved = keys.map(|key| values.times(key, 0.5));
+    change("service twice as fast", Kind::Halved, halved)
 }
 
 /// Every other choice of what is chosen.

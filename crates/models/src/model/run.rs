@@ -336,7 +336,7 @@ fn environment(plan: &ModelPlan) -> Environment {
             devices: vec![Device {
                 name: computer.drive_names[volume.drive].clone(),
                 size_bytes,
-                rotational: Some(described.mechanism().is_some() || described.disk().is_some()),
+                rotational: Some(described.has_spindle()),
                 ..Device::default()
             }],
         }

@@ -3,13 +3,11 @@
 
 use super::chart::{Chart, ROWS};
 use super::family::Family;
-use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Tuned};
+use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Standing, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What is written of the best combination, of the safe one, and of those at the
-/// foot of a cliff.
-const BEST: &str = "best";
+/// What is written of the safe combination, and of those at the foot of a cliff.
 const SAFE: &str = "safe";
 const CLIFF: &str = "cliff";
 
@@ -27,6 +25,8 @@ pub struct Surface {
     pub points: Vec<(Places, f64)>,
     /// The places of the best.
     pub best: Places,
+    /// What it is called: a candidate is not known to be better than today's.
+    pub label: &'static str,
     /// Where that stands on a cliff, the places of the safe ones.
     pub safe: Option<Places>,
     /// Those at the foot of a cliff.
@@ -44,7 +44,11 @@ impl Surface {
             keys: tuned.keys.clone(),
             points: tuned.points.keys().filter_map(value).collect(),
             best: best.clone(),
-            safe: tuned.safe().cloned(),
+            label: tuned.standing(best).label(),
+            safe: match tuned.standing(best) {
+                Standing::Better | Standing::AsGood => tuned.safe().cloned(),
+                Standing::Unproven => None,
+            },
             cliff: tuned
                 .cliffs()
                 .into_iter()
@@ -77,7 +81,7 @@ impl Surface {
 
     fn mark(&self, places: &Places) -> &'static str {
         if *places == self.best {
-            BEST
+            self.label
         } else if self.safe.as_ref() == Some(places) {
             SAFE
         } else if self.cliff.contains(places) {
@@ -113,7 +117,8 @@ impl Surface {
         Some(
             chart
                 .caption(&format!(
-                    "The best combination has a frame in the colour of the text. A red frame marks the foot of a cliff: the step to it from a neighbour loses {:.0} % or more beyond what the steps around it lead one to expect.",
+                    "The {} combination has a frame in the colour of the text. A red frame marks the foot of a cliff: the step to it from a neighbour loses {:.0} % or more beyond what the steps around it lead one to expect.",
+                    self.label,
                     100.0 * CLIFF_SHARE
                 ))
                 .wide(),
@@ -142,7 +147,7 @@ impl Surface {
                 },
                 // Over the frames beside it.
                 {
-                    "transform": [{ "filter": format!("datum.mark === '{BEST}' || datum.mark === '{SAFE}'") }],
+                    "transform": [{ "filter": format!("datum.mark === '{}' || datum.mark === '{SAFE}'", self.label) }],
                     "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": "currentColor" },
                 },
                 {

@@ -2,7 +2,7 @@
 
 use super::{figure, lost, percent};
 use crate::report::document::{Block, Column, Grid, Group};
-use crate::tuning::{Cliff, Places, Tuned, WIDEST_FACTOR, distance};
+use crate::tuning::{Cliff, Places, Standing, Tuned, WIDEST_FACTOR, distance};
 
 /// More cliffs than these are not all printed.
 const MOST_ROWS: usize = 12;
@@ -10,7 +10,10 @@ const MOST_ROWS: usize = 12;
 /// What to make of the cliffs: where the best and today's settings stand.
 pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut advice = Vec::new();
+    let is_unproven = tuned.standing(best) == Standing::Unproven;
     match worst_from(cliffs, |cliff| cliff.top == *best) {
+        // Nobody is to go there.
+        _ if is_unproven => {}
         Some(cliff) => advice.push(format!(
             "ON A CLIFF: {}; {}",
             fall(tuned, cliff),
@@ -18,11 +21,12 @@ pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Stri
         )),
         None => advice.extend(nearest(tuned, best, cliffs)),
     }
-    let of_today = |cliff: &Cliff| cliff.top != *best && tuned.is_today(&cliff.top);
+    let is_told = |cliff: &Cliff| cliff.top == *best && !is_unproven;
+    let of_today = |cliff: &Cliff| !is_told(cliff) && tuned.is_today(&cliff.top);
     let of_today = worst_from(cliffs, of_today);
     advice.extend(of_today.map(|cliff| format!("TODAY IS ON A CLIFF: {}", fall(tuned, cliff))));
     let wide = tuned.wide_steps();
-    let at_hand = |step: &Cliff| step.top == *best || tuned.is_today(&step.top);
+    let at_hand = |step: &Cliff| is_told(step) || tuned.is_today(&step.top);
     advice.extend(worst_from(&wide, at_hand).map(|step| {
         format!(
             "{}, with nothing tried between: values between tell whether that is a cliff or a slope",
@@ -160,7 +164,7 @@ fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
 fn edge(tuned: &Tuned, best: &Places, cliff: &Cliff) -> &'static str {
     match (cliff.top == *best, tuned.is_today(&cliff.top)) {
         (true, true) => "best, today",
-        (true, false) => "best",
+        (true, false) => tuned.standing(best).label(),
         (false, true) => "today",
         (false, false) => "",
     }

@@ -4,7 +4,7 @@ use crate::comparison::Verdict;
 use crate::report::csv::{Field, number, written};
 use crate::report::json::pretty;
 use crate::tuning::{Cliff, Extent, Figures, Goal, Key, Method};
-use crate::tuning::{Outcome, Places, Spread, Step, Tuned};
+use crate::tuning::{Outcome, Places, Spread, Standing, Step, Tuned};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,9 +19,12 @@ struct Document<'t> {
     programs: &'t [String],
     keys: &'t [Key],
     points: Vec<Point<'t>>,
+    /// Absent where nothing is shown to be better than today's.
     best: Option<Point<'t>>,
+    /// The point with the best figure, where that is all that is known for it.
+    candidate: Option<Point<'t>>,
     today: Today<'t>,
-    /// What the best gain over today's, as a share.
+    /// What the best, or the candidate, gain over today's, as a share.
     gain: Option<f64>,
     spread: Option<Spreads<'t>>,
     /// The steps from the best to its neighbours.
@@ -142,8 +145,17 @@ fn against_today(tuned: &Tuned, places: &Places) -> Option<Against> {
     })
 }
 
+/// The point with the best figure: as the best, or as a candidate.
+fn parted<'t>(tuned: &Tuned, best: Option<&'t Places>) -> (Option<&'t Places>, Option<&'t Places>) {
+    match best.map(|best| tuned.standing(best)) {
+        Some(Standing::Unproven) => (None, best),
+        Some(Standing::Better | Standing::AsGood) | None => (best, None),
+    }
+}
+
 pub(in crate::report) fn json(tuned: &Tuned) -> String {
     let best = tuned.best();
+    let (proven, candidate) = parted(tuned, best);
     let own = tuned.keys.iter();
     pretty(&Document {
         suite: &tuned.suite,
@@ -157,7 +169,8 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
             .keys()
             .map(|places| point(tuned, places))
             .collect(),
-        best: best.map(|best| point(tuned, best)),
+        best: proven.map(|best| point(tuned, best)),
+        candidate: candidate.map(|best| point(tuned, best)),
         today: Today {
             settings: own
                 .map(|key| (key.path.as_str(), key.today.as_deref()))
@@ -176,7 +189,9 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
         cliffs: falls(tuned, &tuned.cliffs()),
         wide_steps: falls(tuned, &tuned.wide_steps()),
         on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
-        safe: tuned.safe().map(|safe| point(tuned, safe)),
+        safe: proven
+            .and_then(|_| tuned.safe())
+            .map(|safe| point(tuned, safe)),
         at_an_end: tuned
             .at_an_end()
             .into_iter()
@@ -190,7 +205,7 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
 
 /// One line for each point that was tried.
 pub(in crate::report) fn csv(tuned: &Tuned) -> String {
-    let best = tuned.best();
+    let (best, candidate) = parted(tuned, tuned.best());
     let record = |(places, outcome): (&Places, &Outcome)| -> Vec<Field> {
         let settings = settings(tuned, places).into_iter();
         let settings: Vec<String> = settings
@@ -206,6 +221,7 @@ pub(in crate::report) fn csv(tuned: &Tuned) -> String {
             ("call_p99_ms", of(Goal::Latency)),
             ("cpu_ms_per_mib", of(Goal::Cpu)),
             ("best", (Some(places) == best).to_string()),
+            ("candidate", (Some(places) == candidate).to_string()),
             ("today", tuned.is_today(places).to_string()),
             (
                 "impossible",

@@ -32,7 +32,8 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
         2 => heat(tuned, best),
         keys => {
             let mut blocks = vec![Block::Section(format!(
-                "The lines through the best, {}:",
+                "The lines through the {}, {}:",
+                tuned.standing(best).label(),
                 tuned.settings(best)
             ))];
             blocks.extend((0..keys).flat_map(|key| line(tuned, best, key)));
@@ -49,6 +50,7 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
         places
     };
     let of = &tuned.keys[key];
+    let label = tuned.standing(best).label();
     let tried = (0..of.values.len()).filter(|place| tuned.points.contains_key(&at(*place)));
     let mut tried: Vec<usize> = tried.collect();
     let all_tried = tried.len();
@@ -71,7 +73,7 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
         values.push(of.values[*place].clone());
         figures.push(value.map_or(IMPOSSIBLE.to_owned(), figure));
         bars.push(value.map_or(String::new(), |value| bar(value / most)));
-        marks.push(marked(of, *place, best[key]));
+        marks.push(marked(of, *place, (best[key], label)));
     }
     let mut blocks = vec![Block::Grid(Grid {
         key: Column::figures(&of.path, values),
@@ -96,12 +98,12 @@ fn words(tuned: &Tuned, places: &Places) -> String {
     judged.map_or(String::new(), |judged| judged.verdict.words().to_owned())
 }
 
-/// `best`, `today`, or both.
-fn marked(key: &Key, place: usize, best: usize) -> String {
+/// The label of the best, `today`, or both.
+fn marked(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     let today = key.today_place == Some(place);
     match (place == best, today) {
-        (true, true) => "best, today".to_owned(),
-        (true, false) => "best".to_owned(),
+        (true, true) => format!("{label}, today"),
+        (true, false) => label.to_owned(),
         (false, true) => "today".to_owned(),
         (false, false) => String::new(),
     }
@@ -252,10 +254,11 @@ impl Heat<'_> {
         let keys = &self.tuned.keys;
         let all = keys[0].values.len() * keys[1].values.len();
         format!(
-            "{}: ▁ is {}, █ is {}, * the best{}",
+            "{}: ▁ is {}, █ is {}, * the {}{}",
             self.tuned.goal.quantity(),
             figure(self.least),
             figure(self.most),
+            self.tuned.standing(self.best).label(),
             match self.tuned.points.len() < all {
                 true => ", · not tried",
                 false => "",
