@@ -4,13 +4,13 @@
 
 use crate::load::distribution::{Blocks, Distribution};
 use crate::load::pace::Pace;
-use crate::ring::Ring;
-use crate::ring::slots::Slots;
 use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
+use crate::ring::Ring;
+use crate::ring::slots::Slots;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, File, Open, Operation, Submission, System};

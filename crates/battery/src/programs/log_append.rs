@@ -3,13 +3,13 @@
 //! database's client waits for.
 
 use crate::load::pace::Pace;
-use crate::ring::Ring;
-use crate::ring::slots::Slots;
 use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
 use crate::program::{Input, gcd};
 use crate::random::Draws;
+use crate::ring::Ring;
+use crate::ring::slots::Slots;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{Log, LogFile, next_commit};
 use diskperf_system::{Buffer, Open, System};
