@@ -535,13 +535,18 @@ pub(crate) fn gcd(left: u64, right: u64) -> u64 {
     }
 }
 
-/// The most similar of some names, if any is similar at all.
+/// The most similar of some names, if any is similar at all: of those that begin with it, if
+/// any does.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let begins = |candidate: &str| name.len() >= 3 && candidate.starts_with(name);
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .filter(|(similarity, _)| *similarity > 0.7)
-        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .max_by(|(left, one), (right, other)| {
+            let prefix = begins(one).cmp(&begins(other));
+            prefix.then(left.total_cmp(right))
+        })
         .map(|(_, candidate)| candidate.to_owned())
 }
 

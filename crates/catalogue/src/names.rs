@@ -1,21 +1,23 @@
 //! What a misspelt name may have meant.
 
-/// The nearest of the known names, nearest first, at most three.
+/// The nearest of the known names, at most three: first those that begin with what was typed,
+/// then by distance.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // Long garbage is near nothing, and the distance costs length times length.
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let limit = (name.chars().count() / 3).max(2);
-    let mut near: Vec<(usize, &str)> = known
+    let mut near: Vec<(bool, usize, &str)> = known
         .filter_map(|candidate| {
             let distance = strsim::damerau_levenshtein(&name, &candidate.to_lowercase());
             let inside = name.len() >= 3 && candidate.contains(&name);
-            (distance <= limit || inside).then_some((distance, candidate))
+            let is_other = name.len() < 3 || !candidate.to_lowercase().starts_with(&name);
+            (distance <= limit || inside).then_some((is_other, distance, candidate))
         })
         .collect();
     near.sort();
     near.dedup();
     near.truncate(3);
-    near.into_iter().map(|(_, candidate)| candidate).collect()
+    near.into_iter().map(|(.., candidate)| candidate).collect()
 }
 
 /// As many names are listed whole.
@@ -104,6 +106,20 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_begin_with_what_was_typed_come_first() {
+        let known = ["vme", "nvme-tlc", "nvme-qlc", "bare-nvme-tlc", "read_ns"];
+        let cases: [(&str, &[&str]); 4] = [
+            ("nvme", &["nvme-qlc", "nvme-tlc", "vme"]),
+            ("vme", &["vme", "nvme-qlc", "nvme-tlc"]),
+            ("read", &["read_ns"]),
+            ("nvme-tcl", &["nvme-tlc", "nvme-qlc"]),
+        ];
+        for (typed, expected) in cases {
+            assert_eq!(nearest(typed, known.into_iter()), expected, "{typed}");
+        }
+    }
 
     #[test]
     fn of_many_names_those_with_a_word_in_common_are_listed() {

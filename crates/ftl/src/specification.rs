@@ -156,7 +156,7 @@ impl std::fmt::Display for Impossible {
             } => write!(
                 formatter,
                 "{free} free and {open} open superblocks leave {closed} units for {logical} logical ones: \
-         collection would deadlock; lower the soft threshold or map fewer units"
+         collection would deadlock"
             ),
             Self::HardTooLow { hard, needed } => write!(
                 formatter,

@@ -19,7 +19,7 @@ use diskperf_timeline::{Experiment, Workload};
 use std::path::{Path, PathBuf};
 
 pub use diskperf_models::plan::ModelPlan;
-pub(crate) use diskperf_models::plan::{key, model, spread_over, step_title, title, titles};
+pub(crate) use diskperf_models::plan::{key, model, spread_over, step_title, times, title, titles};
 pub use host::HostPlan;
 
 /// One run to be made.

@@ -128,6 +128,14 @@ pub fn titles(step: &Step) -> Vec<String> {
     step.jobs.iter().map(title).collect()
 }
 
+/// Describes how often a program runs at the most.
+pub fn times(repetitions_max: u32) -> String {
+    match repetitions_max {
+        1 => "once".to_owned(),
+        count => format!("up to {count} times"),
+    }
+}
+
 /// `, spread over 256 MiB`, of a job whose size says nothing of where its requests go.
 pub fn spread_over(job: &Job) -> String {
     job.area_bytes().map_or(String::new(), |bytes| {

@@ -1,7 +1,7 @@
 //! Facts that tell compared runs apart, of settings, caches and file systems.
 
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Experiment, FRESH_NOTE, ProgramResult, Run, SizeChoice};
+use diskperf_timeline::{CacheMode, Experiment, FRESH_NOTE, ProgramResult, Run, SizeChoice};
 
 /// Facts of each run that not all of the runs share; empty where nothing is known that
 /// tells it apart.
@@ -18,7 +18,10 @@ pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
 /// Each fact as the user would write it, or as the system tells it.
 fn facts(run: &Run) -> Vec<String> {
     let mut facts = filesystems(run);
-    facts.push(format!("--cache {}", run.cache.name()));
+    facts.push(match run.cache {
+        CacheMode::Cold | CacheMode::Warm => format!("--cache {}", run.cache.name()),
+        CacheMode::Direct => "--direct".to_owned(),
+    });
     if run.dropped_all_caches {
         facts.push("--drop-caches".to_owned());
     }

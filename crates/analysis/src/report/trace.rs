@@ -458,8 +458,11 @@ fn notices(trace: &Trace) -> Vec<String> {
     lines.extend(dropped);
     if of.out_of_order > 0 {
         lines.push(format!(
-            "{} come before the one that precedes them, by {} at the most",
-            requests(of.out_of_order),
+            "{}, by {} at the most",
+            match of.out_of_order {
+                1 => "1 request comes before the one that precedes it".to_owned(),
+                count => format!("{} come before the one that precedes them", requests(count)),
+            },
             span(of.farthest_back_ns as f64)
         ));
     }

@@ -109,3 +109,11 @@ fn a_short_buffer_is_the_start_of_the_long_one_and_holds_a_call() {
         assert_eq!(short.len() == long.len(), whole, "{name}");
     }
 }
+
+#[test]
+fn names_that_begin_with_what_was_typed_are_nearest() {
+    let known = ["vme", "nvme-tlc", "bare-nvme-tlc", "random"];
+    for (typed, near) in [("nvme", "nvme-tlc"), ("vme", "vme"), ("radnom", "random")] {
+        assert_eq!(nearest(typed, known).as_deref(), Some(near), "{typed}");
+    }
+}

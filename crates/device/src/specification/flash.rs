@@ -85,9 +85,56 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
     };
     if let Err(error) = specification.check() {
         let key = blamed(&specification, &error);
-        reader.fail(key, &error.to_string());
+        let message = format!("{error}{}", remedy(key, &error));
+        let cause = cause(reader, (key, &error));
+        reader.fail(cause, &message);
     }
     specification
+}
+
+/// Keys that decide how much a drive holds, and how much of that is spare.
+const CAPACITY: [&str; 12] = [
+    "channels",
+    "dies_per_channel",
+    "planes",
+    "blocks_per_plane",
+    "word_lines_per_block",
+    "pages_per_word_line",
+    "page_bytes",
+    "slc_fixed_bytes",
+    "slc_dynamic_bytes",
+    "spare_share",
+    "soft_free_superblocks",
+    "hard_free_superblocks",
+];
+
+/// The key to point at: of a drive without room to collect, the setting of the user that left
+/// none, where the key that is short is not the user's.
+fn cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'static str {
+    let is_of_room = matches!(error, FlashError::Layer(Impossible::Deadlock { .. }));
+    if !is_of_room || reader.is_set(key) {
+        return key;
+    }
+    let set = CAPACITY.into_iter().find(|key| reader.is_set(key));
+    set.unwrap_or(key)
+}
+
+/// The parameters that make room to collect, where there is none.
+fn remedy(key: &str, error: &FlashError) -> String {
+    if !matches!(error, FlashError::Layer(Impossible::Deadlock { .. })) {
+        return String::new();
+    }
+    match key {
+        "slc_fixed_bytes" => {
+            "; give a smaller drive.slc_fixed_bytes, or a larger drive.spare_share".to_owned()
+        }
+        "blocks_per_plane" => {
+            "; give a larger drive.blocks_per_plane, or a larger drive.spare_share".to_owned()
+        }
+        _ => {
+            "; give a smaller drive.soft_free_superblocks, or a larger drive.spare_share".to_owned()
+        }
+    }
 }
 
 /// The key that a refusal is about first.

@@ -218,6 +218,42 @@ fn drives_that_there_cannot_be_are_refused_with_key_place_and_reason() {
     assert!(user.stored().is_empty(), "nothing was run");
 }
 
+/// A setting that leaves a drive no room to collect is what the error begins with and points
+/// at, whatever else is short then; the parameters that it advises are whole paths, and help.
+#[test]
+fn a_setting_without_room_to_collect_is_named() {
+    let user = User::new();
+    let base = "run random --on bare-nvme-tlc --size 256K --runs 1 --set drive.";
+    // Settings, the key that they set, and one that the error advises.
+    let cases = [
+        ("channels=2", "channels", "soft_free_superblocks=7"),
+        ("channels=2", "channels", "spare_share=0.1"),
+        ("channels=1", "channels", "slc_fixed_bytes=1_000_000_000"),
+        (
+            "dies_per_channel=1",
+            "dies_per_channel",
+            "soft_free_superblocks=7",
+        ),
+    ];
+    for (setting, key, advised) in cases {
+        let line = format!("{base}{setting}");
+        let (path, _) = advised.split_once('=').expect("a setting");
+        let begins = format!("error: `{key}`: ");
+        let refused = user.run(&words(&line)).expect(
+            2,
+            &[
+                &begins,
+                "--> --set:1:",
+                "collection would deadlock; give a",
+                &format!("drive.{path}"),
+            ],
+        );
+        assert!(!refused.has("catalogue/drives"), "{refused:?}");
+        user.run(&words(&format!("{line} --set drive.{advised}")))
+            .expect(0, &[]);
+    }
+}
+
 #[test]
 fn a_drive_that_is_too_small_says_which_limit() {
     let user = User::new();

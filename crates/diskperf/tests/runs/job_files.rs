@@ -93,9 +93,9 @@ fn a_dry_run_says_what_a_file_becomes_and_does_nothing() {
     let user = user();
     let done = user.run(&words("run job.fio --on ./target --dry-run"));
     done.expect(0, &[]).shows(&[
-        "step 1, up to 1 times, at the same time:",
+        "step 1, once, at the same time:",
         "[reads]: randomread of 4 KiB, 256 I/Os, 1 MiB in all, depth 4; reads.0.0 of 1 MiB",
-        "step 2, up to 1 times:",
+        "step 2, once:",
         "nice is ignored",
     ]);
     assert_eq!(user.stored().len(), 0);

@@ -1,6 +1,6 @@
 //! What `--dry-run` says.
 
-use super::{HostPlan, ground, spread_over, title};
+use super::{HostPlan, ground, spread_over, times, title};
 use crate::target::Target;
 use diskperf_battery::{Job, Medium};
 use diskperf_models::plan::{job_file, replay};
@@ -50,8 +50,9 @@ impl HostPlan {
             };
             let area = spread_over(job);
             text += &format!(
-                "  {:<44} up to {runs} times{again}, {size}{area}\n",
-                title(job)
+                "  {:<44} {}{again}, {size}{area}\n",
+                title(job),
+                times(runs)
             );
         }
         let work = self.work();

@@ -12,6 +12,7 @@ mod notes;
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::job_file::parse;
+use crate::plan::times;
 use crate::rig::ONCE;
 use areas::Layout;
 use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
@@ -152,7 +153,7 @@ pub fn describe(text: &JobText, ground: &Ground) -> String {
         } else {
             ""
         };
-        told += &format!("  step {}, up to {runs} times{together}:\n", step + 1);
+        told += &format!("  step {}, {}{together}:\n", step + 1, times(runs));
         for (number, (job, _)) in here {
             told += &format!(
                 "    [{}]: {}\n",

@@ -26,7 +26,7 @@ fn compared_runs_are_named_by_what_differs() {
         (
             |run| run.cache = CacheMode::Direct,
             &["--cache cold"],
-            &["--cache direct"],
+            &["--direct"],
         ),
         (
             |run| {

@@ -1,7 +1,7 @@
 //! What `--dry-run` says of a modelled computer.
 
 use super::super::job_file::{self, Ground};
-use super::super::{replay, spread_over, title};
+use super::super::{replay, spread_over, times, title};
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
 use diskperf_timeline::Workload;
@@ -71,9 +71,9 @@ impl ModelPlan {
         }
         for job in self.suite.jobs().filter(|job| job.name.is_none()) {
             text += &format!(
-                "  {:<44} up to {} times, {}{}\n",
+                "  {:<44} {}, {}{}\n",
                 title(job),
-                self.suite.protocol_of(job).repetitions,
+                times(self.suite.protocol_of(job).repetitions),
                 format_size(self.size(job)),
                 spread_over(job)
             );
