@@ -130,11 +130,11 @@ pub struct Step {
 /// Standing of the point with the best figure beside the target as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is better, as far as anything was run again to tell.
+    /// Runs with other seeds confirm that the point is better, or none were made.
     Better,
-    /// It is the target as it is, or as good.
+    /// The point is the target without a change, or gives the same figure.
     AsGood,
-    /// It has the best figure, and what was run again does not show that it is better.
+    /// The point has the best figure, and runs with other seeds do not confirm it.
     Unproven,
 }
 

@@ -37,7 +37,8 @@ pub(crate) enum RingStep {
     /// Puts a request of the file with this index into a slot, of which one must be free. It
     /// waits there to be submitted.
     Put(usize, Submission),
-    /// The same of the read of a block that was written, which is compared then.
+    /// Puts the read of a block that the program wrote into a slot; its data is compared with
+    /// what was written.
     ReadBack(Unread),
     /// Submits the waiting requests: now, or at a time that is near.
     Submit(Option<Nanoseconds>),
@@ -48,8 +49,8 @@ pub(crate) enum RingStep {
         at_most: usize,
         until: Option<Nanoseconds>,
     },
-    /// Takes the completions that are there, and submits nothing; with none in flight, waits
-    /// until a time.
+    /// Takes the completions that are there, and submits nothing. [`System::reap`] says how long
+    /// that waits for none, until a time.
     Look(Nanoseconds),
     /// Returns to the caller at once, whatever is in flight.
     Return,

@@ -21,7 +21,7 @@ use diskperf_fio::plan::FileSize;
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, Host, Ports};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
@@ -32,7 +32,6 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
-use std::sync::Arc;
 
 const SEED: u64 = 1983;
 
@@ -108,14 +107,7 @@ fn tried_on_host(
         directories: vec![directory],
         ..Ports::default()
     };
-    let control = Control {
-        stop: Arc::default(),
-        abandoned: Arc::default(),
-        progress: Arc::default(),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls: true,
-        clock: Clock::calibrated(),
-    };
+    let control = Control::alone(true, Clock::calibrated());
     let mut system = System::Host(Box::new(Host::new(ports, control)));
     let worker = worker(Medium::Directory, index);
     run_ready(work(&mut system, program, &worker))

@@ -8,7 +8,7 @@ use diskperf_blocktrace::{DeviceIndex, Operation, Record};
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, Host, Ports};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{
     EngineChoice, Open, Operation as RingOperation, RingOptions, Submission, System, run_ready,
@@ -128,14 +128,7 @@ fn on_host(program: &Program) -> Result<WorkerMeasure, ProgramError> {
         directories: vec![directory],
         ..Ports::default()
     };
-    let control = Control {
-        stop: Arc::default(),
-        abandoned: Arc::default(),
-        progress: Arc::default(),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls: true,
-        clock: Clock::calibrated(),
-    };
+    let control = Control::alone(true, Clock::calibrated());
     let mut system = System::Host(Box::new(Host::new(ports, control)));
     let worker = worker(Medium::Directory);
     run_ready(work(&mut system, program, &worker))

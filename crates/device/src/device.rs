@@ -14,7 +14,7 @@ use diskperf_spans::{Position, TracedArm, TracedFlash};
 
 /// What the sixteen bits of a command count, 0 as all of them (ATA-6 READ DMA EXT); as many
 /// as NVMe's, which count from 0.
-const MOST_COMMAND_SECTORS: usize = 1 << 16;
+pub(crate) const MOST_COMMAND_SECTORS: usize = 1 << 16;
 
 macro_rules! devices {
     ($($(#[$doc:meta])* $kind:literal is $Kind:ident($device:ty, $specification:ty);)*) => {
@@ -36,6 +36,20 @@ macro_rules! devices {
             pub fn sectors(&self) -> u64 {
                 match self {
                     $(Self::$Kind(device) => device.sectors(),)*
+                }
+            }
+
+            /// The most bytes that one request of it moves, where its commands say that.
+            pub fn most_bytes(&self) -> Option<usize> {
+                match self {
+                    $(Self::$Kind(device) => device.most_bytes(),)*
+                }
+            }
+
+            /// Whether some of what was written to it may be in a cache that it loses.
+            pub fn keeps_writes(&self) -> bool {
+                match self {
+                    $(Self::$Kind(device) => device.keeps_writes(),)*
                 }
             }
 
@@ -169,24 +183,6 @@ impl Device {
             Self::Disk(disk) => Some(Position::Disk(disk.position(sector))),
             Self::Flash(flash) => flash.position(sector),
             _ => None,
-        }
-    }
-
-    /// The most bytes that one request of it moves, where its commands say that.
-    pub fn most_bytes(&self) -> Option<usize> {
-        match self {
-            Self::Disk(disk) => Some(MOST_COMMAND_SECTORS * disk.sector_bytes() as usize),
-            Self::Flash(flash) => Some(MOST_COMMAND_SECTORS * flash.sector_bytes() as usize),
-            _ => None,
-        }
-    }
-
-    /// Whether some of what was written to it may be in a cache that it loses.
-    pub fn keeps_writes(&self) -> bool {
-        match self {
-            Self::Disk(disk) => disk.keeps_writes(),
-            Self::Flash(flash) => flash.keeps_writes(),
-            _ => false,
         }
     }
 

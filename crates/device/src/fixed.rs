@@ -71,6 +71,16 @@ impl Fixed {
         self.config.sectors
     }
 
+    /// No command limits the bytes of a request.
+    pub fn most_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    /// No cache keeps a write: a request that is done is durable.
+    pub fn keeps_writes(&self) -> bool {
+        false
+    }
+
     /// What it has done so far.
     pub fn busy(&self) -> Busy {
         self.busy

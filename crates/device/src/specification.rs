@@ -44,6 +44,9 @@ pub trait BuildDevice: Sized {
 
     /// Sectors of the device; none of a specification that contradicts itself.
     fn sectors(&self) -> Option<u64>;
+
+    /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
+    fn cache_bytes(&self) -> u64;
 }
 
 macro_rules! specifications {
@@ -89,6 +92,13 @@ macro_rules! specifications {
                     $(Self::$Kind(of) => BuildDevice::sectors(&**of),)*
                 }
             }
+
+            /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
+            pub fn cache_bytes(&self) -> u64 {
+                match self {
+                    $(Self::$Kind(of) => BuildDevice::cache_bytes(&**of),)*
+                }
+            }
         }
     };
 }
@@ -113,6 +123,10 @@ impl BuildDevice for FixedConfig {
 
     fn sectors(&self) -> Option<u64> {
         Some(self.sectors)
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        0
     }
 }
 
@@ -140,6 +154,10 @@ impl BuildDevice for DiskSpecification {
     fn sectors(&self) -> Option<u64> {
         Disk::new(self, Turn::ZERO).ok().map(|disk| disk.sectors())
     }
+
+    fn cache_bytes(&self) -> u64 {
+        self.cache_bytes()
+    }
 }
 
 impl BuildDevice for FlashSpecification {
@@ -164,6 +182,10 @@ impl BuildDevice for FlashSpecification {
 
     fn sectors(&self) -> Option<u64> {
         Some(self.layer.logical_units.into())
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.buffer_bytes()
     }
 }
 
@@ -238,14 +260,5 @@ impl DeviceSpecification {
             flash.layer.past = Past::Random;
         }
         self
-    }
-
-    /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
-    pub fn cache_bytes(&self) -> u64 {
-        match self {
-            Self::Disk(disk) => disk.cache_bytes(),
-            Self::Flash(flash) => flash.buffer_bytes(),
-            _ => 0,
-        }
     }
 }

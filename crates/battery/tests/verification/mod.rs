@@ -11,7 +11,7 @@ use diskperf_fio::plan::FileSize;
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, Host, Ports};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{System, WorkerProgress, run_ready};
 use diskperf_timeline::{LoadMeasure, Nanoseconds};
@@ -127,12 +127,8 @@ fn worker_on_host(
         ..Ports::default()
     };
     let control = Control {
-        stop: Arc::default(),
-        abandoned: Arc::default(),
         progress: Arc::clone(progress),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls: true,
-        clock: Clock::calibrated(),
+        ..Control::alone(true, Clock::calibrated())
     };
     let mut system = System::Host(Box::new(Host::new(ports, control)));
     run_ready(work(&mut system, program, &worker))

@@ -31,6 +31,7 @@ use super::queue::{QueueSpecification, Waiting};
 use super::spindle::Turn;
 use crate::Busy;
 use crate::WhatIf;
+use crate::device::MOST_COMMAND_SECTORS;
 use crate::{Operation, RequestId, Requests, moment};
 use ahead::Ahead;
 use arm::{Arm, Free};
@@ -218,6 +219,11 @@ impl Disk {
     /// depends on what was written before, and is not of the drive.
     pub fn position(&self, sector: u64) -> DiskPosition {
         arm::position_of(&self.mechanism.layout().locate(self.per_medium.down(sector)))
+    }
+
+    /// The most bytes that one command moves.
+    pub fn most_bytes(&self) -> Option<usize> {
+        Some(MOST_COMMAND_SECTORS * self.sector_bytes() as usize)
     }
 
     /// Whether it takes writes into its buffer.

@@ -29,6 +29,7 @@ use super::specification::{
 };
 use crate::Busy;
 use crate::WhatIf;
+use crate::device::MOST_COMMAND_SECTORS;
 use crate::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
 use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
@@ -252,6 +253,11 @@ impl Flash {
     fn place(&self, physical: u32) -> super::places::Place {
         let cached = self.ftl.is_cache(self.places.superblock(physical));
         self.places.of(physical, cached)
+    }
+
+    /// The most bytes that one command moves.
+    pub fn most_bytes(&self) -> Option<usize> {
+        Some(MOST_COMMAND_SECTORS * self.sector_bytes() as usize)
     }
 
     /// Whether some of what was written to it may be in a buffer that it loses.

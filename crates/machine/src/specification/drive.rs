@@ -179,8 +179,8 @@ const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a con
 fn label(device: &DeviceSpecification) -> ffs::Geometry {
     // What contradicts itself is refused; its label is never used.
     let sectors = device.sectors().unwrap_or(1).max(1);
-    let period_ns = |disk: &DiskSpecification| 1e9 / disk.mechanism.period_ns;
-    let revolutions_per_second = device.disk().map_or(NOMINAL_REVOLUTIONS_PER_S, period_ns);
+    let of_spindle = |disk: &DiskSpecification| 1e9 / disk.mechanism.period_ns;
+    let revolutions_per_second = device.disk().map_or(NOMINAL_REVOLUTIONS_PER_S, of_spindle);
     let (tracks_per_cylinder, sectors_per_track) = match device {
         DeviceSpecification::Disk(_) | DeviceSpecification::Flash(_) => (255, 63),
         _ => (16, 32),
