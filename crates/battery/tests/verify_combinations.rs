@@ -304,7 +304,7 @@ fn compare(
     }
     match (here(folder, verify), one_by_fio(folder, verify)) {
         (Ok(()), ByFio::Ended(0)) => counts.verified += 1,
-        (Ok(()), ByFio::Hung) => {
+        (_, ByFio::Hung) => {
             counts.fio_hangs.push(verify.to_owned());
             return Ok(());
         }
@@ -328,6 +328,8 @@ fn compare(
     match (here(folder, verify), one_by_fio(folder, &waiting)) {
         (Ok(()), ByFio::Ended(0)) => counts.damage_unseen_by_both += 1,
         (Err(_), ByFio::Ended(1..)) => counts.damage_found_by_both += 1,
+        // A machine that is too busy is not told from a fio that never ends.
+        (_, ByFio::Hung) => counts.fio_hangs.push(waiting),
         (Err(_), ByFio::Ended(0))
             if ["=sha512", "=meta"]
                 .iter()

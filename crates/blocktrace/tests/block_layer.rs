@@ -474,7 +474,7 @@ fn a_text_of_blkparse_ends_with_an_event() {
     let seen = seen.expect("a trace");
     seen.account("garbage");
     assert_eq!(seen.form, Form::Blkparse);
-    let garbage = "neither an event nor the summary of blkparse";
+    let garbage = "text that is neither an event nor of the summary of blkparse";
     assert_eq!(
         seen.notices.dropped.get(garbage),
         Some(&1),

@@ -139,7 +139,10 @@ impl Opened {
         }
         let dropped = notices.dropped.iter();
         let mut held: Vec<String> = dropped
-            .map(|(why, count)| format!("{count} {why}"))
+            .map(|(why, count)| match count {
+                1 => format!("1 line of {why}"),
+                count => format!("{count} lines of {why}"),
+            })
             .collect();
         if notices.without_issue > 0 {
             held.push(format!(

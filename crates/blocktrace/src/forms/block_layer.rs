@@ -84,7 +84,8 @@ pub(crate) enum Begin {
 }
 
 pub(crate) const NO_EVENT: &str = "no event: the summary of blkparse";
-pub(crate) const NO_TEXT_OF_BLKPARSE: &str = "neither an event nor the summary of blkparse";
+pub(crate) const NO_TEXT_OF_BLKPARSE: &str =
+    "text that is neither an event nor of the summary of blkparse";
 pub(crate) const NO_DATA: &str =
     "requests that move no data of the device: pass-through and zone management";
 pub(crate) const FLUSH_OF_SEQUENCE: &str =

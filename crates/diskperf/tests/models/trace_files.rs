@@ -229,14 +229,20 @@ fn a_trace_without_requests_says_what_it_holds() {
                 "blktrace -a issue -a complete",
             ][..],
         ),
-        ("trace sched", &["3 other events", "block_rq_issue"]),
-        ("trace plugs", &["1 other steps of the block layer"]),
+        (
+            "trace sched",
+            &["3 lines of other events", "block_rq_issue"],
+        ),
+        ("trace plugs", &["1 line of other steps of the block layer"]),
         ("trace idle", &["1 headings"]),
         (
             "trace completions --convert csv -o out",
             &["55 completions"],
         ),
-        ("trace web --form blkparse", &["1 no event", "--form NAME"]),
+        (
+            "trace web --form blkparse",
+            &["1 line of text that is neither", "--form NAME"],
+        ),
     ] {
         let outcome = user.run(&words(line)).expect(1, says);
         assert!(

@@ -16,11 +16,11 @@ fn a_long_command_says_how_far_it_is() {
     let all = [
         (
             format!("run random --on ./target {endless}"),
-            "measuring, 0 %",
+            "measuring, ",
         ),
         (
             format!("run random --on ./target --set rate_iops=10 {endless}"),
-            "measuring, 0 %",
+            "measuring, ",
         ),
         (
             "tune vax780-sc780-eagle --suite ffs83 --size 16M --over filesystem.rotdelay_ms=0..100:0.1"
@@ -46,8 +46,8 @@ fn a_long_command_says_how_far_it_is() {
         let mut heard = Vec::new();
         while !heard.iter().any(|one: &String| one.contains(**said)) {
             match lines.recv_timeout(WATCHDOG) {
-                Ok(one) if heard.len() < 10 => heard.push(one),
-                _ => panic!("{line}: no `{said}` in {heard:?}"),
+                Ok(one) => heard.push(one),
+                Err(_) => panic!("{line}: no `{said}` in {heard:?}"),
             }
         }
         process.signal(Signal::INT);

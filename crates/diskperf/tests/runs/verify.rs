@@ -183,7 +183,7 @@ fn a_program_counts_the_mismatches_that_end_its_run() {
     let user = User::new();
     let line = "run sequential --on ./target --set program.write_share=1 --set \
                 program.area_bytes=1M --size 1M --set program.block_bytes=16K --set \
-                program.rate_iops=200 --runs 2 --verify --format json";
+                program.rate_iops=30 --runs 2 --verify --format json";
     let mut process = user.start(&words(line));
     while process.is_running() {
         // The folder of the run, while there is one.
