@@ -4,6 +4,7 @@ use crate::written::{Known, Written};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
+use twox_hash::XxHash3_64;
 
 /// Contents of a block, which several places may share.
 pub(crate) type Page = Rc<[u8]>;
@@ -33,16 +34,6 @@ const CHUNK_BLOCKS: usize = 512;
 
 /// Blocks that are remembered by their contents.
 const MOST_LAST_MADE: usize = 2048;
-
-/// A hash of contents, of 8 bytes at a time (Fowler, Noll and Vo's).
-fn hash(contents: &[u8]) -> u64 {
-    let (words, rest) = contents.as_chunks::<8>();
-    let of_words = words.iter().map(|word| u64::from_le_bytes(*word));
-    let all = of_words.chain(rest.iter().map(|byte| u64::from(*byte)));
-    all.fold(0xcbf2_9ce4_8422_2325, |hash: u64, one| {
-        (hash ^ one).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
-    })
-}
 
 /// What the place of a block takes in a chunk that is there.
 pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
@@ -154,7 +145,7 @@ impl Medium {
 
     /// Puts a whole block, which may be one that was made before.
     fn write_whole(&mut self, block: usize, contents: &[u8]) {
-        let hash = hash(contents);
+        let hash = XxHash3_64::oneshot(contents);
         let made = self.last_made.get(&hash).and_then(Weak::upgrade);
         if let Some(page) = made.filter(|page| page[..] == *contents) {
             *self.block(block) = Some(page);

@@ -16,6 +16,7 @@ use several::Ends;
 pub use several::{CpuId, Processors};
 use state::{FULL, Frame, Handler, Rate, State};
 use std::cell::{Cell, RefCell, RefMut};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
@@ -61,7 +62,7 @@ impl Processor {
             state: RefCell::new(State {
                 base: None,
                 handlers: Vec::with_capacity(8),
-                pending: Vec::with_capacity(8),
+                pending: VecDeque::with_capacity(8),
                 since: Time::ZERO,
                 busy: Time::ZERO,
                 busy_in_handlers: Time::ZERO,
@@ -317,7 +318,7 @@ impl Processor {
                 self.reschedule(&mut state, sim);
                 return;
             }
-            state.pending.push((level, Handler::Task(sim.current())));
+            state.request(level, Handler::Task(sim.current()));
         }
         let task = sim.current();
         while !self.state.borrow().has_entered(task) {
@@ -336,7 +337,7 @@ impl Processor {
                         .handlers
                         .push(Frame::costing(*level, *cost, sim.now()));
                 } else {
-                    state.pending.push((*level, Handler::Cost(*cost)));
+                    state.request(*level, Handler::Cost(*cost));
                 }
             }
         }

@@ -4,6 +4,7 @@ use super::{Level, Usage};
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
+use std::collections::VecDeque;
 use strength_reduce::StrengthReducedU64;
 
 pub(super) struct State {
@@ -11,8 +12,9 @@ pub(super) struct State {
     pub(super) base: Option<Frame>,
     /// Handlers that have been entered, the innermost last.
     pub(super) handlers: Vec<Frame>,
-    /// Interrupts that were requested and are masked, in order of request.
-    pub(super) pending: Vec<(Level, Handler)>,
+    /// Interrupts that were requested and are masked, the highest first; of equal ones in the
+    /// order of request. While a driver masks them for seconds there are thousands.
+    pub(super) pending: VecDeque<(Level, Handler)>,
     /// Since when the innermost frame has run at this rate.
     pub(super) since: Time,
     pub(super) busy: Time,
@@ -169,17 +171,22 @@ impl State {
         self.count(passed);
     }
 
+    /// Requests an interrupt that is masked.
+    pub(super) fn request(&mut self, level: Level, handler: Handler) {
+        let behind = self.pending.partition_point(|(waits, _)| *waits >= level);
+        self.pending.insert(behind, (level, handler));
+    }
+
     /// Enters the highest interrupt that waits, if it may; of equal ones the
     /// first.
     pub(super) fn admit<E>(&mut self, sim: &Sim<E>) {
-        let Some(highest) = self.pending.iter().map(|(level, _)| *level).max() else {
-            return;
-        };
-        if highest <= self.level() {
+        let level = self.level();
+        if self.pending.front().is_none_or(|(waits, _)| *waits <= level) {
             return;
         }
-        let first = self.pending.iter().position(|(level, _)| *level == highest);
-        let (level, handler) = self.pending.remove(first.expect("the highest is there"));
+        let Some((level, handler)) = self.pending.pop_front() else {
+            return;
+        };
         self.handlers.push(match handler {
             Handler::Task(task) => {
                 sim.wake(task);
