@@ -181,7 +181,11 @@ impl State {
     /// first.
     pub(super) fn admit<E>(&mut self, sim: &Sim<E>) {
         let level = self.level();
-        if self.pending.front().is_none_or(|(waits, _)| *waits <= level) {
+        if self
+            .pending
+            .front()
+            .is_none_or(|(waits, _)| *waits <= level)
+        {
             return;
         }
         let Some((level, handler)) = self.pending.pop_front() else {
