@@ -270,8 +270,12 @@ impl Target {
             Medium::Device => ("device", "device"),
             Medium::Directory | Medium::File => ("file", "file, or a directory"),
         };
+        let job_file = match self.name().ends_with(".fio") {
+            true => "; a job file is run by `run FILE`, and explained by `explain TARGET --suite FILE`",
+            false => "",
+        };
         format!(
-            "{} is too short: the {kind} has {}, and {} of it are needed; name a longer {longer}, or {remedy}",
+            "{} is too short: the {kind} has {}, and {} of it are needed; name a longer {longer}, or {remedy}{job_file}",
             self.name(),
             format_size(self.room_bytes()),
             format_size(needed_bytes),

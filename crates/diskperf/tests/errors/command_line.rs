@@ -10,11 +10,12 @@ use std::path::Path;
 type Case = (&'static str, &'static [&'static str]);
 
 /// Runs diskperf with each line's words where there are a directory `target`
-/// and a file `file`, and expects a refusal that changes nothing.
+/// and files `file` and `mine.fio`, and expects a refusal that changes nothing.
 #[track_caller]
 fn expect_refusals(cases: &[Case]) {
     let user = User::new();
     fs::write(user.file("file"), "mine").unwrap();
+    fs::write(user.file("mine.fio"), "[a]\nrw=read\n").unwrap();
     let before = tree(&user.home());
     for (line, says) in cases {
         user.run(&words(line)).expect(2, says);
@@ -83,6 +84,10 @@ fn targets() {
         (
             "run --on ./file",
             &["./file is too short", "has 4 B", "name a longer file"],
+        ),
+        (
+            "explain ./mine.fio",
+            &["./mine.fio is too short", "explain TARGET --suite FILE"],
         ),
         (
             "run --on ./mine.toml",

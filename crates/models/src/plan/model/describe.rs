@@ -4,6 +4,7 @@ use super::super::job_file::{self, Ground};
 use super::super::{replay, spread_over, times, title};
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
+use diskperf_catalogue::Component;
 use diskperf_timeline::Workload;
 use diskperf_timeline::units::format_size;
 
@@ -45,7 +46,11 @@ impl ModelPlan {
     pub fn describe(&self) -> String {
         let mut text = format!("{} on {}\n", self.suite.name, self.target);
         let computer = &self.computers[0];
-        text += &format!("  a modelled computer: {}\n", computer.description);
+        let kind = match computer.components.contains_key(&Component::Kernel) {
+            true => "computer",
+            false => "drive",
+        };
+        text += &format!("  a modelled {kind}: {}\n", computer.description);
         for computer in &self.computers {
             text += &format!(
                 "  {} of {} drives, each {} {}{}\n",
