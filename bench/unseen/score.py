@@ -1,0 +1,2 @@
+def with_files(*a): pass
+def alone(*a): pass
