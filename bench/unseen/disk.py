@@ -123,10 +123,17 @@ class Disk:
             bus_done = max(bus_done, time + (extent.count - last + 1) * b)
         return time, bus_done
 
-    def _media_write(self, time, block, count):
-        """Writes blocks; returns the end on the media."""
+    def _media_write(self, time, block, count, bus_start=-math.inf):
+        """Writes blocks, of which the first crosses the bus from `bus_start` on: none reaches
+        the media before it is there. Returns the end on the media."""
         for extent in self.p.layout.extents(block, count):
-            first, last = self._pass(self._position(time, extent, True), extent, self.p.zero_latency_write)
+            arrival, b = self._position(time, extent, True), self.p.block_ms
+            bus_start += extent.count * b
+            # A write that may begin with any block waits for all; another one for so many that
+            # the bus keeps ahead of the media.
+            slower = min(b, 0.0 if self.p.zero_latency_write else self.p.period_ms / extent.sectors_per_track)
+            there = bus_start - (extent.count - 1) * slower
+            first, last = self._pass(max(arrival, there), extent, self.p.zero_latency_write)
             time = first + last * self.p.period_ms / extent.sectors_per_track
         return time
 
@@ -255,7 +262,7 @@ class Disk:
             self.arm_free = self._media_write(max(done, free), block, count)
         else:
             self.kind = "write through"
-            self.arm_free = self._media_write(max(ready, free), block, count)
+            self.arm_free = self._media_write(max(time + overhead, free), block, count, time + overhead)
             done = self.arm_free + p.write_completion_ms
         kept = [s for s in self.segments if not p.write_clears_all and (s.end <= block or s.start >= end)]
         self.segments = kept
