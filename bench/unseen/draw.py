@@ -20,6 +20,7 @@ FAULTS = [
     "bus rate",
     "overheads",
     "buffer rule",
+    "zero latency",
     "segments",
     "write level 1",
     "block count",
@@ -177,5 +178,5 @@ def draw(random, name, wrong):
         not wrong and random.random() < 0.4,
         random.choice(["before", "after"]),
         random.random() < 0.7,
-        random.choice([0, 0, random.randint(1, 8)]),
+        random.choice([0, random.randint(1, 8)]),
     )

@@ -142,8 +142,8 @@ def specs_text(drawn, random):
         "Read-ahead over requested": -1 if "read-ahead over requested -1" in faults else 1,
         "Read-ahead on idle hit": int(p.extends_on_hit),
         "Fast write level": write_level,
-        "Immediate buffer read": int(p.zero_latency_read),
-        "Immediate buffer write": int(p.zero_latency_write),
+        "Immediate buffer read": int(p.zero_latency_read ^ ("zero latency" in faults)),
+        "Immediate buffer write": int(p.zero_latency_write ^ ("zero latency" in faults)),
         "Immed transfer partial hit": int(p.serves_partial),
     }
     for kind in ("read hit", "read miss", "write hit", "write miss"):

@@ -10,7 +10,7 @@ REQUESTS = 8000
 #: Standard deviation of what lies between a completion and its record, in milliseconds.
 NOISE_MS = 0.05
 
-#: Longest dropped stretch of lines, and lines between two of them.
+#: Longest dropped stretch of lines, and lines of which at most one follows such a stretch.
 GAP_LINES_MAX, GAP_DISTANCE = 300, 200
 
 
@@ -51,12 +51,11 @@ class Load:
 
 def kept_lines(random, gaps):
     """Which lines of a longer run remain: 8,000 in `gaps` + 1 stretches."""
-    starts = sorted(random.sample(range(1, REQUESTS // GAP_DISTANCE), gaps))
-    kept, line, begins = [], 0, []
+    cells = sorted(random.sample(range(1, REQUESTS // GAP_DISTANCE), gaps))
+    begins = [cell * GAP_DISTANCE + random.randrange(GAP_DISTANCE * 3 // 4) for cell in cells]
+    kept, line = [], 0
     for index in range(REQUESTS):
-        if index and index % GAP_DISTANCE == 0 and index // GAP_DISTANCE in starts:
-            line += random.randint(1, GAP_LINES_MAX)
-            begins.append(index)
+        line += random.randint(1, GAP_LINES_MAX) if index in begins else 0
         kept.append(line)
         line += 1
     return kept, begins
