@@ -89,7 +89,8 @@ def shares(truth, zones):
         # Nobody can see a border between tracks of nearly the same length.
         if abs(zone["sectors_per_track"] / before["sectors_per_track"] - 1) > RIGHT:
             starts = [found["first_block"] for found in zones.values()]
-            borders.append(bool(starts) and abs(nearest(starts, zone["first_block"]) - zone["first_block"]) <= RIGHT * blocks)
+            off = abs(nearest(starts, zone["first_block"]) - zone["first_block"]) if starts else blocks
+            borders.append(off <= RIGHT * blocks)
     return right / count, sum(borders) / len(borders) if borders else 1.0
 
 
@@ -125,7 +126,8 @@ def score(folder, harness, disks, only):
         number, off = judge(tally, truth, row, outcome.seconds)
         judged, missed = judged + number, missed + off
     bars = [("period", " (bar 19)"), ("tracks and zones", " (bar 16)"), (f"within {WITHIN_PERCENT} %", " (bar 14)")]
-    tally.summary(drawn[0]["seed"], [*bars, ("wrong period accepted", ""), ("accepted without phase", " (bar 0)"), ("not read", "")])
+    bars += [("wrong period accepted", ""), ("accepted without phase", " (bar 0)"), ("not read", "")]
+    tally.summary(drawn[0]["seed"], bars)
     share = f"{100 * missed / judged:.1f} %" if judged else "none judged"
     tally.results.add(f"intervals that do not hold the truth: {missed} of {judged}, {share} (bar 5 %)")
 

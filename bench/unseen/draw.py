@@ -14,7 +14,7 @@ FAULTS = [
     "origins left out",
     "skews of one zone for all",
     "cylinder skew off",
-    "range steps left out",
+    "comments and hexadecimal",
     "seek table shifted",
     "write settle left out",
     "bus rate",
@@ -105,9 +105,11 @@ def layout(random, family, cylinders, wedges, angles):
             room = max(0, cylinders_spared * surfaces * track - 2 * track)
             slips = sorted(random.sample(range(room), min(room, random.randint(1, 12))))
         elif scheme == 1:
-            slips = sorted(random.sample(range((last - first + 1) * surfaces // 2), random.randint(0, 4)))
+            tracks = (last - first + 1) * surfaces
+            slips = sorted(random.sample(range(tracks // 2), random.randint(0, min(4, surfaces))))
         # As many spares in every unit as its slips can need.
-        spares = {0: 0, 1: surfaces, 2: random.randint(2, 30), 3: random.randint(1, 3)}.get(scheme, random.randint(20, 90))
+        few = {0: 0, 1: surfaces, 2: random.randint(2, 30), 3: random.randint(1, 3)}
+        spares = few.get(scheme, random.randint(20, 90))
         origin = random.randrange(wedges) / wedges if origins and number else 0.0
         step = random.randrange(wedges) / wedges if stepped else 0.0
         zones.append(Zone(first, last, track, origin, step, 0 if number else dead, spares, slips))

@@ -115,13 +115,17 @@ def model_text(drawn):
         "Layout Model": f"dm_layout_g1 {{\n   {block(geometry)}\n   }}",
         "Mechanical Model": f"dm_mech_g1 {{\n   {block(mechanism)}\n   }}",
     }
-    return f"dm_disk {drawn.name}_model {{\n   {block(words)}\n}} # end of {drawn.name}_model spec\n"
+    before, behind = "", ""
+    if "comments and hexadecimal" in faults:
+        words["Number of cylinders"] = hex(layout.cylinders)
+        ten = ",\n#   ".join(f"{ms:.2f}" for _, ms in table[1:11])
+        before, behind = "# Number of data surfaces = 99,\n   ", f"\n#   First ten seek times = [\n#   {ten}\n#   ]"
+    return f"dm_disk {drawn.name}_model {{\n   {before}{block(words)}{behind}\n}} # end of {drawn.name}_model spec\n"
 
 
 def specs_text(drawn, random):
     """The controller and the buffer."""
     p, faults = drawn.parameters, drawn.faults
-    factor = lambda: random.uniform(0.5, 1.5) if "overheads" in faults else 1.0
     write_level = 2 if p.write_back else 0
     if p.write_back and "write level 1" in faults:
         write_level = 1
@@ -148,7 +152,8 @@ def specs_text(drawn, random):
     }
     for kind in ("read hit", "read miss", "write hit", "write miss"):
         for after, name in (("R", "read"), ("W", "write")):
-            value = p.overhead_ms["write" if "write" in kind else kind, after] * factor()
+            value = p.overhead_ms["write" if "write" in kind else kind, after]
+            value *= random.uniform(0.5, 1.5) if "overheads" in faults else 1.0
             words[f"{kind.capitalize()} over. after {name}"] = f"{value:.6f}"
     words["Read completion overhead"] = f"{p.read_completion_ms:.6f}"
     words["Write completion overhead"] = f"{p.write_completion_ms:.6f}"
@@ -177,7 +182,8 @@ def trace_text(drawn, rows, random):
     other = "other words for hits" in drawn.faults
     words = ["Miss", "SeqHit", "-", "Unknown", "hit?"] if other else ["Hit"]
     return "".join(
-        f"{'W' if write else 'R'} {random.choice(words)} {first:10} {count:3} {1000 * service:12.5f} {1000 * think:12.5f}\n"
+        f"{'W' if write else 'R'} {random.choice(words)} {first:10} {count:3}"
+        f" {1000 * service:12.5f} {1000 * think:12.5f}\n"
         for write, first, count, service, think in rows
     )
 

@@ -1,4 +1,4 @@
-"""Scores: what `diskperf` finds out about drawn disks, beside what is true."""
+"""Scores of fits: what `reproduce real-drives` finds out about drawn disks, beside their truths."""
 
 import json
 import os
@@ -64,8 +64,8 @@ def period_ppm(found, truth):
     return (found["period_us"] / (1000 * truth["period_ms"]) - 1) * 1e6
 
 
-def steps(found):
-    """Number of phase steps that the program tells, or None."""
+def phase_steps(found):
+    """Number of phase steps that the program reports, or None."""
     for key, value in (found or {}).items():
         if "step" in key and value is not None:
             return len(value) if isinstance(value, list) else int(value)
@@ -73,7 +73,7 @@ def steps(found):
 
 
 class Tally:
-    """Counts of a table, and its lines."""
+    """Counts of judgements, and the lines of a table."""
 
     def __init__(self, results):
         self.results, self.counts, self.drives = results, {}, []
@@ -87,9 +87,9 @@ class Tally:
 
     def summary(self, seed, bars):
         """Ends the table: each judgement with its count, and the bar it has."""
-        told = ", ".join(f"{mark} {self.counts.get(mark, 0)}{bar}" for mark, bar in bars)
+        counts = ", ".join(f"{mark} {self.counts.get(mark, 0)}{bar}" for mark, bar in bars)
         slowest = f"slowest {max(self.drives):.1f} s, mean {sum(self.drives) / len(self.drives):.1f} s"
-        self.results.add(f"seed {seed}, {len(self.drives)} drives: {told}; {slowest}")
+        self.results.add(f"seed {seed}, {len(self.drives)} drives: {counts}; {slowest}")
 
 
 def with_files(folder, harness, disks, only):
@@ -115,7 +115,7 @@ def with_files(folder, harness, disks, only):
     else:
         bars = [("locked", f" (bar {len(drawn) * 57 // 60})"), ("locked within 2 points", " (bar: all locked)")]
         bars += [("wrong period accepted", " (bar 0)"), ("worse than unfitted", " (bar 0)"), ("not read", " (bar 0)")]
-        bars += [("steps found", ""), ("steps told", ""), ("wrong alignment", " (bar 0)")]
+        bars += [("steps reported", ""), ("steps right", ""), ("wrong alignment", " (bar 0)")]
     tally.summary(drawn[0]["seed"], bars)
 
 
@@ -131,8 +131,8 @@ def judge_control(tally, truth, row, seconds):
     found = phase(row)
     marks = ["accepted"] if found else []
     marks += ["worse than unfitted"] if worse(row) else []
-    told = f"ACCEPTED {found['ppm']:.0f} ppm, R {found['r']:.2f}" if found else "no period"
-    tally.add(truth["name"], marks, f"{truth['control']}: {told}{', WORSE' if worse(row) else ''}", seconds)
+    period = f"ACCEPTED {found['ppm']:.0f} ppm, R {found['r']:.2f}" if found else "no period"
+    tally.add(truth["name"], marks, f"{truth['control']}: {period}{', WORSE' if worse(row) else ''}", seconds)
 
 
 def judge_fit(tally, truth, row, seconds):
@@ -150,15 +150,17 @@ def judge_fit(tally, truth, row, seconds):
         if found["think"] != truth["think"]:
             marks.append("wrong alignment")
             text += ", WRONG ALIGNMENT"
-    text += f", within 0.5 ms {within:5.1f} % (truth {own['within_half_ms_percent']:.1f}, files {filed['within_half_ms_percent']:.1f})"
+    text += f", within 0.5 ms {within:5.1f} % (truth {own['within_half_ms_percent']:.1f}"
+    text += f", files {filed['within_half_ms_percent']:.1f})"
     text += f", demerit {row['demerit_ms']:.2f} (truth {own['demerit_ms']:.2f}, files {filed['demerit_ms']:.2f})"
     if worse(row):
         marks.append("worse than unfitted")
         text += ", WORSE"
-    told, first_half = steps(found), sum(line < row["requests"] // 2 for line in planted)
-    if told is not None:
-        marks.append("steps told")
-        marks += ["steps found"] if told in (first_half, len(planted)) else []
-    text += f", steps {'-' if told is None else told} of {first_half} + {len(planted) - first_half}"
-    kinds = f"{truth['cache_rule']}, write-{'back' if truth['write_back'] else 'through'}"
-    tally.add(truth["name"], marks, f"{text}, {kinds}, {len(truth['zones'])} zones, {len(truth['faults'])} faults", seconds)
+    step_count, first_half = phase_steps(found), sum(line < row["requests"] // 2 for line in planted)
+    if step_count is not None:
+        marks.append("steps reported")
+        marks += ["steps right"] if step_count in (first_half, len(planted)) else []
+    text += f", steps {'-' if step_count is None else step_count} of {first_half} + {len(planted) - first_half}"
+    text += f", {truth['cache_rule']}, write-{'back' if truth['write_back'] else 'through'}"
+    text += f", {len(truth['zones'])} zones, {len(truth['faults'])} faults"
+    tally.add(truth["name"], marks, text, seconds)
