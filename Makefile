@@ -68,6 +68,11 @@ bench:
 	./bench/python
 	./bench/sweep
 	./bench/fit
+	./bench/unseen-drives draw target/unseen-drives
+	./bench/unseen-drives score target/unseen-drives
+	./bench/unseen-drives alone target/unseen-drives
+	./bench/unseen-drives controls target/unseen-controls
+	./bench/unseen-drives score target/unseen-controls
 
 # The page that a test compares with what the models give.
 accuracy: build

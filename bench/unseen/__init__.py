@@ -1,0 +1,1 @@
+"""Disks that no fit has seen: drawing, simulation, files and scores."""
