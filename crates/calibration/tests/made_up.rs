@@ -1,6 +1,6 @@
 //! A drive that was made up: what its files have wrong is found from its trace.
 
-use diskperf_calibration::{Beyond, Cause, Options, calibrate};
+use diskperf_calibration::{Beyond, CalibrationError, Cause, Options, calibrate};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::{Operation, Request};
 use diskperf_diskspecs::{Drive, Files, import};
@@ -210,7 +210,7 @@ fn a_request_beyond_the_drive_is_named() {
         first_block: BLOCKS - 1,
         blocks: BLOCKS,
     };
-    assert_eq!(error, beyond);
+    assert_eq!(error, CalibrationError::Beyond(beyond));
     assert!(error.to_string().contains("request 8"), "{error}");
 }
 
