@@ -27,6 +27,10 @@ pub(crate) struct Chosen {
 
 const SEGMENTS: [u32; 10] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 32];
 const AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+/// The read-ahead that a search begins with, in sectors.
+const START_SECTORS: u32 = 256;
+/// As many of the rules that a search may begin with are gone on from: the best.
+const STARTS: usize = 4;
 /// The longest read-ahead that is looked at, in sectors beyond the best one.
 const AHEAD_BEYOND: u32 = 512;
 
@@ -77,19 +81,19 @@ impl Judge<'_> {
             };
         }
         let mut tried = Tried::new();
-        let mut best = self.descend(&mut tried, filed.clone(), track);
-        for read_ahead in [ReadAhead::Limit, ReadAhead::WholeTrack] {
-            for after_read in [AfterRead::All, AfterRead::Ahead] {
-                let mut start = filed.clone();
-                start.segments = start.segments.max(1);
-                start.after_read = after_read;
-                set_extent(&mut start, (read_ahead, 256), track);
-                let reached = self.descend(&mut tried, start, track);
-                if reached.0 < best.0 {
-                    best = reached;
-                }
-            }
-        }
+        // A rule that reads ahead after the wrong reads is worse than one that does not read
+        // ahead at all, so the search begins at all combinations of what decides together.
+        let mut begun: Vec<(usize, ReadCacheSpecification)> = starts(filed, track)
+            .into_iter()
+            .map(|start| (self.errors(&mut tried, &start), start))
+            .collect();
+        begun.sort_by_key(|begun| begun.0);
+        begun.truncate(STARTS);
+        let reached = begun
+            .into_iter()
+            .map(|(_, start)| self.descend(&mut tried, start, track));
+        let best = reached.min_by_key(|reached| reached.0);
+        let best = best.expect("at least the files' rule");
         self.with_limits(&mut tried, best, track)
     }
 
@@ -193,6 +197,27 @@ fn set_extent(
         ReadAhead::CylinderEnd | ReadAhead::None => 0,
     };
     rule.segment_sectors = rule.segment_sectors.max(room);
+}
+
+/// The files' rule, and rules that differ in how far and after which reads the drive reads
+/// ahead, in what a segment keeps, and in what a write drops.
+fn starts(filed: &ReadCacheSpecification, track: u32) -> Vec<ReadCacheSpecification> {
+    let mut all = vec![filed.clone()];
+    for read_ahead in [ReadAhead::Limit, ReadAhead::WholeTrack] {
+        for after in [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead] {
+            for left in [AfterRead::All, AfterRead::Ahead] {
+                for write in [AfterWrite::DropsOverlapping, AfterWrite::DropsAll] {
+                    let mut start = filed.clone();
+                    start.segments = start.segments.max(1);
+                    start.read_ahead_after = after;
+                    (start.after_read, start.after_write) = (left, write);
+                    set_extent(&mut start, (read_ahead, START_SECTORS), track);
+                    all.push(start);
+                }
+            }
+        }
+    }
+    all
 }
 
 /// Rules that differ from one in a single choice, by choice.
