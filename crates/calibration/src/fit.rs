@@ -4,7 +4,7 @@ use crate::affine::{self, BEFORE};
 use crate::angles::{self, Angles, Reference, scan_mean_direction, wrapped};
 use crate::arrival::{self, Circumstances, FittedArrival, NAMES, Seen};
 use crate::entry;
-use crate::guard::{self, Stage};
+use crate::guard::{self, MET_US, Stage};
 use crate::parameter::{Interval, Parameter};
 use crate::places::{Beyond, Placed, placed};
 use crate::proposal::{
@@ -215,6 +215,8 @@ pub(crate) struct Given<'g> {
     pub(crate) crossing_us: f64,
 }
 
+/// The error that a block's time may have, as a share of it.
+const SLOPE_ERROR_SHARE: f64 = 0.02;
 /// As often the time of a block and the limit of reads from the buffer are found in turn.
 const ROUNDS_OF_CROSSING: usize = 3;
 
@@ -258,6 +260,7 @@ pub(crate) fn fit<'w>(
                 work.fit_write_cache();
                 work.fit_cache();
                 work.fit_constants();
+                work.fit_write_room();
                 let through = work.disk.write_cache.is_none();
                 work.fit_means([true, false, through]);
             }
@@ -363,17 +366,26 @@ impl Work<'_> {
         phase::completions_us(&requests, self.given.think)
     }
 
-    /// A block's time on the bus: what a longer read from the buffer takes longer, and
-    /// without such reads what makes the phases of reads from the medium agree.
+    /// A block's time on the bus: what a longer read from the buffer takes longer, else a longer
+    /// write that is reported early, else what makes the phases of reads from the medium agree.
     fn fit_crossing(&mut self) {
         let phase = self.given.phase;
-        let is_held =
-            |placed: &&Placed| placed.request.operation == Operation::Read && self.is_fast(placed);
-        let point = |placed: &Placed| (f64::from(placed.request.blocks), placed.request.service_us);
-        let held: Vec<(f64, f64)> = self.placed.iter().filter(is_held).map(point).collect();
-        let line = affine::fit(&held, self.crossing_us);
-        let shown = line.filter(|(line, errors)| errors[1] < 0.02 * line.block_us);
-        let (value, error) = match (shown, phase) {
+        let slope = |operation: Operation, limit_us: f64| {
+            let is_fast = |placed: &&Placed| {
+                placed.request.operation == operation && self.until_sector_us(placed) < limit_us
+            };
+            let point =
+                |placed: &Placed| (f64::from(placed.request.blocks), placed.request.service_us);
+            let fast: Vec<(f64, f64)> = self.placed.iter().filter(is_fast).map(point).collect();
+            let line = affine::fit(&fast, self.crossing_us);
+            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE * line.block_us)
+        };
+        // A bus carries what is written as fast as what is read, unless reads tell otherwise.
+        let by_writes = || slope(Operation::Write, self.buffer_limit_us(Operation::Write));
+        let (value, error) = match (
+            slope(Operation::Read, self.limit_us).or_else(by_writes),
+            phase,
+        ) {
             (Some((line, errors)), _) => (line.block_us, errors[1]),
             (None, Some(phase)) => (phase.transfer_us, 0.0),
             (None, None) => return,
@@ -562,7 +574,10 @@ impl Work<'_> {
                 let before = before(last.as_ref(), request, served) as usize;
                 match request.operation {
                     Operation::Read if self.is_fast(placed) => hits[before].push(point),
-                    Operation::Write if !is_write_through => writes[before].push(point),
+                    // A write may wait until the one before it is on the medium.
+                    Operation::Write if !is_write_through && !served.seen.arm_is_busy => {
+                        writes[before].push(point);
+                    }
                     _ => {}
                 }
                 last = Some(*request);
@@ -574,7 +589,8 @@ impl Work<'_> {
         let all: Vec<(f64, f64)> = writes.iter().flatten().copied().collect();
         let line = affine::fit(&all, self.crossing_us);
         let mut block_us = self.crossing_us;
-        if let Some((line, errors)) = line.filter(|(line, errors)| errors[1] < 0.02 * line.block_us)
+        if let Some((line, errors)) =
+            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE * line.block_us)
         {
             block_us = line.block_us;
             self.disk.link.write_bytes_per_s = Some(bytes_per_s(block_us));
@@ -584,6 +600,48 @@ impl Work<'_> {
             self.disk.overheads.write = after;
             self.disk.overheads.write_completion_ms = 0.0;
         }
+    }
+
+    /// How many runs of sectors the buffer takes of writes before one has to wait: as many as
+    /// most writes agree with.
+    fn fit_write_room(&mut self) {
+        const EXTENTS: [u32; 4] = [1, 2, 4, 16];
+        let Some(filed) = self.disk.write_cache.clone() else {
+            return;
+        };
+        let met = |disk: &DiskSpecification| {
+            let mut met = 0usize;
+            follow(disk, self.placed, self.given.think, |placed, served| {
+                let off_us = (served.service_us - placed.request.service_us).abs();
+                let is_write = placed.request.operation == Operation::Write;
+                met += usize::from(is_write && off_us <= MET_US);
+            });
+            met
+        };
+        let mut best = (met(&self.disk), filed.clone());
+        for extents in EXTENTS {
+            let room = u64::from(extents) * u64::from(filed.most_destaged_sectors);
+            let other = WriteCacheSpecification {
+                most_extents: extents,
+                most_sectors: room.max(filed.most_sectors),
+                ..filed.clone()
+            };
+            let disk = DiskSpecification {
+                write_cache: Some(other.clone()),
+                ..self.disk.clone()
+            };
+            let met = met(&disk);
+            if met > best.0 {
+                best = (met, other);
+            }
+        }
+        let value = f64::from(best.1.most_extents);
+        self.parameters.push(Parameter {
+            name: "cache.write_extents".to_owned(),
+            value,
+            interval: Interval::exact(value),
+        });
+        self.disk.write_cache = Some(best.1);
     }
 
     /// Constants by what was before, of requests whose blocks take so long; absent where

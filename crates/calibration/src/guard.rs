@@ -36,7 +36,7 @@ const FITTED_SHARE: f64 = 0.7;
 /// Fewer requests that are held out decide nothing.
 const HELD_OUT_MIN: usize = 100;
 /// Requests off by less are met, in microseconds.
-const MET_US: f64 = 500.0;
+pub(crate) const MET_US: f64 = 500.0;
 /// A demerit that grows by less is no worse, in milliseconds.
 const DEMERIT_MS: f64 = 0.01;
 

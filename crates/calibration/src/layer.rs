@@ -243,20 +243,33 @@ impl Layer {
         let (old, new) = (&filed.write_cache, &fitted.write_cache);
         self.flag("write_cache", old.is_some(), new.is_some());
         let Some(new) = new else { return };
-        if let Some(old) = old {
-            let appending = (old.appending_only, new.appending_only);
-            self.flag("write_cache_appending_only", appending.0, appending.1);
-            return;
-        }
         let bytes = |sectors: u64| sectors * u64::from(fitted.sector_bytes);
-        self.entry
-            .integer("write_cache_bytes", bytes(new.most_sectors));
-        self.entry
-            .integer("write_cache_extents", new.most_extents.into());
-        let destaged = bytes(new.most_destaged_sectors.into());
-        self.entry.integer("destage_bytes", destaged);
-        self.entry
-            .flag("write_cache_appending_only", new.appending_only);
+        let old = old.as_ref();
+        for (key, old, new) in [
+            (
+                "write_cache_bytes",
+                old.map(|of| bytes(of.most_sectors)),
+                bytes(new.most_sectors),
+            ),
+            (
+                "write_cache_extents",
+                old.map(|of| of.most_extents.into()),
+                new.most_extents.into(),
+            ),
+            (
+                "destage_bytes",
+                old.map(|of| bytes(of.most_destaged_sectors.into())),
+                bytes(new.most_destaged_sectors.into()),
+            ),
+        ] {
+            if old != Some(new) {
+                self.entry.integer(key, new);
+            }
+        }
+        if old.map(|of| of.appending_only) != Some(new.appending_only) {
+            let key = "write_cache_appending_only";
+            self.entry.flag(key, new.appending_only);
+        }
     }
 }
 
