@@ -1,6 +1,7 @@
 //! Times that do not wait for the platter: a constant and so much a block.
 
 use crate::linear::Normal;
+use diskperf_device::disk::overheads::Before;
 
 /// A time by the number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,70 +12,47 @@ pub(crate) struct Affine {
     pub block_us: f64,
 }
 
-impl Affine {
-    /// The time of so many blocks.
-    pub(crate) fn at(&self, blocks: u32) -> f64 {
-        (self.fixed_us + self.block_us * f64::from(blocks)).max(0.0)
-    }
-}
-
-/// Which constants hold for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
-    /// The request before was a read.
-    Read,
-    /// The request before was a write.
-    Write,
-    /// A read, which the request follows on the drive.
-    ContiguousRead,
-    /// A write, which the request follows on the drive.
-    ContiguousWrite,
-    /// Any, while the drive still reads ahead.
-    ReadingAhead,
-}
-
-impl Before {
-    pub(crate) const ALL: [Before; 5] = [
-        Before::Read,
-        Before::Write,
-        Before::ContiguousRead,
-        Before::ContiguousWrite,
-        Before::ReadingAhead,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Before::Read => "after_read",
-            Before::Write => "after_write",
-            Before::ContiguousRead => "contiguous_to_read",
-            Before::ContiguousWrite => "contiguous_to_write",
-            Before::ReadingAhead => "reading_ahead",
-        }
-    }
-}
+/// Circumstances that the device has a constant for.
+pub(crate) const BEFORE: [(Before, &str); 4] = [
+    (Before::Read, "after_read"),
+    (Before::Write, "after_write"),
+    (Before::Sequential, "sequential"),
+    (Before::ReadingAhead, "reading_ahead"),
+];
 
 /// Fewer points show no line.
-const FEWEST: usize = 12;
+const POINTS_MIN: usize = 12;
 const ROUNDS: usize = 8;
 /// Times that differ by less agree, in microseconds.
-const LEAST_US: f64 = 5.0;
+const AGREE_US: f64 = 5.0;
 
 /// A line through points of blocks and times, and its errors; outliers are trimmed. Nothing
 /// if they are few.
 pub(crate) fn fit(points: &[(f64, f64)], crossing_us: f64) -> Option<(Affine, [f64; 2])> {
-    if points.len() < FEWEST {
+    solve(points, crossing_us, 2)
+}
+
+/// The constant of points whose blocks take a known time, and its error.
+pub(crate) fn fit_constant(points: &[(f64, f64)], block_us: f64) -> Option<(f64, f64)> {
+    let found = solve(points, block_us, 1);
+    found.map(|(line, errors)| (line.fixed_us, errors[0]))
+}
+
+/// A line of so many unknowns: its constant, and its slope where that is one.
+fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affine, [f64; 2])> {
+    if points.len() < POINTS_MIN {
         return None;
     }
     // Most requests have one length: without the bus's slope the others seem outliers.
     let mut times: Vec<f64> = points
         .iter()
-        .map(|point| point.1 - crossing_us * point.0)
+        .map(|point| point.1 - block_us * point.0)
         .collect();
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
     let mut line = Affine {
         fixed_us: median,
-        block_us: crossing_us,
+        block_us,
     };
     let mut errors = [0.0; 2];
     for _ in 0..ROUNDS {
@@ -82,20 +60,27 @@ pub(crate) fn fit(points: &[(f64, f64)], crossing_us: f64) -> Option<(Affine, [f
         let mut off: Vec<f64> = points.iter().map(|point| residual(point).abs()).collect();
         off.sort_by(f64::total_cmp);
         // Thrice what four of five points are within.
-        let limit = 3.0 * off[off.len() * 4 / 5].max(LEAST_US);
-        let mut normal = Normal::new(2);
+        let limit = 3.0 * off[off.len() * 4 / 5].max(AGREE_US);
+        let mut normal = Normal::new(unknowns);
         let (mut squares, mut count) = (0.0, 0usize);
         for point in points.iter().filter(|point| residual(point).abs() <= limit) {
-            normal.add(&[(0, 1.0), (1, point.0)], point.1, 1.0);
+            match unknowns {
+                1 => normal.add(&[(0, 1.0)], point.1 - block_us * point.0, 1.0),
+                _ => normal.add(&[(0, 1.0), (1, point.0)], point.1, 1.0),
+            }
             (squares, count) = (squares + residual(point).powi(2), count + 1);
         }
         let solved = normal.solve();
         let deviation = (squares / count.max(1) as f64).sqrt();
         line = Affine {
             fixed_us: solved.values[0],
-            block_us: solved.values[1],
+            block_us: solved.values.get(1).copied().unwrap_or(block_us),
         };
-        errors = [0, 1].map(|unknown| deviation * solved.variances[unknown].sqrt());
+        let error = |unknown: usize| {
+            let variance = solved.variances.get(unknown);
+            deviation * variance.map_or(0.0, |variance| variance.sqrt())
+        };
+        errors = [error(0), error(1)];
     }
     Some((line, errors))
 }

@@ -31,20 +31,29 @@ pub(crate) const NAMES: &[&str; COUNT] = &[
     "seek_of_4096_us",
 ];
 
-/// What arrivals have over the files' time of a seek over so many cylinders, in
-/// microseconds, by the numbers of these names.
-pub fn added_to_seek_us(number: impl Fn(&str) -> f64, distance_cylinders: u32) -> f64 {
-    let of = Circumstances {
+/// What an arrival has over the files' time of a seek over so many cylinders, in microseconds.
+pub(crate) fn added_to_seek_us(arrival: &Arrival, distance_cylinders: u32) -> f64 {
+    let seek = Circumstances {
         distance_cylinders: distance_cylinders.max(1),
         ..Circumstances::default()
     };
-    let factors = of.factors();
-    let numbers = NAMES.iter().zip(factors).skip(FIRST_KNOT);
-    numbers.map(|(name, factor)| factor * number(name)).sum()
+    let numbers = seek.factors().into_iter().zip(arrival.weights_us);
+    let seeks = numbers.skip(FIRST_KNOT);
+    seeks.map(|(factor, weight)| factor * weight).sum()
 }
 
-/// Names of the numbers that [`added_to_seek_us`] is made of.
-pub const SEEK_NAMES: &[&str] = NAMES.split_at(FIRST_KNOT).1;
+/// Indices of the numbers that [`added_to_seek_us`] is made of.
+pub(crate) const SEEKS: std::ops::Range<usize> = FIRST_KNOT..COUNT;
+
+/// Index of a number by its name.
+///
+/// # Panics
+///
+/// When there is no such number.
+pub(crate) fn number(name: &str) -> usize {
+    let found = NAMES.iter().position(|other| *other == name);
+    found.unwrap_or_else(|| panic!("no number of an arrival is called {name}"))
+}
 
 /// What an arrival depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,19 +102,6 @@ pub(crate) struct Arrival {
     pub(crate) weights_us: [f64; COUNT],
 }
 
-impl Arrival {
-    /// From a request's start to the head over its track, in microseconds.
-    pub(crate) fn at(&self, circumstances: &Circumstances) -> f64 {
-        let factors = circumstances.factors();
-        let added: f64 = factors
-            .iter()
-            .zip(&self.weights_us)
-            .map(|(factor, weight)| factor * weight)
-            .sum();
-        (circumstances.filed_us + added).max(0.0)
-    }
-}
-
 /// A request that waited for the platter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
@@ -120,7 +116,6 @@ pub(crate) struct FittedArrival {
     pub(crate) arrival: Arrival,
     /// Standard errors, in microseconds; 0 of a number that no request shows.
     pub(crate) errors_us: [f64; COUNT],
-    pub(crate) log_likelihood: f64,
 }
 
 /// Requests that no arrival explains: retries, recalibrations, a wrong guess of where the
@@ -150,9 +145,8 @@ pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
     let fit = Fit { rows, period_us };
     let mut weights = fit.first_guess();
     let mut errors_us = [0.0; COUNT];
-    let mut reached = f64::NEG_INFINITY;
     for jitter_us in JITTERS_US {
-        reached = fit.log_likelihood(&weights, jitter_us);
+        let mut reached = fit.log_likelihood(&weights, jitter_us);
         for _ in 0..STEPS {
             let solution = fit.step(&weights, jitter_us);
             for (error, variance) in errors_us.iter_mut().zip(&solution.variances) {
@@ -177,7 +171,6 @@ pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
             weights_us: weights,
         },
         errors_us,
-        log_likelihood: reached,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A trace's requests with the places of their blocks.
 
-use diskperf_diskspecs::layout::{InZone, Layout};
+use diskperf_device::disk::layout::{self, InZone, Layout};
 use diskperf_diskspecs::trace::Request;
 
 /// Where a block lies.
@@ -19,23 +19,19 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where a block lies; nothing beyond the drive's last.
-    pub(crate) fn of(layout: &Layout, block: u64) -> Option<Place> {
-        let spot = layout.spot(block)?;
-        let in_zone = match layout {
-            Layout::Zoned(zoned) => zoned.in_zone(block),
-            Layout::Mapped(_) | Layout::Indexed(_) => None,
-        };
-        Some(Place {
-            cylinder: spot.cylinder,
-            head: spot.head,
-            sectors_per_track: spot.sectors_per_track,
-            filed: spot.angle,
-            in_zone,
-        })
+    /// Where a block of the drive lies.
+    pub(crate) fn of(layout: &Layout, block: u64) -> Place {
+        let place = layout.locate(block);
+        Place {
+            cylinder: place.cylinder,
+            head: place.head,
+            sectors_per_track: place.sectors_per_track,
+            filed: place.start.revolutions(),
+            in_zone: layout.in_zone(block),
+        }
     }
 
-    fn is_on_track_of(&self, other: &Place) -> bool {
+    fn is_on_track_of(&self, other: &layout::Place) -> bool {
         (self.cylinder, self.head) == (other.cylinder, other.head)
     }
 }
@@ -56,23 +52,12 @@ pub(crate) struct Placed {
     pub request: Request,
     /// Tracks in the order in which they are passed; at least one.
     pub pieces: Vec<Piece>,
-    /// The first block of the first track.
-    pub track_first: u64,
-    /// One beyond the last block of the last track.
-    pub track_end: u64,
-    /// One beyond the last block of the track after that.
-    pub next_track_end: u64,
 }
 
 impl Placed {
     /// Of its first block.
     pub(crate) fn first(&self) -> &Place {
         &self.pieces[0].place
-    }
-
-    /// Of the first block on its last track.
-    pub(crate) fn last(&self) -> &Piece {
-        &self.pieces[self.pieces.len() - 1]
     }
 
     /// One beyond its last block.
@@ -118,68 +103,33 @@ pub(crate) fn placed(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed
         place(layout, request).ok_or(Beyond {
             request: index + 1,
             first_block: request.first_block,
-            blocks: layout.blocks(),
+            blocks: layout.sectors(),
         })
     };
     requests.iter().enumerate().map(one).collect()
 }
 
 fn place(layout: &Layout, request: &Request) -> Option<Placed> {
-    let end = request.first_block + u64::from(request.blocks);
-    if end > layout.blocks() {
+    let end = request.first_block.checked_add(request.blocks.into())?;
+    if end > layout.sectors() || request.blocks == 0 {
         return None;
     }
-    let mut pieces = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
     let mut block = request.first_block;
-    let mut track_end = block;
     while block < end {
-        let place = Place::of(layout, block)?;
-        track_end = end_of_track(layout, block, &place);
-        let blocks = (track_end.min(end) - block) as u32;
-        pieces.push(Piece { place, blocks });
+        let run = layout.run(block);
+        let blocks = run.sectors.min((end - block) as u32);
+        match pieces.last_mut() {
+            Some(piece) if piece.place.is_on_track_of(&run.place) => piece.blocks += blocks,
+            _ => pieces.push(Piece {
+                place: Place::of(layout, block),
+                blocks,
+            }),
+        }
         block += u64::from(blocks);
     }
-    let next_track_end = match Place::of(layout, track_end) {
-        Some(next) => end_of_track(layout, track_end, &next),
-        None => track_end,
-    };
     Some(Placed {
         request: *request,
-        track_first: start_of_track(layout, request.first_block, &pieces[0].place),
         pieces,
-        track_end,
-        next_track_end,
     })
-}
-
-/// One beyond the last block of a block's track.
-fn end_of_track(layout: &Layout, block: u64, place: &Place) -> u64 {
-    let on_track = |other: u64| Place::of(layout, other).is_some_and(|at| at.is_on_track_of(place));
-    let (mut on, mut off) = (block, block + u64::from(place.sectors_per_track));
-    while off - on > 1 {
-        let middle = on + (off - on) / 2;
-        match on_track(middle) {
-            true => on = middle,
-            false => off = middle,
-        }
-    }
-    on + 1
-}
-
-/// The first block of a block's track.
-fn start_of_track(layout: &Layout, block: u64, place: &Place) -> u64 {
-    let on_track = |other: u64| Place::of(layout, other).is_some_and(|at| at.is_on_track_of(place));
-    let longest = u64::from(place.sectors_per_track);
-    let (mut off, mut on) = (block.checked_sub(longest), block);
-    loop {
-        let below = off.map_or(0, |off| off + 1);
-        if below == on {
-            return on;
-        }
-        let middle = below + (on - below) / 2;
-        match on_track(middle) {
-            true => on = middle,
-            false => off = Some(middle),
-        }
-    }
 }

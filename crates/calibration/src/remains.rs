@@ -7,9 +7,9 @@
 mod suppose;
 
 use crate::arrival::JITTER_US;
-use crate::model::{Answer, Model};
 use crate::places::Placed;
-use crate::replay::{Shown, replay_shown};
+use crate::replay::{Served, Stepped, replay_shown, us};
+use diskperf_device::disk::device::{Answer, DiskSpecification};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
 use suppose::{Unseen, suppositions};
@@ -115,28 +115,56 @@ const MET_US: f64 = 500.0;
 /// Within so many deviations of its arrivals, a seek may end on either side of a sector.
 const SCATTER: f64 = 3.0;
 
+/// A request of a replay, and its measured answer.
+struct Missed<'m> {
+    placed: &'m Placed,
+    served: Served,
+    error_us: f64,
+    /// How far the replay's clock was ahead of the drive's when the request came.
+    ahead_us: f64,
+    is_fast: bool,
+    period_us: f64,
+}
+
 /// What a replay misses of the requests from `first` on.
 pub(crate) fn remains(
-    model: &Model<'_>,
+    disk: &DiskSpecification,
     all: &[Placed],
     first: usize,
     think: Think,
     is_fast: impl Fn(&Placed) -> bool,
 ) -> Remains {
     let (mut off, mut squares_us) = (Vec::new(), 0.0);
+    let period_us = disk.mechanism.period_ns / 1e3;
     // How far the replay's clock is ahead of the drive's, which a closed loop keeps until
     // the platter makes it up.
-    let mut ahead_us = 0.0;
-    replay_shown(model, all, think, |shown| {
-        let error_us = shown.replayed.service_us - shown.placed.request.service_us;
-        if shown.index >= first {
+    let (mut ahead_us, mut index) = (0.0, 0);
+    replay_shown(disk, all, think, |served, before| {
+        let placed = &all[index];
+        let error_us = served.service_us - placed.request.service_us;
+        if index >= first {
             squares_us += error_us * error_us;
             if error_us.abs() > MET_US {
-                let is_fast = is_fast(shown.placed);
-                off.push(explained(model, shown, (error_us, ahead_us), is_fast));
+                let missed = Missed {
+                    placed,
+                    served: *served,
+                    error_us,
+                    ahead_us,
+                    is_fast: is_fast(placed),
+                    period_us,
+                };
+                let earlier = &all[index.saturating_sub(1)];
+                let (cause, arrival_off_us) = missed.cause(disk, earlier, before);
+                off.push(Off {
+                    request: index + 1,
+                    cause,
+                    error_us,
+                    arrival_off_us,
+                });
             }
         }
-        ahead_us = wrapped_us(ahead_us + error_us, model.period_us);
+        ahead_us = wrapped_us(ahead_us + error_us, period_us);
+        index += 1;
     });
     Remains {
         causes: counted(&off, squares_us),
@@ -144,71 +172,60 @@ pub(crate) fn remains(
     }
 }
 
-fn explained(
-    model: &Model<'_>,
-    shown: &Shown<'_, '_>,
-    (error_us, ahead_us): (f64, f64),
-    is_fast: bool,
-) -> Off {
-    let request = &shown.placed.request;
-    let left_us = wrapped_us(error_us, model.period_us).abs();
-    let is_whole = left_us <= MET_US && error_us.abs() > model.period_us / 2.0;
-    let mut arrival_off_us = None;
-    let cause = match (request.operation, shown.replayed.answer, is_fast) {
-        (Operation::Read, Answer::Medium, true) => Cause::Held,
-        (Operation::Read, Answer::Buffer, false) => Cause::NotHeld,
-        (_, Answer::Medium, _) if is_whole => {
-            let off_us = needed_us(model, shown, error_us);
-            arrival_off_us = Some(off_us);
-            revolution(shown, off_us)
+impl Missed<'_> {
+    /// Why it is missed and, of whole revolutions, by how much later the arm would have had to
+    /// come. `before` has the device as it was when the request came.
+    fn cause(
+        &self,
+        disk: &DiskSpecification,
+        earlier: &Placed,
+        before: &mut dyn FnMut() -> Stepped,
+    ) -> (Cause, Option<f64>) {
+        let off_us = wrapped_us(self.error_us, self.period_us).abs();
+        let is_whole = off_us <= MET_US && self.error_us.abs() > self.period_us / 2.0;
+        let made_up_us = wrapped_us(self.ahead_us + self.error_us, self.period_us);
+        let is_read = self.placed.request.operation == Operation::Read;
+        match self.served.seen.answer {
+            Answer::Medium if is_read && self.is_fast => (Cause::Held, None),
+            Answer::Buffer | Answer::ReadAhead if is_read && !self.is_fast => {
+                (Cause::NotHeld, None)
+            }
+            Answer::Medium if is_whole => match self.needed_us() {
+                Some(off_us) if off_us.abs() <= SCATTER * JITTER_US => {
+                    (Cause::AtSector, Some(off_us))
+                }
+                needed_us => {
+                    let met = suppositions(disk, earlier, self.placed, before());
+                    let met = met.into_iter().find(|(_, service_us)| {
+                        (service_us - self.placed.request.service_us).abs() <= MET_US
+                    });
+                    let cause = match met {
+                        Some((Unseen::Buffer, _)) => Cause::BufferState,
+                        Some((Unseen::Destage, _)) => Cause::Destage,
+                        None => Cause::Seek,
+                    };
+                    (cause, needed_us)
+                }
+            },
+            Answer::Medium if self.ahead_us.abs() > MET_US && made_up_us.abs() <= MET_US => {
+                (Cause::CarriedOver, None)
+            }
+            _ => (Cause::Time, None),
         }
-        (_, Answer::Medium, _)
-            if ahead_us.abs() > MET_US
-                && wrapped_us(ahead_us + error_us, model.period_us).abs() <= MET_US =>
-        {
-            Cause::CarriedOver
-        }
-        _ => Cause::Time,
-    };
-    Off {
-        request: shown.index + 1,
-        cause,
-        error_us,
-        arrival_off_us,
     }
-}
 
-/// Why a request is off by whole revolutions.
-fn revolution(shown: &Shown<'_, '_>, off_us: f64) -> Cause {
-    if off_us.abs() <= SCATTER * JITTER_US {
-        return Cause::AtSector;
-    }
-    let placed = shown.placed;
-    let is_met = |prepared: &_| {
-        let (completion_us, _) = shown.state.modelled(prepared, placed, shown.issue_us);
-        (completion_us - shown.issue_us - placed.request.service_us).abs() <= MET_US
-    };
-    let met = suppositions(shown.state, placed, shown.issue_us)
-        .into_iter()
-        .find(|(_, prepared)| is_met(prepared));
-    match met {
-        Some((Unseen::Buffer, _)) => Cause::BufferState,
-        Some((Unseen::Destage, _)) => Cause::Destage,
-        None => Cause::Seek,
-    }
-}
-
-/// By how much later the arm would have had to come for the measured revolution.
-fn needed_us(model: &Model<'_>, shown: &Shown<'_, '_>, error_us: f64) -> f64 {
-    let arrival_us = model.arrival_us(shown.prepared, shown.placed.request.operation);
-    let first_us = model.passes(&shown.prepared.pieces, arrival_us).first_us;
-    let turns = (error_us / model.period_us).round();
-    // The sector that was measured passes so many turns before the modelled one: the arm is
-    // there by then, and was not yet when it passed the last time.
-    let passes_us = first_us - turns * model.period_us;
-    match turns > 0.0 {
-        true => passes_us - arrival_us,
-        false => passes_us - model.period_us - arrival_us,
+    /// By how much later the arm would have had to come for the measured revolution.
+    fn needed_us(&self) -> Option<f64> {
+        let access = self.served.seen.access?;
+        let (arrives_us, first_us) = (us(access.arrives), us(access.first_passes));
+        let turns = (self.error_us / self.period_us).round();
+        // The sector that was measured passes so many turns before the modelled one: the arm is
+        // there by then, and was not yet when it passed the last time.
+        let passes_us = first_us - turns * self.period_us;
+        Some(match turns > 0.0 {
+            true => passes_us - arrives_us,
+            false => passes_us - self.period_us - arrives_us,
+        })
     }
 }
 

@@ -1,95 +1,180 @@
-//! A trace in a closed loop: one request at a time, each issued after the pause that the
-//! trace has, counted from the completion before it.
+//! A trace on the device: in a closed loop, where each request is issued after the pause that
+//! the trace has, counted from the modelled completion before it; or with the issues as they
+//! were measured.
 
-use crate::model::{Answer, Model, Prepared, State};
 use crate::places::Placed;
+use diskperf_device::disk::device::{Answer, Disk, DiskSpecification, Observation};
+use diskperf_device::disk::spindle::Turn;
+use diskperf_device::{Operation, Request, Requests};
 use diskperf_diskspecs::phase::Think;
+use diskperf_diskspecs::trace;
+use diskperf_sim::Time;
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replayed {
     /// From issue to completion as modelled, in microseconds.
     pub service_us: f64,
-    /// How the model answered it.
+    /// How the device answered it.
     pub answer: Answer,
-    /// It came while a write that had been reported early was still being written.
+    /// Whether the arm was at work for the write cache when the device began with it.
     pub waited_for_write: bool,
+}
+
+/// A disk that is stepped, and its clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Stepped {
+    pub(crate) disk: Disk,
+    requests: Requests,
+    pub(crate) now: Time,
+}
+
+/// A request that the device served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(crate) service_us: f64,
+    pub(crate) seen: Observation,
+}
+
+pub(crate) fn time(us: f64) -> Time {
+    Time((us.max(0.0) * 1e3 + 0.5) as u64)
+}
+
+pub(crate) fn us(time: Time) -> f64 {
+    time.0 as f64 / 1e3
+}
+
+impl Stepped {
+    /// An idle disk whose platters are at angle 0 at time 0: a closed loop soon turns with
+    /// them, at whatever angle they begin.
+    ///
+    /// # Panics
+    ///
+    /// When the specification contradicts itself.
+    pub(crate) fn new(specification: &DiskSpecification) -> Stepped {
+        let disk = Disk::new(specification, Turn::ZERO);
+        let mut disk = disk.unwrap_or_else(|error| panic!("a fitted disk: {error}"));
+        disk.observe();
+        Stepped {
+            disk,
+            requests: Requests::default(),
+            now: Time::ZERO,
+        }
+    }
+
+    fn run_until(&mut self, until: Time) {
+        while let Some(next) = self.disk.next_event().filter(|next| *next <= until) {
+            self.now = self.now.max(next);
+            self.disk.advance(next, &mut self.requests);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Issues a request at a time or, where the one before it is not complete by then, as soon
+    /// as it is; runs until it is complete. One that is longer than a command is several.
+    pub(crate) fn serve(&mut self, issue: Time, request: &trace::Request) -> Served {
+        self.run_until(issue);
+        let issue = self.now;
+        let sector_bytes = self.disk.sector_bytes() as usize;
+        let most = self.disk.most_bytes().unwrap_or(usize::MAX) / sector_bytes;
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let mut seen = None;
+        let (mut sector, mut left) = (request.first_block, request.blocks);
+        while left > 0 {
+            let sectors = left.min(most);
+            let command = Request {
+                operation: operation(request),
+                sector,
+                sectors,
+                ..Request::default()
+            };
+            let id = self.requests.issue(command);
+            self.disk.take(self.now, &mut self.requests, id);
+            while !self.disk.has_done() {
+                let next = self.disk.next_event().expect("a command is in flight");
+                self.now = self.now.max(next);
+                self.disk.advance(next, &mut self.requests);
+            }
+            while let Some(done) = self.disk.take_done() {
+                self.requests.take(done);
+            }
+            seen = seen.or(self.disk.observation());
+            (sector, left) = (sector + u64::from(sectors), left - sectors);
+        }
+        Served {
+            service_us: us(self.now - issue),
+            seen: seen.unwrap_or_default(),
+        }
+    }
+}
+
+fn operation(request: &trace::Request) -> Operation {
+    Operation::of(request.operation == trace::Operation::Write)
 }
 
 /// Replays requests from the first one on: the first pause is counted from time 0, later
 /// ones from modelled completions. Nothing that was measured is used.
-pub(crate) fn replay(model: &Model<'_>, placed: &[Placed], think: Think) -> Vec<Replayed> {
-    replay_shown(model, placed, think, |_| ())
-}
-
-/// A request that was replayed, with the state of the drive when it came.
-pub(crate) struct Shown<'s, 'm> {
-    /// Counted from 0.
-    pub(crate) index: usize,
-    pub(crate) placed: &'s Placed,
-    pub(crate) state: &'s State<'m>,
-    pub(crate) prepared: &'s Prepared,
-    pub(crate) issue_us: f64,
-    pub(crate) replayed: Replayed,
-}
-
-/// As [`replay`], and shows each request to `see`.
-pub(crate) fn replay_shown(
-    model: &Model<'_>,
+pub(crate) fn replay(
+    specification: &DiskSpecification,
     placed: &[Placed],
     think: Think,
-    mut see: impl FnMut(&Shown<'_, '_>),
 ) -> Vec<Replayed> {
-    let Some(first) = placed.first() else {
-        return Vec::new();
-    };
-    let mut state = State::new(model, first);
-    let mut now_us = 0.0;
     let mut replayed = Vec::with_capacity(placed.len());
-    for (index, one) in placed.iter().enumerate() {
-        let issue_us = now_us + before_us(one, think);
-        let prepared = state.prepare(one, issue_us);
-        let (completion_us, answer) = state.modelled(&prepared, one, issue_us);
-        let modelled = Replayed {
-            service_us: completion_us - issue_us,
-            answer,
-            waited_for_write: prepared.start_us > issue_us,
-        };
-        see(&Shown {
-            index,
-            placed: one,
-            state: &state,
-            prepared: &prepared,
-            issue_us,
-            replayed: modelled,
+    replay_shown(specification, placed, think, |served, _| {
+        replayed.push(Replayed {
+            service_us: served.service_us,
+            answer: served.seen.answer,
+            waited_for_write: served.seen.arm_is_busy,
         });
-        state.finish(one, issue_us, completion_us, answer);
-        replayed.push(modelled);
-        now_us = completion_us + after_us(one, think);
-    }
+    });
     replayed
 }
 
-/// Follows requests as they were measured, and shows each to `see` with the state of the
-/// drive when it came and its issue; `see` says how it was answered.
-pub(crate) fn follow(
-    model: &Model<'_>,
+/// As [`replay`]; shows each request to `see` with a way to the device as it was before.
+pub(crate) fn replay_shown(
+    specification: &DiskSpecification,
     placed: &[Placed],
     think: Think,
-    mut see: impl FnMut(&Placed, &Prepared, f64) -> Answer,
+    mut see: impl FnMut(&Served, &mut dyn FnMut() -> Stepped),
 ) {
-    let Some(first) = placed.first() else {
-        return;
-    };
-    let mut state = State::new(model, first);
+    let mut stepped = Stepped::new(specification);
+    let mut before: Option<(usize, Stepped)> = None;
+    for (index, one) in placed.iter().enumerate() {
+        let issue = stepped.now + time(before_us(one, think));
+        let served = stepped.serve(issue, &one.request);
+        // Few requests are looked at again: those before one are served once more for it,
+        // from the last one on that was.
+        let mut again = || {
+            let (from, mut state) = before
+                .take()
+                .unwrap_or_else(|| (0, Stepped::new(specification)));
+            for earlier in &placed[from..index] {
+                let issue = state.now + time(before_us(earlier, think));
+                state.serve(issue, &earlier.request);
+                state.now += time(after_us(earlier, think));
+            }
+            before = Some((index, state.clone()));
+            state
+        };
+        see(&served, &mut again);
+        stepped.now += time(after_us(one, think));
+    }
+}
+
+/// Serves requests at the times at which they were measured, and shows each to `see`.
+pub(crate) fn follow(
+    specification: &DiskSpecification,
+    placed: &[Placed],
+    think: Think,
+    mut see: impl FnMut(&Placed, &Served),
+) {
+    let mut stepped = Stepped::new(specification);
     let mut now_us = 0.0;
     for one in placed {
         let issue_us = now_us + before_us(one, think);
-        let prepared = state.prepare(one, issue_us);
-        let answer = see(one, &prepared, issue_us);
-        let completion_us = issue_us + one.request.service_us;
-        state.finish(one, issue_us, completion_us, answer);
-        now_us = completion_us + after_us(one, think);
+        let served = stepped.serve(time(issue_us), &one.request);
+        see(one, &served);
+        now_us = issue_us + one.request.service_us + after_us(one, think);
     }
 }
 

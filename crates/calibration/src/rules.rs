@@ -1,137 +1,273 @@
-//! Which rule of a buffer answers the reads that were answered from one.
+//! Which rule of the device's read cache answers the reads that were answered from one.
 
-use crate::cache::{Buffer, CacheRule, Extent, Look, OnWrite};
 use crate::places::Placed;
+use crate::replay::follow;
+use diskperf_device::disk::cache::{
+    AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
+};
+use diskperf_device::disk::device::{Answer, DiskSpecification};
+use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
 
-/// A request as it was measured.
-pub(crate) struct Measured<'p> {
-    pub(crate) placed: &'p Placed,
-    pub(crate) issue_us: f64,
-    pub(crate) completion_us: f64,
-    /// Too fast to have waited for the platter.
-    pub(crate) is_fast: bool,
+/// Requests that a rule is judged by.
+pub(crate) struct Judge<'j> {
+    pub(crate) disk: &'j DiskSpecification,
+    pub(crate) placed: &'j [Placed],
+    pub(crate) think: Think,
+    /// Whether a request was too fast to have waited for the platter.
+    pub(crate) is_fast: &'j dyn Fn(&Placed) -> bool,
+}
+
+/// A rule, and the read-ahead limits that have as few errors.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) rule: ReadCacheSpecification,
+    pub(crate) limits: (u32, u32),
 }
 
 const SEGMENTS: [u32; 10] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 32];
-const AHEAD_BLOCKS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+const AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+/// The read-ahead that a search begins with, in sectors.
+const START_SECTORS: u32 = 256;
+/// As many of the rules that a search may begin with are gone on from: the best.
+const STARTS: usize = 4;
+/// The longest read-ahead that is looked at, in sectors beyond the best one.
+const AHEAD_BEYOND: u32 = 512;
 
-/// The rule with the fewest errors, and read-ahead limits that have as few.
-pub(crate) fn best(
-    measured: &[Measured<'_>],
-    filed: CacheRule,
-    revolution_us: f64,
-) -> (CacheRule, (u32, u32)) {
-    let errors = |rule: CacheRule| errors(measured, rule, revolution_us);
-    if !measured
-        .iter()
-        .any(|one| one.placed.request.operation == Operation::Read && one.is_fast)
-    {
-        return (
-            CacheRule {
-                segments: 0,
-                ..filed
-            },
-            (0, 0),
-        );
-    }
-    let mut tried = vec![filed];
-    for extent in extents(filed) {
-        for choice in 0..16 {
-            for on_write in [OnWrite::Overlapping, OnWrite::All] {
-                tried.push(CacheRule {
-                    // As many as hardly matter: the number is chosen after the rule.
-                    segments: filed.segments.max(1),
-                    extent,
-                    keeps_behind: choice & 1 != 0,
-                    on_write,
-                    keeps_written: choice & 2 != 0,
-                    only_contiguous: choice & 4 != 0,
-                    goes_on: choice & 8 != 0,
-                });
-            }
+/// Rules that were tried, with their errors.
+type Tried = Vec<(ReadCacheSpecification, usize)>;
+
+impl Judge<'_> {
+    /// Reads that the rule answers from the medium and the drive did not, or the other way
+    /// round.
+    fn errors(&self, tried: &mut Tried, rule: &ReadCacheSpecification) -> usize {
+        if let Some((_, errors)) = tried.iter().find(|(other, _)| other == rule) {
+            return *errors;
         }
-    }
-    let mut best = least(tried.into_iter(), errors).unwrap_or(filed);
-    for _ in 0..2 {
-        let by_segments = SEGMENTS.map(|segments| CacheRule { segments, ..best });
-        best = least([best].into_iter().chain(by_segments), errors).unwrap_or(best);
-        if let Extent::Ahead(blocks) = best.extent {
-            let coarse = (blocks / 32).max(1);
-            let near = |step: u32| {
-                let from = blocks.saturating_sub(16 * step);
-                (0..=32).map(move |at| from + at * step)
+        let disk = DiskSpecification {
+            read_cache: rule.clone(),
+            ..self.disk.clone()
+        };
+        let half_us = disk.mechanism.period_ns / 2e3;
+        let mut wrong = 0;
+        follow(&disk, self.placed, self.think, |placed, served| {
+            let request = &placed.request;
+            let is_wrong = match (request.operation, served.seen.answer) {
+                (Operation::Write, _) => false,
+                (_, Answer::Buffer) => !(self.is_fast)(placed),
+                (_, Answer::Medium) => (self.is_fast)(placed),
+                // What has still to come may be slow or fast.
+                _ => (served.service_us - request.service_us).abs() > half_us,
             };
-            let limits = near(coarse).chain(near(1)).map(|blocks| CacheRule {
-                extent: Extent::Ahead(blocks),
-                ..best
-            });
-            best = least([best].into_iter().chain(limits), errors).unwrap_or(best);
-        }
+            wrong += usize::from(is_wrong);
+        });
+        tried.push((rule.clone(), wrong));
+        wrong
     }
-    let Extent::Ahead(blocks) = best.extent else {
-        return (best, (0, 0));
-    };
-    let fewest = errors(best);
-    let as_good = |blocks: &u32| {
-        errors(CacheRule {
-            extent: Extent::Ahead(*blocks),
-            ..best
-        }) <= fewest
-    };
-    let low = (0..blocks)
-        .rev()
-        .take_while(as_good)
-        .last()
-        .unwrap_or(blocks);
-    let high = (blocks + 1..blocks + 512)
-        .take_while(as_good)
-        .last()
-        .unwrap_or(blocks);
-    (best, (low, high))
-}
 
-fn extents(filed: CacheRule) -> Vec<Extent> {
-    let tracks = [false, true].map(|and_next| Extent::Tracks { and_next });
-    let ahead = AHEAD_BLOCKS.map(Extent::Ahead);
-    tracks
-        .into_iter()
-        .chain(ahead)
-        .chain([filed.extent])
-        .collect()
-}
-
-fn least(
-    rules: impl Iterator<Item = CacheRule>,
-    errors: impl Fn(CacheRule) -> usize,
-) -> Option<CacheRule> {
-    rules
-        .map(|rule| (errors(rule), rule))
-        .min_by_key(|one| one.0)
-        .map(|one| one.1)
-}
-
-/// Reads that the rule answers from the medium and the drive did not, or the other way
-/// round.
-fn errors(measured: &[Measured<'_>], rule: CacheRule, revolution_us: f64) -> usize {
-    let mut buffer = Buffer::new(rule, revolution_us);
-    let mut wrong = 0;
-    for one in measured {
-        if one.placed.request.operation == Operation::Write {
-            buffer.was_written(one.placed, one.issue_us);
-            continue;
+    /// The rule with the fewest errors: each of its choices in turn, from the files' rule and
+    /// from reading ahead by track and by limit, until none is better.
+    pub(crate) fn best(&self, filed: &ReadCacheSpecification, track: u32) -> Chosen {
+        let is_fast_read =
+            |one: &Placed| one.request.operation == Operation::Read && (self.is_fast)(one);
+        if !self.placed.iter().any(is_fast_read) {
+            let rule = ReadCacheSpecification {
+                segments: 0,
+                ..filed.clone()
+            };
+            return Chosen {
+                rule,
+                limits: (0, 0),
+            };
         }
-        let look = buffer.look(one.placed, one.issue_us);
-        // What still has to come may be slow or fast: it says nothing.
-        let may_be_either = matches!(look, Look::Coming { .. });
-        wrong += usize::from(!may_be_either && (look == Look::Held) != one.is_fast);
-        match one.is_fast {
-            true => buffer.was_held(one.placed, one.completion_us),
-            false => {
-                buffer.stop(one.issue_us);
-                buffer.was_read(one.placed, one.completion_us);
+        let mut tried = Tried::new();
+        // A rule that reads ahead after the wrong reads is worse than one that does not read
+        // ahead at all, so the search begins at all combinations of what decides together.
+        let mut begun: Vec<(usize, ReadCacheSpecification)> = starts(filed, track)
+            .into_iter()
+            .map(|start| (self.errors(&mut tried, &start), start))
+            .collect();
+        begun.sort_by_key(|begun| begun.0);
+        begun.truncate(STARTS);
+        let reached = begun
+            .into_iter()
+            .map(|(_, start)| self.descend(&mut tried, start, track));
+        let best = reached.min_by_key(|reached| reached.0);
+        let best = best.expect("at least the files' rule");
+        self.with_limits(&mut tried, best, track)
+    }
+
+    fn descend(
+        &self,
+        tried: &mut Tried,
+        start: ReadCacheSpecification,
+        track: u32,
+    ) -> (usize, ReadCacheSpecification) {
+        let mut best = (self.errors(tried, &start), start);
+        loop {
+            let before = best.0;
+            for choice in 0..choices(&best.1, track).len() {
+                for rule in choices(&best.1, track).swap_remove(choice) {
+                    let errors = self.errors(tried, &rule);
+                    if errors < best.0 {
+                        best = (errors, rule);
+                    }
+                }
+            }
+            if best.0 == before {
+                return best;
             }
         }
     }
-    wrong
+
+    /// The same rule with the best limit near its own, and the limits that have as few errors.
+    fn with_limits(
+        &self,
+        tried: &mut Tried,
+        (errors, rule): (usize, ReadCacheSpecification),
+        track: u32,
+    ) -> Chosen {
+        if rule.read_ahead != ReadAhead::Limit {
+            return Chosen {
+                rule,
+                limits: (0, 0),
+            };
+        }
+        let with = |sectors: u32| {
+            let mut other = rule.clone();
+            set_extent(&mut other, (ReadAhead::Limit, sectors), track);
+            other
+        };
+        let mut best = (errors, rule.most_ahead_sectors.unwrap_or(0));
+        for step in [(best.1 / 32).max(1), 1] {
+            let from = best.1.saturating_sub(16 * step);
+            for sectors in (0..=32).map(|at| from + at * step) {
+                let errors = self.errors(tried, &with(sectors));
+                if errors < best.0 {
+                    best = (errors, sectors);
+                }
+            }
+        }
+        let mut is_as_good = |sectors: u32| self.errors(tried, &with(sectors)) <= best.0;
+        let below = farthest(best.1, |by| is_as_good(best.1 - by));
+        let above = farthest(AHEAD_BEYOND, |by| is_as_good(best.1 + by));
+        Chosen {
+            rule: with(best.1),
+            limits: (best.1 - below, best.1 + above),
+        }
+    }
+}
+
+/// The farthest distance, up to a limit, that is still good where all nearer ones are; few are
+/// tried.
+fn farthest(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
+    let (mut good, mut step) = (0, 1);
+    while good + step <= limit && is_good(good + step) {
+        good += step;
+        step *= 2;
+    }
+    while step > 1 {
+        step /= 2;
+        if good + step <= limit && is_good(good + step) {
+            good += step;
+        }
+    }
+    good
+}
+
+/// Has a rule read ahead so far. A segment has room for that, and for the tracks that it reads
+/// whole.
+fn set_extent(
+    rule: &mut ReadCacheSpecification,
+    (read_ahead, sectors): (ReadAhead, u32),
+    track: u32,
+) {
+    rule.read_ahead = match (read_ahead, sectors) {
+        (ReadAhead::Limit, 0) => ReadAhead::None,
+        (other, _) => other,
+    };
+    let room = match read_ahead {
+        ReadAhead::Limit => {
+            rule.most_ahead_sectors = Some(sectors);
+            rule.limit_from = LimitFrom::RequestEnd;
+            sectors
+        }
+        ReadAhead::NextTrackEnd => 2 * track,
+        ReadAhead::WholeTrack | ReadAhead::TrackEnd => track,
+        ReadAhead::CylinderEnd | ReadAhead::None => 0,
+    };
+    rule.segment_sectors = rule.segment_sectors.max(room);
+}
+
+/// The files' rule, and rules that differ in how far and after which reads the drive reads
+/// ahead, in what a segment keeps, and in what a write drops.
+fn starts(filed: &ReadCacheSpecification, track: u32) -> Vec<ReadCacheSpecification> {
+    let mut all = vec![filed.clone()];
+    for read_ahead in [ReadAhead::Limit, ReadAhead::WholeTrack] {
+        for after in [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead] {
+            for left in [AfterRead::All, AfterRead::Ahead] {
+                for write in [AfterWrite::DropsOverlapping, AfterWrite::DropsAll] {
+                    let mut start = filed.clone();
+                    start.segments = start.segments.max(1);
+                    start.read_ahead_after = after;
+                    (start.after_read, start.after_write) = (left, write);
+                    set_extent(&mut start, (read_ahead, START_SECTORS), track);
+                    all.push(start);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Rules that differ from one in a single choice, by choice.
+fn choices(rule: &ReadCacheSpecification, track: u32) -> Vec<Vec<ReadCacheSpecification>> {
+    let with = |change: &dyn Fn(&mut ReadCacheSpecification)| {
+        let mut other = rule.clone();
+        change(&mut other);
+        other
+    };
+    let extents = [
+        ReadAhead::TrackEnd,
+        ReadAhead::WholeTrack,
+        ReadAhead::NextTrackEnd,
+        ReadAhead::CylinderEnd,
+    ];
+    let extents = extents.map(|read_ahead| (read_ahead, 0));
+    let limits = AHEAD_SECTORS.map(|sectors| (ReadAhead::Limit, sectors));
+    let extents = extents.into_iter().chain(limits);
+    let writes = [
+        (AfterWrite::DropsOverlapping, false),
+        (AfterWrite::DropsAll, false),
+        (AfterWrite::DropsAll, true),
+        (AfterWrite::Updates, true),
+    ];
+    vec![
+        extents
+            .map(|extent| with(&|rule| set_extent(rule, extent, track)))
+            .collect(),
+        SEGMENTS
+            .map(|segments| with(&|rule| rule.segments = segments))
+            .into(),
+        [AfterRead::All, AfterRead::Ahead]
+            .map(|after| with(&|rule| rule.after_read = after))
+            .into(),
+        writes
+            .map(|(after, keeps)| {
+                with(&|rule| {
+                    rule.after_write = after;
+                    rule.keep_written = keeps;
+                })
+            })
+            .into(),
+        [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead]
+            .map(|after| with(&|rule| rule.read_ahead_after = after))
+            .into(),
+        [false, true]
+            .map(|after_hit| with(&|rule| rule.read_ahead_after_hit = after_hit))
+            .into(),
+        [false, true]
+            .map(|keeps| with(&|rule| rule.keep_passing_sectors = keeps))
+            .into(),
+    ]
 }

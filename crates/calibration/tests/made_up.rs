@@ -1,6 +1,9 @@
 //! A drive that was made up: what its files have wrong is found from its trace.
 
-use diskperf_calibration::{Beyond, Cause, Options, calibrate};
+use diskperf_calibration::entry::DriveEntry;
+use diskperf_calibration::{Beyond, CalibrationError, Cause, Options, calibrate, layer};
+use diskperf_catalogue::Catalogue;
+use diskperf_device::DeviceSpecification;
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::{Operation, Request};
 use diskperf_diskspecs::{Drive, Files, import};
@@ -199,6 +202,29 @@ fn what_is_off_by_a_revolution_has_a_cause() {
     );
 }
 
+/// The layer over the entry of the files describes the disk that was scored, number by number.
+#[test]
+fn a_layer_reads_back_as_the_fitted_disk() {
+    let drive = drive();
+    let found = calibrate(&drive, &trace(), Options::default()).expect("all on the drive");
+    let entry = DriveEntry::new(&drive, "made-up.model").expect("an entry");
+    let over = layer((&found.filed, &found.fitted), "made-up", "a test");
+    let catalogue = Catalogue::embedded()
+        .with_text("drives/made-up.toml", &entry.text)
+        .with_text("drives/made-up-fitted.toml", &over);
+    for (name, wanted) in [("made-up", &found.filed), ("made-up-fitted", &found.fitted)] {
+        let read = DeviceSpecification::of(&catalogue, name);
+        let read = read.unwrap_or_else(|errors| panic!("{over}\n{errors}"));
+        let mut read = read.disk().expect("a disk").clone();
+        let (read_ns, wanted_ns) = (read.mechanism.period_ns, wanted.mechanism.period_ns);
+        // A catalogue has revolutions per minute.
+        assert!((read_ns / wanted_ns - 1.0).abs() < 1e-15, "{name}");
+        read.mechanism.period_ns = wanted_ns;
+        assert_eq!(&read, wanted, "{name}");
+    }
+    assert_ne!(found.filed, found.fitted);
+}
+
 #[test]
 fn a_request_beyond_the_drive_is_named() {
     let mut requests = trace();
@@ -210,7 +236,7 @@ fn a_request_beyond_the_drive_is_named() {
         first_block: BLOCKS - 1,
         blocks: BLOCKS,
     };
-    assert_eq!(error, beyond);
+    assert_eq!(error, CalibrationError::Beyond(beyond));
     assert!(error.to_string().contains("request 8"), "{error}");
 }
 

@@ -47,7 +47,7 @@ fn the_second_half_is_met() {
     for (name, rms_ms, within_percent, demerit_ms) in BARS {
         let found = calibrated(&folder, name, Options::default());
         let score = found.score;
-        println!("{name}: {score:?}");
+        println!("{name}: {:?} {score:?}", found.stage);
         assert!(score.rms_per_request_ms <= rms_ms, "{name}: {score:?}");
         assert!(
             score.within_half_ms_percent >= within_percent,

@@ -2,22 +2,18 @@
 //! what a trace shows of them in a layer over these.
 
 mod check;
-mod electronics;
-mod entry;
 mod fit;
-mod fitted;
-mod geometry;
 mod replayed;
 mod target;
 
 use check::check;
 pub use diskperf_analysis::real_drives::{Phase, Think};
-use diskperf_calibration::{Calibration, Options, calibrate};
+use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quoted};
+use diskperf_calibration::{Calibration, Options, calibrate, layer};
 use diskperf_diskspecs::layout::Layout;
 use diskperf_diskspecs::trace::Request;
 use diskperf_diskspecs::{Drive, Files, KeyPlaces, import as read, trace};
 use diskperf_models::LaboratoryError;
-use entry::Entry;
 pub use fit::Fit;
 pub use replayed::{ReplayFigures, Replays};
 use serde::Serialize;
@@ -74,8 +70,6 @@ pub struct ImportedDrive {
     pub fit: Option<Fit>,
     /// What replays of the second half of its trace are like, if there is one.
     pub replays: Option<Replays>,
-    /// What was fitted to the trace, and no key of the catalogue has, each with the reason.
-    pub not_expressed: Vec<String>,
     /// Keys that nothing comes of, each with its place and the reason.
     pub without_effect: Vec<LeftOut>,
     /// What the files say, and the modelled drive does in another way.
@@ -175,33 +169,33 @@ fn import_drive(
     target: &mut Target<'_>,
 ) -> Result<ImportedDrive, String> {
     let name = catalogue_name(stem)?;
-    let mut entry = Entry::of_drive(&described(drive, file), file);
-    let mut differs = Vec::new();
-    let zones = geometry::write(&mut entry, drive, &mut differs)?;
-    electronics::write(&mut entry, drive, &mut differs);
+    let entry = DriveEntry::new(drive, file)?;
     let system = format!("bare-{name}");
     let mut entries = vec![
-        (format!("drives/{name}.toml"), entry.text()),
+        (format!("drives/{name}.toml"), entry.text),
         (
             format!("systems/{system}.toml"),
-            entry::rig(&name, "the drive's own sources"),
+            rig(&name, "the drive's own sources"),
         ),
     ];
     let filed = check(&system, &name, &entries, places)?;
-    let (mut fitted_drive, mut fitted_system, mut not_expressed) = (None, None, Vec::new());
+    let (mut fitted_drive, mut fitted_system) = (None, None);
     let (mut fit, mut replays, mut warnings) = (None, None, Vec::new());
     if let Some(trace) = trace {
         let fitted = format!("{name}-fitted");
         let (requests, found) = calibrated(drive, trace)?;
-        let (layer, left) = fitted::layer(drive, &name, &found);
-        not_expressed = left;
-        entries.push((format!("drives/{fitted}.toml"), layer));
-        let rig = entry::rig(&fitted, "the drive's own sources, and a trace of it");
+        let source = format!(
+            "fitted on the first {} of {} requests of its trace",
+            found.fitted_requests, found.requests
+        );
+        let text = layer((&found.filed, &found.fitted), &name, &source);
+        entries.push((format!("drives/{fitted}.toml"), text));
+        let rig = rig(&fitted, "the drive's own sources, and a trace of it");
         let of_fitted = format!("bare-{fitted}");
         entries.push((format!("systems/{of_fitted}.toml"), rig));
         // What a trace shows has no place in the files.
         let disk = check(&of_fitted, &fitted, &entries, &KeyPlaces::new())?;
-        let figures = Replays::of((&filed, &disk), &requests, &found);
+        let figures = Replays::new((&filed, &disk), &requests, &found);
         let (shown, warning) = Fit::new(&found, &figures);
         warnings.extend(warning);
         (fit, replays) = (Some(shown), Some(figures));
@@ -219,16 +213,15 @@ fn import_drive(
         fitted_system,
         file: file.to_owned(),
         trace_beside: None,
-        capacity_bytes: drive.model.layout.blocks() * geometry::BLOCK_BYTES,
-        zones,
+        capacity_bytes: drive.model.layout.blocks() * BLOCK_BYTES,
+        zones: entry.zones,
         is_of_runs: !matches!(drive.model.layout, Layout::Zoned(_)),
         written,
         warnings,
         fit,
         replays,
-        not_expressed,
         without_effect: Vec::new(),
-        differs,
+        differs: entry.differs,
     })
 }
 
@@ -238,12 +231,14 @@ fn trace_beside(file: &Path) -> Option<String> {
     trace.is_file().then(|| trace.display().to_string())
 }
 
-fn described(drive: &Drive, file: &str) -> String {
-    let name = match drive.name.is_empty() {
-        true => &drive.model.name,
-        false => &drive.name,
-    };
-    format!("{name}, as DiskSim's {file} has it.")
+/// The system with nothing but a drive.
+fn rig(drive: &str, source: &str) -> String {
+    format!(
+        "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",
+        quoted(&format!("The drive {drive} and nothing else.")),
+        quoted(source),
+        quoted(drive)
+    )
 }
 
 /// The requests of a trace, and what the first half of them shows.

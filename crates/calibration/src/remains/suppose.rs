@@ -1,9 +1,10 @@
 //! What a trace does not show of a drive, and may have been otherwise.
 
-use crate::cache::Look;
-use crate::model::{Prepared, State};
-use crate::places::{Place, Placed};
+use crate::places::Placed;
+use crate::replay::Stepped;
+use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::trace::Operation;
+use diskperf_sim::Time;
 
 /// What is not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,51 +15,80 @@ pub(super) enum Unseen {
     Destage,
 }
 
-/// A request that came to the drive with one thing otherwise than the model has it.
+/// State of the drive that is supposed.
+#[derive(Clone, Copy)]
+struct Supposed {
+    arm: (u32, u32),
+    has_empty_buffer: bool,
+    /// Work of the arm before the request.
+    busy: Time,
+}
+
+/// Service times of a request that came to a device with one thing otherwise than it was.
+/// `earlier` is the request before it.
 pub(super) fn suppositions(
-    state: &State<'_>,
+    disk: &DiskSpecification,
+    earlier: &Placed,
     placed: &Placed,
-    issue_us: f64,
-) -> Vec<(Unseen, Prepared)> {
+    before: Stepped,
+) -> Vec<(Unseen, f64)> {
     let mut all = Vec::new();
-    let as_modelled = state.prepare(placed, issue_us);
-    let start_us = as_modelled.start_us;
-    let mut suppose = |unseen: Unseen, look: Look, start_us: f64, arm: Place| {
-        all.push((unseen, state.prepare_from(placed, look, start_us, arm)));
+    let mut suppose = |unseen: Unseen, supposed: Supposed| {
+        let service_us = serve(before.clone(), placed, &supposed);
+        all.push((unseen, service_us));
     };
-    if placed.request.operation == Operation::Read
-        && let Some((read, ahead)) = state.read_last()
-    {
-        // The drive had not begun to read ahead, or was at its end.
-        for arm in [Some(read), ahead].into_iter().flatten() {
-            suppose(Unseen::Buffer, as_modelled.look, start_us, arm);
-            // None of it was held that the model had begun with.
-            suppose(Unseen::Buffer, Look::Missing, start_us, arm);
+    let layout = before.disk.mechanism().layout();
+    let locate = |block: u64| {
+        let place = layout.locate(block);
+        (place.cylinder, place.head)
+    };
+    let last = locate(earlier.end() - 1);
+    let own = locate(placed.request.first_block);
+    let at = |arm, has_empty_buffer| Supposed {
+        arm,
+        has_empty_buffer,
+        busy: Time::ZERO,
+    };
+    match earlier.request.operation {
+        Operation::Read => {
+            let range = (earlier.request.first_block, earlier.end());
+            let ahead = disk.read_cache.ahead_until(layout, range, range.0);
+            let ahead = locate(ahead - 1);
+            // The drive had not begun to read ahead, or was at its end; none of the request was
+            // held that the device had.
+            for arm in [last, ahead] {
+                suppose(Unseen::Buffer, at(arm, false));
+                suppose(Unseen::Buffer, at(arm, true));
+            }
+            // Reading ahead had brought the head to the request's own track.
+            let passed = last.0.min(ahead.0)..=last.0.max(ahead.0);
+            if passed.contains(&own.0) {
+                suppose(Unseen::Buffer, at(own, true));
+            }
         }
-        // Reading ahead had brought the head to the request's own track.
-        if reaches(placed, &read, ahead.as_ref()) {
-            suppose(Unseen::Buffer, Look::Missing, start_us, *placed.first());
+        Operation::Write => {
+            let mechanism = before.disk.mechanism();
+            let here = (mechanism.cylinder(), mechanism.head());
+            // Not begun; over before the request came; its own sector was missed once.
+            suppose(Unseen::Destage, at(here, false));
+            suppose(Unseen::Destage, at(last, false));
+            let busy = mechanism.spindle().period();
+            let late = Supposed {
+                busy,
+                ..at(last, false)
+            };
+            suppose(Unseen::Destage, late);
         }
-    }
-    if let Some(write) = state.destaged {
-        let look = as_modelled.look;
-        // Not begun; done before this came; begun and finished by now, wherever the model
-        // has it.
-        suppose(Unseen::Destage, look, issue_us, write.from);
-        suppose(Unseen::Destage, look, issue_us, write.to);
-        suppose(Unseen::Destage, look, start_us, write.from);
-        suppose(Unseen::Destage, look, start_us, write.to);
-        // Its own sector was missed once.
-        let later_us = issue_us.max(state.busy_until_us + state.period_us());
-        suppose(Unseen::Destage, look, later_us, write.to);
     }
     all
 }
 
-/// Whether reading ahead passes a request's first track.
-fn reaches(placed: &Placed, read: &Place, ahead: Option<&Place>) -> bool {
-    let cylinder = placed.first().cylinder;
-    let end = ahead.map_or(read.cylinder, |ahead| ahead.cylinder);
-    let range = read.cylinder.min(end)..=read.cylinder.max(end);
-    range.contains(&cylinder)
+fn serve(mut device: Stepped, placed: &Placed, supposed: &Supposed) -> f64 {
+    let issue = device.now;
+    device.disk.suppose_idle_at(issue, supposed.arm);
+    if supposed.has_empty_buffer {
+        device.disk.suppose_empty_read_cache();
+    }
+    let served = device.serve(issue + supposed.busy, &placed.request);
+    served.service_us + supposed.busy.0 as f64 / 1e3
 }

@@ -10,6 +10,7 @@ mod ahead;
 mod arm;
 mod flushes;
 mod media;
+mod observed;
 mod per_medium;
 mod queued;
 mod reads;
@@ -19,6 +20,7 @@ mod state;
 mod whole;
 mod writes;
 
+pub use observed::{Answer, Observation, ObservedAccess};
 pub use shingles::MediaCacheState;
 pub use specification::{DiskError, DiskSpecification, FlushOrder};
 
@@ -102,6 +104,8 @@ pub struct Disk {
     choice: Vec<Waiting>,
     /// What the arm does for no command.
     arm: Arm,
+    /// Circumstances of the last command, where somebody asked for them.
+    observed: Option<Observation>,
 }
 
 /// What the arm does, until some moment.
@@ -180,6 +184,7 @@ impl Disk {
             busy: Busy::default(),
             choice: Vec::new(),
             arm: Arm::default(),
+            observed: None,
             mechanism,
             specification: specification.clone(),
         })
@@ -327,6 +332,9 @@ impl Disk {
 
     /// The firmware works on a command when it is through with those before.
     fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        if self.observed.is_some() {
+            self.observe_decoding(now);
+        }
         let request = &mut requests[id];
         let kind = match request.operation {
             Operation::Read => {

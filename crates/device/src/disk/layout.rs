@@ -52,6 +52,21 @@ impl Place {
     }
 }
 
+/// Place of a sector in its zone before any skew: what skews are fitted by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InZone {
+    /// Number of the zone.
+    pub zone: usize,
+    /// Cylinder, counted from the zone's first.
+    pub cylinder: u32,
+    /// Range of cylinders that share spares, counted from the zone's first; 0 without ranges.
+    pub range: u32,
+    /// Track of the cylinder, in the order in which sectors fill them.
+    pub order: u32,
+    /// Angle from the start of the track, in revolutions.
+    pub within: f64,
+}
+
 /// A sector, and how many follow it side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -281,6 +296,22 @@ impl Layout {
     #[inline]
     pub fn locate(&self, sector: u64) -> Place {
         self.run(sector).place
+    }
+
+    /// Where a sector is in its zone; `None` of a layout without zones, and of bands of tracks.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    pub fn in_zone(&self, sector: u64) -> Option<InZone> {
+        let place = self.locate(sector);
+        match &self.sectors_at {
+            SectorsAt::Zones(zones) => {
+                let number = zones.number(sector);
+                zones.zones[number].in_zone(number, &place)
+            }
+            SectorsAt::Extents(_) => None,
+        }
     }
 
     /// The sector that is at a place; none where nothing is held.

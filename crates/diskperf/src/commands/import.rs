@@ -56,9 +56,6 @@ fn drive(of: &ImportedDrive) -> String {
     }
     if let Some(replays) = &of.replays {
         text += &of_replays(replays);
-        for one in &of.not_expressed {
-            text += &format!("    fitted, and not in the layer: {one}\n");
-        }
     }
     for warning in &of.warnings {
         text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
@@ -105,7 +102,6 @@ fn of_replays(of: &Replays) -> String {
     for (name, figures) in [
         ("the catalogue's drive, values of its files", &of.filed),
         ("the catalogue's drive, fitted", &of.fitted),
-        ("the fitting model of reproduce real-drives", &of.model),
     ] {
         text += &format!(
             "    {name:<44} {:>11.2} %  {:>6.3} ms  {:>5.3} ms  {:>+6.3} ms\n",

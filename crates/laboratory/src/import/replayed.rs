@@ -1,26 +1,21 @@
 //! A drive's trace, replayed on the modelled disk that was made of its files.
 
-use diskperf_calibration::{Calibration, Score};
-use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::disk::spindle::Turn;
-use diskperf_device::{Device, Drive, Operation};
-use diskperf_diskspecs::phase::Think;
-use diskperf_diskspecs::trace::{self, Request};
-use diskperf_machine::Time;
+use diskperf_calibration::{Calibration, Score, score};
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_diskspecs::trace::Request;
 use serde::Serialize;
 
-/// Figures of the second half of a trace, in a closed loop: the disk of the files, that of
-/// the fitted layer, and the model that the layer is from.
+/// Figures of the second half of a trace, in a closed loop: the disk of the files, and that of
+/// the fitted layer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replays {
     /// Requests of the second half.
     pub requests: usize,
     /// The modelled disk with the values of the files.
     pub filed: ReplayFigures,
-    /// The same with the layer.
+    /// The same with the layer: what the fit was scored with and `reproduce real-drives`
+    /// prints.
     pub fitted: ReplayFigures,
-    /// The model that was fitted: what `reproduce real-drives` prints.
-    pub model: ReplayFigures,
 }
 
 /// How far a replay is from what was measured.
@@ -37,7 +32,7 @@ pub struct ReplayFigures {
 }
 
 impl ReplayFigures {
-    fn of(score: &Score) -> Self {
+    fn new(score: &Score) -> Self {
         Self {
             within_half_ms_percent: score.within_half_ms_percent,
             rms_per_request_ms: score.rms_per_request_ms,
@@ -48,63 +43,18 @@ impl ReplayFigures {
 }
 
 impl Replays {
-    /// Of the disks of the files and of the layer.
-    pub(super) fn of(
+    /// Replays the trace on the disks of the files and of the layer.
+    pub(super) fn new(
         (filed, fitted): (&DiskSpecification, &DiskSpecification),
         requests: &[Request],
         found: &Calibration,
     ) -> Self {
-        let half = requests.len() / 2;
-        let figures = |disk: &DiskSpecification| {
-            let modelled = services_us(disk, requests, found.think);
-            let measured = requests.iter().map(|request| request.service_us);
-            let pairs: Vec<(f64, f64)> = measured.zip(modelled).skip(half).collect();
-            ReplayFigures::of(&Score::of(&pairs))
-        };
+        let figures =
+            |disk: &DiskSpecification| ReplayFigures::new(&score(disk, requests, found.think));
         Self {
-            requests: requests.len() - half,
+            requests: requests.len() - requests.len() / 2,
             filed: figures(filed),
             fitted: figures(fitted),
-            model: ReplayFigures::of(&found.score),
         }
     }
-}
-
-/// The service times of requests, in a closed loop: each is issued after its pause, which is
-/// counted from the modelled completion before it.
-fn services_us(disk: &DiskSpecification, requests: &[Request], think: Think) -> Vec<f64> {
-    let time = |us: f64| Time((us * 1e3 + 0.5) as u64);
-    // A closed loop soon turns with the platters, at whatever angle they began.
-    let disk = Disk::new(disk, Turn::ZERO).expect("a specification that was checked");
-    let mut drive = Drive::new(Device::Disk(Box::new(disk)));
-    let one = |request: &Request| {
-        if think == Think::Before {
-            drive.run_for(time(request.think_us));
-        }
-        let operation = match request.operation {
-            trace::Operation::Read => Operation::Read,
-            trace::Operation::Write => Operation::Write { fua: false },
-        };
-        let service_us = serve(&mut drive, operation, request).millis() * 1e3;
-        if think == Think::After {
-            drive.run_for(time(request.think_us));
-        }
-        service_us
-    };
-    requests.iter().map(one).collect()
-}
-
-/// Serves a request, which is several commands where one does not move as much.
-fn serve(drive: &mut Drive, operation: Operation, request: &Request) -> Time {
-    let most = drive.device().most_bytes().unwrap_or(usize::MAX) as u64;
-    let most = u32::try_from(most / u64::from(drive.device().sector_bytes())).unwrap_or(u32::MAX);
-    let issued = drive.now();
-    let (mut first, mut left) = (request.first_block, request.blocks);
-    while left > 0 {
-        let part = left.min(most);
-        let served = drive.serve(operation, first, part);
-        served.expect("requests that were checked against the disk");
-        (first, left) = (first + u64::from(part), left - part);
-    }
-    drive.now() - issued
 }

@@ -226,13 +226,21 @@ impl Disk {
         let run = queued.run.as_ref();
         let missed = self.follows(sector, run);
         self.catch(begins, (sector, false), missed);
+        let observed = self
+            .observed
+            .is_some()
+            .then(|| self.observed_access(begins, (&access, queued.held)));
+        let mut first_passes = begins;
         let parts = self.read_medium(begins, &access, run, |passing| {
             let each = match passing.sectors {
                 1 => (passing.ends - passing.begins).0,
                 sectors => (passing.ends - passing.begins).0 / u64::from(sectors),
             };
             match first_at {
-                None => first_at = Some(passing.begins + Time(each)),
+                None => {
+                    first_at = Some(passing.begins + Time(each));
+                    first_passes = passing.begins;
+                }
                 Some(_) => {
                     let there = passing.begins + Time(each);
                     let sector_ns = link_ns * per_medium as f64;
@@ -242,6 +250,9 @@ impl Disk {
             }
             left -= passing.sectors;
         });
+        if let Some(observed) = observed {
+            self.observe_access(observed, first_passes);
+        }
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
         free.mark_wait(request, begins, &self.arm);

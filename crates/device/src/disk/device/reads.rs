@@ -64,6 +64,7 @@ impl Disk {
 
     /// A read that the buffer answers has all its data there.
     fn cross_from_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        self.observe_answer(Answer::Buffer);
         let request = &mut requests[id];
         let crossing = self.link.cross(now, request.sectors);
         request.mark(Stage::BusWait, moment(crossing.begins));
@@ -76,6 +77,7 @@ impl Disk {
         let Some(mut ahead) = self.ahead.take() else {
             return;
         };
+        self.observe_answer(Answer::ReadAhead);
         let (segment_first, _) = self.segments.run(ahead.segment);
         let cache = &self.specification.read_cache;
         let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);

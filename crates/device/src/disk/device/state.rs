@@ -16,11 +16,15 @@ impl Disk {
         if let Some((_, end)) = asked {
             self.last_asked = (write, end);
         }
-        let reads_on = self.ahead.as_mut().is_some_and(|ahead| {
-            ahead.progress(&mut self.mechanism, now);
-            !ahead.is_over(now)
-        });
+        let reads_on = self.reads_ahead(now);
         self.overheads
             .before(kind, (reads_on, follows), self.after_write)
+    }
+    /// Whether the arm reads ahead.
+    pub(super) fn reads_ahead(&mut self, now: Time) -> bool {
+        self.ahead.as_mut().is_some_and(|ahead| {
+            ahead.progress(&mut self.mechanism, now);
+            !ahead.is_over(now)
+        })
     }
 }

@@ -37,6 +37,7 @@ impl Disk {
 
     /// A write comes into the buffer.
     pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        self.observe_answer(Answer::WriteCache);
         let request = &mut requests[id];
         let crossing = self.link.cross_write(now, request.sectors);
         request.mark(Stage::Destage, moment(now));
@@ -99,7 +100,15 @@ impl Disk {
             .max(self.begins_to_write(queued.ready, access.sector));
         let missed = self.follows(access.sector, queued.run.as_ref());
         self.catch(begins, (access.sector, true), missed);
+        let observed = self
+            .observed
+            .is_some()
+            .then(|| self.observed_access(begins, (&access, 0)));
         let parts = self.write_medium(begins, &access);
+        if let Some(observed) = observed {
+            let arrives = observed.arrives;
+            self.observe_access(observed, arrives + parts.latency);
+        }
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
         free.mark_wait(request, free.at, &self.arm);

@@ -8,7 +8,7 @@
 use super::slips::Slips;
 use super::specification::{LayoutError, LayoutSpecification, Sparing, ZoneSpecification};
 use super::tracks::Tracks;
-use super::{MOST_SECTORS_PER_TRACK, Place, Run, within};
+use super::{InZone, MOST_SECTORS_PER_TRACK, Place, Run, TrackOrder, within};
 use crate::disk::spindle::Turn;
 use strength_reduce::StrengthReducedU64;
 
@@ -302,6 +302,34 @@ impl Zone {
         }
     }
 
+    /// Where a place of the zone is before skews turn it.
+    pub(super) fn in_zone(&self, zone: usize, place: &Place) -> Option<InZone> {
+        if matches!(self.tracks.order, TrackOrder::SeekFirst { .. }) {
+            return None;
+        }
+        let track = self.tracks.number(place.cylinder, place.head);
+        let surfaces = u64::from(self.tracks.surfaces);
+        let cylinder = (track / surfaces) as u32;
+        let sector = u64::from(place.sector) + self.pushed(track, cylinder);
+        Some(InZone {
+            zone,
+            cylinder,
+            range: match self.angles.range {
+                Some((_, cylinders)) => cylinder / cylinders,
+                None => 0,
+            },
+            order: (track % surfaces) as u32,
+            within: sector as f64 / self.per_track.get() as f64,
+        })
+    }
+
+    /// Slips that turn a track, whose cylinder is counted from the zone's first.
+    fn pushed(&self, track: u64, cylinder: u32) -> u64 {
+        let per_track = self.per_track.get();
+        let from = u64::from(cylinder) * u64::from(self.tracks.surfaces) * per_track;
+        self.angles.pushing.count((from, track * per_track))
+    }
+
     /// The angle at which a track begins.
     #[inline]
     fn start(&self, track: u64, legs: u32) -> Turn {
@@ -313,10 +341,7 @@ impl Zone {
             start = start + skew.times(legs / u64::from(cylinders));
         }
         if !angles.pushing.is_empty() {
-            let per_track = self.per_track.get();
-            let cylinder = legs * u64::from(self.tracks.surfaces) * per_track;
-            let pushed = angles.pushing.count((cylinder, track * per_track));
-            start = start + Turn(angles.arc).times(pushed);
+            start = start + Turn(angles.arc).times(self.pushed(track, legs as u32));
         }
         start
     }

@@ -1,6 +1,6 @@
 //! What the firmware takes, and how its buffer and its queue work.
 
-use super::entry::Entry;
+use super::Entry;
 use super::geometry::BLOCK_BYTES;
 use diskperf_diskspecs::{Cache, Drive, FastWrite, Firmware, ReadAhead, Scheduler};
 

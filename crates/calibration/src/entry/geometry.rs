@@ -1,11 +1,11 @@
 //! Where the sectors are, and how the arm gets there.
 
-use super::entry::Entry;
+use super::Entry;
 use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Spot, Zone, ZonedLayout};
 use diskperf_diskspecs::{Drive, Seek};
 
-/// Blocks of DiskSim.
-pub(super) const BLOCK_BYTES: u64 = 512;
+/// Bytes of a block of DiskSim.
+pub const BLOCK_BYTES: u64 = 512;
 /// The most runs of sectors that an entry lists.
 const MOST_EXTENTS: usize = 1_000_000;
 
@@ -56,7 +56,7 @@ pub(super) fn write(
 }
 
 /// The rows of `zone_table`.
-pub(super) fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
+fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
     let row = |zone: &Zone| {
         vec![
             f64::from(zone.first_cylinder),
@@ -82,7 +82,7 @@ fn spares(layout: &ZonedLayout, zone: &Zone) -> f64 {
 }
 
 /// Writes the zones and what is in them.
-pub(super) fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
+fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
     entry.word(
         "track_order",
         match layout.mapping() {

@@ -1,0 +1,164 @@
+//! A drive of DiskSim's files as an entry of the catalogue, and as the disk that such an
+//! entry describes.
+
+mod electronics;
+mod geometry;
+
+pub use geometry::BLOCK_BYTES;
+
+use crate::CalibrationError;
+use diskperf_catalogue::Catalogue;
+use diskperf_device::DeviceSpecification;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_diskspecs::Drive;
+use std::fmt::Write;
+
+/// A drive's files as an entry of a catalogue.
+#[derive(Clone, Debug)]
+pub struct DriveEntry {
+    /// TOML text.
+    pub text: String,
+    /// Zones; of a layout without zones, runs of neighbouring sectors.
+    pub zones: usize,
+    /// What the files say and the modelled drive does in another way.
+    pub differs: Vec<String>,
+}
+
+impl DriveEntry {
+    /// Translates a drive that was read from a file.
+    ///
+    /// # Errors
+    ///
+    /// A layout with more runs of sectors than an entry lists.
+    pub fn new(drive: &Drive, file: &str) -> Result<DriveEntry, String> {
+        let name = match drive.name.is_empty() {
+            true => &drive.model.name,
+            false => &drive.name,
+        };
+        let description = format!("{name}, as DiskSim's {file} has it.");
+        let mut entry = Entry::of_drive(&description, file);
+        let mut differs = Vec::new();
+        let zones = geometry::write(&mut entry, drive, &mut differs)?;
+        electronics::write(&mut entry, drive, &mut differs);
+        Ok(DriveEntry {
+            text: entry.text(),
+            zones,
+            differs,
+        })
+    }
+}
+
+/// The disk that a drive's files describe.
+pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, CalibrationError> {
+    const NAME: &str = "imported";
+    let refused = |why: String| CalibrationError::Drive { why };
+    let entry = DriveEntry::new(drive, NAME).map_err(refused)?;
+    let path = format!("drives/{NAME}.toml");
+    let catalogue = Catalogue::embedded().with_text(&path, &entry.text);
+    let found = DeviceSpecification::of(&catalogue, NAME);
+    let found = found.map_err(|errors| refused(errors.to_string()))?;
+    let disk = found.disk().cloned();
+    disk.ok_or_else(|| refused("the entry is of no disk".to_owned()))
+}
+
+/// An entry while it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    text: String,
+}
+
+impl Entry {
+    /// A drive, by what it is and where its numbers are from.
+    pub(crate) fn of_drive(description: &str, source: &str) -> Self {
+        let text = format!(
+            "description = {}\nsource = {}\nkind = \"drive\"\n\n",
+            quoted(description),
+            quoted(source)
+        );
+        Self { text }
+    }
+
+    /// A drive that has the numbers of another one where it has none itself.
+    pub(crate) fn over(of: &str, description: &str, source: &str) -> Self {
+        let text = format!(
+            "extends = {}\ndescription = {}\nsource = {}\n\n",
+            quoted(of),
+            quoted(description),
+            quoted(source)
+        );
+        Self { text }
+    }
+
+    fn line(&mut self, key: &str, value: &str) {
+        writeln!(self.text, "{key} = {value}").expect("memory takes text");
+    }
+
+    /// A word of a list of choices.
+    pub(crate) fn word(&mut self, key: &str, value: &str) {
+        self.line(key, &quoted(value));
+    }
+
+    /// Yes or no.
+    pub(crate) fn flag(&mut self, key: &str, value: bool) {
+        self.line(key, if value { "true" } else { "false" });
+    }
+
+    /// A whole number.
+    pub(crate) fn integer(&mut self, key: &str, value: u64) {
+        self.line(key, &value.to_string());
+    }
+
+    /// A number, with all its digits.
+    pub(crate) fn number(&mut self, key: &str, value: f64) {
+        self.line(key, &format!("{value:?}"));
+    }
+
+    /// Why the number before this line is what it is.
+    pub(crate) fn source(&mut self, key: &str, why: &str) {
+        self.line(&format!("{key}_source"), &quoted(why));
+    }
+
+    /// Rows of numbers, a line each; nothing of no rows.
+    pub(crate) fn rows(&mut self, key: &str, columns: &str, rows: &[Vec<f64>]) {
+        if rows.is_empty() {
+            return;
+        }
+        writeln!(self.text, "# {columns}\n{key} = [").expect("memory takes text");
+        for row in rows {
+            let row: Vec<String> = row.iter().map(|number| plain(*number)).collect();
+            writeln!(self.text, "    [{}],", row.join(", ")).expect("memory takes text");
+        }
+        self.text.push_str("]\n");
+    }
+
+    /// An empty line.
+    pub(crate) fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    pub(crate) fn text(self) -> String {
+        self.text
+    }
+}
+
+/// A whole number without a point, another with all its digits.
+fn plain(number: f64) -> String {
+    match number.fract() == 0.0 && number.abs() < 9e15 {
+        true => format!("{number:.0}"),
+        false => format!("{number:?}"),
+    }
+}
+
+/// Text of TOML's basic strings.
+pub fn quoted(text: &str) -> String {
+    let mut all = String::from("\"");
+    for one in text.chars() {
+        match one {
+            '"' | '\\' => all.extend(['\\', one]),
+            _ if one.is_control() => write!(all, "\\u{:04X}", one as u32).expect("memory"),
+            _ => all.push(one),
+        }
+    }
+    all.push('"');
+    all
+}

@@ -1,0 +1,220 @@
+//! What is fitted, as parameters of the device.
+//!
+//! A fitted arrival is a sum: the files' seek, a constant, and what was before, where the arm
+//! is, and how far it goes. The device has the same terms as times of their own, none of which
+//! is negative; what all of them have in common is the firmware's.
+
+use crate::angles::Angles;
+use crate::arrival::{Arrival, FittedArrival, SEEKS, added_to_seek_us, number};
+use crate::replay::us;
+use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::link::Delivery;
+use diskperf_device::disk::mechanism::Mechanism;
+use diskperf_device::disk::overheads::After;
+use diskperf_device::disk::seek::SeekSpecification;
+
+/// Bytes of a block of DiskSim.
+const BLOCK_BYTES: f64 = 512.0;
+/// Seek tables have a point at least at each distance that is so many times the one before:
+/// between the points of the fit times are straight over the logarithm of the distance.
+const STEP: f64 = 1.2;
+
+/// Milliseconds to the nanosecond, as the catalogue keeps them.
+pub(crate) fn ms(us: f64) -> f64 {
+    (us * 1e3).round() / 1e6
+}
+
+/// The same of a time that cannot be negative.
+fn time_ms(us: f64) -> f64 {
+    ms(us.max(0.0))
+}
+
+/// A rate in whole bytes per second, as the catalogue keeps it.
+pub(crate) fn bytes_per_s(block_us: f64) -> f64 {
+    (BLOCK_BYTES * 1e6 / block_us).round()
+}
+
+/// Has all firmware times in the constants of commands, which are what a trace shows: a
+/// transfer, a reselection and the end of a read take none of their own.
+pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
+    let link_ms = disk.link.overhead_ms;
+    let overheads = &mut disk.overheads;
+    for (after, end_ms) in [
+        (&mut overheads.read_hit, overheads.read_completion_ms),
+        (&mut overheads.read_miss, overheads.read_completion_ms),
+        (&mut overheads.write, 0.0),
+    ] {
+        shift(after, (link_ms + end_ms) * 1e3);
+    }
+    overheads.read_completion_ms = 0.0;
+    (disk.link.overhead_ms, disk.link.reconnect_ms) = (0.0, 0.0);
+    if let Delivery::Reconnected { share } = &mut disk.link.delivery {
+        *share = 0.0;
+    }
+}
+
+/// Adds to all constants of a kind of command, in microseconds; none becomes negative.
+pub(crate) fn shift(after: &mut After, by_us: f64) {
+    let shifted = |time: f64| time_ms(time * 1e3 + by_us);
+    *after = After {
+        after_read_ms: shifted(after.after_read_ms),
+        after_write_ms: shifted(after.after_write_ms),
+        sequential_ms: after.sequential_ms.map(shifted),
+        reading_ahead_ms: after.reading_ahead_ms.map(shifted),
+    };
+}
+
+/// Puts the skews and origins of zones into the layout. The fit has a sector where its data
+/// begin to cross the link, which is when it has passed: the platter's angle is a sector less,
+/// and that is another angle in each zone.
+pub(crate) fn put_angles(disk: &mut DiskSpecification, angles: &Angles) {
+    let layout = &mut disk.mechanism.layout;
+    let other_tracks = f64::from(layout.surfaces - 1);
+    for (number, zone) in layout.zones.iter_mut().enumerate() {
+        if let Angles::Fitted(skews) = angles {
+            zone.track_skew_rev = skews.track.rem_euclid(1.0);
+            // From a cylinder's last track to the next one's first; the fit counts from the
+            // first.
+            let across = skews.cylinder - other_tracks * skews.track;
+            zone.cylinder_skew_rev = across.rem_euclid(1.0);
+            zone.origin_rev = skews.origins[number];
+            zone.range_skew_rev = skews.range_steps[number].rem_euclid(1.0);
+        }
+        zone.origin_rev -= 1.0 / f64::from(zone.sectors_per_track);
+    }
+}
+
+/// Sectors of a track, by the tracks that there are of each kind.
+pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
+    let layout = &disk.mechanism.layout;
+    let (mut sectors, mut tracks) = (0.0, 0.0);
+    for zone in &layout.zones {
+        let count = f64::from(zone.last_cylinder - zone.first_cylinder) + 1.0;
+        sectors += count * f64::from(zone.sectors_per_track);
+        tracks += count;
+    }
+    for extent in &layout.extents {
+        sectors += f64::from(extent.sectors_per_track);
+        tracks += 1.0;
+    }
+    (sectors / tracks).max(1.0)
+}
+
+/// The terms of an arrival as the device has them, in microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    constant: f64,
+    after_write: f64,
+    /// Absent where no request shows it.
+    reading_ahead: Option<f64>,
+    same_track: f64,
+    /// With the files' time.
+    head_switch: f64,
+    inward: f64,
+    block: f64,
+    /// What is taken off each seek, since all seeks have it in common.
+    off_seeks: f64,
+}
+
+impl Terms {
+    fn new(of: &FittedArrival, filed_head_switch_us: f64) -> Terms {
+        let term = |name: &str| of.arrival.weights_us[number(name)];
+        let is_seen = |name: &str| of.errors_us[number(name)] > 0.0;
+        let seeks = SEEKS.filter(|index| of.errors_us[*index] > 0.0);
+        let seeks: Vec<f64> = seeks.map(|index| of.arrival.weights_us[index]).collect();
+        // The fit has one sum of both: that seeks are those of the files, on average, is
+        // what tells them apart.
+        let mean = seeks.iter().sum::<f64>() / seeks.len().max(1) as f64;
+        // Less than nothing on a track is more on all others.
+        let same_track = term("same_track_us") - mean;
+        let common = mean + same_track.min(0.0);
+        Terms {
+            constant: term("constant_us") + common,
+            after_write: term("after_write_us"),
+            reading_ahead: is_seen("reading_ahead_us").then(|| term("reading_ahead_us")),
+            same_track: same_track.max(0.0),
+            head_switch: filed_head_switch_us + term("head_switch_us") - common,
+            inward: term("inward_us"),
+            block: term("block_us"),
+            off_seeks: common,
+        }
+    }
+
+    fn command(&self, earlier_us: f64) -> After {
+        let constant = self.constant - earlier_us;
+        After {
+            after_read_ms: time_ms(constant),
+            after_write_ms: time_ms(constant + self.after_write),
+            sequential_ms: None,
+            reading_ahead_ms: self.reading_ahead.map(|us| time_ms(constant + us)),
+        }
+    }
+}
+
+/// Puts arrivals into a disk: those of reads and, of a disk that reports writes from the
+/// medium, those of writes. `filed` has the files' seeks.
+pub(crate) fn put_arrivals(
+    disk: &mut DiskSpecification,
+    filed: (&DiskSpecification, &Mechanism),
+    (read, write): (&FittedArrival, Option<&FittedArrival>),
+) {
+    let filed_mechanism = &filed.0.mechanism;
+    let sector_us = disk.mechanism.period_ns / 1e3 / mean_sectors_per_track(disk);
+    let reads = Terms::new(read, filed_mechanism.head_switch_ms * 1e3);
+    disk.overheads.read_miss = reads.command(sector_us);
+    let mechanism = &mut disk.mechanism;
+    mechanism.same_track_ms[0] = time_ms(reads.same_track);
+    mechanism.head_switch_ms = time_ms(reads.head_switch);
+    mechanism.inward_ms[0] = ms(reads.inward);
+    mechanism.seek = seeks(filed, &read.arrival, false, reads.off_seeks);
+    let Some(write) = write else { return };
+    let with_settle_ms = filed_mechanism.head_switch_ms + filed_mechanism.write_settle_ms;
+    let writes = Terms::new(write, with_settle_ms * 1e3);
+    // What each sector has to be there before the platter: the link is as much slower, and
+    // its data come by the time that the firmware takes for them.
+    let rate = bytes_per_s(sector_us + writes.block.max(0.0));
+    disk.link.write_bytes_per_s = Some(rate);
+    disk.overheads.write = writes.command(sector_us);
+    disk.overheads.write_sector_ms = time_ms(writes.block);
+    // What a write's change of the head takes longer than a read's: its settling, which
+    // seeks of writes have too.
+    let settle = writes.head_switch - reads.head_switch;
+    mechanism.same_track_ms[1] = time_ms(writes.same_track);
+    mechanism.write_settle_ms = ms(settle);
+    mechanism.inward_ms[1] = ms(writes.inward);
+    let off = writes.off_seeks + settle;
+    mechanism.write_seek = Some(seeks(filed, &write.arrival, true, off));
+}
+
+/// A table of the files' seek times, with what was fitted, and less so much.
+fn seeks(
+    (filed, arm): (&DiskSpecification, &Mechanism),
+    arrival: &Arrival,
+    write: bool,
+    off_us: f64,
+) -> SeekSpecification {
+    let settle_us = match write {
+        true => filed.mechanism.write_settle_ms * 1e3,
+        false => 0.0,
+    };
+    let time = |distance: u32| {
+        let filed_us = us(arm.seek().between(0, distance, write)) + settle_us;
+        let time_us = filed_us + added_to_seek_us(arrival, distance) - off_us;
+        (distance, time_ms(time_us))
+    };
+    let last = arm.layout().cylinders().saturating_sub(1).max(1);
+    let mut distances = std::collections::BTreeSet::from([last]);
+    if let SeekSpecification::Table { points } = &filed.mechanism.seek {
+        distances.extend(points.iter().map(|(cylinders, _)| *cylinders));
+    }
+    let mut distance = 1;
+    while distance < last {
+        distances.insert(distance);
+        let next = (f64::from(distance) * STEP).ceil();
+        distance = next.max(f64::from(distance + 1)) as u32;
+    }
+    let points = distances.range(1..=last).map(|distance| time(*distance));
+    SeekSpecification::Table {
+        points: points.collect(),
+    }
+}
