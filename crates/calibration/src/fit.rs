@@ -1,12 +1,13 @@
 //! The procedure, in the order in which each step needs the ones before it.
 
 use crate::affine::{self, Affine, Before};
-use crate::angles::{self, Reference, scan_mean_direction, wrapped};
+use crate::angles::{self, Reference, Stretches, scan_mean_direction, wrapped};
 use crate::arrival::{self, FittedArrival, NAMES, Seen};
 use crate::cache::{CacheRule, Extent, OnWrite};
 use crate::filed;
 use crate::model::{Answer, ArmRule, Model};
 use crate::parameter::{Interval, Parameter};
+use crate::phase_step::PhaseStep;
 use crate::places::{Beyond, Placed, placed};
 use crate::remains::{Remains, remains};
 use crate::replay::{Replayed, follow, replay};
@@ -59,6 +60,8 @@ pub struct Calibration {
     /// R of the requests that were fitted to and waited for the platter, with the angles that
     /// were found: 1 if all agree.
     pub r: f64,
+    /// Jumps of the phase among the requests that were fitted to.
+    pub phase_steps: Vec<PhaseStep>,
     /// Of the second half: reads that the drive answered from its buffer, by their times, and
     /// that the model did.
     pub buffer_reads: (usize, usize),
@@ -103,6 +106,7 @@ pub fn calibrate(
         parameters: Vec::new(),
         limit_us: 0.0,
         r: phase.map_or(0.0, |phase| phase.r),
+        stretches: Stretches::default(),
     };
     work.fit(
         phase.filter(|_| seen.is_some() && options.think.is_none_or(|forced| Some(forced) == seen)),
@@ -133,6 +137,7 @@ pub fn calibrate(
     Ok(Calibration {
         nominal_period_us: nominal_us,
         r: work.r,
+        phase_steps: work.stretches.steps(&work.completions_us()),
         buffer_reads: (held.count(), modelled.count()),
         remains: remains(&work.model, &all, half, think, is_fast),
         requests: all.len(),
@@ -154,6 +159,7 @@ struct Work<'w> {
     parameters: Vec<Parameter>,
     limit_us: f64,
     r: f64,
+    stretches: Stretches,
 }
 
 impl Work<'_> {
@@ -235,6 +241,7 @@ impl Work<'_> {
         let found = angles::find(&reads, zones, surfaces, start);
         let writes = references(Operation::Write);
         self.r = found.r;
+        self.stretches = found.stretches;
         self.model.angles = found.angles;
         self.model.period_us = found.period_us;
         self.parameters.extend(found.parameters);
@@ -248,12 +255,16 @@ impl Work<'_> {
     fn find_write_end(&mut self, reads: &[Reference], writes: &[Reference]) {
         let model = &self.model;
         let begun = reads.iter().map(|read| {
-            let passed_us = read.completion_us - read.blocks * model.crossing_us;
-            passed_us / model.period_us - model.angles.of(&read.place)
+            read.passed_rev(model.period_us, model.crossing_us)
+                - model.angles.of(&read.place)
+                - self.stretches.turned_at(read.completion_us)
         });
         let ended = writes.iter().map(|write| {
             let sectors = write.blocks / f64::from(write.place.sectors_per_track);
-            write.completion_us / model.period_us - model.angles.of(&write.place) - sectors
+            write.completion_us / model.period_us
+                - model.angles.of(&write.place)
+                - sectors
+                - self.stretches.turned_at(write.completion_us)
         });
         let (Some(read), Some(write)) = (scan_mean_direction(begun), scan_mean_direction(ended))
         else {

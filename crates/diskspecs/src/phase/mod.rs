@@ -6,12 +6,14 @@
 //! are found as those that make it so.
 
 mod pairs;
+mod phasor;
 mod scan;
 mod significance;
 
 use crate::layout::Layout;
 use crate::trace::Request;
 use pairs::References;
+pub use phasor::Phasor;
 use scan::{Lock, Search};
 use significance::FALSE_ALARM_MAX;
 

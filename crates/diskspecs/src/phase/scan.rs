@@ -1,9 +1,8 @@
 //! The search for the period among all periods, and for corrections of the files' skews.
 
-use std::f64::consts::TAU;
-
 use super::Assumed;
 use super::pairs::{Pair, Pairs, References};
+use super::phasor::Phasor;
 use super::significance::{mean_cosine, nats};
 
 /// The period is within two per cent of the nominal one; the scan goes a little beyond.
@@ -32,7 +31,7 @@ const PAIRS_MIN: usize = 64;
 /// Transfer times that are tried in one refinement.
 const TRANSFERS: usize = 64;
 /// Pairs of twice the gap are taken while their mean cosine keeps this share.
-const HELD_SHARE: f64 = 0.8;
+const HELD_SHARE: f64 = 0.96;
 /// Groups are left out by so many parts to find the period's error.
 const PARTS: usize = 8;
 
@@ -299,34 +298,6 @@ impl Search<'_> {
         let mean = periods.iter().sum::<f64>() / PARTS as f64;
         let squares: f64 = periods.iter().map(|period| (period - mean).powi(2)).sum();
         (squares * (PARTS - 1) as f64 / PARTS as f64).sqrt()
-    }
-}
-
-/// A unit vector, or a sum of such.
-#[derive(Clone, Copy, Debug, Default)]
-struct Phasor {
-    real: f64,
-    imaginary: f64,
-}
-
-impl Phasor {
-    fn at(turns: f64) -> Phasor {
-        let (imaginary, real) = (TAU * turns.fract()).sin_cos();
-        Phasor { real, imaginary }
-    }
-
-    fn plus(self, other: Phasor) -> Phasor {
-        Phasor {
-            real: self.real + other.real,
-            imaginary: self.imaginary + other.imaginary,
-        }
-    }
-
-    fn times(self, other: Phasor) -> Phasor {
-        Phasor {
-            real: self.real * other.real - self.imaginary * other.imaginary,
-            imaginary: self.real * other.imaginary + self.imaginary * other.real,
-        }
     }
 }
 

@@ -156,7 +156,9 @@ fn a_trace_is_read_line_by_line() {
 fn the_second_column_of_a_trace_is_any_word() {
     let parsed = |word: &str| trace::parse("t.trace", &format!("R {word} 7 1 0.5 0\n"));
     let expected = parsed("Hit").expect("a trace");
-    for word in ["Miss", "hit", "Maybe", "Unknown", "-", "0", "H/M", "größe", "R"] {
+    for word in [
+        "Miss", "hit", "Maybe", "Unknown", "-", "0", "H/M", "größe", "R",
+    ] {
         let found = parsed(word).unwrap_or_else(|errors| panic!("{word}: {errors}"));
         assert_eq!(found, expected, "{word}");
     }
