@@ -3,15 +3,20 @@
 
 mod joint;
 mod scan;
+mod stretches;
 
 use crate::parameter::{Interval, Parameter};
 use crate::places::Place;
+use scan::Spread;
 pub(crate) use scan::{Reference, mean_direction as scan_mean_direction};
+pub(crate) use stretches::Stretches;
+use stretches::{Sample, agreement, align};
 
 /// What a drive's sectors are turned by.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Angles {
     /// As the drive's files have them.
+    #[default]
     Filed,
     /// Skews that are one angle over all zones.
     Fitted(Skews),
@@ -47,13 +52,14 @@ impl Angles {
 }
 
 /// The spindle and the angles, as a trace shows them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) angles: Angles,
     pub(crate) period_us: f64,
     pub(crate) parameters: Vec<Parameter>,
     /// R of all references, once the angles are right.
     pub(crate) r: f64,
+    pub(crate) stretches: Stretches,
 }
 
 /// Finds the angles from requests that waited for the platter, beginning with the period
@@ -65,14 +71,126 @@ pub(crate) fn find(
     (period_us, crossing_us): (f64, f64),
 ) -> Found {
     let start = (period_us, crossing_us);
-    let filed = joint::refine(references, &Angles::Filed, start);
-    let skews = scan::skews(references, zones, surfaces, start);
-    let Some(skews) = skews else {
-        return filed;
+    let filed = refined(references, Angles::Filed, start);
+    let skews = |found: &Found, gap_share: f64| {
+        let on = Spread {
+            zones,
+            surfaces,
+            gap_share,
+            start: (found.period_us, crossing_us),
+        };
+        scan::skews(references, &found.stretches, &on)
     };
-    let fitted = joint::refine(references, &Angles::Fitted(skews), start);
+    let unknown = Found {
+        period_us,
+        ..Found::default()
+    };
+    // Pairs close in time are on one stretch; with the stretches known, all may be paired.
+    let close = skews(&unknown, GAP_SHARE);
+    let close = close.map(|skews| refined(references, Angles::Fitted(skews), start));
+    let wide = skews(close.as_ref().unwrap_or(&unknown), 1.0);
+    let wide = wide.map(|skews| refined(references, Angles::Fitted(skews), start));
+    let fitted = [close, wide].into_iter().flatten();
     // The files' skews hold if they explain as much: they are not fitted.
-    if fitted.r > filed.r { fitted } else { filed }
+    fitted.fold(
+        filed,
+        |best, found| if found.r > best.r { found } else { best },
+    )
+}
+
+/// Share of a trace that pairs are apart at first: its phase may jump several times.
+const GAP_SHARE: f64 = 1.0 / 8.0;
+/// Rounds of finding stretches with a period, and the period with the stretches.
+const ROUNDS: usize = 6;
+/// Periods on both sides of the first one that are tried, and their distance in revolutions
+/// over the trace. A jump may be taken for a slower spindle, so the first period is off by as
+/// much as its pairs, an eighth of the trace apart, can hide.
+const PERIODS_BESIDE: i32 = 32;
+const PERIOD_STEP_REV: f64 = 0.1;
+/// Natural logarithm of the likelihood that a jump has to be worth.
+const JUMP_NATS: f64 = 15.0;
+
+/// Finds where the phase jumps, and refines angles and period.
+fn refined(
+    references: &[Reference],
+    angles: Angles,
+    (period_us, crossing_us): (f64, f64),
+) -> Found {
+    let mut period_us = likeliest_period_us(references, &angles, (period_us, crossing_us));
+    let mut stretches = None;
+    let mut rounds = 0;
+    loop {
+        let start = (period_us, crossing_us);
+        let (angles, aligned) = aligned(references, &angles, start);
+        let is_settled = stretches.as_ref() == Some(&aligned.count());
+        stretches = Some(aligned.count());
+        let found = joint::refine(references, &angles, aligned, start);
+        rounds += 1;
+        if is_settled || rounds == ROUNDS {
+            return found;
+        }
+        period_us = found.period_us;
+    }
+}
+
+/// The period with which few stretches agree best.
+fn likeliest_period_us(
+    references: &[Reference],
+    angles: &Angles,
+    (period_us, crossing_us): (f64, f64),
+) -> f64 {
+    let (Some(first), Some(last)) = (references.first(), references.last()) else {
+        return period_us;
+    };
+    let span_rev = ((last.completion_us - first.completion_us) / period_us).max(1.0);
+    let zones = match angles {
+        Angles::Filed => 1,
+        Angles::Fitted(skews) => skews.origins.len(),
+    };
+    let tried = |step: i32| period_us * (1.0 + f64::from(step) * PERIOD_STEP_REV / span_rev);
+    let unlikely = |step: &i32| {
+        let samples = samples(references, angles, (tried(*step), crossing_us));
+        let (r, jumps) = agreement(&samples, zones);
+        samples.len() as f64 * (1.0 - r).max(1e-4).ln() + JUMP_NATS * jumps as f64
+    };
+    // The first period is the first of those that are as likely.
+    let steps = (0..=PERIODS_BESIDE).flat_map(|step| [step, -step]);
+    let scored = steps.map(|step| (unlikely(&step), step));
+    let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
+    tried(best.map_or(0, |best| best.1))
+}
+
+fn samples(
+    references: &[Reference],
+    angles: &Angles,
+    (period_us, crossing_us): (f64, f64),
+) -> Vec<Sample> {
+    let sample = |reference: &Reference| Sample {
+        completion_us: reference.completion_us,
+        zone: match angles {
+            Angles::Filed => 0,
+            Angles::Fitted(_) => reference.place.in_zone.map_or(0, |at| at.zone),
+        },
+        turned: reference.passed_rev(period_us, crossing_us) - angles.of(&reference.place),
+    };
+    references.iter().map(sample).collect()
+}
+
+/// Angles with the origins of their zones, and the stretches of the trace.
+fn aligned(references: &[Reference], angles: &Angles, start: (f64, f64)) -> (Angles, Stretches) {
+    let samples = samples(references, angles, start);
+    match angles {
+        Angles::Filed => (Angles::Filed, align(&samples, 1).stretches),
+        Angles::Fitted(skews) => {
+            let mut skews = skews.clone();
+            let aligned = align(&samples, skews.origins.len());
+            let known = aligned.origins.iter().flatten().next().copied();
+            for (origin, found) in skews.origins.iter_mut().zip(aligned.origins) {
+                *origin += found.or(known).unwrap_or(0.0);
+            }
+            (Angles::Fitted(skews), aligned.stretches)
+        }
+    }
 }
 
 /// An angle within half a revolution of 0.

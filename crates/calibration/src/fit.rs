@@ -1,11 +1,12 @@
 //! The procedure, in the order in which each step needs the ones before it.
 
 use crate::affine::{self, BEFORE};
-use crate::angles::{self, Angles, Reference, scan_mean_direction, wrapped};
+use crate::angles::{self, Angles, Reference, Stretches, scan_mean_direction, wrapped};
 use crate::arrival::{self, Circumstances, FittedArrival, NAMES, Seen};
 use crate::entry;
 use crate::guard::{self, MET_US, Stage};
 use crate::parameter::{Interval, Parameter};
+use crate::phase_step::PhaseStep;
 use crate::places::{Beyond, Placed, placed};
 use crate::proposal::{
     bytes_per_s, gather_overheads, mean_sectors_per_track, ms, put_angles, put_arrivals, shift,
@@ -96,6 +97,8 @@ pub struct Calibration {
     /// R of the requests that were fitted to and waited for the platter, with the angles that
     /// were found: 1 if all agree.
     pub r: f64,
+    /// Jumps of the phase among the requests that were fitted to.
+    pub phase_steps: Vec<PhaseStep>,
     /// Of the second half: reads that the drive answered from its buffer, by their times, and
     /// that the device did.
     pub buffer_reads: (usize, usize),
@@ -164,6 +167,7 @@ pub fn calibrate(
     Ok(Calibration {
         nominal_period_us: nominal_us,
         r: work.r,
+        phase_steps: work.stretches.steps(&work.completions_us()),
         buffer_reads: (held.count(), modelled.count()),
         remains: remains(&work.disk, &all, half, think, is_fast),
         requests: all.len(),
@@ -237,6 +241,7 @@ pub(crate) fn fit<'w>(
         write_end_us: 0.0,
         limit_us: 0.0,
         r: given.phase.map_or(0.0, |phase| phase.r),
+        stretches: Stretches::default(),
     };
     work.limit_us = work.buffer_limit_us(Operation::Read);
     for stage in Stage::ALL.into_iter().filter(|stage| *stage <= last) {
@@ -286,6 +291,7 @@ pub(crate) struct Work<'w> {
     write_end_us: f64,
     limit_us: f64,
     pub(crate) r: f64,
+    stretches: Stretches,
 }
 
 impl Work<'_> {
@@ -429,6 +435,7 @@ impl Work<'_> {
         let found = angles::find(&reads, zones, surfaces, start);
         let writes = references(Operation::Write);
         self.r = found.r;
+        self.stretches = found.stretches;
         self.disk.mechanism.period_ns = found.period_us * 1e3;
         put_angles(&mut self.disk, &found.angles);
         self.parameters.extend(found.parameters);
@@ -442,12 +449,16 @@ impl Work<'_> {
     fn find_write_end(&mut self, angles: &Angles, reads: &[Reference], writes: &[Reference]) {
         let (period_us, crossing_us) = (self.period_us(), self.crossing_us);
         let begun = reads.iter().map(|read| {
-            let passed_us = read.completion_us - read.blocks * crossing_us;
-            passed_us / period_us - angles.of(&read.place)
+            read.passed_rev(period_us, crossing_us)
+                - angles.of(&read.place)
+                - self.stretches.turned_at(read.completion_us)
         });
         let ended = writes.iter().map(|write| {
             let sectors = write.blocks / f64::from(write.place.sectors_per_track);
-            write.completion_us / period_us - angles.of(&write.place) - sectors
+            write.completion_us / period_us
+                - angles.of(&write.place)
+                - sectors
+                - self.stretches.turned_at(write.completion_us)
         });
         let (Some(read), Some(write)) = (scan_mean_direction(begun), scan_mean_direction(ended))
         else {

@@ -39,8 +39,8 @@ const LONGEST_US: f64 = 1e12;
 /// Blocks beyond this are of no drive: 2^60.
 const LAST_BLOCK: u64 = 1 << 60;
 
-/// Reads a trace. The second field, `Hit` or `Miss`, means something in a few traces only
-/// and is not kept.
+/// Reads a trace. The second field may be any word: `Hit` and `Miss` mean something in a few
+/// traces only, and others have words of their own. It is not kept.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
                 let at = from + (field.as_ptr() as usize - line.as_ptr() as usize);
                 let place = Place::new(&text, at..at + field.len());
                 let title = format!("`{}` is not a request", excerpt(line.trim()));
-                let help = "write `R|W Hit|Miss FIRST-BLOCK BLOCKS SERVICE-US THINK-US`";
+                let help = "write `R|W WORD FIRST-BLOCK BLOCKS SERVICE-US THINK-US`; `Hit`, `Miss` and any other WORD are the same";
                 problems.push(Problem::error(title).at(&place, why).help(help));
             }
         }
@@ -89,10 +89,7 @@ fn request(line: &str) -> Result<Request, (&str, &'static str)> {
         "W" => Operation::Write,
         field => return Err((field, "neither `R` nor `W`")),
     };
-    let field = next()?;
-    if !["Hit", "Miss"].contains(&field) {
-        return Err((field, "neither `Hit` nor `Miss`"));
-    }
+    let _hit_or_miss = next()?;
     let field = next()?;
     let first_block = field.parse().ok().filter(|&block: &u64| block < LAST_BLOCK);
     let first_block = first_block.ok_or((field, "not the number of a block"))?;

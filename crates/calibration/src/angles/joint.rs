@@ -1,7 +1,7 @@
 //! All angles and the period at once, by trimmed least squares.
 
 use super::scan::{Reference, mean_direction};
-use super::{Angles, Found, Skews, angle_parameter, wrapped};
+use super::{Angles, Found, Skews, Stretches, angle_parameter, wrapped};
 use crate::Parameter;
 use crate::linear::{Normal, Solution};
 use crate::parameter::Interval;
@@ -23,6 +23,7 @@ struct Unknowns {
     one_origin: bool,
     has_ranges: bool,
     has_skews: bool,
+    stretches: usize,
 }
 
 impl Unknowns {
@@ -32,7 +33,12 @@ impl Unknowns {
     const ORIGINS: usize = 3;
 
     fn count(&self) -> usize {
-        Self::ORIGINS + 2 * self.zones.max(1)
+        self.stretch(self.stretches)
+    }
+
+    /// Turn of a stretch that is not the first.
+    fn stretch(&self, index: usize) -> usize {
+        Self::ORIGINS + 2 * self.zones.max(1) + index - 1
     }
 
     fn range_step(&self, zone: usize) -> usize {
@@ -48,11 +54,15 @@ impl Unknowns {
     }
 
     /// How the model's angle less the platter's changes with each.
-    fn row(&self, reference: &Reference, period_us: f64) -> Vec<(usize, f64)> {
+    fn row(&self, reference: &Reference, state: &State) -> Vec<(usize, f64)> {
         let mut row = vec![
             // The frequency in parts of itself.
-            (Self::FREQUENCY, -reference.completion_us / period_us),
+            (Self::FREQUENCY, -reference.completion_us / state.period_us),
         ];
+        match state.stretches.index_at(reference.completion_us) {
+            0 => (),
+            later => row.push((self.stretch(later), 1.0)),
+        }
         match reference.place.in_zone.filter(|_| self.has_skews) {
             Some(at) => {
                 row.push((Self::TRACK, at.order.into()));
@@ -74,17 +84,21 @@ struct State {
     crossing_us: f64,
     angles: Angles,
     constant: f64,
+    stretches: Stretches,
 }
 
 impl State {
     fn residual(&self, reference: &Reference) -> f64 {
-        let platter =
-            (reference.completion_us - reference.blocks * self.crossing_us) / self.period_us;
-        wrapped(platter - self.angles.of(&reference.place) - self.constant)
+        let platter = reference.passed_rev(self.period_us, self.crossing_us);
+        let turned = self.stretches.turned_at(reference.completion_us);
+        wrapped(platter - self.angles.of(&reference.place) - self.constant - turned)
     }
 
     fn add(&mut self, unknowns: &Unknowns, solved: &[f64]) {
         self.period_us /= 1.0 + solved[Unknowns::FREQUENCY];
+        let later = 1..unknowns.stretches;
+        self.stretches
+            .turn(later.map(|index| solved[unknowns.stretch(index)]));
         match &mut self.angles {
             Angles::Filed => self.constant += solved[Unknowns::ORIGINS],
             Angles::Fitted(skews) => {
@@ -103,11 +117,13 @@ impl State {
 pub(super) fn refine(
     references: &[Reference],
     angles: &Angles,
+    stretches: Stretches,
     (period_us, crossing_us): (f64, f64),
 ) -> Found {
     let turned = references.iter().map(|reference| {
-        let platter = (reference.completion_us - reference.blocks * crossing_us) / period_us;
-        platter - angles.of(&reference.place)
+        reference.passed_rev(period_us, crossing_us)
+            - angles.of(&reference.place)
+            - stretches.turned_at(reference.completion_us)
     });
     let constant = match angles {
         Angles::Filed => mean_direction(turned).map_or(0.0, |mean| mean.0),
@@ -121,6 +137,7 @@ pub(super) fn refine(
         zones,
         one_origin: false,
         has_skews: zones > 0,
+        stretches: stretches.count(),
         has_ranges: references
             .iter()
             .any(|r| r.place.in_zone.is_some_and(|at| at.range > 0)),
@@ -130,6 +147,7 @@ pub(super) fn refine(
         crossing_us,
         angles: angles.clone(),
         constant,
+        stretches: stretches.clone(),
     };
     let mut state = start();
     let (mut solution, mut deviation) = solve(references, &unknowns, &mut state);
@@ -148,6 +166,7 @@ pub(super) fn refine(
         period_us: state.period_us,
         parameters,
         r,
+        stretches: state.stretches,
     }
 }
 
@@ -167,7 +186,7 @@ fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (S
         for reference in references {
             let residual = state.residual(reference);
             if residual.abs() <= limit {
-                normal.add(&unknowns.row(reference, state.period_us), residual, 1.0);
+                normal.add(&unknowns.row(reference, state), residual, 1.0);
                 (squares, count) = (squares + residual * residual, count + 1);
             }
         }

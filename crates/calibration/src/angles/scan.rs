@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::Skews;
+use super::{Skews, Stretches};
 use crate::places::Place;
 
 /// A request that ended with the platter at a known place.
@@ -16,6 +16,16 @@ pub(crate) struct Reference {
     pub(crate) blocks: f64,
 }
 
+impl Reference {
+    /// The platter's turns when the first block came under the head. Blocks cross the bus as
+    /// fast as it takes them, and no faster than they pass the head.
+    pub(crate) fn passed_rev(&self, period_us: f64, crossing_us: f64) -> f64 {
+        let block_rev =
+            (crossing_us / period_us).max(1.0 / f64::from(self.place.sectors_per_track));
+        self.completion_us / period_us - self.blocks * block_rev
+    }
+}
+
 /// A reference in its zone.
 #[derive(Clone, Copy)]
 struct Point {
@@ -25,6 +35,7 @@ struct Point {
     order: f64,
     /// The platter's angle less that of the sector on its track.
     turned: f64,
+    completion_us: f64,
 }
 
 /// What turns the second of two references by how much more, and the difference that is
@@ -39,24 +50,46 @@ struct Pair {
 const MOST_PAIRS: usize = 8192;
 /// Fewer show nothing.
 const FEWEST_PAIRS: usize = 12;
+/// Ranges that pairs are apart at first: more where few pairs are closer.
+const FIRST_RANGES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
 /// A step of a scan turns the widest pair by so many revolutions.
 const STEP: f64 = 0.04;
 
-/// Skews and zone origins; nothing if there are too few pairs of references.
+/// What references are spread over, and how they are paired.
+pub(super) struct Spread {
+    pub(super) zones: usize,
+    pub(super) surfaces: u32,
+    /// Share of the trace that pairs are apart.
+    pub(super) gap_share: f64,
+    /// Period and a block's time on the bus, in microseconds.
+    pub(super) start: (f64, f64),
+}
+
+/// Skews, with zone origins of 0; nothing if there are too few pairs of references.
 pub(super) fn skews(
     references: &[Reference],
-    zones: usize,
-    surfaces: u32,
-    (period_us, crossing_us): (f64, f64),
+    stretches: &Stretches,
+    &Spread {
+        zones,
+        surfaces,
+        gap_share,
+        start,
+    }: &Spread,
 ) -> Option<Skews> {
-    let points = points(references, period_us, crossing_us)?;
+    let points = points(references, stretches, start)?;
+    let completions = points.iter().map(|point| point.completion_us);
+    let span_us = completions.clone().fold(0.0, f64::max) - completions.fold(f64::MAX, f64::min);
+    let gap_us = gap_share * span_us;
+    let pairs = |points: &[Point], cylinders: f64, known: &Known, times: &Times| {
+        self::pairs(points, (cylinders, gap_us), known, times)
+    };
     let most = f64::from(surfaces.max(2) - 1);
     let same_cylinder =
         |a: &Point, b: &Point| (a.cylinder == b.cylinder).then_some(b.order - a.order);
-    let pairs = pairs(&points, 0.0, |_, _| 0.0, same_cylinder);
+    let close = pairs(&points, 0.0, &|_, _| 0.0, &same_cylinder);
     let track = match surfaces {
         0 | 1 => 0.0,
-        _ => scanned(&pairs, 0.5, 0.5, STEP / most)?,
+        _ => scanned(&close, 0.5, 0.5, STEP / most)?,
     };
     let by_track = |a: &Point, b: &Point| (b.order - a.order) * track;
     let has_ranges = points.iter().any(|point| point.range > 0.0);
@@ -65,7 +98,7 @@ pub(super) fn skews(
             let near = a.range == b.range && b.cylinder > a.cylinder;
             near.then_some(b.cylinder - a.cylinder)
         };
-        self::pairs(&points, distance, by_track, neighbours)
+        pairs(&points, distance, &by_track, &neighbours)
     })?;
     let by_both = |a: &Point, b: &Point| by_track(a, b) + (b.cylinder - a.cylinder) * cylinder;
     let mut range_steps = vec![0.0; zones];
@@ -77,48 +110,41 @@ pub(super) fn skews(
             .collect();
         let widest = own.iter().map(|point| point.range).fold(1.0, f64::max);
         let per_range = own.iter().map(|point| point.cylinder).fold(1.0, f64::max) / widest;
-        *step = doubled(2.0, |ranges| {
+        let of_ranges = |ranges: f64| {
             let other = |a: &Point, b: &Point| {
                 (b.range > a.range && b.range - a.range <= ranges).then_some(b.range - a.range)
             };
-            self::pairs(&own, (ranges + 1.0) * (per_range + 1.0), by_both, other)
-        })
-        .unwrap_or(0.0);
+            pairs(&own, (ranges + 1.0) * (per_range + 1.0), &by_both, &other)
+        };
+        let mut first = FIRST_RANGES.into_iter();
+        let found = first.find_map(|first| doubled(first, of_ranges));
+        *step = found.unwrap_or(0.0);
     }
-    let mut origins = vec![None; zones];
-    for (zone, origin) in origins.iter_mut().enumerate() {
-        let own = points.iter().filter(|point| point.zone == zone);
-        let left = own.map(|point| {
-            point.turned
-                - point.order * track
-                - point.cylinder * cylinder
-                - point.range * range_steps[zone]
-        });
-        *origin = mean_direction(left).map(|(angle, _)| angle);
-    }
-    let known = origins.iter().flatten().next().copied()?;
     Some(Skews {
         track,
         cylinder,
-        origins: origins
-            .into_iter()
-            .map(|origin| origin.unwrap_or(known))
-            .collect(),
+        origins: vec![0.0; zones],
         range_steps,
     })
 }
 
 /// References by zone and cylinder; nothing if one is of a layout without zones.
-fn points(references: &[Reference], period_us: f64, crossing_us: f64) -> Option<Vec<Point>> {
+fn points(
+    references: &[Reference],
+    stretches: &Stretches,
+    (period_us, crossing_us): (f64, f64),
+) -> Option<Vec<Point>> {
     let point = |reference: &Reference| {
         let at = reference.place.in_zone?;
-        let platter = (reference.completion_us - reference.blocks * crossing_us) / period_us;
         Some(Point {
             zone: at.zone,
             cylinder: at.cylinder.into(),
             range: at.range.into(),
             order: at.order.into(),
-            turned: platter - at.within,
+            turned: reference.passed_rev(period_us, crossing_us)
+                - at.within
+                - stretches.turned_at(reference.completion_us),
+            completion_us: reference.completion_us,
         })
     };
     let mut points = references
@@ -133,19 +159,25 @@ fn points(references: &[Reference], period_us: f64, crossing_us: f64) -> Option<
     Some(points)
 }
 
-/// Pairs of one zone up to some cylinders apart, by what `times` says of them, less what is
-/// known; evenly chosen ones if they are many.
+/// Turn of a pair that is known.
+type Known<'k> = dyn Fn(&Point, &Point) -> f64 + 'k;
+/// How many times an angle that is looked for turns a pair; nothing of a pair without it.
+type Times<'t> = dyn Fn(&Point, &Point) -> Option<f64> + 't;
+
+/// Pairs of one zone up to some cylinders and some time apart, by what `times` says of them,
+/// less what is known; evenly chosen ones if they are many.
 fn pairs(
     points: &[Point],
-    cylinders: f64,
-    known: impl Fn(&Point, &Point) -> f64,
-    times: impl Fn(&Point, &Point) -> Option<f64>,
+    (cylinders, gap_us): (f64, f64),
+    known: &Known<'_>,
+    times: &Times<'_>,
 ) -> Vec<Pair> {
     let mut all = Vec::new();
     for (index, a) in points.iter().enumerate() {
         let near = points[index + 1..]
             .iter()
-            .take_while(|b| b.zone == a.zone && b.cylinder - a.cylinder <= cylinders);
+            .take_while(|b| b.zone == a.zone && b.cylinder - a.cylinder <= cylinders)
+            .filter(|b| (b.completion_us - a.completion_us).abs() <= gap_us);
         for b in near {
             if let Some(times) = times(a, b).filter(|times| *times != 0.0) {
                 all.push(Pair {

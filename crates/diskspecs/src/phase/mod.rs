@@ -5,13 +5,17 @@
 //! them: if the pauses are put where they were, and the period is the drive's own. Both
 //! are found as those that make it so.
 
-mod lock;
 mod pairs;
+mod phasor;
+mod scan;
+mod significance;
 
 use crate::layout::Layout;
 use crate::trace::Request;
-use lock::Scan;
 use pairs::References;
+pub use phasor::Phasor;
+use scan::{Lock, Search};
+use significance::FALSE_ALARM_MAX;
 
 /// Where a trace's pauses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,9 @@ pub struct Phase {
     pub chance: f64,
     /// What `r_close` would rarely exceed by chance: below it there is no phase.
     pub chance_close: f64,
+    /// Upper bound of the probability that requests without a phase agree as well as this,
+    /// over all periods, skews and places that were tried.
+    pub false_alarm: f64,
     /// How many requests show it.
     pub references: usize,
     /// How many pairs of them the period is from.
@@ -70,45 +77,41 @@ pub struct Phase {
     pub slope: f64,
 }
 
-/// Cylinders whose requests are paired. Over a few of them skews that are rounded to sectors
-/// are right enough; more than one are taken together only if a trace has few requests.
-const CYLINDERS_TOGETHER: [u32; 4] = [1, 2, 4, 8];
-
 /// Finds the pauses' place and the period; nothing if hardly two requests are near each
 /// other.
+///
+/// The period is searched over ±2 % of the nominal one, with skews that are not the files'.
+/// Pairs of requests of one zone show it, so a zone's origin does not matter; pairs that are
+/// an eighth of the trace apart at most, so neither do a few jumps of the phase.
 pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<Phase> {
-    let mut widths = CYLINDERS_TOGETHER.into_iter();
-    widths.find_map(|cylinders| find_among(layout, requests, assumed, cylinders))
-}
-
-fn find_among(
-    layout: &Layout,
-    requests: &[Request],
-    assumed: &Assumed,
-    cylinders: u32,
-) -> Option<Phase> {
-    let references = References::new(layout, requests, assumed, cylinders);
-    let locked = [Think::Before, Think::After].map(|think| {
+    let references = References::new(layout, requests, assumed);
+    let locked = |think: Think| {
         let completions_us = completions_us(requests, think);
-        let scan = Scan::new(&references, &completions_us, assumed);
-        scan.and_then(|scan| scan.lock()).map(|lock| (think, lock))
-    });
-    let [before, after] = locked;
-    let (before, after) = (before?, after?);
-    let ((think, best), (_, other)) = match before.1.r_close >= after.1.r_close {
-        true => (before, after),
-        false => (after, before),
+        Search {
+            references: &references,
+            completions_us: &completions_us,
+            assumed,
+        }
+        .lock()
     };
-    let chance_close = chance(best.close_pairs.min(best.references), best.trials);
-    let shows = best.r_close > chance_close && best.r_close > 2.0 * other.r_close;
+    let (before, after) = (locked(Think::Before)?, locked(Think::After)?);
+    let (think, best, other) = match before.r_close >= after.r_close {
+        true => (Think::Before, before, after),
+        false => (Think::After, after, before),
+    };
+    let is_significant = |lock: &Lock| lock.log_false_alarm <= (FALSE_ALARM_MAX / 2.0).ln();
+    // Issues that a clock made agree with one another in the wrong place, too.
+    let shows =
+        is_significant(&best) && (!is_significant(&other) || best.r_close > 2.0 * other.r_close);
     Some(Phase {
         think: shows.then_some(think),
         r: best.r,
         r_close: best.r_close,
         r_otherwise: other.r,
         r_close_otherwise: other.r_close,
-        chance: chance(best.pairs.min(best.references), best.trials),
-        chance_close,
+        chance: best.chance,
+        chance_close: best.chance_close,
+        false_alarm: (best.log_false_alarm.exp() * 2.0).min(1.0),
         references: best.references,
         pairs: best.pairs,
         period_us: best.period_us,
@@ -117,11 +120,6 @@ fn find_among(
         transfer_us: best.transfer_us,
         slope: slope(requests),
     })
-}
-
-/// Twice what the best of some trials reaches on average, of so many random directions.
-fn chance(directions: usize, trials: usize) -> f64 {
-    2.0 * ((trials as f64).ln() / directions.max(1) as f64).sqrt()
 }
 
 /// When each request is complete, in microseconds from the first one's issue.

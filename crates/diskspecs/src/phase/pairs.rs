@@ -1,52 +1,74 @@
-//! The requests that show where the platter was, and pairs of them.
+//! Requests that show where the platter was, and pairs of them.
 
 use std::collections::BTreeMap;
 
 use super::Assumed;
-use crate::layout::Layout;
+use crate::layout::{Layout, Spot};
 use crate::trace::{Operation, Request};
 
 /// A request that ended with the platter at a known angle.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
-    /// Which request.
+    /// Index of the request.
     index: usize,
-    /// Of the first block of a read, behind the last one of a write; in revolutions.
+    /// Angle of the first block of a read, or of the end of a write, in revolutions.
     angle: f64,
-    /// Blocks that cross to the host after the angle has passed.
+    /// Cylinder, in the count of the reference's zone.
+    cylinder: u32,
+    /// Position of the track among those of its cylinder.
+    order: u32,
+    /// Blocks that cross to the host after the angle has passed; 0 for a write.
     blocks: f64,
+    /// Time of a block under the head, in microseconds.
+    media_us: f64,
 }
 
-/// Requests that show the angle, by operation and cylinders: groups of two and more.
+/// Requests that show the angle, in groups with one unknown origin each.
+///
+/// A group has one operation, one zone, and one range of cylinders that share spares.
 #[derive(Clone, Debug)]
 pub(super) struct References {
     groups: Vec<Vec<Reference>>,
 }
 
-/// Two references of one group.
+/// Two references of one group; the second one's cylinder is not below the first one's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    /// Between their completions, in microseconds.
+    /// Second completion less first one, in microseconds; the second may come first.
     pub(super) gap_us: f64,
-    /// The second one's blocks less the first one's.
-    pub(super) blocks: f64,
+    /// Blocks of both, and the times of a block under the head.
+    blocks: [f64; 2],
+    media_us: [f64; 2],
     /// The second one's angle less the first one's, in revolutions.
     pub(super) angle: f64,
-    /// The group's number.
-    pub(super) group: usize,
+    /// Tracks and cylinders from the first to the second.
+    pub(super) tracks: i32,
+    pub(super) cylinders: u32,
+    /// Part of the drive that the pair lies in, for errors by leaving parts out.
+    pub(super) part: usize,
+}
+
+impl Pair {
+    /// Time between the passages of both angles, in microseconds.
+    pub(super) fn turning_us(&self, transfer_us: f64) -> f64 {
+        let crossing = |of: usize| self.blocks[of] * transfer_us.max(self.media_us[of]);
+        self.gap_us - crossing(1) + crossing(0)
+    }
+}
+
+/// Pairs that lie close enough in time and place, and what bounds their sums by chance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pairs {
+    pub(super) all: Vec<Pair>,
+    /// Upper bound of the largest eigenvalue of the graph of pairs.
+    pub(super) eigenvalue_max: f64,
 }
 
 impl References {
-    /// Requests that took more than half a revolution beside their transfer: those that did
-    /// not wait for the platter were faster, nearly all.
-    /// So many cylinders are taken together.
-    pub(super) fn new(
-        layout: &Layout,
-        requests: &[Request],
-        assumed: &Assumed,
-        cylinders: u32,
-    ) -> References {
-        let mut groups: BTreeMap<(bool, u32), Vec<Reference>> = BTreeMap::new();
+    /// Requests that took more than half a revolution beside their transfer: nearly all that
+    /// did not wait for the platter were faster. Requests over a track's end are left out.
+    pub(super) fn new(layout: &Layout, requests: &[Request], assumed: &Assumed) -> References {
+        let mut groups: BTreeMap<(bool, usize, u32), Vec<Reference>> = BTreeMap::new();
         for (index, request) in requests.iter().enumerate() {
             let is_write = request.operation == Operation::Write;
             let crossing_us = match is_write {
@@ -57,68 +79,139 @@ impl References {
             if !waited || is_write && !assumed.write_through {
                 continue;
             }
-            // A read's blocks cross the bus after the first one has passed the head; a
-            // write is complete when its last one has.
-            let (block, sectors, blocks) = match request.operation {
-                Operation::Read => (request.first_block, 0.0, f64::from(request.blocks)),
-                Operation::Write => (
-                    request.first_block + u64::from(request.blocks) - 1,
-                    1.0,
-                    0.0,
-                ),
-            };
-            let Some(spot) = layout.spot(block) else {
+            let last_block = request.first_block + u64::from(request.blocks) - 1;
+            let (Some(first), Some(last)) =
+                (layout.spot(request.first_block), layout.spot(last_block))
+            else {
                 continue;
             };
-            let angle = spot.angle + sectors / f64::from(spot.sectors_per_track);
-            let group = groups
-                .entry((is_write, spot.cylinder / cylinders))
-                .or_default();
-            group.push(Reference {
-                index,
-                angle,
-                blocks,
-            });
+            if (first.cylinder, first.head) != (last.cylinder, last.head) {
+                continue;
+            }
+            let place = place(layout, request.first_block, &first);
+            groups
+                .entry((is_write, place.zone, place.range))
+                .or_default()
+                .push(Reference {
+                    index,
+                    // A read's blocks cross the bus after the first one has passed the head;
+                    // a write is complete when its last one has.
+                    angle: match is_write {
+                        true => last.angle + 1.0 / f64::from(last.sectors_per_track),
+                        false => first.angle,
+                    },
+                    cylinder: place.cylinder,
+                    order: place.order,
+                    blocks: if is_write { 0.0 } else { request.blocks.into() },
+                    media_us: assumed.period_us / f64::from(first.sectors_per_track),
+                });
         }
-        let groups = groups
-            .into_values()
-            .filter(|group| group.len() > 1)
-            .collect();
+        let mut groups: Vec<Vec<Reference>> = groups.into_values().collect();
+        for group in &mut groups {
+            group.sort_by_key(|reference| (reference.cylinder, reference.index));
+        }
+        groups.retain(|group| group.len() > 1);
         References { groups }
     }
 
-    /// How many there are.
+    /// Number of references that have another one in their group.
     pub(super) fn count(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Pairs with gaps up to some, at most about so many: then evenly chosen ones.
-    pub(super) fn pairs(&self, completions_us: &[f64], gap_us: f64, most: usize) -> Vec<Pair> {
-        let at = |reference: &Reference| completions_us[reference.index];
-        let within = |group: &[Reference], first: usize| {
-            let end = at(&group[first]) + gap_us;
-            first + 1 + group[first + 1..].partition_point(|other| at(other) <= end)
-        };
-        let all = self.groups.iter().map(|group| {
-            let of_one = |first: usize| within(group, first) - first - 1;
-            (0..group.len()).map(of_one).sum::<usize>()
-        });
-        let stride = all.sum::<usize>().div_ceil(most).max(1);
-        let mut pairs = Vec::new();
-        for (number, group) in self.groups.iter().enumerate() {
-            for first in 0..group.len() {
-                let from = first + 1 + first % stride;
-                for second in (from..within(group, first)).step_by(stride) {
-                    let (one, other) = (&group[first], &group[second]);
-                    pairs.push(Pair {
-                        gap_us: at(other) - at(one),
-                        blocks: other.blocks - one.blocks,
-                        angle: other.angle - one.angle,
-                        group: number,
-                    });
-                }
+    /// Pairs up to some gap in time and some cylinders apart; evenly chosen ones if there are
+    /// more than `pairs_max`.
+    pub(super) fn pairs(
+        &self,
+        completions_us: &[f64],
+        gap_us: f64,
+        cylinders: u32,
+        pairs_max: usize,
+    ) -> Pairs {
+        let count: usize = self
+            .near(completions_us, gap_us, cylinders)
+            .map(|_| 1)
+            .sum();
+        let stride = count.div_ceil(pairs_max).max(1);
+        let mut all = Vec::with_capacity(count / stride + 1);
+        let mut degrees: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut ends = Vec::with_capacity(count / stride + 1);
+        // A stride that shares a factor with the order of pairs would favour some references.
+        let mut wanted = 0;
+        for (number, (group, first, second)) in
+            self.near(completions_us, gap_us, cylinders).enumerate()
+        {
+            if number < wanted {
+                continue;
             }
+            wanted = stride * (number / stride + 1) + (number / stride * 7919) % stride;
+            *degrees.entry(first.index).or_default() += 1.0;
+            *degrees.entry(second.index).or_default() += 1.0;
+            ends.push((first.index, second.index));
+            all.push(Pair {
+                gap_us: completions_us[second.index] - completions_us[first.index],
+                blocks: [first.blocks, second.blocks],
+                media_us: [first.media_us, second.media_us],
+                angle: second.angle - first.angle,
+                tracks: second.order as i32 - first.order as i32,
+                cylinders: second.cylinder - first.cylinder,
+                part: group + first.cylinder as usize,
+            });
         }
-        pairs
+        let product = |(first, second): &(usize, usize)| degrees[first] * degrees[second];
+        Pairs {
+            all,
+            eigenvalue_max: ends.iter().map(product).fold(1.0, f64::max).sqrt(),
+        }
+    }
+
+    fn near<'r>(
+        &'r self,
+        completions_us: &'r [f64],
+        gap_us: f64,
+        cylinders: u32,
+    ) -> impl Iterator<Item = (usize, &'r Reference, &'r Reference)> {
+        let of_group = move |(number, group): (usize, &'r Vec<Reference>)| {
+            group.iter().enumerate().flat_map(move |(at, first)| {
+                group[at + 1..]
+                    .iter()
+                    .take_while(move |second| second.cylinder - first.cylinder <= cylinders)
+                    .filter(move |second| {
+                        let gap = completions_us[second.index] - completions_us[first.index];
+                        gap.abs() <= gap_us
+                    })
+                    .map(move |second| (number, first, second))
+            })
+        };
+        self.groups.iter().enumerate().flat_map(of_group)
+    }
+}
+
+/// Position of a block in what shares an origin.
+struct Position {
+    zone: usize,
+    range: u32,
+    cylinder: u32,
+    order: u32,
+}
+
+fn place(layout: &Layout, block: u64, spot: &Spot) -> Position {
+    let in_zone = match layout {
+        Layout::Zoned(zoned) => zoned.in_zone(block),
+        Layout::Mapped(_) | Layout::Indexed(_) => None,
+    };
+    match in_zone {
+        Some(at) => Position {
+            zone: at.zone,
+            range: at.range,
+            cylinder: at.cylinder,
+            order: at.order,
+        },
+        None => Position {
+            zone: 0,
+            range: 0,
+            cylinder: spot.cylinder,
+            order: spot.head,
+        },
     }
 }

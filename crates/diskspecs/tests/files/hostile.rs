@@ -251,7 +251,7 @@ fn lines_of_a_trace_are_refused_by_their_numbers() {
         "R Hit 1 4 100.0",
         "R Hit 1 4 100.0 5.0 7",
         "X Hit 1 4 100.0 5.0",
-        "R Maybe 1 4 100.0 5.0",
+        "R 1 4 100.0 5.0",
         "R Hit -1 4 100.0 5.0",
         "R Hit 99999999999999999999 4 100.0 5.0",
         "R Hit 1 0 100.0 5.0",

@@ -151,6 +151,19 @@ fn a_trace_is_read_line_by_line() {
     assert_eq!(requests[1].operation, trace::Operation::Write);
 }
 
+/// DiskSim reads the second column as a word and does nothing with it.
+#[test]
+fn the_second_column_of_a_trace_is_any_word() {
+    let parsed = |word: &str| trace::parse("t.trace", &format!("R {word} 7 1 0.5 0\n"));
+    let expected = parsed("Hit").expect("a trace");
+    for word in [
+        "Miss", "hit", "Maybe", "Unknown", "-", "0", "H/M", "größe", "R",
+    ] {
+        let found = parsed(word).unwrap_or_else(|errors| panic!("{word}: {errors}"));
+        assert_eq!(found, expected, "{word}");
+    }
+}
+
 const MAPPED: &str = "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
     First cylinder number = 0, Last cylinder number = 3, First LBN = 0, Last LBN = 39,
     Blocks per track = 10, Zone Skew = 0, Skew for track switch = 2,

@@ -1,0 +1,411 @@
+//! Stretches of a trace within which the phase holds: where lines were dropped, it jumps.
+//!
+//! Each zone has an origin and each stretch a turn, none of them known. The sums of directions
+//! by zone and by window of the trace are, but for noise, a product of the two, so the leading
+//! singular vectors of that matrix have both. Dynamic programming over the directions less
+//! their origins then finds the jumps.
+
+use super::wrapped;
+use crate::phase_step::PhaseStep;
+use diskperf_diskspecs::phase::Phasor;
+use std::f64::consts::TAU;
+
+/// Stretches of a trace, and how each is turned against the first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Stretches {
+    /// All but the first.
+    later: Vec<Stretch>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stretch {
+    /// First completion that is turned.
+    start_us: f64,
+    /// In revolutions, against the first stretch.
+    turned: f64,
+}
+
+impl Stretches {
+    /// Number of stretches.
+    pub(crate) fn count(&self) -> usize {
+        self.later.len() + 1
+    }
+
+    /// Index of the stretch of a completion.
+    pub(super) fn index_at(&self, completion_us: f64) -> usize {
+        self.later
+            .partition_point(|stretch| stretch.start_us <= completion_us)
+    }
+
+    /// Turn of a completion's stretch against the first one, in revolutions.
+    pub(crate) fn turned_at(&self, completion_us: f64) -> f64 {
+        match self.index_at(completion_us).checked_sub(1) {
+            Some(later) => self.later[later].turned,
+            None => 0.0,
+        }
+    }
+
+    /// Turns all stretches but the first further.
+    pub(super) fn turn(&mut self, turns: impl Iterator<Item = f64>) {
+        for (stretch, turns) in self.later.iter_mut().zip(turns) {
+            stretch.turned += turns;
+        }
+    }
+
+    /// The jumps between the stretches, by the first request that shows each.
+    pub(crate) fn steps(&self, completions_us: &[f64]) -> Vec<PhaseStep> {
+        let mut before = 0.0;
+        let mut steps = Vec::with_capacity(self.later.len());
+        for stretch in &self.later {
+            let index = completions_us.partition_point(|&at| at < stretch.start_us);
+            steps.push(PhaseStep {
+                request: index + 1,
+                turned_rev: wrapped(stretch.turned - before),
+            });
+            before = stretch.turned;
+        }
+        steps
+    }
+}
+
+/// A reference whose angle is known but for its zone's origin and its stretch's turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) completion_us: f64,
+    pub(super) zone: usize,
+    /// Angle of the platter less that of the sector without its zone's origin.
+    pub(super) turned: f64,
+}
+
+/// Origins of zones and turns of stretches.
+pub(super) struct Aligned {
+    /// By zone, in revolutions; nothing for a zone without a sample.
+    pub(super) origins: Vec<Option<f64>>,
+    pub(super) stretches: Stretches,
+}
+
+/// Samples of a window, within which the phase is taken to hold at first.
+const WINDOW_SAMPLES: usize = 40;
+/// Rounds of the power iteration, and of turning zones and windows by turns.
+const ROUNDS: usize = 40;
+/// Rounds of finding jumps and origins by turns.
+const JUMP_ROUNDS: usize = 4;
+/// Samples of the shortest stretch.
+const STRETCH_SAMPLES_MIN: usize = 24;
+/// Samples that a jump has to bring into agreement. Outliers that agree by chance are fewer.
+const JUMP_GAIN_MIN: f64 = 3.0;
+/// Blocks of samples at whose ends jumps are looked for first.
+const BLOCKS_MAX: usize = 1500;
+const BLOCKS_COARSE: usize = 400;
+/// Samples on both sides of a jump that have to show it: a spindle that wanders does not jump.
+const SIDE_SAMPLES: usize = 60;
+/// The least jump that counts, in revolutions, and in errors of its sides' directions.
+const JUMP_MIN: f64 = 0.02;
+const JUMP_ERRORS_MIN: f64 = 5.0;
+
+/// Finds the stretches of samples in the order of their completions.
+pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
+    let directions: Vec<Phasor> = samples
+        .iter()
+        .map(|sample| Phasor::at(sample.turned))
+        .collect();
+    let mut origins = synchronised(samples, &directions, zones);
+    let mut starts = Vec::new();
+    for _ in 0..JUMP_ROUNDS {
+        let left: Vec<Phasor> = samples
+            .iter()
+            .zip(&directions)
+            .map(|(sample, direction)| direction.against(origins[sample.zone]))
+            .collect();
+        let found = jumps(&left);
+        let turns = stretch_turns(&left, &found);
+        let mut sums = vec![Phasor::default(); zones];
+        let mut stretch = 0;
+        for (index, (sample, direction)) in samples.iter().zip(&directions).enumerate() {
+            stretch += usize::from(found.get(stretch) == Some(&index));
+            sums[sample.zone] = sums[sample.zone].plus(direction.against(turns[stretch]));
+        }
+        origins = sums.into_iter().map(unit).collect();
+        let is_settled = found == starts;
+        starts = found;
+        if is_settled {
+            break;
+        }
+    }
+    let left: Vec<Phasor> = samples
+        .iter()
+        .zip(&directions)
+        .map(|(sample, direction)| direction.against(origins[sample.zone]))
+        .collect();
+    let turns = stretch_turns(&left, &starts);
+    let later = starts.iter().zip(&turns[1..]).map(|(start, turn)| Stretch {
+        start_us: samples[*start].completion_us,
+        turned: turn.against(turns[0]).turns(),
+    });
+    let is_seen = |zone: &usize| samples.iter().any(|sample| sample.zone == *zone);
+    Aligned {
+        origins: (0..zones)
+            .map(|zone| is_seen(&zone).then(|| origins[zone].times(turns[0]).turns()))
+            .collect(),
+        stretches: Stretches {
+            later: later.collect(),
+        },
+    }
+}
+
+/// How much samples agree within as few stretches as explain them: R, and the number of jumps.
+/// Jumps are at the ends of blocks, which is exact enough to compare periods.
+pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
+    let directions: Vec<Phasor> = samples
+        .iter()
+        .map(|sample| Phasor::at(sample.turned))
+        .collect();
+    let origins = synchronised(samples, &directions, zones);
+    let left: Vec<Phasor> = samples
+        .iter()
+        .zip(&directions)
+        .map(|(sample, direction)| direction.against(origins[sample.zone]))
+        .collect();
+    let sums = running_sums(&left);
+    let starts = coarse_jumps(&sums, BLOCKS_COARSE);
+    let ends = starts.iter().copied().chain([left.len()]);
+    let mut from = 0;
+    let mut length = 0.0;
+    for end in ends {
+        length += sums[end].minus(sums[from]).length();
+        from = end;
+    }
+    (length / left.len().max(1) as f64, starts.len())
+}
+
+/// Directions of the zones' origins, from samples in windows that may each be turned.
+fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<Phasor> {
+    let windows = samples.len().div_ceil(WINDOW_SAMPLES).max(1);
+    let mut sums = vec![Phasor::default(); zones * windows];
+    for (index, (sample, direction)) in samples.iter().zip(directions).enumerate() {
+        let sum = &mut sums[sample.zone * windows + index / WINDOW_SAMPLES];
+        *sum = sum.plus(*direction);
+    }
+    let by_zone = |turns: &[Phasor]| -> Vec<Phasor> {
+        let row = |row: &[Phasor]| {
+            row.iter()
+                .zip(turns)
+                .map(|(sum, turn)| sum.against(*turn))
+                .sum()
+        };
+        sums.chunks(windows).map(row).collect()
+    };
+    let by_window = |origins: &[Phasor]| -> Vec<Phasor> {
+        let column = |window: usize| {
+            let zones = origins.iter().enumerate();
+            zones
+                .map(|(zone, origin)| sums[zone * windows + window].against(*origin))
+                .sum()
+        };
+        (0..windows).map(column).collect()
+    };
+    let weight = |zone: &usize| -> f64 {
+        let row = &sums[zone * windows..(zone + 1) * windows];
+        row.iter().map(|sum| sum.length()).sum()
+    };
+    let Some(first) = (0..zones).max_by(|a, b| weight(a).total_cmp(&weight(b))) else {
+        return Vec::new();
+    };
+    let mut turns = sums[first * windows..(first + 1) * windows].to_vec();
+    let mut origins = by_zone(&turns);
+    for round in 0..2 * ROUNDS {
+        // The leading singular vectors, then the directions that agree best.
+        let scaled = |all: Vec<Phasor>| match round < ROUNDS {
+            true => normalised(all),
+            false => all.into_iter().map(unit).collect(),
+        };
+        turns = scaled(by_window(&origins));
+        origins = scaled(by_zone(&turns));
+    }
+    origins.into_iter().map(unit).collect()
+}
+
+fn normalised(all: Vec<Phasor>) -> Vec<Phasor> {
+    let square: f64 = all.iter().map(|one| one.length().powi(2)).sum();
+    let share = Phasor {
+        real: square.sqrt().max(f64::MIN_POSITIVE).recip(),
+        imaginary: 0.0,
+    };
+    all.into_iter().map(|one| one.times(share)).collect()
+}
+
+fn unit(vector: Phasor) -> Phasor {
+    Phasor::at(vector.turns())
+}
+
+/// Indices of the first samples of all stretches but the first.
+fn jumps(left: &[Phasor]) -> Vec<usize> {
+    let sums = running_sums(left);
+    let mut starts = coarse_jumps(&sums, BLOCKS_MAX);
+    placed_exactly(&mut starts, &sums, left.len().div_ceil(BLOCKS_MAX).max(1));
+    without_wander(starts, left)
+}
+
+/// The same at the ends of at most so many blocks.
+fn coarse_jumps(sums: &[Phasor], blocks_max: usize) -> Vec<usize> {
+    let count = sums.len() - 1;
+    let block = count.div_ceil(blocks_max).max(1);
+    let ends: Vec<usize> = (0..=count / block).map(|end| end * block).collect();
+    let ends = match ends.last() {
+        Some(&last) if last < count => [ends, vec![count]].concat(),
+        _ => ends,
+    };
+    let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
+    for (number, &end) in ends.iter().enumerate().skip(1) {
+        let with_last = |from: usize| {
+            let length = sums[end].minus(sums[ends[from]]).length();
+            (best[from].0 + length - JUMP_GAIN_MIN, from)
+        };
+        let candidates = (0..number)
+            .filter(|&from| {
+                let is_all = from == 0 && end == count;
+                is_all || end - ends[from] >= STRETCH_SAMPLES_MIN
+            })
+            .map(with_last);
+        let last = candidates.max_by(|a, b| a.0.total_cmp(&b.0));
+        best.push(last.unwrap_or((f64::NEG_INFINITY, 0)));
+    }
+    let mut starts = Vec::new();
+    let mut at = best.len() - 1;
+    while at > 0 {
+        at = best[at].1;
+        if at > 0 {
+            starts.push(ends[at]);
+        }
+    }
+    starts.reverse();
+    starts
+}
+
+fn running_sums(left: &[Phasor]) -> Vec<Phasor> {
+    let mut sums = vec![Phasor::default()];
+    for direction in left {
+        sums.push(sums[sums.len() - 1].plus(*direction));
+    }
+    sums
+}
+
+/// Moves jumps from the ends of blocks to the samples that show them first.
+fn placed_exactly(starts: &mut [usize], sums: &[Phasor], block: usize) {
+    for index in 0..starts.len() {
+        let before = index.checked_sub(1).map_or(0, |before| starts[before]);
+        let after = starts.get(index + 1).copied().unwrap_or(sums.len() - 1);
+        let range = starts[index].saturating_sub(block).max(before + 1)
+            ..=(starts[index] + block).min(after.saturating_sub(1));
+        let length = |at: usize| {
+            sums[at].minus(sums[before]).length() + sums[after].minus(sums[at]).length()
+        };
+        let best = range.max_by(|&a, &b| length(a).total_cmp(&length(b)));
+        starts[index] = best.unwrap_or(starts[index]);
+    }
+}
+
+/// Jumps that the samples on both sides show.
+fn without_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::new();
+    for (number, &start) in starts.iter().enumerate() {
+        let before = kept.last().copied().unwrap_or(0);
+        let after = starts.get(number + 1).copied().unwrap_or(left.len());
+        let sides = [
+            &left[start.saturating_sub(SIDE_SAMPLES).max(before)..start],
+            &left[start..(start + SIDE_SAMPLES).min(after)],
+        ];
+        let sums = sides.map(|side| side.iter().copied().sum::<Phasor>());
+        let variance = |side: usize| {
+            let count = sides[side].len().max(1) as f64;
+            let r = (sums[side].length() / count).clamp(1e-3, 1.0 - 1e-3);
+            -2.0 * r.ln() / TAU.powi(2) / count
+        };
+        let error = (variance(0) + variance(1)).sqrt();
+        let jump = sums[1].against(sums[0]).turns().abs();
+        if jump >= JUMP_MIN && jump >= JUMP_ERRORS_MIN * error {
+            kept.push(start);
+        }
+    }
+    kept
+}
+
+/// Direction of each stretch.
+fn stretch_turns(left: &[Phasor], starts: &[usize]) -> Vec<Phasor> {
+    let ends = starts.iter().copied().chain([left.len()]);
+    let mut from = 0;
+    let turn = |to: usize| {
+        let sum: Phasor = left[from..to].iter().copied().sum();
+        from = to;
+        unit(sum)
+    };
+    ends.map(turn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::{Rng, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    /// Zones, samples, where the phase jumps, and the share of samples at any angle.
+    const CASES: [(usize, usize, &[usize], f64); 7] = [
+        (1, 400, &[], 0.0),
+        (3, 2000, &[1000], 0.05),
+        (60, 2000, &[300, 900, 1400], 0.05),
+        (
+            60,
+            4000,
+            &[200, 400, 700, 1500, 2200, 2600, 3300, 3800],
+            0.1,
+        ),
+        (8, 9000, &[4000, 4100], 0.05),
+        (12, 3000, &[], 0.3),
+        (5, 60, &[30], 0.0),
+    ];
+
+    #[test]
+    fn jumps_are_found_where_they_are_and_nowhere_else() {
+        println!("seeds 0 to 9");
+        for seed in 0..10 {
+            for (zones, count, jumps, outliers) in CASES {
+                let mut random = Pcg64Mcg::seed_from_u64(seed);
+                let mut share = || f64::from(random.next_u32()) / 2_f64.powi(32);
+                let origins: Vec<f64> = (0..zones).map(|_| share()).collect();
+                let mut turn = 0.0;
+                let mut turns = vec![0.0];
+                for _ in jumps {
+                    turn += 0.12 + 0.76 * share();
+                    turns.push(turn);
+                }
+                let samples: Vec<Sample> = (0..count)
+                    .map(|index| {
+                        let zone = (share() * zones as f64) as usize;
+                        let stretch = jumps.partition_point(|&jump| jump <= index);
+                        let noise = match share() < outliers {
+                            true => share(),
+                            false => 0.03 * (share() + share() - 1.0),
+                        };
+                        // A spindle that wanders by a tenth of a revolution.
+                        let wander = 0.05 * (TAU * index as f64 / 4000.0).sin();
+                        Sample {
+                            completion_us: 1e4 * index as f64,
+                            zone,
+                            turned: origins[zone] + turns[stretch] + noise + wander,
+                        }
+                    })
+                    .collect();
+                let found = align(&samples, zones).stretches;
+                let case = format!("seed {seed}, {zones} zones, {count} samples");
+                let starts: Vec<f64> = found.later.iter().map(|one| one.start_us / 1e4).collect();
+                assert_eq!(starts.len(), jumps.len(), "{case}: {starts:?} of {jumps:?}, {turns:?}");
+                for (stretch, (start, jump)) in starts.iter().zip(jumps).enumerate() {
+                    // An outlier may stand at the jump.
+                    assert!((start - *jump as f64).abs() <= 4.0, "{case}: {starts:?}");
+                    let off = wrapped(found.later[stretch].turned - turns[stretch + 1]);
+                    assert!(off.abs() < 0.1, "{case}: {off}");
+                }
+            }
+        }
+    }
+}
