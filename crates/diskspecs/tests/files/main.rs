@@ -1,6 +1,7 @@
 //! Files as people have them: what is read of them, and what is refused with its place.
 
 mod hostile;
+mod keys;
 mod taken;
 
 use diskperf_diskspecs::{Errors, Files, Import, import};

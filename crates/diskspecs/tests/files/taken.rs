@@ -23,10 +23,6 @@ fn a_drive_has_the_values_of_its_files() {
         (firmware.write_miss.read, firmware.write_miss.write),
         (0.7, 0.8)
     );
-    assert_eq!(
-        firmware.extra_write_disconnect_ms,
-        Some([0.1, 0.2, 0.3, 0.4])
-    );
     assert_eq!(drive.model.mechanics.write_settle_ms, -0.25);
     // Skews in sectors are cut to whole ones.
     let Layout::Zoned(layout) = &drive.model.layout else {
@@ -37,7 +33,8 @@ fn a_drive_has_the_values_of_its_files() {
         let line = import.without_effect.iter().find(|line| line.key == key);
         line.unwrap_or_else(|| panic!("{key} is lost")).why
     };
-    assert_eq!(why("disksim_global Global"), "of DiskSim's own output");
+    assert_eq!(why("disksim_stats Stats"), "of DiskSim's own output");
+    assert_eq!(why("Init Seed"), "of DiskSim's own output");
     assert_eq!(why("Minimum seek delay"), "DiskSim does not use it");
     assert!(import.warnings.is_empty(), "{:?}", import.warnings);
 }
@@ -151,14 +148,15 @@ fn a_trace_is_read_line_by_line() {
     assert_eq!(requests[1].operation, trace::Operation::Write);
 }
 
-const MAPPED: &str = "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
+pub(crate) const MAPPED: &str = "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
     First cylinder number = 0, Last cylinder number = 3, First LBN = 0, Last LBN = 39,
     Blocks per track = 10, Zone Skew = 0, Skew for track switch = 2,
     Skew for cylinder switch = 3 } ] }";
-const MAP: &str = "layout of a drive\n\n4 cylinders, 0 rot, 2 heads\n\
+pub(crate) const MAP: &str = "layout of a drive\n\n4 cylinders, 0 rot, 2 heads\n\
     lbn 0 --> cyl 0, head 0, sect 0, seqcnt 9\nlbn 10 --> cyl 0, head 1, sect 1, seqcnt 8\n\
+    lbn 19 --> cyl 1, head 0, sect 0, seqcnt 9\nlbn 29 --> cyl 1, head 1, sect 0, seqcnt 9\n\
     Defect at cyl 0, head 1, sect 0\n";
-const INDEXED: &str = "dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [
+pub(crate) const INDEXED: &str = "dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [
     [ [ 0, 0, 0.0, 10, 1, 0.15, 20, 2, TRACK, 0, 0 ], [ 20, 1, 0.0, 10, -1, 0.15, 20, 2, TRACK, 0, 1 ] ],
     [ 0, 0, 0.0, 40, 2, 0.5, 80, 4, IDX, 0 ] ], Slips = [ 5, 1 ],
     Remaps = [ 12, 1, 4, 0, 3, 10 ] }";
@@ -178,7 +176,7 @@ pub(crate) fn with_layout(layout: &str) -> Result<Import, Errors> {
 fn maps_and_patterns_are_layouts_too() {
     let mapped = with_layout(MAPPED).unwrap_or_else(|errors| panic!("{errors}"));
     let layout = &mapped.drives[0].model.layout;
-    assert_eq!(layout.blocks(), 19);
+    assert_eq!(layout.blocks(), 39);
     let spot = layout.spot(10).expect("a place");
     assert_eq!((spot.head, spot.sector), (1, 1));
     assert!((spot.angle - 0.3).abs() < 1e-12);
@@ -197,6 +195,32 @@ fn maps_and_patterns_are_layouts_too() {
 /// A file, a piece of it, what DiskSim takes as well in its place, and the key that is told to
 /// have no effect, or what is warned of.
 const VALID: &[(&str, &str, &str, &str)] = &[
+    (
+        "small.model",
+        "Last cylinder number = 3",
+        "Last cylinder number = 9",
+        "6 cylinders more than the drive's 4",
+    ),
+    (
+        "small.model",
+        "Number of spares = 1",
+        "Number of spares = -1",
+        "`Number of spares = -1` is below 0",
+    ),
+    ("small.model", "slips = [],", "", "no `slips`"),
+    ("small.model", "Percent error in rpms = 0.0", "", ""),
+    (
+        "small.parv",
+        "Use queueing in subsystem = 1",
+        "Use of queues = 1",
+        "Use of queues",
+    ),
+    (
+        "small.parv",
+        "disksim_stats Stats",
+        "disksim_disk OTHER { Model = dm_disk { } } disksim_stats Stats",
+        "disksim_disk OTHER",
+    ),
     (
         "small.model",
         "Access time type = trackSwitchPlusRotation",
@@ -284,7 +308,8 @@ fn what_disksim_takes_is_taken_and_what_is_not_modelled_is_told() {
         let found = changed(file, piece, by);
         let found = found.unwrap_or_else(|errors| panic!("{what}: {}", errors.render(false)));
         let mut all: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-        all.extend(found.without_effect.iter().map(|one| one.key.clone()));
+        let lines = found.without_effect.iter();
+        all.extend(lines.map(|line| format!("{}: {}", line.block, line.key)));
         assert!(
             all.iter().any(|line| line.contains(told)),
             "{what}: {all:?}"
