@@ -318,11 +318,12 @@ pub(crate) fn list_block(block: &Block, why: &'static str, findings: &Findings) 
     };
     for entry in &block.entries {
         let key = table.key(&entry.key);
-        findings.key_without_effect(
-            block,
-            entry,
-            key.map_or("DiskSim has no such key here", |_| why),
-        );
+        let why = match key.map(|key| key.effect) {
+            Some(Effect::None(own)) if table.missing == Missing::Nothing => own,
+            Some(_) => why,
+            None => "DiskSim has no such key here",
+        };
+        findings.key_without_effect(block, entry, why);
         if let Some(key) = key {
             is_legal(entry, key, findings);
         }

@@ -46,9 +46,10 @@ fn a_drive_is_imported_shown_and_run() {
             "small from small.parv: 38 KiB",
             "wrote mine/drives/small.toml",
             "wrote mine/systems/bare-small.toml",
-            "small.diskspecs:",
-            "Print stats: of DiskSim's own output",
-            "modelled in another way: Extra write disconnect",
+            "files/small.diskspecs, disksim_disk SMALL:\n",
+            "Print stats (16): of DiskSim's own output",
+            "files/small.parv, disksim_global Global:\n      Init Seed (2): a trace or a program is the load\n      Stat definition file (2): of DiskSim's own output",
+            "modelled in another way: Extra write disconnect: the files have 1, and the drive acts as with 0",
             "diskperf run today26 --on bare-small --catalogue mine",
         ]);
     let shown = user

@@ -147,12 +147,20 @@ impl SkewUnits {
 
     /// In revolutions; sectors are cut to whole ones, as DiskSim does.
     fn turns(self, value: f64, sectors_per_track: u32) -> f64 {
-        match self {
+        let turns = match self {
             SkewUnits::Sectors => value.trunc() / f64::from(sectors_per_track),
             SkewUnits::Revolutions => value,
+        };
+        // An angle and any whole number of turns are the same.
+        match turns.abs() > TURNS_MAX {
+            true => turns.rem_euclid(1.0),
+            false => turns,
         }
     }
 }
+
+/// Turns that an angle keeps as the file has it.
+const TURNS_MAX: f64 = 1e6;
 
 /// The skews of a zone, in revolutions.
 struct Skews {

@@ -34,7 +34,7 @@ fn a_drive_has_the_values_of_its_files() {
         line.unwrap_or_else(|| panic!("{key} is lost")).why
     };
     assert_eq!(why("disksim_stats Stats"), "of DiskSim's own output");
-    assert_eq!(why("Init Seed"), "of DiskSim's own output");
+    assert_eq!(why("Init Seed"), "a trace or a program is the load");
     assert_eq!(why("Minimum seek delay"), "DiskSim does not use it");
     assert!(import.warnings.is_empty(), "{:?}", import.warnings);
 }

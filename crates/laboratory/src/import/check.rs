@@ -9,7 +9,8 @@ use diskperf_models::model::computer::Computer;
 
 /// The keys of DiskSim that those of an entry are made of; the first one that a file has
 /// is meant.
-const MADE_OF: [(&str, &[&str]); 23] = [
+#[rustfmt::skip]
+const MADE_OF: [(&str, &[&str]); 37] = [
     ("heads", &["Number of data surfaces"]),
     ("cylinders", &["Number of cylinders"]),
     ("zone_table", &["Zones"]),
@@ -26,20 +27,34 @@ const MADE_OF: [(&str, &[&str]); 23] = [
     ("head_switch_ms", &["Head switch time"]),
     ("write_settle_ms", &["Add. write settling delay"]),
     ("queue_depth", &["Max queue length"]),
+    ("aged_sptf_ms_per_s", &["Timeout time/weight"]),
+    ("read_hit_ms", &["Read hit over. after read"]),
+    ("read_hit_after_write_ms", &["Read hit over. after write"]),
+    ("read_miss_ms", &["Read miss over. after read"]),
+    ("read_miss_after_write_ms", &["Read miss over. after write"]),
+    ("write_ms", &["Write hit over. after read"]),
+    ("write_after_write_ms", &["Write hit over. after write"]),
+    ("read_completion_ms", &["Read completion overhead"]),
+    ("write_completion_ms", &["Write completion overhead"]),
+    ("link_bytes_per_s", &["Bulk sector transfer time"]),
+    ("link_write_bytes_per_s", &["Bulk sector transfer time"]),
+    ("link_overhead_ms", &["Data preparation overhead"]),
+    ("link_reconnect_ms", &["First reselect overhead"]),
     ("cache_segments", &["Number of buffer segments"]),
     ("segment_bytes", &["Segment size (in blks)"]),
-    (
-        "read_ahead_bytes",
-        &["Maximum read-ahead (blks)", "Segment size (in blks)"],
-    ),
+    ("read_ahead_bytes", &["Maximum read-ahead (blks)", "Segment size (in blks)"]),
     ("read_ahead_least_bytes", &["Minimum read-ahead (blks)"]),
-    (
-        "write_cache_bytes",
-        &["Maximum number of write segments", "Segment size (in blks)"],
-    ),
+    ("write_cache_bytes", &["Maximum number of write segments", "Segment size (in blks)"]),
     ("write_cache_extents", &["Maximum number of write segments"]),
     ("destage_bytes", &["Segment size (in blks)"]),
+    ("write_cache_read_hits", &["Allow read hits on write data"]),
 ];
+
+/// The keys of DiskSim that a key of an entry is made of.
+pub(super) fn made_of(key: &str) -> &'static [&'static str] {
+    let found = MADE_OF.iter().find(|(name, _)| *name == key);
+    found.map_or(&[], |(_, keys)| keys)
+}
 
 /// Entries of a catalogue that are yet to be written: path and text.
 type Entries = [(String, String)];
@@ -84,8 +99,8 @@ fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlac
     let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
     let key = problem.place().and_then(|place| key_at(entries, place));
-    let from = key.and_then(|key| MADE_OF.iter().find(|(name, _)| *name == key));
-    let place = from.and_then(|(_, keys)| keys.iter().find_map(|key| places.get(*key)));
+    let from = key.map_or(&[][..], made_of);
+    let place = from.iter().find_map(|key| places.get(*key));
     match (place, key) {
         (Some(place), Some(key)) => {
             Problem::error(title).at(place, format!("`{key}` of the catalogue comes of this"))

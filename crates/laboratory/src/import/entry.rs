@@ -1,11 +1,50 @@
 //! An entry of the catalogue as text.
 
+use super::check::made_of;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+/// Longest time of a part of a modelled drive, in milliseconds.
+const TIME_MS_MAX: f64 = 1000.0;
+/// Largest buffer of a modelled drive.
+const BUFFER_BYTES_MAX: f64 = 1e12;
+
+/// Values that a modelled drive takes, of keys for which DiskSim accepts others.
+const LIMITS: [(&str, RangeInclusive<f64>); 24] = [
+    ("spindle_rpm", 60.0..=30_000.0),
+    ("seek_constant_ms", 0.0..=TIME_MS_MAX),
+    ("seek_minimum_ms", 0.0..=TIME_MS_MAX),
+    ("seek_average_ms", 0.0..=TIME_MS_MAX),
+    ("seek_maximum_ms", 0.0..=TIME_MS_MAX),
+    ("head_switch_ms", 0.0..=TIME_MS_MAX),
+    ("write_settle_ms", -TIME_MS_MAX..=TIME_MS_MAX),
+    ("read_hit_ms", 0.0..=TIME_MS_MAX),
+    ("read_hit_after_write_ms", 0.0..=TIME_MS_MAX),
+    ("read_miss_ms", 0.0..=TIME_MS_MAX),
+    ("read_miss_after_write_ms", 0.0..=TIME_MS_MAX),
+    ("write_ms", 0.0..=TIME_MS_MAX),
+    ("write_after_write_ms", 0.0..=TIME_MS_MAX),
+    ("read_completion_ms", 0.0..=TIME_MS_MAX),
+    ("write_completion_ms", 0.0..=TIME_MS_MAX),
+    ("link_overhead_ms", 0.0..=TIME_MS_MAX),
+    ("link_reconnect_ms", 0.0..=TIME_MS_MAX),
+    ("aged_sptf_ms_per_s", 0.0..=1e9),
+    ("queue_depth", 1.0..=65_536.0),
+    ("cache_segments", 0.0..=65_536.0),
+    ("segment_bytes", 0.0..=BUFFER_BYTES_MAX),
+    ("write_cache_bytes", 512.0..=BUFFER_BYTES_MAX),
+    ("write_cache_extents", 1.0..=1e7),
+    ("destage_bytes", 512.0..=BUFFER_BYTES_MAX),
+];
 
 /// An entry while it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     text: String,
+    /// Whether values beyond [`LIMITS`] become the nearest ones within.
+    is_limited: bool,
+    /// Values that became others.
+    notes: Vec<String>,
 }
 
 impl Entry {
@@ -16,7 +55,15 @@ impl Entry {
             quoted(description),
             quoted(source)
         );
-        Self { text }
+        Self::new(text, true)
+    }
+
+    fn new(text: String, is_limited: bool) -> Self {
+        Self {
+            text,
+            is_limited,
+            notes: Vec::new(),
+        }
     }
 
     /// A drive that has the numbers of another one where it has none itself.
@@ -27,7 +74,7 @@ impl Entry {
             quoted(description),
             quoted(source)
         );
-        Self { text }
+        Self::new(text, false)
     }
 
     fn line(&mut self, key: &str, value: &str) {
@@ -44,14 +91,38 @@ impl Entry {
         self.line(key, if value { "true" } else { "false" });
     }
 
-    /// A whole number.
+    /// A whole number, or the nearest one that a modelled drive takes.
     pub(super) fn integer(&mut self, key: &str, value: u64) {
+        let value = self.limited(key, value as f64).map_or(value, |near| near as u64);
         self.line(key, &value.to_string());
     }
 
-    /// A number, with all its digits.
+    /// A number with all its digits, or the nearest one that a modelled drive takes.
     pub(super) fn number(&mut self, key: &str, value: f64) {
+        let value = self.limited(key, value).unwrap_or(value);
         self.line(key, &format!("{value:?}"));
+    }
+
+    /// The nearest value that a modelled drive takes, if it does not take this one.
+    fn limited(&mut self, key: &str, value: f64) -> Option<f64> {
+        let (_, range) = LIMITS.iter().find(|(name, _)| *name == key)?;
+        if !self.is_limited || range.contains(&value) {
+            return None;
+        }
+        // Infinite overheads of a scale of 0 are none.
+        let number = if value.is_nan() { 0.0 } else { value };
+        let near = number.clamp(*range.start(), *range.end());
+        let keys = made_of(key).first().copied().unwrap_or_default();
+        let (low, high) = (range.start(), range.end());
+        self.notes.push(format!(
+            "{keys}: the files make it {value}, and `{key}` of a modelled drive is from {low} to {high}; taken as {near}"
+        ));
+        Some(near)
+    }
+
+    /// The values that became others, since this was called last.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     /// Why the number before this line is what it is.
