@@ -216,6 +216,19 @@ impl<'b> Keys<'b> {
         Some(number)
     }
 
+    /// A whole number, or the largest one of the model, which is said.
+    pub(crate) fn count_limited(&self, key: &str, most: u64) -> Option<u64> {
+        let number = self.count(key)?;
+        if number > most {
+            let entry = self.find(key)?;
+            let title = format!("`{key} = {number}` is more than a modelled drive has");
+            let warning = Problem::warning(title);
+            let warning = warning.at(&entry.value.place, format!("{most} is taken"));
+            self.findings.warning(warning);
+        }
+        Some(number.min(most))
+    }
+
     /// A number with or without a point.
     pub(crate) fn real(&self, key: &str) -> Option<f64> {
         real(&self.need(key)?.value)
@@ -424,7 +437,11 @@ fn is_legal(entry: &Entry, key: &Key, findings: &Findings) -> bool {
 fn out_of_range(entry: &Entry, key: &Key, limit: Option<i64>) -> Problem {
     let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
     let problem = Problem::error(title).at(&entry.value.place, key.legal.describe(limit));
-    problem.help(format!("write `{} = {}`", key.name, example(entry, key, limit)))
+    problem.help(format!(
+        "write `{} = {}`",
+        key.name,
+        example(entry, key, limit)
+    ))
 }
 
 /// A value that is legal, near to what is written.

@@ -159,7 +159,11 @@ fn import_file(
             trace_beside: trace_beside.clone(),
             warnings: warnings.iter().cloned().chain(imported.warnings).collect(),
             without_effect: without_effect.clone(),
-            differs: imported.differs.into_iter().chain(acts_as.clone()).collect(),
+            differs: imported
+                .differs
+                .into_iter()
+                .chain(acts_as.clone())
+                .collect(),
             ..imported
         });
     }
@@ -179,7 +183,9 @@ fn left_out(one: &WithoutEffect) -> LeftOut {
 fn acts_as(one: &WithoutEffect) -> Option<String> {
     let ActsAs { written, modelled } = one.acts_as.as_ref()?;
     let (key, why) = (&one.key, one.why);
-    Some(format!("{key}: the files have {written}, and the drive acts as with {modelled}: {why}"))
+    Some(format!(
+        "{key}: the files have {written}, and the drive acts as with {modelled}: {why}"
+    ))
 }
 
 fn import_drive(

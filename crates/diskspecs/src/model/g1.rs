@@ -29,7 +29,12 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
     };
     let zones = zones(&keys, bounds, sparing);
     let (places, zones) = zones?;
-    let layout = ZonedLayout::new(bounds.surfaces, mapping?, sparing?, range?, zones);
+    let (sparing, range) = (sparing?, range?);
+    let sparing = match sparing == Sparing::RangeEnd && has_no_range(&keys, range, &zones) {
+        true => Sparing::None,
+        false => sparing,
+    };
+    let layout = ZonedLayout::new(bounds.surfaces, mapping?, sparing, range, zones);
     match layout {
         Ok(layout) => Some(layout),
         Err(ZoneError { zone, why, of }) => {
@@ -38,6 +43,23 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
             None
         }
     }
+}
+
+/// Whether no zone has the cylinders of a range, and none has slips or defects: then there are no
+/// spares, which is said.
+fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
+    let is_less = |zone: &Zone| {
+        let cylinders = u64::from(zone.last_cylinder) + 1;
+        let is_short = cylinders < u64::from(zone.first_cylinder) + u64::from(range);
+        is_short && zone.slips.is_empty() && zone.defects.is_empty()
+    };
+    let has_none = zones.iter().all(is_less);
+    if let (true, Some(entry)) = (has_none, keys.find("Rangesize for sparing")) {
+        let title = "no zone has the cylinders of a range for its spares";
+        let warning = Problem::warning(title).at(&entry.value.place, "there are no spares");
+        keys.findings.warning(warning);
+    }
+    has_none
 }
 
 /// The zones, and where each begins.

@@ -10,7 +10,10 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
     let keys = Keys::new(block, findings);
     let tracks = keys.list("TP").map(|(_, values)| tracks(values));
     let indices = keys.list("IDX").map(|(_, values)| indices(values));
-    let list = |key: &str| keys.list_or_empty(key).map_or(&[][..], |(_, values)| values);
+    let list = |key: &str| {
+        keys.list_or_empty(key)
+            .map_or(&[][..], |(_, values)| values)
+    };
     let slips = groups::<2>(
         list("Slips"),
         "pairs: a block, and how many are passed over",

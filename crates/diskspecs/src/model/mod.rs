@@ -45,18 +45,20 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS);
     let stated_blocks = keys.count("Block count");
-    let cylinders = keys.count_up_to("Number of cylinders", most);
+    let cylinders = keys.count_limited("Number of cylinders", most);
     let surfaces = u64::from(ZonedLayout::MOST_SURFACES);
     let surfaces = keys.count_up_to("Number of data surfaces", surfaces);
-    let mechanics = keys.block("Mechanical Model", "").and_then(|(entry, block)| {
-        let kind = block.kind.written();
-        if kind != "dm_mech_g1" {
-            let label = "only `dm_mech_g1` is known";
-            keys.refuse(entry, label);
-            return None;
-        }
-        mechanics::read(block, files, findings)
-    });
+    let mechanics = keys
+        .block("Mechanical Model", "")
+        .and_then(|(entry, block)| {
+            let kind = block.kind.written();
+            if kind != "dm_mech_g1" {
+                let label = "only `dm_mech_g1` is known";
+                keys.refuse(entry, label);
+                return None;
+            }
+            mechanics::read(block, files, findings)
+        });
     let bounds = cylinders.zip(surfaces).map(|(cylinders, surfaces)| Bounds {
         cylinders: cylinders as u32,
         surfaces: surfaces as u32,

@@ -164,7 +164,10 @@ fn files(fact: &Fact, value: &str) -> (BTreeMap<String, String>, &'static str) {
         // Sizes that the smallest disk and the smallest segment have room for.
         let sizes = [
             ("sectors per cylinder = 20", "sectors per cylinder = 1"),
-            ("Segment size (in blks) = 0x20", "Segment size (in blks) = 1"),
+            (
+                "Segment size (in blks) = 0x20",
+                "Segment size (in blks) = 1",
+            ),
             ("read-ahead (blks) = 8", "read-ahead (blks) = 0"),
         ];
         for (from, to) in sizes {
@@ -213,7 +216,9 @@ fn files(fact: &Fact, value: &str) -> (BTreeMap<String, String>, &'static str) {
 fn set(text: &mut String, Fact { block, key, .. }: &Fact, value: &str) {
     let kind = text.match_indices(block.as_str());
     let mut kind = kind.map(|(at, _)| at + block.len());
-    let start = kind.find(|&at| text[at..].starts_with(' ')).expect("a block");
+    let start = kind
+        .find(|&at| text[at..].starts_with(' '))
+        .expect("a block");
     let start = start + text[start..].find('{').expect("a block") + 1;
     let (mut depth, mut entry) = (0, start);
     for (at, one) in text[start..].char_indices() {
@@ -302,7 +307,10 @@ fn what_disksim_refuses_is_refused_with_its_place_and_range() {
             let written = value.split(' ').next().expect("a word");
             assert_eq!(place.written(), written, "{what}");
             let (line, column) = (place.line_number(), place.column());
-            assert!(rendered.contains(&format!("{file}:{line}:{column}")), "{what}");
+            assert!(
+                rendered.contains(&format!("{file}:{line}:{column}")),
+                "{what}"
+            );
             let help = format!("help: write `{} = ", fact.key);
             assert!(rendered.contains(&help), "{what}: {rendered}");
             values += 1;
@@ -343,5 +351,8 @@ fn the_page_of_keys_is_that_of_the_tables() {
         return std::fs::write(path, format!("{head}{}", table::page())).expect("a page");
     }
     let is_same = format!("\n## {tables}") == table::page();
-    assert!(is_same, "DISKPERF_WRITE_DOCS=1 writes the tables of {path} anew");
+    assert!(
+        is_same,
+        "DISKPERF_WRITE_DOCS=1 writes the tables of {path} anew"
+    );
 }

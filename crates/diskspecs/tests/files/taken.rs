@@ -148,7 +148,8 @@ fn a_trace_is_read_line_by_line() {
     assert_eq!(requests[1].operation, trace::Operation::Write);
 }
 
-pub(crate) const MAPPED: &str = "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
+pub(crate) const MAPPED: &str =
+    "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
     First cylinder number = 0, Last cylinder number = 3, First LBN = 0, Last LBN = 39,
     Blocks per track = 10, Zone Skew = 0, Skew for track switch = 2,
     Skew for cylinder switch = 3 } ] }";

@@ -10,9 +10,10 @@ use diskperf_models::model::computer::Computer;
 /// The keys of DiskSim that those of an entry are made of; the first one that a file has
 /// is meant.
 #[rustfmt::skip]
-const MADE_OF: [(&str, &[&str]); 37] = [
+const MADE_OF: [(&str, &[&str]); 38] = [
     ("heads", &["Number of data surfaces"]),
     ("cylinders", &["Number of cylinders"]),
+    ("sparing_range_cylinders", &["Rangesize for sparing"]),
     ("zone_table", &["Zones"]),
     ("slip_table", &["slips"]),
     ("defect_table", &["defects"]),

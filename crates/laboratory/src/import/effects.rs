@@ -1,9 +1,10 @@
 //! Every key that the tables call used changes what is imported, and no other does.
 
+use super::check::check;
 use super::entry::Entry;
-use super::{acts_as, electronics, geometry};
-use diskperf_diskspecs::table::{BLOCKS, Effect};
-use diskperf_diskspecs::{Errors, Files, import};
+use super::{acts_as, electronics, entry, geometry};
+use diskperf_diskspecs::table::{BLOCKS, Effect, Key, Legal, Max};
+use diskperf_diskspecs::{Errors, Files, KeyPlaces, import};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PARTS: [(&str, &str); 4] = [
@@ -96,13 +97,28 @@ const RANGE: Changes<'static> = &[(
 const WRITE_THROUGH: Changes<'static> = &[("Fast write level = 1", "Fast write level = 0")];
 /// The bus is not slower than the drive, nor is the controller.
 const FAST_BUS: Changes<'static> = &[
-    ("Read block transfer time = 0.05", "Read block transfer time = 0"),
-    ("Write block transfer time = 0.06", "Write block transfer time = 0"),
+    (
+        "Read block transfer time = 0.05",
+        "Read block transfer time = 0",
+    ),
+    (
+        "Write block transfer time = 0.06",
+        "Write block transfer time = 0",
+    ),
 ];
 const SLOW_CONTROLLER: Changes<'static> = &[
-    ("Read block transfer time = 0.05", "Read block transfer time = 0"),
-    ("Write block transfer time = 0.06", "Write block transfer time = 0"),
-    ("Bulk sector transfer time = 0.02", "Bulk sector transfer time = 0.4"),
+    (
+        "Read block transfer time = 0.05",
+        "Read block transfer time = 0",
+    ),
+    (
+        "Write block transfer time = 0.06",
+        "Write block transfer time = 0",
+    ),
+    (
+        "Bulk sector transfer time = 0.02",
+        "Bulk sector transfer time = 0.4",
+    ),
 ];
 
 #[rustfmt::skip]
@@ -293,6 +309,74 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
     assert!(tried > 60, "{tried} keys");
 }
 
+/// Smallest and largest values of a number that is used, where the rest of the files leaves
+/// it free.
+fn extremes(key: &Key) -> Vec<String> {
+    let any = i64::from(i32::MAX);
+    let numbers = |min: f64, max: f64| vec![format!("{min:?}"), format!("{max:?}")];
+    match key.legal {
+        Legal::Whole { min, max } => {
+            let max = match max {
+                Max::None => any,
+                Max::Value(max) => max,
+                Max::Sectors | Max::OfKey(_) => return Vec::new(),
+            };
+            vec![min.unwrap_or(-any).to_string(), max.to_string()]
+        }
+        Legal::Number { min, max, .. } => numbers(min.unwrap_or(f64::MIN), max.unwrap_or(f64::MAX)),
+        Legal::Word | Legal::List | Legal::Block => Vec::new(),
+    }
+}
+
+/// Keys of the geometry, whose other values leave no sectors, or more surfaces than
+/// there are; times of an arm, of which another one is the shorter; cylinders that the arm of
+/// the fixture would need seconds to cross.
+const NOT_FREE: [&str; 11] = [
+    "Number of data surfaces",
+    "First cylinder number",
+    "Last cylinder number",
+    "Blocks per track",
+    "Empty space at zone front",
+    "Number of spares",
+    "Average seek time",
+    "Single cylinder seek time",
+    "Full strobe seek time",
+    "Number of cylinders",
+    "Sparing scheme used",
+];
+
+#[test]
+fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
+    // Of a name that is in two blocks, the first one is changed.
+    let mut keys: BTreeMap<&str, &Key> = BTreeMap::new();
+    for key in BLOCKS.iter().flat_map(|block| block.keys) {
+        keys.entry(key.name).or_insert(key);
+    }
+    let mut built = 0;
+    for case in CASES.iter().filter(|case| !NOT_FREE.contains(&case.key)) {
+        let Some((before, _)) = case.change.1.rsplit_once(' ') else {
+            continue;
+        };
+        for value in extremes(keys[case.key]) {
+            let by = format!("{before} {value}");
+            let mut changes = case.context.to_vec();
+            changes.push((case.change.0, &by));
+            let (entry, _) = imported_or_panic(&by, &changes);
+            let entries = [
+                ("drives/one.toml".to_owned(), entry),
+                (
+                    "systems/bare-one.toml".to_owned(),
+                    entry::rig("one", "a test"),
+                ),
+            ];
+            let checked = check("bare-one", "one", &entries, &KeyPlaces::new());
+            checked.unwrap_or_else(|errors| panic!("{}: {by}: {errors}", case.key));
+            built += 1;
+        }
+    }
+    assert!(built > 90, "{built} drives");
+}
+
 /// Values that DiskSim accepts and a modelled drive does not become the nearest ones, and it
 /// is said.
 #[test]
@@ -301,12 +385,36 @@ fn a_value_beyond_the_model_becomes_the_nearest() {
         ("= 6000", "= 1", "spindle_rpm = 60.0"),
         ("= 6000", "= 2147483647", "spindle_rpm = 30000.0"),
         ("= -0.25", "= -1.0e300", "write_settle_ms = -1000.0"),
-        ("switch time = 0.5", "switch time = 5000", "head_switch_ms = 1000.0"),
-        ("queue length = 1", "queue length = 2147483647", "queue_depth = 65536"),
-        ("buffer segments = 2", "buffer segments = 2147483647", "cache_segments = 65536"),
-        ("miss over. after read = 0.3", "miss over. after read = 1.0e308", "read_miss_ms = 1000.0"),
-        ("for overheads = 1.0", "for overheads = 1.0e308", "read_hit_ms = 1000.0"),
-        ("reselect overhead = 0.0", "reselect overhead = 5.0e3", "link_reconnect_ms = 1000.0"),
+        (
+            "switch time = 0.5",
+            "switch time = 5000",
+            "head_switch_ms = 1000.0",
+        ),
+        (
+            "queue length = 1",
+            "queue length = 2147483647",
+            "queue_depth = 65536",
+        ),
+        (
+            "buffer segments = 2",
+            "buffer segments = 2147483647",
+            "cache_segments = 65536",
+        ),
+        (
+            "miss over. after read = 0.3",
+            "miss over. after read = 1.0e308",
+            "read_miss_ms = 1000.0",
+        ),
+        (
+            "for overheads = 1.0",
+            "for overheads = 1.0e308",
+            "read_hit_ms = 1000.0",
+        ),
+        (
+            "reselect overhead = 0.0",
+            "reselect overhead = 5.0e3",
+            "link_reconnect_ms = 1000.0",
+        ),
     ];
     for (piece, by, line) in BEYOND {
         let (entry, said) = imported_or_panic(by, &[(piece, by)]);

@@ -140,7 +140,10 @@ fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
     let arbitration_ms = drive.path.map_or(0.0, |path| path.bus.arbitration_ms);
     let reselect_ms = scaled(firmware.first_reselect_ms) + arbitration_ms;
     entry.number("link_reconnect_ms", reselect_ms);
-    entry.source("link_reconnect_ms", "First reselect overhead, Arbitration time");
+    entry.source(
+        "link_reconnect_ms",
+        "First reselect overhead, Arbitration time",
+    );
     let holds = |reads_or_writes: bool| reads_or_writes || firmware.never_disconnects;
     entry.flag("link_holds_writes", holds(firmware.holds_bus_writing));
     match holds(firmware.holds_bus_reading) {

@@ -1,6 +1,7 @@
 //! An entry of the catalogue as text.
 
 use super::check::made_of;
+use diskperf_device::disk::layout::MOST_CYLINDERS;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
@@ -10,7 +11,8 @@ const TIME_MS_MAX: f64 = 1000.0;
 const BUFFER_BYTES_MAX: f64 = 1e12;
 
 /// Values that a modelled drive takes, of keys for which DiskSim accepts others.
-const LIMITS: [(&str, RangeInclusive<f64>); 24] = [
+const LIMITS: [(&str, RangeInclusive<f64>); 25] = [
+    ("cylinders", 1.0..=MOST_CYLINDERS as f64),
     ("spindle_rpm", 60.0..=30_000.0),
     ("seek_constant_ms", 0.0..=TIME_MS_MAX),
     ("seek_minimum_ms", 0.0..=TIME_MS_MAX),
@@ -93,7 +95,9 @@ impl Entry {
 
     /// A whole number, or the nearest one that a modelled drive takes.
     pub(super) fn integer(&mut self, key: &str, value: u64) {
-        let value = self.limited(key, value as f64).map_or(value, |near| near as u64);
+        let value = self
+            .limited(key, value as f64)
+            .map_or(value, |near| near as u64);
         self.line(key, &value.to_string());
     }
 
