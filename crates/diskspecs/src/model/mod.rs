@@ -174,6 +174,15 @@ struct Skews {
 impl Skews {
     fn read(keys: &Keys<'_>, offset: &str, sectors_per_track: u32) -> Option<Skews> {
         let units = SkewUnits::read(keys);
+        let skews = [offset, "Skew for track switch", "Skew for cylinder switch"];
+        if keys.stands_behind("Skew units", &skews)
+            && let Some(entry) = keys.find("Skew units")
+        {
+            let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
+            let label = "this unit is taken for all skews: write it before them";
+            let warning = Problem::warning(title).at(&entry.value.place, label);
+            keys.findings.warning(warning);
+        }
         let turns = |value| units.turns(value, sectors_per_track);
         // DiskSim does without the others.
         let angle = |key: &str| keys.real_if_there(key).map(turns);

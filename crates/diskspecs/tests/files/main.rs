@@ -1,5 +1,6 @@
 //! Files as people have them: what is read of them, and what is refused with its place.
 
+mod changed;
 mod hostile;
 mod keys;
 mod taken;

@@ -347,3 +347,40 @@ fn a_run_of_negative_cylinders_goes_back() {
     }
     assert_eq!(layout.blocks(), 80);
 }
+
+#[test]
+fn units_behind_skews_are_said() {
+    let skew = "Offset of first block = 0.0,";
+    let before = taken(
+        "small.model",
+        skew,
+        &format!("Skew units = sectors, {skew}"),
+    );
+    assert!(before.warnings.is_empty(), "{:?}", before.warnings);
+    let behind = taken(
+        "small.model",
+        skew,
+        &format!("{skew} Skew units = sectors,"),
+    );
+    assert_eq!(behind.drives, before.drives);
+    let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
+    assert_eq!(behind.warnings[0].title(), title);
+}
+
+/// Comments of old files are in encodings of their time.
+#[test]
+fn a_comment_may_be_of_any_encoding() {
+    let folder = std::env::temp_dir().join(format!("diskspecs-latin-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in small() {
+        let mut bytes = b"# Gr\xf6\xdfe\n".to_vec();
+        bytes.extend(text.bytes());
+        std::fs::write(folder.join(name), bytes).expect("a file");
+    }
+    let path = folder.join("small.parv").to_string_lossy().into_owned();
+    let found = import(&path, &Files::Disk { search: Vec::new() });
+    std::fs::remove_dir_all(&folder).expect("the folder");
+    let found = found.unwrap_or_else(|errors| panic!("{errors}"));
+    let plain = import("small.parv", &Files::Memory(small())).expect("a drive");
+    assert_eq!(found.drives, plain.drives);
+}
