@@ -197,7 +197,10 @@ impl<'b> Keys<'b> {
     fn refuse_beyond(&self, entry: &Entry, most: u64) {
         let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
         let problem = Problem::error(title).at(&entry.value.place, "DiskSim accepts it");
-        let help = format!("a modelled drive has at most {most}: leave this part of the drive out");
+        let help = format!(
+            "a modelled drive has at most {most}: write `{} = {most}` or less",
+            entry.key
+        );
         self.findings.error(problem.help(help));
     }
 

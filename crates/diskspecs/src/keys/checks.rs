@@ -151,12 +151,21 @@ fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
             let near = near.min(max.unwrap_or(f64::MAX));
             match is_above_min && Some(near) == min {
                 true => "1.0".to_owned(),
-                false => format!("{near:?}"),
+                false => point(near),
             }
         }
         Legal::Word => "WORD".to_owned(),
         Legal::List => "[ .. ]".to_owned(),
         Legal::Block => "type { .. }".to_owned(),
+    }
+}
+
+/// A number as DiskSim's language has it: with digits on both sides of a point.
+fn point(number: f64) -> String {
+    let text = format!("{number:?}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0e{exponent}"),
+        _ => text,
     }
 }
 

@@ -190,9 +190,12 @@ fn the_order_of_keys_does_not_matter() {
     }
 }
 
+/// A text in other words.
+type Rewrite = fn(&str) -> String;
+
 #[test]
 fn blanks_line_ends_and_comments_do_not_matter() {
-    let changes: [(&str, fn(&str) -> String); 6] = [
+    let changes: [(&str, Rewrite); 6] = [
         ("CR LF", |text| text.replace('\n', "\r\n")),
         ("tabs", |text| text.replace(' ', "\t")),
         ("no indents", |text| {
@@ -271,8 +274,10 @@ fn numbers_are_those_of_the_language() {
         let firmware = import.drives[0].firmware.expect("electronics");
         assert_eq!(firmware.per_request_ms, ms, "{value}");
     }
-    for (value, advice) in [
+    for (value, number) in [
         ("1e3", "1000.0"),
+        ("1e-9", "1.0e-9"),
+        ("1e300", "1.0e300"),
         (".5", "0.5"),
         ("5.", "5.0"),
         ("+2", "2.0"),
@@ -286,7 +291,7 @@ fn numbers_are_those_of_the_language() {
     ] {
         let errors = with(value).expect_err(value).render(false);
         assert!(errors.contains("small.diskspecs:3:"), "{value}: {errors}");
-        let advice = format!("write `Per-request overhead time = {advice}`");
+        let advice = format!("write `Per-request overhead time = {number}`");
         assert!(
             value == "1,5" || errors.contains(&advice),
             "{value}: {errors}"
