@@ -3,8 +3,10 @@
 
 mod electronics;
 mod geometry;
+mod keys;
 
 pub use geometry::BLOCK_BYTES;
+pub use keys::made_of;
 
 use crate::CalibrationError;
 use diskperf_catalogue::Catalogue;
@@ -40,6 +42,7 @@ impl DriveEntry {
         let mut differs = Vec::new();
         let zones = geometry::write(&mut entry, drive, &mut differs)?;
         electronics::write(&mut entry, drive, &mut differs);
+        differs.append(&mut entry.notes);
         Ok(DriveEntry {
             text: entry.text(),
             zones,
@@ -65,6 +68,10 @@ pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, Calibrat
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     text: String,
+    /// Whether values that no modelled drive takes become the nearest ones.
+    is_limited: bool,
+    /// Values that became others.
+    notes: Vec<String>,
 }
 
 impl Entry {
@@ -75,7 +82,15 @@ impl Entry {
             quoted(description),
             quoted(source)
         );
-        Self { text }
+        Self::new(text, true)
+    }
+
+    fn new(text: String, is_limited: bool) -> Self {
+        Self {
+            text,
+            is_limited,
+            notes: Vec::new(),
+        }
     }
 
     /// A drive that has the numbers of another one where it has none itself.
@@ -86,7 +101,7 @@ impl Entry {
             quoted(description),
             quoted(source)
         );
-        Self { text }
+        Self::new(text, false)
     }
 
     fn line(&mut self, key: &str, value: &str) {
@@ -103,14 +118,34 @@ impl Entry {
         self.line(key, if value { "true" } else { "false" });
     }
 
-    /// A whole number.
+    /// A whole number, or the nearest one that a modelled drive takes.
     pub(crate) fn integer(&mut self, key: &str, value: u64) {
+        let near = self.limited(key, value as f64);
+        let value = near.map_or(value, |near| near as u64);
         self.line(key, &value.to_string());
     }
 
-    /// A number, with all its digits.
+    /// A number with all its digits, or the nearest one that a modelled drive takes.
     pub(crate) fn number(&mut self, key: &str, value: f64) {
+        let value = self.limited(key, value).unwrap_or(value);
         self.line(key, &format!("{value:?}"));
+    }
+
+    /// The nearest value that a modelled drive takes, if it does not take this one.
+    fn limited(&mut self, key: &str, value: f64) -> Option<f64> {
+        let range = keys::range(key)?;
+        if !self.is_limited || range.contains(&value) {
+            return None;
+        }
+        // Infinite overheads of a scale of 0 are none.
+        let number = if value.is_nan() { 0.0 } else { value };
+        let near = number.clamp(*range.start(), *range.end());
+        let keys = made_of(key).first().copied().unwrap_or_default();
+        let (low, high) = (range.start(), range.end());
+        self.notes.push(format!(
+            "{keys}: the files make it {value}, and `{key}` of a modelled drive is from {low} to {high}; taken as {near}"
+        ));
+        Some(near)
     }
 
     /// Why the number before this line is what it is.

@@ -55,5 +55,9 @@ fn read(path: &Path, most_bytes: usize) -> Result<String, String> {
     let mut file = file.take(most_bytes as u64 + 1);
     file.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
+    // Comments may be in any encoding.
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
 }

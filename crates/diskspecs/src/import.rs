@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::files::Files;
 use crate::firmware::{self, Firmware};
-use crate::keys::{Findings, KeyPlaces, WithoutEffect};
+use crate::keys::{self, Findings, KeyPlaces, WithoutEffect};
 use crate::model::{self, Model};
-use crate::run::{self, BlockKind, DataPath};
+use crate::run::{self, Attached, BlockKind, DataPath};
 use crate::text::{self, Block, Document};
 
 /// A drive, as its files have it.
@@ -98,6 +98,7 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive
     let attached = run::read(document, findings);
     let described: Vec<(&Block, Option<DataPath>)> = match document.topology.is_empty() {
         false => {
+            list_unattached(document, &attached, findings);
             let attached = attached.iter();
             attached
                 .map(|drive| (drive.block, Some(drive.path)))
@@ -105,9 +106,8 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive
         }
         true => {
             let blocks = document.blocks.iter();
-            let is_drive =
-                |block: &&Block| matches!(run::kind(block), BlockKind::Drive | BlockKind::Model);
-            blocks.filter(is_drive).map(|block| (block, None)).collect()
+            let drives = blocks.filter(|block| is_drive(block));
+            drives.map(|block| (block, None)).collect()
         }
     };
     // Those of the topology are no drive's.
@@ -120,6 +120,21 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive
             Some((drive?, places))
         })
         .collect()
+}
+
+/// Lists the drives that the topology leaves out.
+fn list_unattached(document: &Document, attached: &[Attached<'_>], findings: &Findings) {
+    for block in &document.blocks {
+        let is_attached = attached.iter().any(|one| std::ptr::eq(one.block, block));
+        if is_drive(block) && !is_attached {
+            let why = "the topology has no such drive";
+            findings.without_effect(block.title(), &block.kind, why);
+        }
+    }
+}
+
+fn is_drive(block: &Block) -> bool {
+    matches!(run::kind(block), BlockKind::Drive | BlockKind::Model)
 }
 
 fn drive(
@@ -148,6 +163,7 @@ fn drive(
         return None;
     };
     let model = model::read(model, files, findings)?;
+    keys::check_limits(block, model.layout.blocks(), findings);
     Some(Drive {
         name,
         model,

@@ -1,10 +1,15 @@
 //! The keys of a block: each is used, without effect, or refused.
 
-use diskperf_diagnostics::{Errors, Place, Problem};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+mod checks;
 
+pub(crate) use checks::{check_limits, list_block};
+
+use checks::{is_legal, note_effect, unknown};
+use diskperf_diagnostics::{Errors, Place, Problem};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::table::{BlockKeys, Missing};
 use crate::text::{Block, Entry, Value, ValueKind, excerpt};
 
 /// As many problems are told; whoever has more of them has another kind of file.
@@ -13,12 +18,26 @@ pub(crate) const MOST_PROBLEMS: usize = 50;
 /// A key that changes nothing, or nothing that is modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithoutEffect {
-    /// The key, or the block's type and name.
+    /// The key, or the title of a block whose keys are not known.
     pub key: String,
+    /// Type and name of the block that has the key; empty for a key in a comment.
+    pub block: String,
     /// Where it is.
     pub place: Place,
     /// Why nothing comes of it.
     pub why: &'static str,
+    /// Its value and the other value that the modelled drive acts as with; absent if nothing
+    /// would come of any value, or the file has that one.
+    pub acts_as: Option<ActsAs>,
+}
+
+/// A value that is not modelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActsAs {
+    /// Value of the file.
+    pub written: String,
+    /// Value that is modelled.
+    pub modelled: String,
 }
 
 /// What is found while values are read.
@@ -43,10 +62,30 @@ impl Findings {
         push(&self.warnings, problem);
     }
 
+    /// Notes what stands somewhere and has no effect, and is not a key of a block.
     pub(crate) fn without_effect(&self, key: String, place: &Place, why: &'static str) {
-        let place = place.clone();
-        let line = WithoutEffect { key, place, why };
-        self.without_effect.borrow_mut().push(line);
+        self.without_effect.borrow_mut().push(WithoutEffect {
+            key,
+            block: String::new(),
+            place: place.clone(),
+            why,
+            acts_as: None,
+        });
+    }
+
+    /// Notes a key of a block.
+    fn key_without_effect(&self, block: &Block, entry: &Entry, why: &'static str) {
+        self.note(block, entry, why, None);
+    }
+
+    fn note(&self, block: &Block, entry: &Entry, why: &'static str, acts_as: Option<ActsAs>) {
+        self.without_effect.borrow_mut().push(WithoutEffect {
+            key: excerpt(&entry.key),
+            block: block.title(),
+            place: entry.key_place.clone(),
+            why,
+            acts_as,
+        });
     }
 
     fn used(&self, entry: &Entry) {
@@ -75,47 +114,47 @@ fn push(to: &RefCell<Vec<Problem>>, problem: Problem) {
     }
 }
 
-/// What is done about a key that is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// It is an error: there is no drive without it.
-    Refuse,
-    /// It is said, and 0 is taken, as DiskSim does.
-    Zero,
-}
-
-/// The keys of one block while they are read.
+/// The keys of one block of a drive while they are read. Values that DiskSim does not accept
+/// and keys that it has not are refused at once.
 pub(crate) struct Keys<'b> {
     block: &'b Block,
-    used: Vec<Cell<bool>>,
-    /// The keys that were asked for.
-    asked: RefCell<Vec<String>>,
+    table: &'static BlockKeys,
+    /// For each entry of the block, whether its value can be read.
+    legal: Vec<bool>,
     pub(crate) findings: &'b Findings,
-    missing: Missing,
 }
 
 impl<'b> Keys<'b> {
-    pub(crate) fn new(block: &'b Block, findings: &'b Findings, missing: Missing) -> Keys<'b> {
-        let used = vec![Cell::new(false); block.entries.len()];
+    /// The keys of a block, whose type must have a table.
+    pub(crate) fn new(block: &'b Block, findings: &'b Findings) -> Keys<'b> {
+        let kind = block.kind.written();
+        let Some(table) = BlockKeys::find(kind) else {
+            unreachable!("{kind} is a block of a drive and has no table");
+        };
+        let read = |entry: &Entry| {
+            let Some(key) = table.key(&entry.key) else {
+                findings.error(unknown(block, entry, table));
+                return false;
+            };
+            note_effect(block, entry, key, findings);
+            is_legal(entry, key, findings)
+        };
+        let legal = block.entries.iter().map(read).collect();
         Keys {
             block,
-            used,
-            asked: RefCell::default(),
+            table,
+            legal,
             findings,
-            missing,
         }
     }
 
-    /// A key that may be missing.
+    /// A key that may be missing. A value that was refused is missing, too.
     pub(crate) fn find(&self, key: &str) -> Option<&'b Entry> {
-        self.asked.borrow_mut().push(key.to_owned());
-        let at = self
-            .block
-            .entries
-            .iter()
-            .position(|entry| entry.key == key)?;
-        self.used[at].set(true);
-        let entry = &self.block.entries[at];
+        debug_assert!(self.table.key(key).is_some(), "{key} is in no table");
+        let entries = self.block.entries.iter().zip(&self.legal);
+        let (entry, _) = entries
+            .filter(|(_, is_legal)| **is_legal)
+            .find(|(entry, _)| entry.key == key)?;
         self.findings.used(entry);
         Some(entry)
     }
@@ -123,21 +162,28 @@ impl<'b> Keys<'b> {
     /// A key that should not be missing.
     pub(crate) fn need(&self, key: &str) -> Option<&'b Entry> {
         let found = self.find(key);
-        if found.is_none() {
-            let title = format!("{} has no `{key}`", self.block.title());
-            match self.missing {
-                Missing::Refuse => {
-                    let problem = Problem::error(title).at(&self.block.kind, "in this block");
-                    self.findings
-                        .error(problem.help(format!("write `{key} = ..`")));
-                }
-                Missing::Zero => {
-                    let problem = Problem::warning(title).at(&self.block.kind, "0 is taken");
-                    self.findings.warning(problem);
-                }
-            }
+        let is_written = || self.block.entries.iter().any(|entry| entry.key == key);
+        if found.is_none() && !is_written() {
+            self.note_missing(key, "0 is taken");
         }
         found
+    }
+
+    fn note_missing(&self, key: &str, instead: &str) {
+        let title = format!("{} has no `{key}`", self.block.title());
+        match self.table.missing {
+            Missing::Refuse => {
+                let problem = Problem::error(title).at(&self.block.kind, "in this block");
+                let legal = self.table.key(key).map(|key| key.legal.describe(None));
+                let help = format!("write `{key} = ..`, {}", legal.unwrap_or_default());
+                self.findings.error(problem.help(help));
+            }
+            Missing::Zero => {
+                let problem = Problem::warning(title).at(&self.block.kind, instead);
+                self.findings.warning(problem);
+            }
+            Missing::Nothing => {}
+        }
     }
 
     /// Says that a value cannot be.
@@ -147,51 +193,92 @@ impl<'b> Keys<'b> {
         self.findings.error(problem);
     }
 
-    /// A whole number.
-    pub(crate) fn count(&self, key: &str, legal: RangeInclusive<u64>) -> Option<u64> {
+    /// Refuses a value that DiskSim accepts and the model does not reach.
+    fn refuse_beyond(&self, entry: &Entry, most: u64) {
+        let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
+        let problem = Problem::error(title).at(&entry.value.place, "DiskSim accepts it");
+        let help = format!(
+            "a modelled drive has at most {most}: write `{} = {most}` or less",
+            entry.key
+        );
+        self.findings.error(problem.help(help));
+    }
+
+    /// A whole number; 0 for one below that.
+    pub(crate) fn count(&self, key: &str) -> Option<u64> {
         let entry = self.need(key)?;
-        let number = whole(&entry.value).filter(|number| legal.contains(number));
-        if number.is_none() {
-            let (low, high) = (legal.start(), legal.end());
-            self.refuse(entry, format!("a whole number from {low} to {high}"));
+        let number = whole(&entry.value)?;
+        Some(u64::try_from(number).unwrap_or_else(|_| {
+            self.note_negative(entry);
+            0
+        }))
+    }
+
+    /// A whole number of which the model takes no more than some.
+    pub(crate) fn count_up_to(&self, key: &str, most: u64) -> Option<u64> {
+        let number = self.count(key)?;
+        if number > most {
+            self.refuse_beyond(self.find(key)?, most);
+            return None;
         }
-        number
+        Some(number)
+    }
+
+    /// A whole number, or the largest one of the model, which is said.
+    pub(crate) fn count_limited(&self, key: &str, most: u64) -> Option<u64> {
+        let number = self.count(key)?;
+        if number > most {
+            let entry = self.find(key)?;
+            let title = format!("`{key} = {number}` is more than a modelled drive has");
+            let warning = Problem::warning(title);
+            let warning = warning.at(&entry.value.place, format!("{most} is taken"));
+            self.findings.warning(warning);
+        }
+        Some(number.min(most))
     }
 
     /// A number with or without a point.
-    pub(crate) fn real(&self, key: &str, legal: RangeInclusive<f64>) -> Option<f64> {
-        let entry = self.need(key)?;
-        self.real_of(entry, legal)
+    pub(crate) fn real(&self, key: &str) -> Option<f64> {
+        real(&self.need(key)?.value)
     }
 
-    /// The number that an entry gives.
-    pub(crate) fn real_of(&self, entry: &Entry, legal: RangeInclusive<f64>) -> Option<f64> {
-        let number = real(&entry.value).filter(|number| legal.contains(number));
-        if number.is_none() {
-            let (low, high) = (legal.start(), legal.end());
-            self.refuse(entry, format!("a number from {low} to {high}"));
+    /// A number that DiskSim does without, which is 0 where it is missing.
+    pub(crate) fn real_if_there(&self, key: &str) -> Option<f64> {
+        match self.block.entries.iter().any(|entry| entry.key == key) {
+            true => real(&self.find(key)?.value),
+            false => Some(0.0),
         }
-        number
     }
 
-    /// A number that is taken to be 0 where it is missing.
-    pub(crate) fn real_or_zero(&self, key: &str, legal: RangeInclusive<f64>) -> f64 {
-        self.real(key, legal).unwrap_or(0.0)
-    }
-
-    /// A duration in milliseconds; 0 where it is missing.
+    /// A duration in milliseconds; 0 where it is missing or below 0.
     pub(crate) fn milliseconds(&self, key: &str) -> f64 {
-        self.real_or_zero(key, 0.0..=LONGEST_MS)
+        let time = self.real(key).unwrap_or(0.0);
+        if time >= 0.0 {
+            return time;
+        }
+        if let Some(entry) = self.find(key) {
+            self.note_negative(entry);
+        }
+        0.0
     }
 
-    /// A whole number that is taken to be 0 where it is missing.
-    pub(crate) fn count_or_zero(&self, key: &str, most: u64) -> u64 {
-        self.count(key, 0..=most).unwrap_or(0)
+    /// Says that DiskSim accepts a number below 0, of which nothing can come.
+    fn note_negative(&self, entry: &Entry) {
+        let written = entry.value.place.written();
+        let title = format!("`{} = {written}` is below 0", entry.key);
+        let warning = Problem::warning(title).at(&entry.value.place, "0 is taken");
+        self.findings.warning(warning);
+    }
+
+    /// A whole number that is taken to be 0 where it is missing, and `u32::MAX` beyond that.
+    pub(crate) fn count_or_zero(&self, key: &str) -> u32 {
+        let count = self.count(key).unwrap_or(0);
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// 0 or 1.
     pub(crate) fn flag(&self, key: &str) -> bool {
-        self.count_or_zero(key, 1) == 1
+        self.count_or_zero(key) == 1
     }
 
     /// A list.
@@ -199,100 +286,54 @@ impl<'b> Keys<'b> {
         let entry = self.need(key)?;
         match &entry.value.kind {
             ValueKind::List(values) => Some((entry, values)),
-            _ => {
-                self.refuse(entry, "a list: `[ .. ]`");
-                None
-            }
+            _ => None,
         }
     }
 
-    /// A block.
-    pub(crate) fn block(&self, key: &str) -> Option<(&'b Entry, &'b Block)> {
+    /// A list that is empty where it is missing, which is said.
+    pub(crate) fn list_or_empty(&self, key: &str) -> Option<(Option<&'b Entry>, &'b [Value])> {
+        if self.block.entries.iter().any(|entry| entry.key == key) {
+            let (entry, values) = self.list(key)?;
+            return Some((Some(entry), values));
+        }
+        let title = format!("{} has no `{key}`", self.block.title());
+        let warning = Problem::warning(title).at(&self.block.kind, "an empty list is taken");
+        self.findings.warning(warning);
+        Some((None, &[]))
+    }
+
+    /// A block of a type; any if that is empty.
+    pub(crate) fn block(&self, key: &str, kind: &str) -> Option<(&'b Entry, &'b Block)> {
         let entry = self.need(key)?;
-        match &entry.value.kind {
-            ValueKind::Block(block) => Some((entry, block)),
-            _ => {
-                self.refuse(entry, "a block: `type { .. }`");
-                None
-            }
+        let ValueKind::Block(block) = &entry.value.kind else {
+            return None;
+        };
+        if !kind.is_empty() && block.kind.written() != kind {
+            self.refuse(entry, format!("here belongs `{kind} {{ .. }}`"));
+            return None;
         }
+        Some((entry, block))
     }
 
-    /// A word, such as the name of a file.
+    /// A word, as the name of a file.
     pub(crate) fn word(&self, key: &str) -> Option<(&'b Entry, &'b str)> {
         let entry = self.need(key)?;
-        // A file may be called `1`.
-        match &entry.value.kind {
-            ValueKind::List(_) | ValueKind::Block(_) | ValueKind::Range(_) => {
-                self.refuse(entry, "a word");
-                None
-            }
-            _ => Some((entry, entry.value.place.written())),
-        }
+        Some((entry, entry.value.place.written()))
     }
 
-    /// A key of which one value alone is modelled, and any other that DiskSim takes acts as
-    /// that one does, with a warning.
-    pub(crate) fn only(&self, key: &str, modelled: u64, why: &'static str) {
-        let Some(entry) = self.find(key) else { return };
-        let Some(written) = real(&entry.value) else {
-            return self.refuse(entry, "a number");
-        };
-        if written != modelled as f64 {
-            let title = format!("`{key} = {written}` is not modelled: {modelled} is taken");
-            let warning = Problem::warning(title).at(&entry.value.place, why);
-            self.findings.warning(warning);
-        }
-        let key = entry.key.clone();
-        self.findings.without_effect(key, &entry.key_place, why);
+    /// Whether a key stands behind any of others.
+    pub(crate) fn stands_behind(&self, key: &str, others: &[&str]) -> bool {
+        let mut before = self.block.entries.iter().take_while(|one| one.key != key);
+        let is_written = self.block.entries.iter().any(|one| one.key == key);
+        is_written && before.any(|one| others.contains(&one.key.as_str()))
     }
 
-    /// A number that DiskSim does without, which is 0 where it is missing.
-    pub(crate) fn real_if_there(&self, key: &str, legal: RangeInclusive<f64>) -> Option<f64> {
-        match self.find(key) {
-            Some(entry) => self.real_of(entry, legal),
-            None => Some(0.0),
-        }
-    }
-
-    /// Keys that change nothing whatever they are.
+    /// Lists keys that would have an effect in another block, and have none in this one.
     pub(crate) fn ignore(&self, keys: &[&str], why: &'static str) {
-        for entry in keys.iter().filter_map(|key| self.find(key)) {
-            let key = entry.key.clone();
-            self.findings.without_effect(key, &entry.key_place, why);
-        }
-    }
-
-    /// Keys that nobody asked for and that change nothing then.
-    pub(crate) fn ignore_unused(&self, keys: &[&str], why: &'static str) {
-        let names = keys.iter().map(|key| (*key).to_owned());
-        self.asked.borrow_mut().extend(names);
-        for (entry, used) in self.block.entries.iter().zip(&self.used) {
-            if !used.get() && keys.contains(&entry.key.as_str()) {
-                used.set(true);
-                let key = entry.key.clone();
-                self.findings.without_effect(key, &entry.key_place, why);
+        for entry in &self.block.entries {
+            if keys.contains(&entry.key.as_str()) {
+                self.findings.key_without_effect(self.block, entry, why);
             }
-        }
-    }
-
-    /// Refuses the keys that nobody asked for.
-    pub(crate) fn finish(&self) {
-        let asked = self.asked.borrow();
-        let entries = self.block.entries.iter().zip(&self.used);
-        for (entry, _) in entries.filter(|(_, used)| !used.get()) {
-            let title = format!(
-                "{} has no key `{}`",
-                self.block.title(),
-                excerpt(&entry.key)
-            );
-            let problem = Problem::error(title).at(&entry.key_place, "unknown");
-            let similar = |key: &&String| strsim::jaro_winkler(key, &entry.key) > 0.9;
-            let help = match asked.iter().find(similar) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "leave it out: nothing reads a key of this name here".to_owned(),
-            };
-            self.findings.error(problem.help(help));
         }
     }
 }
@@ -301,15 +342,20 @@ impl<'b> Keys<'b> {
 pub(crate) const LONGEST_MS: f64 = 3.6e6;
 
 /// A number without a part behind its point.
-pub(crate) fn whole(value: &Value) -> Option<u64> {
+pub(crate) fn whole(value: &Value) -> Option<i64> {
     match value.kind {
-        ValueKind::Integer(number) => u64::try_from(number).ok(),
+        ValueKind::Integer(number) => Some(number),
         // 2^53: all whole numbers up to there are exact.
-        ValueKind::Real(number) if number.fract() == 0.0 && (0.0..9e15).contains(&number) => {
-            Some(number as u64)
+        ValueKind::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+            Some(number as i64)
         }
         _ => None,
     }
+}
+
+/// A number without a part behind its point that is not below 0.
+pub(crate) fn natural(value: &Value) -> Option<u64> {
+    whole(value).and_then(|number| u64::try_from(number).ok())
 }
 
 /// A number.

@@ -24,6 +24,7 @@
 //! - [`import()`]: `.parv`, `.diskspecs`, `.model` and `.seek` as typed [`Drive`]s. Every
 //!   key is used, listed in [`Import::without_effect`], or refused with its place. The
 //!   values are those of the files: what a trace shows of the drive lies beside them.
+//! - [`table`]: the keys of DiskSim, their ranges, and what comes of each.
 //! - [`layout`]: from a block to its cylinder, head, sector and angle, and back.
 //! - [`trace`]: the closed-loop `validate` form of trace.
 //! - [`phase`]: whether a trace holds the spindle's phase, at which period, and whether its
@@ -42,6 +43,7 @@ mod model;
 pub mod phase;
 mod run;
 mod seek;
+pub mod table;
 mod text;
 pub mod trace;
 
@@ -49,7 +51,7 @@ pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use files::Files;
 pub use firmware::{AfterMs, Cache, FastWrite, Firmware, ReadAhead, Scheduler};
 pub use import::{Drive, Import, import};
-pub use keys::{KeyPlaces, WithoutEffect};
+pub use keys::{ActsAs, KeyPlaces, WithoutEffect};
 pub use mechanics::Mechanics;
 pub use model::Model;
 pub use run::{Bus, Controller, DataPath};

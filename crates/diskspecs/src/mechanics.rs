@@ -3,9 +3,9 @@
 use diskperf_diagnostics::Problem;
 
 use crate::files::Files;
-use crate::keys::{Findings, Keys, LONGEST_MS, Missing, real};
+use crate::keys::{Findings, Keys, real};
 use crate::seek::{Seek, SeekTable};
-use crate::text::{Block, Entry, Value, excerpt};
+use crate::text::{Block, Entry, excerpt};
 
 /// The arm and the spindle, as the file has them.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ const OF_SEEKS: [&str; 7] = [
 ];
 
 pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<Mechanics> {
-    let keys = Keys::new(block, findings, Missing::Refuse);
+    let keys = Keys::new(block, findings);
     if let Some((entry, kind)) = keys.word("Access time type")
         && kind != "trackSwitchPlusRotation"
     {
@@ -53,16 +53,10 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         let warning = Problem::warning(title).at(&entry.value.place, label);
         findings.warning(warning);
     }
-    let whole = "the time of an access is that of its parts";
-    keys.ignore(&["Constant access time"], whole);
     let seek = seek(&keys, files);
-    let write_settle_ms = keys.real("Add. write settling delay", -LONGEST_MS..=LONGEST_MS);
-    let head_switch_ms = keys.real("Head switch time", 0.0..=LONGEST_MS);
-    let rotation_rpm = keys.real("Rotation speed (in rpms)", 1.0..=1e6);
-    let percent = "DiskSim 4.0 does not use it: the true speed is found in a trace";
-    keys.ignore(&["Percent error in rpms"], percent);
-    keys.ignore_unused(&OF_SEEKS, "another kind of seek is used");
-    keys.finish();
+    let write_settle_ms = keys.real("Add. write settling delay");
+    let head_switch_ms = keys.real("Head switch time");
+    let rotation_rpm = keys.real("Rotation speed (in rpms)");
     Some(Mechanics {
         seek: seek?,
         write_settle_ms: write_settle_ms?,
@@ -71,9 +65,25 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     })
 }
 
+/// The keys of a kind of seek.
+fn keys_of(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "constant" => &OF_SEEKS[..1],
+        "curve" => &OF_SEEKS[1..4],
+        "extracted" => &OF_SEEKS[4..5],
+        "hpl" => &OF_SEEKS[5..6],
+        "hplplus10" => &OF_SEEKS[5..],
+        _ => &OF_SEEKS,
+    }
+}
+
 fn seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
-    let time = |key: &str| keys.real(key, 0.0..=LONGEST_MS);
+    let time = |key: &str| keys.real(key);
     let (entry, kind) = keys.word("Seek type")?;
+    let used = keys_of(kind);
+    let unused = OF_SEEKS.iter().filter(|key| !used.contains(key));
+    let unused: Vec<&str> = unused.copied().collect();
+    keys.ignore(&unused, "another kind of seek is used");
     Some(match kind {
         "constant" => Seek::Constant {
             time_ms: time("Constant seek time")?,
@@ -111,8 +121,7 @@ fn seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
 /// As many numbers as there must be.
 fn numbers<const N: usize>(keys: &Keys<'_>, key: &str) -> Option<[f64; N]> {
     let (entry, values) = keys.list(key)?;
-    let legal = |value: &Value| real(value).filter(|number| number.abs() <= LONGEST_MS);
-    let numbers: Option<Vec<f64>> = values.iter().map(legal).collect();
+    let numbers: Option<Vec<f64>> = values.iter().map(real).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
     if numbers.is_none() {
         keys.refuse(entry, format!("a list of {N} numbers"));

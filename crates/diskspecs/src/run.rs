@@ -2,7 +2,8 @@
 
 use diskperf_diagnostics::{Place, Problem};
 
-use crate::keys::{Findings, Keys, Missing};
+use crate::keys::{Findings, Keys, list_block};
+use crate::table::{LOAD, ONE_REQUEST, OTHER_CACHE, OUTPUT, SIMPLE, WHOLE_DRIVE};
 use crate::text::{Block, Component, Document, Value, ValueKind, excerpt};
 
 /// The bus that a drive is on, as the file has it.
@@ -46,7 +47,6 @@ pub(crate) enum BlockKind {
     Model,
     Bus,
     Controller,
-    Driver,
     /// Of DiskSim's output and load.
     WithoutEffect(&'static str),
     /// Of the SSD extension.
@@ -60,19 +60,14 @@ pub(crate) fn kind(block: &Block) -> BlockKind {
         "dm_disk" => BlockKind::Model,
         "disksim_bus" => BlockKind::Bus,
         "disksim_ctlr" => BlockKind::Controller,
-        "disksim_iodriver" => BlockKind::Driver,
-        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect("of DiskSim's own output"),
-        "disksim_synthio" | "disksim_pf" | "disksim_iosim" => {
-            BlockKind::WithoutEffect("a trace or a program is the load")
+        "disksim_iodriver" | "disksim_ioqueue" => BlockKind::WithoutEffect(ONE_REQUEST),
+        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect(OUTPUT),
+        "disksim_synthio" | "disksim_synthgen" | "disksim_pf" | "disksim_iosim" => {
+            BlockKind::WithoutEffect(LOAD)
         }
-        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect("each drive is alone"),
-        "disksim_simpledisk" => {
-            BlockKind::WithoutEffect("a drive of constant times has no mechanics to import")
-        }
-        "disksim_cachemem" | "disksim_cachedev" => {
-            BlockKind::WithoutEffect("a cache beside the drive is not modelled")
-        }
-        "disksim_ioqueue" => BlockKind::WithoutEffect("one request at a time is under way"),
+        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect(WHOLE_DRIVE),
+        "disksim_simpledisk" => BlockKind::WithoutEffect(SIMPLE),
+        "disksim_cachemem" | "disksim_cachedev" => BlockKind::WithoutEffect(OTHER_CACHE),
         kind if kind.starts_with("ssdmodel") => BlockKind::Flash,
         _ => BlockKind::Unknown,
     }
@@ -85,10 +80,7 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
             BlockKind::Drive | BlockKind::Model => {}
             BlockKind::Bus => drop(bus(block, findings)),
             BlockKind::Controller => drop(controller(block, findings)),
-            BlockKind::Driver => driver(block, findings),
-            BlockKind::WithoutEffect(why) => {
-                findings.without_effect(block.title(), &block.kind, why);
-            }
+            BlockKind::WithoutEffect(why) => list_block(block, why, findings),
             BlockKind::Flash => {
                 let kind = excerpt(block.kind.written());
                 let title = format!("`{kind}` is of DiskSim's SSD extension, and no disk");
@@ -190,61 +182,32 @@ fn is_between(name: &str, first: &str, last: &str) -> bool {
 }
 
 fn bus(block: &Block, findings: &Findings) -> Bus {
-    let keys = Keys::new(block, findings, Missing::Zero);
-    let bus = Bus {
+    let keys = Keys::new(block, findings);
+    Bus {
         arbitration_ms: keys.milliseconds("Arbitration time"),
         read_block_ms: keys.milliseconds("Read block transfer time"),
         write_block_ms: keys.milliseconds("Write block transfer time"),
-    };
-    let alone = "the drive is alone on its bus";
-    keys.ignore(&["type", "Arbitration type"], alone);
-    keys.ignore(&["Print stats"], "of DiskSim's own output");
-    keys.finish();
-    bus
+    }
 }
 
 fn controller(block: &Block, findings: &Findings) -> Controller {
-    let keys = Keys::new(block, findings, Missing::Zero);
-    match keys.find("type") {
-        Some(entry) if matches!(entry.value.kind, ValueKind::Integer(3)) => {
-            let warning = Problem::warning("a controller with a cache is taken without it");
-            let label = "each request goes to the drive";
-            findings.warning(warning.at(&entry.value.place, label));
-        }
-        Some(entry) if !matches!(entry.value.kind, ValueKind::Integer(1 | 2)) => {
-            keys.refuse(entry, "1, 2 or 3");
-        }
-        _ => {}
-    }
-    let controller = Controller {
-        delay_scale: keys.real_or_zero("Scale for delays", 0.0..=1e6),
-        sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
-    };
-    let one = "one request at a time is under way";
-    let of_queue = [
-        "Maximum queue length",
-        "Use queueing in subsystem",
-        "Scheduler",
-        "Max per-disk pending count",
-    ];
-    keys.ignore(&of_queue, one);
-    keys.ignore(&["Cache"], "a controller's own cache is not modelled");
-    keys.ignore(&["Print stats"], "of DiskSim's own output");
-    keys.finish();
-    controller
-}
-
-fn driver(block: &Block, findings: &Findings) {
-    let keys = Keys::new(block, findings, Missing::Zero);
-    let own = "the drive's own time is what is measured";
-    keys.ignore(&["Constant access time"], own);
-    if keys.find("Scheduler").is_some()
-        && let Some((entry, _)) = keys.block("Scheduler")
+    let keys = Keys::new(block, findings);
+    if let Some(entry) = keys.find("type")
+        && matches!(entry.value.kind, ValueKind::Integer(3))
     {
-        let why = "the driver's queue is empty: one request at a time is under way";
-        findings.without_effect("Scheduler".to_owned(), &entry.key_place, why);
+        let warning = Problem::warning("a controller with a cache is taken without it");
+        let label = "each request goes to the drive";
+        findings.warning(warning.at(&entry.value.place, label));
     }
-    let one = "one request at a time is under way";
-    keys.ignore(&["type", "Use queueing in subsystem", "Print stats"], one);
-    keys.finish();
+    for (key, why) in [("Scheduler", ONE_REQUEST), ("Cache", OTHER_CACHE)] {
+        if let Some(entry) = keys.find(key)
+            && let ValueKind::Block(block) = &entry.value.kind
+        {
+            list_block(block, why, findings);
+        }
+    }
+    Controller {
+        delay_scale: keys.milliseconds("Scale for delays"),
+        sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
+    }
 }

@@ -9,6 +9,7 @@ use super::{Body, Target, bytes, text};
 const MODEL: &str = include_str!("../../diskspecs/tests/data/small.model");
 const ELECTRONICS: &str = include_str!("../../diskspecs/tests/data/small.diskspecs");
 const RUN: &str = include_str!("../../diskspecs/tests/data/small.parv");
+const WHOLE: &str = include_str!("../../diskspecs/tests/data/whole.parv");
 const SEEK: &str = include_str!("../../diskspecs/tests/data/small.seek");
 
 pub(super) const DRIVE: Target = Target {
@@ -19,6 +20,7 @@ pub(super) const DRIVE: Target = Target {
             MODEL,
             ELECTRONICS,
             RUN,
+            WHOLE,
             SEEK,
             "dm_disk D { Block count = 80, Number of cylinders = 4, Number of data surfaces = 2,
              Layout Model = dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [ [ 0, 0, 0.0, 10, 1, 0.15,
@@ -43,6 +45,11 @@ pub(super) const DRIVE: Target = Target {
         "slips = [",
         "defects = [",
         "Number of spares = ",
+        "Segment size (in blks) = ",
+        "Rangesize for sparing = ",
+        "disksim_synthgen {",
+        "Read-ahead over requested = -1",
+        "2147483647",
         "TRACK",
         "IDX",
         "topology ",

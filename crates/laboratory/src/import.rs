@@ -2,6 +2,8 @@
 //! what a trace shows of them in a layer over these.
 
 mod check;
+#[cfg(test)]
+mod effects;
 mod fit;
 mod replayed;
 mod target;
@@ -12,7 +14,7 @@ use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quoted};
 use diskperf_calibration::{Calibration, Options, calibrate, layer};
 use diskperf_diskspecs::layout::Layout;
 use diskperf_diskspecs::trace::Request;
-use diskperf_diskspecs::{Drive, Files, KeyPlaces, import as read, trace};
+use diskperf_diskspecs::{ActsAs, Drive, Files, KeyPlaces, WithoutEffect, import as read, trace};
 use diskperf_models::LaboratoryError;
 pub use fit::Fit;
 pub use replayed::{ReplayFigures, Replays};
@@ -79,8 +81,10 @@ pub struct ImportedDrive {
 /// A key that nothing comes of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// The key.
+    /// The key, or the title of a block whose keys are not known.
     pub key: String,
+    /// Type and name of the block that has the key; empty for a key in a comment.
+    pub block: String,
     /// File and line.
     pub place: String,
     /// Why.
@@ -125,15 +129,8 @@ fn import_file(
         )));
     }
     let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    let without_effect: Vec<LeftOut> = found
-        .without_effect
-        .iter()
-        .map(|one| LeftOut {
-            key: one.key.clone(),
-            place: format!("{}:{}", one.place.file(), one.place.line_number()),
-            why: one.why.to_owned(),
-        })
-        .collect();
+    let without_effect: Vec<LeftOut> = found.without_effect.iter().map(left_out).collect();
+    let acts_as: Vec<String> = found.without_effect.iter().filter_map(acts_as).collect();
     let several = found.drives.len() > 1;
     // A trace is of one drive.
     let trace_beside = match trace.is_some() || several {
@@ -156,10 +153,33 @@ fn import_file(
             trace_beside: trace_beside.clone(),
             warnings: warnings.iter().cloned().chain(imported.warnings).collect(),
             without_effect: without_effect.clone(),
+            differs: imported
+                .differs
+                .into_iter()
+                .chain(acts_as.clone())
+                .collect(),
             ..imported
         });
     }
     Ok(drives)
+}
+
+fn left_out(one: &WithoutEffect) -> LeftOut {
+    LeftOut {
+        key: one.key.clone(),
+        block: one.block.clone(),
+        place: format!("{}:{}", one.place.file(), one.place.line_number()),
+        why: one.why.to_owned(),
+    }
+}
+
+/// What the files say, where the modelled drive acts as with another value.
+fn acts_as(one: &WithoutEffect) -> Option<String> {
+    let ActsAs { written, modelled } = one.acts_as.as_ref()?;
+    let (key, why) = (&one.key, one.why);
+    Some(format!(
+        "{key}: the files have {written}, and the drive acts as with {modelled}: {why}"
+    ))
 }
 
 fn import_drive(

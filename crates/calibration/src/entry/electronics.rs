@@ -137,16 +137,22 @@ fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
     if drive.firmware.is_none() {
         return;
     }
-    entry.number("link_reconnect_ms", scaled(firmware.first_reselect_ms));
-    entry.source("link_reconnect_ms", "First reselect overhead");
+    let arbitration_ms = drive.path.map_or(0.0, |path| path.bus.arbitration_ms);
+    let reselect_ms = scaled(firmware.first_reselect_ms) + arbitration_ms;
+    entry.number("link_reconnect_ms", reselect_ms);
+    entry.source(
+        "link_reconnect_ms",
+        "First reselect overhead, Arbitration time",
+    );
     let holds = |reads_or_writes: bool| reads_or_writes || firmware.never_disconnects;
     entry.flag("link_holds_writes", holds(firmware.holds_bus_writing));
     match holds(firmware.holds_bus_reading) {
         true => entry.word("link_reads", "held"),
         false => {
             entry.word("link_reads", "reconnected");
-            let share = match firmware.cache.marks_are_shares {
-                true => firmware.cache.read_water_mark.clamp(0.0, 1.0),
+            let share = match firmware.cache.mark_is_share {
+                true => firmware.cache.read_water_mark,
+                // At most a block of every read.
                 false => 0.0,
             };
             entry.number("link_read_share", share);
@@ -156,9 +162,11 @@ fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
 }
 
 fn write_read_cache(entry: &mut Entry, cache: &Cache) {
-    let segments = match cache.is_enabled {
-        true => cache.segments,
-        false => 0,
+    let segments = match (cache.is_enabled, cache.has_separate_write_segment) {
+        (true, false) => cache.segments,
+        // One of them is for writes alone.
+        (true, true) => cache.segments.saturating_sub(1),
+        (false, _) => 0,
     };
     let bytes = |blocks: u32| u64::from(blocks) * BLOCK_BYTES;
     entry.integer("cache_segments", u64::from(segments));
@@ -190,7 +198,10 @@ fn write_read_cache(entry: &mut Entry, cache: &Cache) {
 fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>) {
     let is_on = cache.is_enabled && cache.fast_write != FastWrite::None;
     let segment_bytes = (u64::from(cache.segment_blocks) * BLOCK_BYTES).max(BLOCK_BYTES);
-    let segments = u64::from(cache.write_segments.max(1));
+    let segments = match cache.has_separate_write_segment {
+        true => 1,
+        false => u64::from(cache.write_segments.max(1)),
+    };
     entry.flag("write_cache", is_on);
     entry.integer("write_cache_bytes", segment_bytes * segments);
     entry.integer("write_cache_extents", segments);
@@ -198,6 +209,7 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
     entry.source("write_cache_high_share", "DiskSim writes as soon as it can");
     entry.integer("destage_bytes", segment_bytes);
     entry.number("destage_idle_ms", 0.0);
+    entry.flag("write_cache_read_hits", cache.read_hits_written);
     entry.flag(
         "write_cache_appending_only",
         cache.fast_write == FastWrite::Appending,
@@ -210,64 +222,13 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
     }
 }
 
-/// What has no counterpart in the modelled drive, where the files use it.
+/// What the modelled bus does in another way, where the files use it.
 fn others(firmware: &Firmware) -> Vec<String> {
-    let cache = &firmware.cache;
-    let link = "to leave the modelled bus takes no time, and a transfer comes back to it once";
     let free = "a write pays for no reselection, and the modelled bus is free for others until its data cross";
-    let at_once = "the modelled drive stops reading ahead at the end of a sector";
-    let as_soon = "data cross the modelled link as soon as the platter gives them";
-    [
-        (
-            firmware.holds_bus_writing,
-            "Hold bus entire write xfer",
-            free,
-        ),
-        (firmware.never_disconnects, "Never disconnect", free),
-        (
-            firmware.extra_write_disconnect_ms.is_some(),
-            "Extra write disconnect",
-            link,
-        ),
-        (
-            firmware.read_disconnect != Default::default(),
-            "Read disconnect",
-            link,
-        ),
-        (
-            firmware.write_disconnect_ms != 0.0,
-            "Write disconnect overhead",
-            link,
-        ),
-        (
-            firmware.other_reselect_ms != 0.0,
-            "Other reselect overhead",
-            link,
-        ),
-        (
-            firmware.preseeking > 0,
-            "Preseeking level",
-            "the modelled arm moves when a command is done",
-        ),
-        (
-            cache.read_water_mark > 1.0 && !cache.marks_are_shares,
-            "High (read) water mark",
-            "the modelled mark is a share of the request: the drive comes back to the bus after the first block",
-        ),
-        (
-            cache.write_water_mark > 0.0,
-            "Low (write) water mark",
-            as_soon,
-        ),
-        (cache.stops_in_sector, "Stop prefetch in sector", at_once),
-        (
-            cache.has_separate_write_segment,
-            "Use separate write segment",
-            "writes have a room of their own in the modelled buffer",
-        ),
-    ]
-    .into_iter()
-    .filter(|(is_used, ..)| *is_used)
-    .map(|(_, key, why)| format!("{key}: {why}"))
-    .collect()
+    let used = [
+        (firmware.holds_bus_writing, "Hold bus entire write xfer"),
+        (firmware.never_disconnects, "Never disconnect"),
+    ];
+    let used = used.into_iter().filter(|(is_used, _)| *is_used);
+    used.map(|(_, key)| format!("{key}: {free}")).collect()
 }

@@ -369,6 +369,11 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         "how long the arm rests before the buffer is written",
     ) as f64
         / 1e6;
+    let read_hits = !reader.has("write_cache_read_hits")
+        || reader.flag(
+            "write_cache_read_hits",
+            "whether the buffer answers reads of sectors that wait to be written; it does if absent",
+        );
     let sectors = |bytes: u64| (bytes / u64::from(sector_bytes)).max(1);
     on.then(|| WriteCacheSpecification {
         most_sectors: sectors(room),
@@ -376,7 +381,7 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         high_water_share,
         idle_ms,
         most_destaged_sectors: sectors(destaged).min(u64::from(u32::MAX)) as u32,
-        read_hits: true,
+        read_hits,
         appending_only,
     })
 }

@@ -63,12 +63,46 @@ fn drive(of: &ImportedDrive) -> String {
     for one in &of.differs {
         text += &format!("  modelled in another way: {one}\n");
     }
-    if !of.without_effect.is_empty() {
-        let keys = of.without_effect.len();
-        text += &format!("  without effect, {keys} keys:\n");
+    text + &without_effect(&of.without_effect)
+}
+
+/// Keys that nothing comes of: below each block, those of one reason on a line, each with the
+/// number of its line.
+fn without_effect(all: &[LeftOut]) -> String {
+    let mut groups: Vec<(&str, &str, &str, Vec<String>)> = Vec::new();
+    for LeftOut {
+        key,
+        block,
+        place,
+        why,
+    } in all
+    {
+        let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
+        let key = format!("{key} ({line})");
+        let same = |of: &&mut (&str, &str, &str, Vec<String>)| {
+            (of.0, of.1, of.2) == (file, block.as_str(), why.as_str())
+        };
+        match groups.iter_mut().find(same) {
+            Some((.., keys)) => keys.push(key),
+            None => groups.push((file, block, why, vec![key])),
+        }
     }
-    for LeftOut { key, place, why } in &of.without_effect {
-        text += &format!("    {place}: {key}: {why}\n");
+    groups.sort_by_key(|(file, block, ..)| {
+        let is_same = |of: &LeftOut| of.place.starts_with(file) && of.block == *block;
+        all.iter().position(is_same)
+    });
+    let (mut text, mut heading) = (String::new(), None);
+    if !all.is_empty() {
+        let keys = all.len();
+        text += &format!("  without effect, {keys} keys, each with its line:\n");
+    }
+    for (file, block, why, keys) in &groups {
+        if heading != Some((file, block)) {
+            let separator = if block.is_empty() { "" } else { ", " };
+            text += &format!("    {file}{separator}{block}:\n");
+            heading = Some((file, block));
+        }
+        text += &format!("      {}: {why}\n", keys.join(", "));
     }
     text
 }

@@ -3,32 +3,38 @@
 use diskperf_diagnostics::{Place, Problem};
 
 use super::{Bounds, Skews};
-use crate::keys::{Findings, Keys, Missing, whole};
+use crate::keys::{Findings, Keys, natural};
 use crate::layout::{Faulty, Mapping, Sparing, Zone, ZoneError, ZonedLayout};
 use crate::text::{Block, ValueKind};
 
+/// Sectors that no zone has: where there are as many dead ones or spares, no block is left.
+const SECTORS_MAX: u64 = 1 << 60;
+
 pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Option<ZonedLayout> {
-    let keys = Keys::new(block, findings, Missing::Refuse);
-    let mapping = keys.count("LBN-to-PBN mapping scheme", 0..=2);
+    let keys = Keys::new(block, findings);
+    let mapping = keys.count("LBN-to-PBN mapping scheme");
     let mapping = mapping.map(|number| match number {
         0 => Mapping::Ascending,
         1 => Mapping::SerpentineByZone,
         _ => Mapping::SerpentineByCylinder,
     });
-    let sparing = keys.count("Sparing scheme used", 0..=10);
+    let sparing = keys.count("Sparing scheme used");
     let sparing = sparing.and_then(Sparing::of_number);
     let range = match sparing {
-        Some(Sparing::RangeEnd) => keys.count("Rangesize for sparing", 1..=1 << 30),
+        Some(Sparing::RangeEnd) => Some(keys.count_or_zero("Rangesize for sparing").max(1)),
         _ => {
             keys.ignore(&["Rangesize for sparing"], "of sparing scheme 8 alone");
             Some(1)
         }
     };
-    keys.ignore(&["Skew units"], "only a zone's own key acts");
     let zones = zones(&keys, bounds, sparing);
-    keys.finish();
     let (places, zones) = zones?;
-    let layout = ZonedLayout::new(bounds.surfaces, mapping?, sparing?, range? as u32, zones);
+    let (sparing, range) = (sparing?, range?);
+    let sparing = match sparing == Sparing::RangeEnd && has_no_range(&keys, range, &zones) {
+        true => Sparing::None,
+        false => sparing,
+    };
+    let layout = ZonedLayout::new(bounds.surfaces, mapping?, sparing, range, zones);
     match layout {
         Ok(layout) => Some(layout),
         Err(ZoneError { zone, why, of }) => {
@@ -37,6 +43,23 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
             None
         }
     }
+}
+
+/// Whether no zone has the cylinders of a range, and none has slips or defects: then there are no
+/// spares, which is said.
+fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
+    let is_less = |zone: &Zone| {
+        let cylinders = u64::from(zone.last_cylinder) + 1;
+        let is_short = cylinders < u64::from(zone.first_cylinder) + u64::from(range);
+        is_short && zone.slips.is_empty() && zone.defects.is_empty()
+    };
+    let has_none = zones.iter().all(is_less);
+    if let (true, Some(entry)) = (has_none, keys.find("Rangesize for sparing")) {
+        let title = "no zone has the cylinders of a range for its spares";
+        let warning = Problem::warning(title).at(&entry.value.place, "there are no spares");
+        keys.findings.warning(warning);
+    }
+    has_none
 }
 
 /// The zones, and where each begins.
@@ -108,14 +131,14 @@ fn zone(
     sparing: Option<Sparing>,
     findings: &Findings,
 ) -> Option<(Numbers, Numbers, Zone)> {
-    let keys = Keys::new(block, findings, Missing::Refuse);
+    let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
-    let first_cylinder = keys.count("First cylinder number", 0..=most);
-    let last_cylinder = keys.count("Last cylinder number", 0..=most);
+    let first_cylinder = keys.count_up_to("First cylinder number", most);
+    let last_cylinder = keys.count_up_to("Last cylinder number", most);
     let sectors = u64::from(ZonedLayout::MOST_SECTORS);
-    let sectors = keys.count("Blocks per track", 1..=sectors);
-    let dead_sectors = keys.count("Empty space at zone front", 0..=1 << 60);
-    let spares = keys.count("Number of spares", 0..=1 << 60);
+    let sectors = keys.count_up_to("Blocks per track", sectors);
+    let dead_sectors = keys.count("Empty space at zone front");
+    let spares = keys.count("Number of spares");
     if let Some(last) = last_cylinder {
         check_last(&keys, bounds, last);
     }
@@ -126,7 +149,6 @@ fn zone(
         keys.ignore(&["Number of spares", "slips", "defects"], why);
     }
     let skews = Skews::read(&keys, "Offset of first block", sectors.unwrap_or(1) as u32);
-    keys.finish();
     let (defects, skews, mut slips) = (defects?, skews?, slips?);
     if !defects.len().is_multiple_of(2) {
         let entry = keys.need("defects")?;
@@ -145,8 +167,8 @@ fn zone(
         offset: skews.offset,
         track_skew: skews.track,
         cylinder_skew: skews.cylinder,
-        dead_sectors: dead_sectors?,
-        spares: spares?,
+        dead_sectors: dead_sectors?.min(SECTORS_MAX),
+        spares: spares?.min(SECTORS_MAX),
         slips: slips.iter().map(|(slip, _)| *slip).collect(),
         defects: defects
             .chunks_exact(2)
@@ -156,16 +178,19 @@ fn zone(
     Some((slips, defects, zone))
 }
 
-/// Files that were extracted from drives say one cylinder too few: they count from 0.
+/// Says that zones go beyond the cylinders of the drive, which DiskSim accepts: files that were
+/// extracted from drives have one cylinder too few, since they count from 0.
 fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
     let cylinders = u64::from(bounds.cylinders);
     let Some(entry) = keys.find("Last cylinder number") else {
         return;
     };
-    if last > cylinders {
-        keys.refuse(entry, format!("the drive has {cylinders} cylinders"));
-    } else if last == cylinders {
-        let title = format!("the zones have one cylinder more than the drive's {cylinders}");
+    if last >= cylinders {
+        let more = match last - cylinders {
+            0 => "one cylinder more".to_owned(),
+            more => format!("{} cylinders more", more + 1),
+        };
+        let title = format!("the zones have {more} than the drive's {cylinders}");
         let warning = Problem::warning(title).at(&entry.value.place, "the zone is taken");
         keys.findings.warning(warning);
     }
@@ -176,13 +201,10 @@ type Numbers = Vec<(u64, Place)>;
 
 /// A list of whole numbers; empty if it is missing.
 fn numbers(keys: &Keys<'_>, key: &str) -> Option<Numbers> {
-    if keys.find(key).is_none() {
-        return Some(Vec::new());
-    }
-    let (_, values) = keys.list(key)?;
+    let (_, values) = keys.list_or_empty(key)?;
     let mut numbers = Vec::with_capacity(values.len());
     for value in values {
-        match whole(value) {
+        match natural(value) {
             Some(number) => numbers.push((number, value.place.clone())),
             None => {
                 let title = format!("{} is not a sector", value.describe());

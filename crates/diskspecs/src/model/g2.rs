@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Bounds, Skews};
 use crate::files::Files;
-use crate::keys::{Findings, Keys, Missing};
+use crate::keys::{Findings, Keys};
 use crate::layout::{Extent, MappedLayout, MappedZone, ZonedLayout};
 use crate::mechanics::named_file;
 use crate::text::{Block, ValueKind, excerpt};
@@ -16,13 +16,15 @@ pub(super) fn read(
     files: &Files,
     findings: &Findings,
 ) -> Option<MappedLayout> {
-    let keys = Keys::new(block, findings, Missing::Refuse);
+    let keys = Keys::new(block, findings);
     let map = keys.word("Layout Map File");
     let map = map.and_then(|(entry, name)| named_file(&keys, entry, name, files));
     let zones = keys.list("Zones");
     let zones: Option<Vec<MappedZone>> = zones.and_then(|(_, values)| {
         let zones = values.iter().map(|value| match &value.kind {
-            ValueKind::Block(block) => zone(block, findings),
+            ValueKind::Block(block) if block.kind.written() == "dm_layout_g2_zone" => {
+                zone(block, findings)
+            }
             _ => {
                 let title = format!("{} is not a zone", value.describe());
                 let label = "here belongs `dm_layout_g2_zone { .. }`";
@@ -32,7 +34,6 @@ pub(super) fn read(
         });
         zones.collect()
     });
-    keys.finish();
     let (path, content) = map?;
     let text = Arc::new(Text::new(path, content));
     let (extents, places) = match extents(&text) {
@@ -53,15 +54,13 @@ pub(super) fn read(
 }
 
 fn zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
-    let keys = Keys::new(block, findings, Missing::Refuse);
+    let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
-    let first_cylinder = keys.count("First cylinder number", 0..=most);
-    let last_cylinder = keys.count("Last cylinder number", 0..=most);
+    let first_cylinder = keys.count_up_to("First cylinder number", most);
+    let last_cylinder = keys.count_up_to("Last cylinder number", most);
     let sectors = u64::from(ZonedLayout::MOST_SECTORS);
-    let sectors = keys.count("Blocks per track", 1..=sectors);
+    let sectors = keys.count_up_to("Blocks per track", sectors);
     let skews = Skews::read(&keys, "Zone Skew", sectors.unwrap_or(1) as u32);
-    keys.ignore(&["First LBN", "Last LBN"], "the map says where blocks are");
-    keys.finish();
     let skews = skews?;
     Some(MappedZone {
         first_cylinder: first_cylinder? as u32,

@@ -2,17 +2,17 @@
 
 use diskperf_diagnostics::{Place, Problem};
 
-use crate::keys::{Findings, Keys, Missing, real};
+use crate::keys::{Findings, Keys, natural, real};
 use crate::layout::{IndexEntry, IndexedLayout, Part, Remap, TrackPart};
 use crate::text::{Block, Value, ValueKind};
 
 pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> {
-    let keys = Keys::new(block, findings, Missing::Refuse);
+    let keys = Keys::new(block, findings);
     let tracks = keys.list("TP").map(|(_, values)| tracks(values));
     let indices = keys.list("IDX").map(|(_, values)| indices(values));
-    let list = |key: &str| match keys.find(key) {
-        Some(_) => keys.list(key).map_or(&[][..], |(_, values)| values),
-        None => &[],
+    let list = |key: &str| {
+        keys.list_or_empty(key)
+            .map_or(&[][..], |(_, values)| values)
     };
     let slips = groups::<2>(
         list("Slips"),
@@ -20,7 +20,6 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
     );
     let what = "sixes: block, blocks, cylinder, head, sector, sectors on the track";
     let remaps = groups::<6>(list("Remaps"), what);
-    keys.finish();
     let read = || {
         let (tracks, slips, remaps) = (tracks?, slips, remaps);
         let (indices, places) = match indices? {
@@ -110,7 +109,7 @@ fn groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64; N]>,
             return Err(wrong(group[0]));
         }
         for (number, value) in numbers.iter_mut().zip(group) {
-            *number = crate::keys::whole(value).ok_or_else(|| wrong(value))?;
+            *number = natural(value).ok_or_else(|| wrong(value))?;
         }
         groups.push(numbers);
     }

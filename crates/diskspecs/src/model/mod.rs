@@ -5,10 +5,9 @@ mod g2;
 mod g4;
 
 use diskperf_diagnostics::Problem;
-use std::ops::RangeInclusive;
 
 use crate::files::Files;
-use crate::keys::{Findings, Keys, Missing};
+use crate::keys::{Findings, Keys};
 use crate::layout::{Layout, ZonedLayout};
 use crate::mechanics::{self, Mechanics};
 use crate::text::{Block, excerpt};
@@ -20,7 +19,7 @@ pub struct Model {
     pub name: String,
     /// `Block count`; the layout's own sum is what holds.
     pub stated_blocks: u64,
-    /// `Number of cylinders`, or one more where the zones have one more.
+    /// `Number of cylinders`, or those of the zones where these have more.
     pub cylinders: u32,
     /// `Number of data surfaces`.
     pub surfaces: u32,
@@ -43,26 +42,28 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         findings.error(problem.at(&block.kind, "here belongs `dm_disk`"));
         return None;
     }
-    let keys = Keys::new(block, findings, Missing::Refuse);
+    let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS);
-    let stated_blocks = keys.count("Block count", 0..=1 << 60);
-    let cylinders = keys.count("Number of cylinders", 1..=most);
+    let stated_blocks = keys.count("Block count");
+    let cylinders = keys.count_limited("Number of cylinders", most);
     let surfaces = u64::from(ZonedLayout::MOST_SURFACES);
-    let surfaces = keys.count("Number of data surfaces", 1..=surfaces);
-    let mechanics = keys.block("Mechanical Model").and_then(|(entry, block)| {
-        let kind = block.kind.written();
-        if kind != "dm_mech_g1" {
-            let label = "only `dm_mech_g1` is known";
-            keys.refuse(entry, label);
-            return None;
-        }
-        mechanics::read(block, files, findings)
-    });
+    let surfaces = keys.count_up_to("Number of data surfaces", surfaces);
+    let mechanics = keys
+        .block("Mechanical Model", "")
+        .and_then(|(entry, block)| {
+            let kind = block.kind.written();
+            if kind != "dm_mech_g1" {
+                let label = "only `dm_mech_g1` is known";
+                keys.refuse(entry, label);
+                return None;
+            }
+            mechanics::read(block, files, findings)
+        });
     let bounds = cylinders.zip(surfaces).map(|(cylinders, surfaces)| Bounds {
         cylinders: cylinders as u32,
         surfaces: surfaces as u32,
     });
-    let layout = keys.block("Layout Model").zip(bounds.as_ref());
+    let layout = keys.block("Layout Model", "").zip(bounds.as_ref());
     let layout = layout.and_then(|((entry, block), bounds)| match block.kind.written() {
         "dm_layout_g1" => g1::read(block, bounds, findings).map(Layout::Zoned),
         "dm_layout_g2" => g2::read(block, bounds, files, findings).map(Layout::Mapped),
@@ -82,7 +83,6 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
             None
         }
     });
-    keys.finish();
     let (bounds, layout) = (bounds?, layout?);
     let cylinders = match &layout {
         Layout::Zoned(layout) => last_cylinder(layout).map_or(0, |last| last + 1),
@@ -149,12 +149,20 @@ impl SkewUnits {
 
     /// In revolutions; sectors are cut to whole ones, as DiskSim does.
     fn turns(self, value: f64, sectors_per_track: u32) -> f64 {
-        match self {
+        let turns = match self {
             SkewUnits::Sectors => value.trunc() / f64::from(sectors_per_track),
             SkewUnits::Revolutions => value,
+        };
+        // An angle and any whole number of turns are the same.
+        match turns.abs() > TURNS_MAX {
+            true => turns.rem_euclid(1.0),
+            false => turns,
         }
     }
 }
+
+/// Turns that an angle keeps as the file has it.
+const TURNS_MAX: f64 = 1e6;
 
 /// The skews of a zone, in revolutions.
 struct Skews {
@@ -166,12 +174,20 @@ struct Skews {
 impl Skews {
     fn read(keys: &Keys<'_>, offset: &str, sectors_per_track: u32) -> Option<Skews> {
         let units = SkewUnits::read(keys);
-        const LEGAL: RangeInclusive<f64> = -1e7..=1e7;
+        let skews = [offset, "Skew for track switch", "Skew for cylinder switch"];
+        if keys.stands_behind("Skew units", &skews)
+            && let Some(entry) = keys.find("Skew units")
+        {
+            let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
+            let label = "this unit is taken for all skews: write it before them";
+            let warning = Problem::warning(title).at(&entry.value.place, label);
+            keys.findings.warning(warning);
+        }
         let turns = |value| units.turns(value, sectors_per_track);
         // DiskSim does without the others.
-        let angle = |key: &str| keys.real_if_there(key, LEGAL).map(turns);
+        let angle = |key: &str| keys.real_if_there(key).map(turns);
         let offset = match offset {
-            "Offset of first block" => keys.real(offset, LEGAL).map(turns),
+            "Offset of first block" => keys.real(offset).map(turns),
             offset => angle(offset),
         };
         let track = angle("Skew for track switch");

@@ -31,11 +31,6 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
     (
         "small.model",
-        "Last cylinder number = 3",
-        "Last cylinder number = 9",
-    ),
-    (
-        "small.model",
         "First cylinder number = 0",
         "First cylinder number = 4",
     ),
@@ -137,6 +132,26 @@ const CHANGES: &[(&str, &str, &str)] = &[
         "Fast write level = 3",
     ),
     ("small.diskspecs", "Never disconnect", "Never disconect"),
+    (
+        "small.diskspecs",
+        "Maximum read-ahead (blks) = 8",
+        "Maximum read-ahead (blks) = 33",
+    ),
+    (
+        "small.diskspecs",
+        "Segment size (in blks) = 0x20",
+        "Segment size (in blks) = 77",
+    ),
+    (
+        "small.diskspecs",
+        "Scheduler = disksim_ioqueue {",
+        "Scheduler = disksim_bus {",
+    ),
+    (
+        "small.parv",
+        "Use queueing in subsystem = 1",
+        "Use queueing in subsystem = 2",
+    ),
     (
         "small.diskspecs",
         "Number of buffer segments = 2",

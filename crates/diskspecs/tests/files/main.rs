@@ -1,6 +1,8 @@
 //! Files as people have them: what is read of them, and what is refused with its place.
 
+mod changed;
 mod hostile;
+mod keys;
 mod taken;
 
 use diskperf_diskspecs::{Errors, Files, Import, import};

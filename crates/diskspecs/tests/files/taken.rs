@@ -23,10 +23,6 @@ fn a_drive_has_the_values_of_its_files() {
         (firmware.write_miss.read, firmware.write_miss.write),
         (0.7, 0.8)
     );
-    assert_eq!(
-        firmware.extra_write_disconnect_ms,
-        Some([0.1, 0.2, 0.3, 0.4])
-    );
     assert_eq!(drive.model.mechanics.write_settle_ms, -0.25);
     // Skews in sectors are cut to whole ones.
     let Layout::Zoned(layout) = &drive.model.layout else {
@@ -37,7 +33,8 @@ fn a_drive_has_the_values_of_its_files() {
         let line = import.without_effect.iter().find(|line| line.key == key);
         line.unwrap_or_else(|| panic!("{key} is lost")).why
     };
-    assert_eq!(why("disksim_global Global"), "of DiskSim's own output");
+    assert_eq!(why("disksim_stats Stats"), "of DiskSim's own output");
+    assert_eq!(why("Init Seed"), "a trace or a program is the load");
     assert_eq!(why("Minimum seek delay"), "DiskSim does not use it");
     assert!(import.warnings.is_empty(), "{:?}", import.warnings);
 }
@@ -164,14 +161,16 @@ fn the_second_column_of_a_trace_is_any_word() {
     }
 }
 
-const MAPPED: &str = "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
+pub(crate) const MAPPED: &str =
+    "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
     First cylinder number = 0, Last cylinder number = 3, First LBN = 0, Last LBN = 39,
     Blocks per track = 10, Zone Skew = 0, Skew for track switch = 2,
     Skew for cylinder switch = 3 } ] }";
-const MAP: &str = "layout of a drive\n\n4 cylinders, 0 rot, 2 heads\n\
+pub(crate) const MAP: &str = "layout of a drive\n\n4 cylinders, 0 rot, 2 heads\n\
     lbn 0 --> cyl 0, head 0, sect 0, seqcnt 9\nlbn 10 --> cyl 0, head 1, sect 1, seqcnt 8\n\
+    lbn 19 --> cyl 1, head 0, sect 0, seqcnt 9\nlbn 29 --> cyl 1, head 1, sect 0, seqcnt 9\n\
     Defect at cyl 0, head 1, sect 0\n";
-const INDEXED: &str = "dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [
+pub(crate) const INDEXED: &str = "dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [
     [ [ 0, 0, 0.0, 10, 1, 0.15, 20, 2, TRACK, 0, 0 ], [ 20, 1, 0.0, 10, -1, 0.15, 20, 2, TRACK, 0, 1 ] ],
     [ 0, 0, 0.0, 40, 2, 0.5, 80, 4, IDX, 0 ] ], Slips = [ 5, 1 ],
     Remaps = [ 12, 1, 4, 0, 3, 10 ] }";
@@ -191,7 +190,7 @@ pub(crate) fn with_layout(layout: &str) -> Result<Import, Errors> {
 fn maps_and_patterns_are_layouts_too() {
     let mapped = with_layout(MAPPED).unwrap_or_else(|errors| panic!("{errors}"));
     let layout = &mapped.drives[0].model.layout;
-    assert_eq!(layout.blocks(), 19);
+    assert_eq!(layout.blocks(), 39);
     let spot = layout.spot(10).expect("a place");
     assert_eq!((spot.head, spot.sector), (1, 1));
     assert!((spot.angle - 0.3).abs() < 1e-12);
@@ -210,6 +209,32 @@ fn maps_and_patterns_are_layouts_too() {
 /// A file, a piece of it, what DiskSim takes as well in its place, and the key that is told to
 /// have no effect, or what is warned of.
 const VALID: &[(&str, &str, &str, &str)] = &[
+    (
+        "small.model",
+        "Last cylinder number = 3",
+        "Last cylinder number = 9",
+        "6 cylinders more than the drive's 4",
+    ),
+    (
+        "small.model",
+        "Number of spares = 1",
+        "Number of spares = -1",
+        "`Number of spares = -1` is below 0",
+    ),
+    ("small.model", "slips = [],", "", "no `slips`"),
+    ("small.model", "Percent error in rpms = 0.0", "", ""),
+    (
+        "small.parv",
+        "Use queueing in subsystem = 1",
+        "Use of queues = 1",
+        "Use of queues",
+    ),
+    (
+        "small.parv",
+        "disksim_stats Stats",
+        "disksim_disk OTHER { Model = dm_disk { } } disksim_stats Stats",
+        "disksim_disk OTHER",
+    ),
     (
         "small.model",
         "Access time type = trackSwitchPlusRotation",
@@ -297,7 +322,8 @@ fn what_disksim_takes_is_taken_and_what_is_not_modelled_is_told() {
         let found = changed(file, piece, by);
         let found = found.unwrap_or_else(|errors| panic!("{what}: {}", errors.render(false)));
         let mut all: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-        all.extend(found.without_effect.iter().map(|one| one.key.clone()));
+        let lines = found.without_effect.iter();
+        all.extend(lines.map(|line| format!("{}: {}", line.block, line.key)));
         assert!(
             all.iter().any(|line| line.contains(told)),
             "{what}: {all:?}"
@@ -333,4 +359,41 @@ fn a_run_of_negative_cylinders_goes_back() {
         }
     }
     assert_eq!(layout.blocks(), 80);
+}
+
+#[test]
+fn units_behind_skews_are_said() {
+    let skew = "Offset of first block = 0.0,";
+    let before = taken(
+        "small.model",
+        skew,
+        &format!("Skew units = sectors, {skew}"),
+    );
+    assert!(before.warnings.is_empty(), "{:?}", before.warnings);
+    let behind = taken(
+        "small.model",
+        skew,
+        &format!("{skew} Skew units = sectors,"),
+    );
+    assert_eq!(behind.drives, before.drives);
+    let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
+    assert_eq!(behind.warnings[0].title(), title);
+}
+
+/// Comments of old files are in encodings of their time.
+#[test]
+fn a_comment_may_be_of_any_encoding() {
+    let folder = std::env::temp_dir().join(format!("diskspecs-latin-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in small() {
+        let mut bytes = b"# Gr\xf6\xdfe\n".to_vec();
+        bytes.extend(text.bytes());
+        std::fs::write(folder.join(name), bytes).expect("a file");
+    }
+    let path = folder.join("small.parv").to_string_lossy().into_owned();
+    let found = import(&path, &Files::Disk { search: Vec::new() });
+    std::fs::remove_dir_all(&folder).expect("the folder");
+    let found = found.unwrap_or_else(|errors| panic!("{errors}"));
+    let plain = import("small.parv", &Files::Memory(small())).expect("a drive");
+    assert_eq!(found.drives, plain.drives);
 }

@@ -132,7 +132,7 @@ fn nothing_of_a_file_is_lost_in_silence() {
         "Percent error in rpms",
         "Single cylinder seek time",
         "disksim_stats Stats",
-        "disksim_synthio Synthio",
+        "Probability of local access",
     ] {
         assert!(has(key), "{key}");
     }

@@ -1,45 +1,12 @@
 //! Whether the catalogue takes what was imported: each entry is read and its drive is
 //! built, before anything is written.
 
+use diskperf_calibration::entry::made_of;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::{Errors, KeyPlaces, Place, Problem};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
-
-/// The keys of DiskSim that those of an entry are made of; the first one that a file has
-/// is meant.
-const MADE_OF: [(&str, &[&str]); 23] = [
-    ("heads", &["Number of data surfaces"]),
-    ("cylinders", &["Number of cylinders"]),
-    ("zone_table", &["Zones"]),
-    ("slip_table", &["slips"]),
-    ("defect_table", &["defects"]),
-    ("extent_table", &["Remaps", "IDX", "Layout Model"]),
-    ("spindle_rpm", &["Rotation speed (in rpms)"]),
-    ("seek_constant_ms", &["Constant seek time"]),
-    ("seek_minimum_ms", &["Single cylinder seek time"]),
-    ("seek_average_ms", &["Average seek time"]),
-    ("seek_maximum_ms", &["Full strobe seek time"]),
-    ("seek_hpl", &["HPL seek equation values"]),
-    ("seek_table", &["Full seek curve", "First ten seek times"]),
-    ("head_switch_ms", &["Head switch time"]),
-    ("write_settle_ms", &["Add. write settling delay"]),
-    ("queue_depth", &["Max queue length"]),
-    ("cache_segments", &["Number of buffer segments"]),
-    ("segment_bytes", &["Segment size (in blks)"]),
-    (
-        "read_ahead_bytes",
-        &["Maximum read-ahead (blks)", "Segment size (in blks)"],
-    ),
-    ("read_ahead_least_bytes", &["Minimum read-ahead (blks)"]),
-    (
-        "write_cache_bytes",
-        &["Maximum number of write segments", "Segment size (in blks)"],
-    ),
-    ("write_cache_extents", &["Maximum number of write segments"]),
-    ("destage_bytes", &["Segment size (in blks)"]),
-];
 
 /// Entries of a catalogue that are yet to be written: path and text.
 type Entries = [(String, String)];
@@ -84,8 +51,8 @@ fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlac
     let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
     let key = problem.place().and_then(|place| key_at(entries, place));
-    let from = key.and_then(|key| MADE_OF.iter().find(|(name, _)| *name == key));
-    let place = from.and_then(|(_, keys)| keys.iter().find_map(|key| places.get(*key)));
+    let from = key.map_or(&[][..], made_of);
+    let place = from.iter().find_map(|key| places.get(*key));
     match (place, key) {
         (Some(place), Some(key)) => {
             Problem::error(title).at(place, format!("`{key}` of the catalogue comes of this"))

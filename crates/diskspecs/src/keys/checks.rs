@@ -1,0 +1,181 @@
+//! Values against the tables of keys: what is refused, and what has no effect.
+
+use diskperf_diagnostics::Problem;
+
+use super::{ActsAs, Findings, real, whole};
+use crate::table::{BlockKeys, Effect, Key, Legal, Max, Missing};
+use crate::text::{Block, Entry, Value, ValueKind, excerpt};
+
+/// Lists a block that nothing comes of, with the blocks in it: its keys, or its title if
+/// there is no table of them. What DiskSim does not accept is refused here, too.
+pub(crate) fn list_block(block: &Block, why: &'static str, findings: &Findings) {
+    let Some(table) = BlockKeys::find(block.kind.written()) else {
+        return findings.without_effect(block.title(), &block.kind, why);
+    };
+    for entry in &block.entries {
+        let key = table.key(&entry.key);
+        let why = match key.map(|key| key.effect) {
+            Some(Effect::None(own)) if table.missing == Missing::Nothing => own,
+            Some(_) => why,
+            None => "DiskSim has no such key here",
+        };
+        findings.key_without_effect(block, entry, why);
+        if let Some(key) = key {
+            is_legal(entry, key, findings);
+        }
+        list_blocks_in(&entry.value, why, findings);
+    }
+}
+
+fn list_blocks_in(value: &Value, why: &'static str, findings: &Findings) {
+    match &value.kind {
+        ValueKind::Block(block) => list_block(block, why, findings),
+        // Lists are at most as deep as the reader takes.
+        ValueKind::List(values) => {
+            for value in values {
+                list_blocks_in(value, why, findings);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Checks the values of a block that may be no larger than others of the file.
+pub(crate) fn check_limits(block: &Block, sectors: u64, findings: &Findings) {
+    let table = BlockKeys::find(block.kind.written());
+    let keyed = |entry: &Entry| table.and_then(|table| table.key(&entry.key));
+    for entry in &block.entries {
+        let Some(key) = keyed(entry) else { continue };
+        let limit = match key.legal {
+            // A layout without sectors is an error of its own.
+            Legal::Whole {
+                max: Max::Sectors, ..
+            } => i64::try_from(sectors).ok().filter(|&sectors| sectors > 0),
+            Legal::Whole {
+                max: Max::OfKey(other),
+                ..
+            } => {
+                let other = block.entries.iter().find(|entry| entry.key == other);
+                let limit = other.and_then(|other| whole(&other.value));
+                limit.map(|limit| limit.max(1))
+            }
+            _ => None,
+        };
+        if let (Some(limit), Some(number)) = (limit, whole(&entry.value))
+            && number > limit
+        {
+            findings.error(out_of_range(entry, key, Some(limit)));
+        }
+    }
+}
+
+/// Notes what comes of a key, unless it is used.
+pub(super) fn note_effect(block: &Block, entry: &Entry, key: &Key, findings: &Findings) {
+    match key.effect {
+        Effect::Used => {}
+        Effect::None(why) => findings.note(block, entry, why, None),
+        Effect::ActsAs(modelled, why) => {
+            let written = real(&entry.value).filter(|written| *written != modelled);
+            let acts_as = written.map(|_| ActsAs {
+                written: excerpt(entry.value.place.written()),
+                modelled: modelled.to_string(),
+            });
+            findings.note(block, entry, why, acts_as);
+        }
+    }
+}
+
+/// Whether DiskSim accepts a value, but for limits that other values of the file give; if not,
+/// it is refused.
+pub(super) fn is_legal(entry: &Entry, key: &Key, findings: &Findings) -> bool {
+    let value = &entry.value;
+    let is_legal = match key.legal {
+        Legal::Whole { min, max } => whole(value).is_some_and(|number| {
+            let is_low = min.is_some_and(|min| number < min);
+            let is_high = matches!(max, Max::Value(max) if number > max);
+            !is_low && !is_high
+        }),
+        Legal::Number {
+            min,
+            is_above_min,
+            max,
+        } => real(value).is_some_and(|number| {
+            let is_low = min.is_some_and(|min| number < min || (is_above_min && number == min));
+            !is_low && max.is_none_or(|max| number <= max)
+        }),
+        // A file may be called `1`.
+        Legal::Word => !matches!(
+            value.kind,
+            ValueKind::List(_) | ValueKind::Block(_) | ValueKind::Range(_)
+        ),
+        Legal::List => matches!(value.kind, ValueKind::List(_)),
+        Legal::Block => matches!(value.kind, ValueKind::Block(_)),
+    };
+    if !is_legal {
+        findings.error(out_of_range(entry, key, None));
+    }
+    is_legal
+}
+
+fn out_of_range(entry: &Entry, key: &Key, limit: Option<i64>) -> Problem {
+    let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
+    let problem = Problem::error(title).at(&entry.value.place, key.legal.describe(limit));
+    problem.help(format!(
+        "write `{} = {}`",
+        key.name,
+        example(entry, key, limit)
+    ))
+}
+
+/// A value that is legal, near to what is written.
+fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
+    // `1e3` and `.5` are words to DiskSim.
+    let text = entry.value.place.written().parse::<f64>();
+    let written = real(&entry.value).or_else(|| text.ok().filter(|number| number.is_finite()));
+    match key.legal {
+        Legal::Whole { min, max } => {
+            let limit = match max {
+                Max::Value(max) => Some(max),
+                _ => limit,
+            };
+            let near = written.map_or(0, |written| written.round() as i64);
+            let near = near.max(min.unwrap_or(near));
+            near.min(limit.unwrap_or(near)).to_string()
+        }
+        Legal::Number {
+            min,
+            is_above_min,
+            max,
+        } => {
+            let near = written.unwrap_or(0.0).max(min.unwrap_or(f64::MIN));
+            let near = near.min(max.unwrap_or(f64::MAX));
+            match is_above_min && Some(near) == min {
+                true => "1.0".to_owned(),
+                false => point(near),
+            }
+        }
+        Legal::Word => "WORD".to_owned(),
+        Legal::List => "[ .. ]".to_owned(),
+        Legal::Block => "type { .. }".to_owned(),
+    }
+}
+
+/// A number as DiskSim's language has it: with digits on both sides of a point.
+fn point(number: f64) -> String {
+    let text = format!("{number:?}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0e{exponent}"),
+        _ => text,
+    }
+}
+
+pub(super) fn unknown(block: &Block, entry: &Entry, table: &BlockKeys) -> Problem {
+    let title = format!("{} has no key `{}`", block.title(), excerpt(&entry.key));
+    let problem = Problem::error(title).at(&entry.key_place, "unknown");
+    let mut names = table.keys.iter().map(|key| key.name);
+    let near = names.find(|name| strsim::jaro_winkler(name, &entry.key) > 0.9);
+    problem.help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "leave it out: DiskSim has no key of this name here".to_owned(),
+    })
+}
