@@ -215,6 +215,10 @@ pub(crate) struct Given<'g> {
     pub(crate) crossing_us: f64,
 }
 
+/// A part of a revolution, and the share of writes whose times lie in it only if these do not
+/// wait for the platter: of those that do, such a part has as large a share as it is itself.
+const EARLY_WINDOW_REV: f64 = 0.25;
+const EARLY_SHARE: f64 = 0.5;
 /// The error that a block's time may have, as a share of it.
 const SLOPE_ERROR_SHARE: f64 = 0.02;
 /// As often the time of a block and the limit of reads from the buffer are found in turn.
@@ -255,6 +259,7 @@ pub(crate) fn fit<'w>(
                 }
                 work.find_angles();
                 work.fit_means([true; 3]);
+                work.choose_zero_latency();
             }
             Stage::Cache => {
                 work.fit_write_cache();
@@ -264,7 +269,10 @@ pub(crate) fn fit<'w>(
                 let through = work.disk.write_cache.is_none();
                 work.fit_means([true, false, through]);
             }
-            Stage::Arrivals => work.fit_arrivals(),
+            Stage::Arrivals => {
+                work.fit_arrivals();
+                work.choose_zero_latency();
+            }
         }
         show(stage, &work.disk);
     }
@@ -502,21 +510,61 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the disk reports writes before they are on the medium: whether most were too fast
-    /// to have waited for the platter.
+    /// Whether reads and writes begin anywhere inside their sectors of a track, as more requests
+    /// say than the files'.
+    fn choose_zero_latency(&mut self) {
+        let met = |disk: &DiskSpecification| {
+            let replayed = replay(disk, self.placed, self.given.think);
+            let pairs = pairs(self.placed, &replayed);
+            let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= MET_US;
+            pairs.iter().filter(met).count()
+        };
+        let mut best = (met(&self.disk), self.disk.clone());
+        // What differs by less may do so by chance.
+        let chance = (self.placed.len() as f64).sqrt() as usize;
+        for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut other = self.disk.clone();
+            other.mechanism.zero_latency_reads = reads;
+            other.mechanism.zero_latency_writes = writes;
+            let met = met(&other);
+            if met > best.0 + chance {
+                best = (met, other);
+            }
+        }
+        self.disk = best.1;
+        let mechanism = &self.disk.mechanism;
+        let chosen = [
+            ("zero_latency.reads", mechanism.zero_latency_reads),
+            ("zero_latency.writes", mechanism.zero_latency_writes),
+        ];
+        self.parameters
+            .retain(|one| !one.name.starts_with("zero_latency."));
+        for (name, value) in chosen {
+            let value = f64::from(value);
+            self.parameters.push(Parameter {
+                name: name.to_owned(),
+                value,
+                interval: Interval::exact(value),
+            });
+        }
+    }
+
+    /// Whether the disk reports writes before they are on the medium: those that wait for the
+    /// platter are spread over a revolution at least.
     fn fit_write_cache(&mut self) {
-        let limit_us = self.buffer_limit_us(Operation::Write);
         let writes = self.placed.iter();
         let writes = writes.filter(|one| one.request.operation == Operation::Write);
-        let (mut early, mut all) = (0usize, 0usize);
-        for write in writes {
-            early += usize::from(self.until_sector_us(write) < limit_us);
-            all += 1;
-        }
-        if all == 0 {
+        let mut times_us: Vec<f64> = writes.map(|write| self.until_sector_us(write)).collect();
+        if times_us.is_empty() {
             return;
         }
-        let is_early = 2 * early > all;
+        times_us.sort_by(f64::total_cmp);
+        let window_us = EARLY_WINDOW_REV * self.period_us();
+        let within = |(index, from_us): (usize, &f64)| {
+            times_us.partition_point(|time_us| *time_us <= from_us + window_us) - index
+        };
+        let within = times_us.iter().enumerate().map(within).max().unwrap_or(0);
+        let is_early = within as f64 > EARLY_SHARE * times_us.len() as f64;
         match (&mut self.disk.write_cache, is_early) {
             (Some(cache), true) => cache.appending_only = false,
             (cache @ None, true) => {
