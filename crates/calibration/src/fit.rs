@@ -20,6 +20,7 @@ use diskperf_device::disk::cache::{
 use diskperf_device::disk::device::{Answer, Disk, DiskSpecification};
 use diskperf_device::disk::mechanism::Mechanism;
 use diskperf_device::disk::overheads::{After, Before};
+use diskperf_device::disk::seek::SeekSpecification;
 use diskperf_device::disk::spindle::Turn;
 use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
 use diskperf_diskspecs::trace::{Operation, Request};
@@ -215,6 +216,9 @@ pub(crate) struct Given<'g> {
     pub(crate) crossing_us: f64,
 }
 
+/// Times of a change of the head and of settling that are tried.
+const SWITCH_STEPS: u32 = 30;
+const SWITCH_STEP_MS: f64 = 0.1;
 /// A part of a revolution, and the share of writes whose times lie in it only if these do not
 /// wait for the platter: of those that do, such a part has as large a share as it is itself.
 const EARLY_WINDOW_REV: f64 = 0.25;
@@ -272,6 +276,7 @@ pub(crate) fn fit<'w>(
             Stage::Arrivals => {
                 work.fit_arrivals();
                 work.choose_zero_latency();
+                work.choose_switches();
             }
         }
         show(stage, &work.disk);
@@ -510,23 +515,88 @@ impl Work<'_> {
         }
     }
 
+    /// Requests that a replay meets.
+    fn met(&self, disk: &DiskSpecification) -> usize {
+        let replayed = replay(disk, self.placed, self.given.think);
+        let pairs = pairs(self.placed, &replayed);
+        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= MET_US;
+        pairs.iter().filter(met).count()
+    }
+
+    /// A number of requests by which two replays may differ by chance.
+    fn chance(&self) -> usize {
+        (self.placed.len() as f64).sqrt() as usize
+    }
+
+    /// Times of a change of the head, and of a write's settling, by the requests of several
+    /// tracks: whether those meet the next track's first sector, or miss it by a revolution.
+    /// Seeks of writes with their settling stay as long as they are.
+    fn choose_switches(&mut self) {
+        let steps = || (0..=SWITCH_STEPS).map(|step| f64::from(step) * SWITCH_STEP_MS);
+        let heads = steps().map(|head_switch_ms| {
+            let mut disk = self.disk.clone();
+            disk.mechanism.head_switch_ms = head_switch_ms;
+            disk
+        });
+        self.choose(heads.collect(), "switch.head_ms", |disk| {
+            disk.mechanism.head_switch_ms
+        });
+        if !self.is_write_through() {
+            return;
+        }
+        let settles = steps().map(|settle_ms| {
+            let mut disk = self.disk.clone();
+            let more_ms = settle_ms - disk.mechanism.write_settle_ms;
+            disk.mechanism.write_settle_ms = settle_ms;
+            if let Some(SeekSpecification::Table { points }) = &mut disk.mechanism.write_seek {
+                for (_, time_ms) in points {
+                    *time_ms = ms((*time_ms - more_ms).max(0.0) * 1e3);
+                }
+            }
+            disk
+        });
+        self.choose(settles.collect(), "switch.write_settle_ms", |disk| {
+            disk.mechanism.write_settle_ms
+        });
+    }
+
+    /// Takes the middle of the disks that meet most requests, if these are more than by chance.
+    fn choose(
+        &mut self,
+        disks: Vec<DiskSpecification>,
+        name: &str,
+        value: impl Fn(&DiskSpecification) -> f64,
+    ) {
+        let found: Vec<usize> = disks.iter().map(|disk| self.met(disk)).collect();
+        let most = found.iter().copied().max().unwrap_or(0);
+        if most <= self.met(&self.disk) + self.chance() {
+            return;
+        }
+        let as_good: Vec<usize> = (0..disks.len())
+            .filter(|index| found[*index] + self.chance() / 4 >= most)
+            .collect();
+        let ends = [as_good[0], as_good[as_good.len() - 1]];
+        self.disk = disks[as_good[as_good.len() / 2]].clone();
+        self.parameters.push(Parameter {
+            name: name.to_owned(),
+            value: value(&self.disk),
+            interval: Interval {
+                low: value(&disks[ends[0]]),
+                high: value(&disks[ends[1]]),
+            },
+        });
+    }
+
     /// Whether reads and writes begin anywhere inside their sectors of a track, as more requests
     /// say than the files'.
     fn choose_zero_latency(&mut self) {
-        let met = |disk: &DiskSpecification| {
-            let replayed = replay(disk, self.placed, self.given.think);
-            let pairs = pairs(self.placed, &replayed);
-            let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= MET_US;
-            pairs.iter().filter(met).count()
-        };
-        let mut best = (met(&self.disk), self.disk.clone());
-        // What differs by less may do so by chance.
-        let chance = (self.placed.len() as f64).sqrt() as usize;
+        let mut best = (self.met(&self.disk), self.disk.clone());
+        let chance = self.chance();
         for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
             let mut other = self.disk.clone();
             other.mechanism.zero_latency_reads = reads;
             other.mechanism.zero_latency_writes = writes;
-            let met = met(&other);
+            let met = self.met(&other);
             if met > best.0 + chance {
                 best = (met, other);
             }
