@@ -21,6 +21,7 @@ use diskperf_device::disk::cache::{
 use diskperf_device::disk::device::{Answer, Disk, DiskSpecification};
 use diskperf_device::disk::mechanism::Mechanism;
 use diskperf_device::disk::overheads::{After, Before};
+use diskperf_device::disk::seek::SeekSpecification;
 use diskperf_device::disk::spindle::Turn;
 use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
 use diskperf_diskspecs::trace::{Operation, Request};
@@ -219,6 +220,13 @@ pub(crate) struct Given<'g> {
     pub(crate) crossing_us: f64,
 }
 
+/// Times of a change of the head and of settling that are tried.
+const SWITCH_STEPS: u32 = 30;
+const SWITCH_STEP_MS: f64 = 0.1;
+/// A part of a revolution, and the share of writes whose times lie in it only if these do not
+/// wait for the platter: of those that do, such a part has as large a share as it is itself.
+const EARLY_WINDOW_REV: f64 = 0.25;
+const EARLY_SHARE: f64 = 0.5;
 /// The error that a block's time may have, as a share of it.
 const SLOPE_ERROR_SHARE: f64 = 0.02;
 /// As often the time of a block and the limit of reads from the buffer are found in turn.
@@ -260,6 +268,7 @@ pub(crate) fn fit<'w>(
                 }
                 work.find_angles();
                 work.fit_means([true; 3]);
+                work.choose_zero_latency();
             }
             Stage::Cache => {
                 work.fit_write_cache();
@@ -269,7 +278,11 @@ pub(crate) fn fit<'w>(
                 let through = work.disk.write_cache.is_none();
                 work.fit_means([true, false, through]);
             }
-            Stage::Arrivals => work.fit_arrivals(),
+            Stage::Arrivals => {
+                work.fit_arrivals();
+                work.choose_zero_latency();
+                work.choose_switches();
+            }
         }
         show(stage, &work.disk);
     }
@@ -513,21 +526,126 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the disk reports writes before they are on the medium: whether most were too fast
-    /// to have waited for the platter.
-    fn fit_write_cache(&mut self) {
-        let limit_us = self.buffer_limit_us(Operation::Write);
-        let writes = self.placed.iter();
-        let writes = writes.filter(|one| one.request.operation == Operation::Write);
-        let (mut early, mut all) = (0usize, 0usize);
-        for write in writes {
-            early += usize::from(self.until_sector_us(write) < limit_us);
-            all += 1;
-        }
-        if all == 0 {
+    /// Requests that a replay meets.
+    fn met(&self, disk: &DiskSpecification) -> usize {
+        let replayed = replay(disk, self.placed, self.given.think);
+        let pairs = pairs(self.placed, &replayed);
+        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= MET_US;
+        pairs.iter().filter(met).count()
+    }
+
+    /// A number of requests by which two replays may differ by chance.
+    fn chance(&self) -> usize {
+        (self.placed.len() as f64).sqrt() as usize
+    }
+
+    /// Times of a change of the head, and of a write's settling, by the requests of several
+    /// tracks: whether those meet the next track's first sector, or miss it by a revolution.
+    /// Seeks of writes with their settling stay as long as they are.
+    fn choose_switches(&mut self) {
+        let steps = || (0..=SWITCH_STEPS).map(|step| f64::from(step) * SWITCH_STEP_MS);
+        let heads = steps().map(|head_switch_ms| {
+            let mut disk = self.disk.clone();
+            disk.mechanism.head_switch_ms = head_switch_ms;
+            disk
+        });
+        self.choose(heads.collect(), "switch.head_ms", |disk| {
+            disk.mechanism.head_switch_ms
+        });
+        if !self.is_write_through() {
             return;
         }
-        let is_early = 2 * early > all;
+        let settles = steps().map(|settle_ms| {
+            let mut disk = self.disk.clone();
+            let more_ms = settle_ms - disk.mechanism.write_settle_ms;
+            disk.mechanism.write_settle_ms = settle_ms;
+            if let Some(SeekSpecification::Table { points }) = &mut disk.mechanism.write_seek {
+                for (_, time_ms) in points {
+                    *time_ms = ms((*time_ms - more_ms).max(0.0) * 1e3);
+                }
+            }
+            disk
+        });
+        self.choose(settles.collect(), "switch.write_settle_ms", |disk| {
+            disk.mechanism.write_settle_ms
+        });
+    }
+
+    /// Takes the middle of the disks that meet most requests, if these are more than by chance.
+    fn choose(
+        &mut self,
+        disks: Vec<DiskSpecification>,
+        name: &str,
+        value: impl Fn(&DiskSpecification) -> f64,
+    ) {
+        let found: Vec<usize> = disks.iter().map(|disk| self.met(disk)).collect();
+        let most = found.iter().copied().max().unwrap_or(0);
+        if most <= self.met(&self.disk) + self.chance() {
+            return;
+        }
+        let as_good: Vec<usize> = (0..disks.len())
+            .filter(|index| found[*index] + self.chance() / 4 >= most)
+            .collect();
+        let ends = [as_good[0], as_good[as_good.len() - 1]];
+        self.disk = disks[as_good[as_good.len() / 2]].clone();
+        self.parameters.push(Parameter {
+            name: name.to_owned(),
+            value: value(&self.disk),
+            interval: Interval {
+                low: value(&disks[ends[0]]),
+                high: value(&disks[ends[1]]),
+            },
+        });
+    }
+
+    /// Whether reads and writes begin anywhere inside their sectors of a track, as more requests
+    /// say than the files'.
+    fn choose_zero_latency(&mut self) {
+        let mut best = (self.met(&self.disk), self.disk.clone());
+        let chance = self.chance();
+        for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut other = self.disk.clone();
+            other.mechanism.zero_latency_reads = reads;
+            other.mechanism.zero_latency_writes = writes;
+            let met = self.met(&other);
+            if met > best.0 + chance {
+                best = (met, other);
+            }
+        }
+        self.disk = best.1;
+        let mechanism = &self.disk.mechanism;
+        let chosen = [
+            ("zero_latency.reads", mechanism.zero_latency_reads),
+            ("zero_latency.writes", mechanism.zero_latency_writes),
+        ];
+        self.parameters
+            .retain(|one| !one.name.starts_with("zero_latency."));
+        for (name, value) in chosen {
+            let value = f64::from(value);
+            self.parameters.push(Parameter {
+                name: name.to_owned(),
+                value,
+                interval: Interval::exact(value),
+            });
+        }
+    }
+
+    /// Whether the disk reports writes before they are on the medium: those that wait for the
+    /// platter are spread over a revolution at least.
+    fn fit_write_cache(&mut self) {
+        let writes = self.placed.iter();
+        let writes = writes.filter(|one| one.request.operation == Operation::Write);
+        let mut times_us: Vec<f64> = writes.map(|write| self.until_sector_us(write)).collect();
+        if times_us.is_empty() {
+            return;
+        }
+        times_us.sort_by(f64::total_cmp);
+        let window_us = EARLY_WINDOW_REV * self.period_us();
+        let within = |(index, from_us): (usize, &f64)| {
+            times_us.partition_point(|time_us| *time_us <= from_us + window_us) - index
+        };
+        let within = times_us.iter().enumerate().map(within).max().unwrap_or(0);
+        let is_early = within as f64 > EARLY_SHARE * times_us.len() as f64;
         match (&mut self.disk.write_cache, is_early) {
             (Some(cache), true) => cache.appending_only = false,
             (cache @ None, true) => {

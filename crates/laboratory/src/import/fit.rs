@@ -125,8 +125,7 @@ mod tests {
         fit.warning(&Replays {
             requests: 5000,
             filed: figures.clone(),
-            fitted: figures.clone(),
-            model: figures,
+            fitted: figures,
         })
     }
 
