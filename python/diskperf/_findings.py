@@ -80,6 +80,11 @@ _REMAINING = {
     "arrival_off_p50_ms": "double",
     "arrival_off_p90_ms": "double",
 }
+_STEPS = {
+    "name": "string",
+    "request": "int64",
+    "turned_rev": "double",
+}
 _OFF = {
     "name": "string",
     "request": "int64",
@@ -273,9 +278,19 @@ class RealDrives(Document[_native.Finding]):
         and ``arrival_off_ms`` is negative where the arm would have had to come earlier."""
         return _table(self._each("off"), _OFF)
 
-    def _each(self, key: str) -> list[dict[str, Any]]:
-        drives = self.to_dict()["drives"]
-        return [{**row, "name": drive["name"]} for drive in drives for row in drive.get(key, [])]
+    @property
+    def steps(self) -> _native.Columns:
+        """Jumps of the phase among the requests that were fitted to, one row for each drive
+        and jump: the first ``request`` that shows it, counted from 1, and the turn of the
+        platter that the trace's times lack (``turned_rev``). Lines were dropped there."""
+        return _table(self._each("steps", within="phase"), _STEPS)
+
+    def _each(self, key: str, within: str | None = None) -> list[dict[str, Any]]:
+        rows = []
+        for drive in self.to_dict()["drives"]:
+            found = drive if within is None else drive.get(within, {})
+            rows += [{**row, "name": drive["name"]} for row in found.get(key, [])]
+        return rows
 
     def __repr__(self) -> str:
         return f"<RealDrives: {len(self.to_dict()['drives'])}>"

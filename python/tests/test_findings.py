@@ -99,4 +99,4 @@ def test_a_drive_without_files_has_a_row_that_says_so(tmp_path):
     (tmp_path / "lone.trace").write_text("R Miss 8 4 9000.0 100.0\n")
     found = diskperf.reproduce_real_drives(tmp_path)
     assert "lone.diskspecs" in found.drives["error"][0]
-    assert found.remaining.to_pylist() == found.off.to_pylist() == []
+    assert found.remaining.to_pylist() == found.off.to_pylist() == found.steps.to_pylist() == []

@@ -101,7 +101,7 @@ pub struct Quantiles {
 }
 
 /// What a trace shows of the spindle.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
     /// How much the requests agree on the platter's angle: 1 if all do.
     pub r: f64,
@@ -111,6 +111,21 @@ pub struct Phase {
     pub ppm: f64,
     /// Where the pauses are.
     pub think: Think,
+    /// Upper bound of the probability that requests without a phase agree as well in any of
+    /// the periods, skews and places of pauses that were tried. 1 where hardly two requests
+    /// are near each other.
+    pub false_alarm: f64,
+    /// Jumps of the phase among the requests that were fitted to.
+    pub steps: Vec<PhaseStep>,
+}
+
+/// A jump of a trace's phase: lines were dropped there, or the clock was set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PhaseStep {
+    /// First request that shows it, counted from 1 over the whole trace.
+    pub request: usize,
+    /// Turn of the platter that the trace's times lack, in revolutions from -0.5 to 0.5.
+    pub turned_rev: f64,
 }
 
 /// Where a trace's pauses are.

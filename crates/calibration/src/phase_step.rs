@@ -5,7 +5,6 @@
 pub struct PhaseStep {
     /// First request that shows it, counted from 1 over the whole trace.
     pub request: usize,
-    /// Angle by which the platter was farther than the trace's times have it, in revolutions
-    /// from -0.5 to 0.5.
+    /// Turn of the platter that the trace's times lack, in revolutions from -0.5 to 0.5.
     pub turned_rev: f64,
 }

@@ -150,6 +150,7 @@ fn spindles(drives: &Drives<'_>) -> Block {
                     }),
                     figures(drives, "ppm", |one| format!("{:+.0}", one.phase.ppm)),
                     figures(drives, "pauses", |one| think(&one.phase).to_owned()),
+                    figures(drives, "steps", |one| one.phase.steps.len().to_string()),
                 ],
             ),
             Group::of(

@@ -60,7 +60,7 @@ impl Stretches {
             let index = completions_us.partition_point(|&at| at < stretch.start_us);
             steps.push(PhaseStep {
                 request: index + 1,
-                turned_rev: wrapped(stretch.turned - before),
+                turned_rev: wrapped(before - stretch.turned),
             });
             before = stretch.turned;
         }
@@ -87,7 +87,7 @@ pub(super) struct Aligned {
 /// Samples of a window, within which the phase is taken to hold at first.
 const WINDOW_SAMPLES: usize = 40;
 /// Rounds of the power iteration, and of turning zones and windows by turns.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 20;
 /// Rounds of finding jumps and origins by turns.
 const JUMP_ROUNDS: usize = 4;
 /// Samples of the shortest stretch.
@@ -398,7 +398,11 @@ mod tests {
                 let found = align(&samples, zones).stretches;
                 let case = format!("seed {seed}, {zones} zones, {count} samples");
                 let starts: Vec<f64> = found.later.iter().map(|one| one.start_us / 1e4).collect();
-                assert_eq!(starts.len(), jumps.len(), "{case}: {starts:?} of {jumps:?}, {turns:?}");
+                assert_eq!(
+                    starts.len(),
+                    jumps.len(),
+                    "{case}: {starts:?} of {jumps:?}, {turns:?}"
+                );
                 for (stretch, (start, jump)) in starts.iter().zip(jumps).enumerate() {
                     // An outlier may stand at the jump.
                     assert!((start - *jump as f64).abs() <= 4.0, "{case}: {starts:?}");

@@ -111,7 +111,7 @@ fn without_effect(all: &[LeftOut]) -> String {
 fn of_fit(of: &Fit) -> String {
     let phase = &of.phase;
     format!(
-        "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}\n",
+        "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}{}\n",
         of.fitted_requests,
         of.requests,
         phase.r,
@@ -123,6 +123,11 @@ fn of_fit(of: &Fit) -> String {
             Think::Unknown if !of.shows_angles =>
                 "no phase: too few requests are on the cylinders of others to show the angle of the platters",
             Think::Unknown => "no phase",
+        },
+        match phase.steps.len() {
+            0 => String::new(),
+            1 => ", the phase jumps once".to_owned(),
+            count => format!(", the phase jumps {count} times"),
         }
     )
 }

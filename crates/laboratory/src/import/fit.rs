@@ -118,6 +118,8 @@ mod tests {
                 period_us: 6000.0,
                 ppm: 0.0,
                 think,
+                false_alarm: 1.0,
+                steps: Vec::new(),
             },
             shows_angles,
             fits: true,

@@ -1,8 +1,8 @@
 //! Real drives: those of a directory, with their files and traces.
 
 use diskperf_analysis::real_drives::{
-    BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, Quantiles, RealDrive,
-    RealDrives, Remaining, Replayed, Score, Think,
+    BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, PhaseStep, Quantiles,
+    RealDrive, RealDrives, Remaining, Replayed, Score, Think,
 };
 use diskperf_calibration::{self as calibration, Calibration, Options, Remains, calibrate};
 use diskperf_diskspecs::phase::Think as Pauses;
@@ -185,6 +185,15 @@ pub(crate) fn phase(found: &Calibration) -> Phase {
             Some(Pauses::After) => Think::After,
             None => Think::Unknown,
         },
+        false_alarm: found.phase.map_or(1.0, |phase| phase.false_alarm),
+        steps: found
+            .phase_steps
+            .iter()
+            .map(|step| PhaseStep {
+                request: step.request,
+                turned_rev: step.turned_rev,
+            })
+            .collect(),
     }
 }
 
