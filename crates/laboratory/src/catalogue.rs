@@ -274,7 +274,7 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
     let geometry = &drive.mechanics.geometry;
     let sectors = geometry.sectors_per_track(cylinder);
     Ok(Track {
-        rpm: drive.hundredths_of_rpm as f64 / 100.0,
+        rpm: drive.rpm,
         sectors_per_track: sectors,
         spare_sectors_per_track: geometry.slots(cylinder) - sectors,
         sector_bytes: geometry.sector_bytes(),
@@ -379,7 +379,7 @@ fn points_of(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
 fn drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigures {
     let geometry = &drive.mechanics.geometry;
     let seek = &drive.mechanics.seek;
-    let rpm = drive.hundredths_of_rpm as f64 / 100.0;
+    let rpm = drive.rpm;
     let revolution_ms = 60_000.0 / rpm;
     let sectors = geometry.sectors_per_track(cylinder);
     let track_bytes = f64::from(sectors) * f64::from(geometry.sector_bytes());

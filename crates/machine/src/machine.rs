@@ -9,7 +9,7 @@ use crate::hardware::Hardware;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::drives::{Drive, Drives};
-use crate::hardware::mechanism::{Angle, Mechanism};
+use crate::hardware::mechanism::Mechanism;
 use crate::kernel::FileSystems;
 use crate::kernel::computer::Computer;
 use crate::kernel::ffs::FileSystem;
@@ -580,8 +580,7 @@ fn mechanism(
     of: &MechanismSpecification,
     (number, circumstances): (usize, Circumstances),
 ) -> Mechanism {
-    let speed = (of.hundredths_of_rpm as f64 * circumstances.speed_of(number) + 0.5) as u64;
-    let phase = Angle::of_share(circumstances.phase_of(number));
-    let mechanism = of.turning(speed.max(1), phase);
+    let phase = Turn(u64::from(circumstances.phase_of(number)) << 32);
+    let mechanism = of.turning(of.rpm * circumstances.speed_of(number), phase);
     mechanism.supposing(circumstances.what_if)
 }

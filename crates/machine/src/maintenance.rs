@@ -62,7 +62,7 @@ pub fn maintain(
     work.verify(&tracks);
     Ok(MaintenanceTimes {
         tracks: tracks.len() as u64,
-        revolution: work.drive.rotation().period(),
+        revolution: work.drive.spindle().period(),
         format,
         verify_pass: work.now - format,
     })
@@ -105,7 +105,7 @@ impl Work {
         for (first, _) in tracks {
             self.now += self.maintenance.track_command;
             let passage = self.drive.transfer(self.now, *first, 1, true);
-            let period = self.drive.rotation().period();
+            let period = self.drive.spindle().period();
             self.now = self.now + passage.to_first_sector() + period;
             if self.maintenance.format_check {
                 self.now += self.maintenance.track_command;

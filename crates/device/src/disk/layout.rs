@@ -13,8 +13,8 @@ mod zone;
 
 pub use sheet::{DataSheet, SheetError};
 pub use specification::{
-    Direction, ExtentSpecification, LayoutError, LayoutSpecification, Sparing, TrackOrder,
-    ZoneSpecification,
+    Direction, ExtentSpecification, HeadGroups, LayoutError, LayoutSpecification, Sparing,
+    TrackOrder, ZoneSpecification,
 };
 
 use super::spindle::Turn;

@@ -49,6 +49,16 @@ pub enum SeekSpecification {
         /// Over the whole stroke, in ms.
         full_stroke_ms: f64,
     },
+    /// The same through the three times to the nanosecond, whatever the number of
+    /// cylinders: Lee and Katz's factors leave out up to 0.2 % on a disk of a thousand.
+    DataSheet {
+        /// Over one cylinder, in ms.
+        single_cylinder_ms: f64,
+        /// Mean over all pairs of two different cylinders, in ms.
+        average_ms: f64,
+        /// Over the whole stroke, in ms.
+        full_stroke_ms: f64,
+    },
 }
 
 /// Why no arm moves like that.
@@ -174,6 +184,14 @@ impl SeekCurve {
                 full_stroke_ms,
             } => three_points(
                 (*single_cylinder_ms, *average_ms, *full_stroke_ms),
+                cylinders,
+            )?,
+            SeekSpecification::DataSheet {
+                single_cylinder_ms,
+                average_ms,
+                full_stroke_ms,
+            } => data_sheet(
+                [*single_cylinder_ms, *average_ms, *full_stroke_ms].map(|ms| ms * 1e6),
                 cylinders,
             )?,
         };
@@ -338,4 +356,45 @@ fn three_points(
         root: root * 1e6,
         line: line * 1e6,
     })
+}
+
+/// The curve single + X sqrt(d - 1) + Y (d - 1) that takes `full` over the stroke, and
+/// `average` in the mean over all pairs of two different cylinders; in ns.
+fn data_sheet([single, average, full]: [f64; 3], cylinders: u32) -> Result<Law, SeekError> {
+    if single > average || average > full {
+        return Err(SeekError::Shape);
+    }
+    let far = f64::from(cylinders.saturating_sub(2));
+    let (root, line) = match cylinders {
+        0..=2 => (0.0, 0.0),
+        // Two distances, and no average to choose.
+        3 => (0.0, full - single),
+        _ => {
+            let (mean_root, mean_line) = means_over_pairs(cylinders);
+            let (rise, mean_rise) = (full - single, average - single);
+            let determinant = far.sqrt() * mean_line - far * mean_root;
+            (
+                (rise * mean_line - far * mean_rise) / determinant,
+                (far.sqrt() * mean_rise - rise * mean_root) / determinant,
+            )
+        }
+    };
+    let law = Law::Root { single, root, line };
+    // A root and a line bend one way only: the first step or the last one is the least.
+    let steps = [1, cylinders.saturating_sub(2).max(1)];
+    let falls = |from: u32| law.exact(from + 1) < law.exact(from) - 0.5;
+    match cylinders > 2 && steps.into_iter().any(falls) {
+        true => Err(SeekError::Shape),
+        false => Ok(law),
+    }
+}
+
+/// The means of sqrt(d - 1) and d - 1 over all pairs of two different cylinders.
+fn means_over_pairs(cylinders: u32) -> (f64, f64) {
+    let pairs = f64::from(cylinders) * f64::from(cylinders - 1) / 2.0;
+    let root = (1..cylinders).map(|far| f64::from(cylinders - far) * f64::from(far - 1).sqrt());
+    (
+        root.sum::<f64>() / pairs,
+        (f64::from(cylinders) - 2.0) / 3.0,
+    )
 }

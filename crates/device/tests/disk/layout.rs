@@ -3,8 +3,8 @@
 
 use super::one_zone;
 use diskperf_device::disk::layout::{
-    DataSheet, Direction, Layout, LayoutError, LayoutSpecification, Place, Sparing, TrackOrder,
-    ZoneSpecification,
+    DataSheet, Direction, HeadGroups, Layout, LayoutError, LayoutSpecification, Place, Sparing,
+    TrackOrder, ZoneSpecification,
 };
 use diskperf_sim::{Stream, Streams};
 use proptest::prelude::*;
@@ -270,6 +270,49 @@ fn a_data_sheet_makes_a_disk() {
     assert_eq!(error.to_string(), "`heads` is 0, and must be at least 1");
 }
 
+/// Cylinders, heads, heads of a group, sectors, unused ones: the skews of tracks, cylinders
+/// and groups are 1, 3 and 5 sectors.
+#[test]
+fn groups_of_heads_turn_once_more_and_unused_sectors_pass() {
+    for (heads, group, unused) in [(5, 2, 0), (5, 2, 2), (4, 4, 1), (6, 1, 0), (1, 1, 3)] {
+        let slots = 10 + unused;
+        let rev = |sectors: u32| f64::from(sectors) / f64::from(slots);
+        let mut of = one_zone((3, heads, 10));
+        let zone = &mut of.zones[0];
+        (zone.track_skew_rev, zone.cylinder_skew_rev) = (rev(1), rev(3));
+        zone.unused_sectors_per_track = unused;
+        let skew_rev = rev(5);
+        zone.head_groups = Some(HeadGroups {
+            heads: group,
+            skew_rev,
+        });
+        let layout = layout(&of);
+        let mut turned = 0;
+        for track in 0..3 * heads {
+            let place = layout.locate(u64::from(track) * 10 + 9);
+            assert_eq!((place.sector, place.sectors_per_track), (9, slots));
+            assert_eq!(place.arc, u64::MAX / u64::from(slots));
+            let start = rev((turned + 9) % slots);
+            let apart = (place.start.revolutions() - start).abs();
+            assert!(apart.min(1.0 - apart) < 1e-9, "track {track} of {of:?}");
+            turned += match (track + 1) % heads {
+                0 => 3,
+                head if head % group == 0 => 1 + 5,
+                _ => 1,
+            };
+        }
+    }
+    let of = small(Sparing::None, |zone| {
+        let (heads, skew_rev) = (3, 0.1);
+        zone.head_groups = Some(HeadGroups { heads, skew_rev });
+    });
+    let refused = Layout::new(&of).expect_err("two heads").to_string();
+    assert!(
+        refused.contains("`heads` of a group of heads is 3"),
+        "{refused}"
+    );
+}
+
 /// A random disk: of any order and scheme, with gaps between its zones, dead sectors,
 /// slips and defects.
 fn random_disk(draws: &mut Stream) -> LayoutSpecification {
@@ -348,6 +391,11 @@ fn random_zone(
         spares,
         slips: slips.into_iter().collect(),
         defects,
+        unused_sectors_per_track: draws.below(3) as u32,
+        head_groups: (draws.below(2) == 1).then(|| HeadGroups {
+            heads: 1 + draws.below(surfaces.into()) as u32,
+            skew_rev: draws.share(),
+        }),
     }
 }
 

@@ -72,6 +72,60 @@ fn three_points_have_their_average() {
     }
 }
 
+fn data_sheet(cylinders: u32, [single, average, full]: [f64; 3]) -> Result<SeekCurve, SeekError> {
+    let specification = SeekSpecification::DataSheet {
+        single_cylinder_ms: single,
+        average_ms: average,
+        full_stroke_ms: full,
+    };
+    SeekCurve::new(&specification, cylinders)
+}
+
+/// Cylinders, and the three times of data sheets of 1980 to 1986.
+#[test]
+fn a_data_sheet_has_its_three_times_to_the_nanosecond() {
+    for (cylinders, times) in [
+        (842, [5.0, 18.0, 35.0]),
+        (1248, [6.0, 28.0, 52.0]),
+        (815, [10.0, 30.0, 55.0]),
+        (559, [6.0, 25.0, 50.0]),
+    ] {
+        let curve = data_sheet(cylinders, times).expect("a curve");
+        let [single, average, full] = times.map(|ms| Time((ms * 1e6) as u64));
+        let near = |one: Time, other: Time| one.0.abs_diff(other.0) <= 2;
+        assert_eq!([curve.time(0), curve.time(1)], [Time::ZERO, single]);
+        assert!(near(curve.time(cylinders - 1), full), "{times:?}");
+        assert!(near(curve.average(), average), "{}", curve.average());
+        let rises = (1..cylinders - 1).all(|far| curve.time(far) <= curve.time(far + 1));
+        assert!(rises, "a longer way takes no less time");
+    }
+    // Minimum above average, average above maximum, faster over a longer way, and the same
+    // at its beginning.
+    for times in [
+        [18.0, 5.0, 35.0],
+        [5.0, 36.0, 35.0],
+        [5.0, 35.0, 35.0],
+        [5.0, 6.0, 35.0],
+    ] {
+        assert_eq!(data_sheet(842, times).err(), Some(SeekError::Shape));
+    }
+}
+
+#[test]
+fn a_data_sheet_of_few_cylinders_leaves_no_choice() {
+    for (cylinders, times, expected) in [
+        (1, [5.0, 18.0, 35.0], [0.0, 0.0]),
+        (2, [5.0, 18.0, 35.0], [5.0, 5.0]),
+        (3, [5.0, 18.0, 35.0], [5.0, 35.0]),
+        (100, [7.0, 7.0, 7.0], [7.0, 7.0]),
+    ] {
+        let curve = data_sheet(cylinders, times).expect("a curve");
+        let far = cylinders - 1;
+        let times = [far.min(1), far].map(|far| curve.time(far).millis());
+        assert_eq!(times, expected, "{cylinders} cylinders");
+    }
+}
+
 #[test]
 fn a_third_of_the_stroke_is_the_mean_distance() {
     // 0.003 ms a cylinder and nothing else: the mean is that of the distance, (C + 1)/3.

@@ -4,10 +4,12 @@
 pub(crate) use super::bare::Bare as Bench;
 pub(crate) use super::bus::Bus;
 use super::drives::Mechanisms;
-use super::mechanism::{Angle, Geometry, Mechanics, SeekCurve};
-pub(crate) use super::mechanism::{Mechanism, Rotation};
+pub(crate) use super::mechanism::Mechanism;
+use super::mechanism::{Format, Geometry, Mechanics, Zone};
 use crate::controllers::Kind;
 use crate::id::Id;
+use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
+use diskperf_device::disk::spindle::{Spindle, Turn};
 use diskperf_device::{Operation, Request, Requests};
 pub(crate) use diskperf_device::{RequestId, moment};
 use diskperf_sim::{CpuId, Stream};
@@ -20,20 +22,36 @@ pub(crate) const SLOTS: u32 = 48;
 pub(crate) const CYLINDERS: u32 = 100;
 pub(crate) const HEADS: u32 = 2;
 pub(crate) const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
-pub(crate) const SPEED: u64 = 396_100;
+const RPM: f64 = 3961.0;
 
 /// A drive of the shape of an Eagle, but with fewer cylinders, at this share
 /// of a revolution at time zero.
 pub(crate) fn drive(phase: u32) -> Mechanism {
-    let times = [5, 9, 15].map(Time::from_millis);
+    let format = Format {
+        cylinders: CYLINDERS,
+        heads: HEADS,
+        sector_bytes: 512,
+        zones: vec![Zone {
+            first_cylinder: 0,
+            sectors_per_track: SLOTS,
+        }],
+        interleave: 1,
+        ..Format::default()
+    };
+    let seek = SeekSpecification::DataSheet {
+        single_cylinder_ms: 5.0,
+        average_ms: 9.0,
+        full_stroke_ms: 15.0,
+    };
     let mechanics = Mechanics {
-        geometry: Geometry::new((CYLINDERS, HEADS, SLOTS), (0, 1), 512).expect("a geometry"),
-        seek: SeekCurve::fit(CYLINDERS, (times[0], times[1], times[2])).expect("a curve"),
+        geometry: Geometry::new(&format).expect("a geometry"),
+        seek: SeekCurve::new(&seek, CYLINDERS).expect("a curve"),
         settle: Time::ZERO,
         write_settle: Time::ZERO,
         head_switch: Time::ZERO,
     };
-    Mechanism::new(mechanics, Rotation::new(SPEED, Angle::of_share(phase)))
+    let phase = Turn(u64::from(phase) << 32);
+    Mechanism::new(mechanics, Spindle::of_rpm(RPM, phase))
 }
 
 pub(crate) fn stream(name: &str) -> Stream {
@@ -41,12 +59,12 @@ pub(crate) fn stream(name: &str) -> Stream {
 }
 
 pub(crate) fn period() -> Time {
-    Rotation::new(SPEED, Angle::ZERO).period()
+    drive(0).spindle().period()
 }
 
 /// So many slots of a track.
 pub(crate) fn slots(count: u32) -> Time {
-    Rotation::new(SPEED, Angle::ZERO).slots(count, SLOTS)
+    drive(0).slots_time(0, count)
 }
 
 /// Asserts that two times are the same but for this many roundings to a

@@ -4,7 +4,7 @@
 //! Requests name a drive by its number. Mechanisms and devices are kept apart, under
 //! numbers that carry their kind, so that a controller cannot take the one for the other.
 
-use super::mechanism::{CIRCLE, Mechanism};
+use super::mechanism::Mechanism;
 use crate::id::Id;
 use diskperf_device::Busy;
 use diskperf_device::Device;
@@ -182,8 +182,8 @@ impl Drive<'_> {
                 Some(Position::Disk(DiskPosition {
                     cylinder: place.cylinder,
                     head: place.head,
-                    slot: place.slot,
-                    slots: place.slots,
+                    slot: place.sector,
+                    slots: place.sectors_per_track,
                 }))
             }
             Self::Device(device) => device.position(sector),
@@ -224,19 +224,15 @@ impl Drive<'_> {
 
     /// How it turned, if that is known.
     pub(crate) fn traced(self) -> TracedDrive {
-        let (revolution_ns, phase) = match self {
-            Self::Mechanism(mechanism) => {
-                let rotation = mechanism.rotation();
-                let phase = rotation.angle(Time::ZERO).parts() as f64 / CIRCLE as f64;
-                (rotation.exact_period_ns(), phase)
-            }
-            Self::Device(Device::Disk(disk)) => {
-                let spindle = disk.mechanism().spindle();
-                let phase = spindle.angle(Time::ZERO).revolutions();
-                (spindle.exact_period_ns(), phase)
-            }
-            Self::Device(_) => (0.0, 0.0),
+        let spindle = match self {
+            Self::Mechanism(mechanism) => Some(mechanism.spindle()),
+            Self::Device(Device::Disk(disk)) => Some(disk.mechanism().spindle()),
+            Self::Device(_) => None,
         };
+        let (revolution_ns, phase) = spindle.map_or((0.0, 0.0), |spindle| {
+            let phase = spindle.angle(Time::ZERO).revolutions();
+            (spindle.exact_period_ns(), phase)
+        });
         TracedDrive {
             revolution_ns,
             phase,

@@ -42,7 +42,7 @@ pub(crate) fn go_for(
     let passage = drive.transfer(at, sector, sectors, transfer.is_write());
     mark_move(transfer, at, passage.to_track);
     let first = at + passage.to_first_sector();
-    let period = drive.rotation().period();
+    let period = drive.spindle().period();
     let stage = late_stage(transfer, since, period, first, passage.to_track, late);
     transfer.mark(stage, moment(first));
     (first, passage)

@@ -1,4 +1,5 @@
-//! A disk drive: where its sectors are, how its arm moves, how it turns.
+//! A disk drive that a controller commands, over the layout, the seek curve and the spindle
+//! that all disks have.
 //!
 //! A drive knows no file and no request queue; it answers how long the way to
 //! some sectors and their transfer takes from a given moment, and then is
@@ -7,18 +8,16 @@
 mod geometry;
 mod last;
 mod passage;
-mod rotation;
-mod seek;
 mod streaming;
 
-use diskperf_device::Busy;
-pub use geometry::{Geometry, GeometryError, HeadGroups, Place, Revectored, Zone};
+pub use geometry::{Format, Geometry, GeometryError, HeadGroups, Revectored, Zone};
 pub use passage::{Move, Passage};
-pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
-pub use seek::{SeekCurve, SeekError};
 pub use streaming::TrackRead;
 
-use diskperf_device::WhatIf;
+use diskperf_device::disk::layout::Run;
+use diskperf_device::disk::seek::SeekCurve;
+use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_device::{Busy, WhatIf};
 use diskperf_sim::Time;
 use passage::{Leg, STILL};
 use std::sync::Arc;
@@ -42,10 +41,10 @@ pub struct Mechanics {
 /// A drive, at some cylinder, turning.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
-    /// Shared by all that are like it: a seek time for each distance takes megabytes, and an
-    /// adaptive controller rehearses on a new one again and again.
+    /// Shared by all that are like it: an adaptive controller rehearses on a new one again
+    /// and again.
     mechanics: Arc<Mechanics>,
-    rotation: Rotation,
+    spindle: Spindle,
     cylinder: u32,
     head: u32,
     /// Its last transfer.
@@ -79,9 +78,21 @@ struct LastRun {
     /// Sectors of the transfer before it.
     before: u32,
     begins: Time,
-    place: Place,
+    run: Run,
     /// The transfer up to there.
     passage: Passage,
+    /// As it turned then, if it was turned for a supposition since.
+    spindle: Spindle,
+}
+
+impl LastRun {
+    /// How long its first `sectors` take to pass.
+    #[inline]
+    fn passing(&self, sectors: u32) -> Time {
+        let place = &self.run.place;
+        let arcs = place.arc * u64::from(sectors);
+        self.spindle.passing(self.begins, place.start, arcs)
+    }
 }
 
 /// Whether a sector that comes by at `comes` came by before, since some moment
@@ -96,14 +107,14 @@ pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> 
 
 impl Mechanism {
     /// A drive at rest at cylinder 0, head 0.
-    pub fn new(mechanics: Mechanics, rotation: Rotation) -> Self {
-        Self::of_shared(Arc::new(mechanics), rotation)
+    pub fn new(mechanics: Mechanics, spindle: Spindle) -> Self {
+        Self::of_shared(Arc::new(mechanics), spindle)
     }
 
-    fn of_shared(mechanics: Arc<Mechanics>, rotation: Rotation) -> Self {
+    fn of_shared(mechanics: Arc<Mechanics>, spindle: Spindle) -> Self {
         Self {
             mechanics,
-            rotation,
+            spindle,
             cylinder: 0,
             head: 0,
             last: None,
@@ -116,7 +127,7 @@ impl Mechanism {
 
     /// Another one like it, that has done nothing.
     pub(crate) fn at_rest(&self) -> Self {
-        Self::of_shared(Arc::clone(&self.mechanics), self.rotation).supposing(self.what_if)
+        Self::of_shared(Arc::clone(&self.mechanics), self.spindle).supposing(self.what_if)
     }
 
     /// The same drive, with some of its costs taken away.
@@ -130,8 +141,8 @@ impl Mechanism {
     }
 
     /// How it turns.
-    pub fn rotation(&self) -> &Rotation {
-        &self.rotation
+    pub fn spindle(&self) -> &Spindle {
+        &self.spindle
     }
 
     /// The cylinder that the arm is at, or moving to.
@@ -157,8 +168,23 @@ impl Mechanism {
 
     /// The number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
-        let slots = self.mechanics.geometry.division(self.cylinder);
-        self.rotation.slot_at(now, slots)
+        let arc = self.mechanics.geometry.arc(self.cylinder);
+        let slot = self.spindle.angle(now).0 / arc;
+        // The last one still in the gap behind it.
+        (slot as u32).min(self.mechanics.geometry.slots(self.cylinder) - 1)
+    }
+
+    /// The time in which so many slots of a cylinder's tracks pass, on as many tracks as
+    /// these are.
+    pub fn slots_time(&self, cylinder: u32, slots: u32) -> Time {
+        let arcs = u128::from(self.mechanics.geometry.arc(cylinder)) * u128::from(slots);
+        let revolutions = (arcs >> 64) as u64;
+        Time(self.spindle.period().0 * revolutions) + self.spindle.turning(arcs as u64)
+    }
+
+    /// The angle at which a slot of the present cylinder's tracks begins.
+    fn angle_of_slot(&self, slot: u32) -> Turn {
+        Turn(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
     }
 
     /// Moves the arm to a cylinder; how long that takes.
@@ -173,8 +199,7 @@ impl Mechanism {
     /// From `now` until the start of a slot of the present cylinder's tracks
     /// comes by.
     pub fn until_slot(&self, now: Time, slot: u32) -> Time {
-        let slots = self.mechanics.geometry.division(self.cylinder);
-        self.rotation.until(now, Angle::of_slot(slot, slots))
+        self.spindle.until(now, self.angle_of_slot(slot))
     }
 
     /// Reads or writes `count` sectors from `sector` on, commanded now; how
@@ -222,11 +247,9 @@ impl Mechanism {
         let place = self.mechanics.geometry.locate(sector);
         let arm = self.way(place.cylinder, place.head, write);
         let arrived = now + arm.total();
-        let slots = self.mechanics.geometry.division(place.cylinder);
-        let slot = Angle::of_slot(place.slot, slots);
-        let comes = arrived + self.rotation.until(arrived, slot);
-        if was_missed(since, self.rotation.period(), comes, arm) {
-            self.rotation = self.rotation.turned_to(arrived, slot);
+        let comes = arrived + self.spindle.until(arrived, place.start);
+        if was_missed(since, self.spindle.period(), comes, arm) {
+            self.spindle = self.spindle.turned_to(arrived, place.start);
         }
     }
 
@@ -240,11 +263,10 @@ impl Mechanism {
         (arm, since): (Move, Option<Time>),
     ) -> Time {
         let wait = self.until_slot(arrived, slot);
-        let missed = was_missed(since, self.rotation.period(), arrived + wait, arm);
+        let missed = was_missed(since, self.spindle.period(), arrived + wait, arm);
         if self.what_if.no_rotational_latency || (self.what_if.deadlines_met && missed) {
-            let slots = self.mechanics.geometry.division(self.cylinder);
-            let target = Angle::of_slot(slot, slots);
-            self.rotation = self.rotation.turned_to(arrived, target);
+            let target = self.angle_of_slot(slot);
+            self.spindle = self.spindle.turned_to(arrived, target);
             return Time::ZERO;
         }
         wait
@@ -263,15 +285,15 @@ impl Mechanism {
         write: bool,
         tell: impl FnMut(Leg<'_>),
     ) -> (Passage, LastRun) {
-        let place = self.mechanics.geometry.locate(of.0);
-        let to_track = self.way(place.cylinder, place.head, write);
+        let run = self.mechanics.geometry.run(of.0);
+        let to_track = self.way(run.place.cylinder, run.place.head, write);
         let arrived = now + to_track.total();
-        let slots = self.mechanics.geometry.division(place.cylinder);
-        let latency = self.wait(arrived, Angle::of_slot(place.slot, slots));
+        let latency = self.wait(arrived, run.place.start);
         let first = LastRun {
             before: 0,
             begins: arrived + latency,
-            place,
+            run,
+            spindle: self.spindle,
             passage: Passage {
                 to_track,
                 latency,
@@ -293,16 +315,11 @@ impl Mechanism {
         mut tell: impl FnMut(Leg<'_>),
     ) -> (Passage, LastRun) {
         loop {
-            let place = run.place;
+            let place = run.run.place;
             (self.cylinder, self.head) = (place.cylinder, place.head);
-            let sectors = place.contiguous.min(count - run.before);
-            let slots = self.mechanics.geometry.division(place.cylinder);
-            let span = self.rotation.slots(sectors, slots);
-            tell(Leg::Run {
-                run: &run,
-                sectors,
-                slots,
-            });
+            let sectors = run.run.sectors.min(count - run.before);
+            let span = run.passing(sectors);
+            tell(Leg::Run { run: &run, sectors });
             let mut passage = run.passage;
             passage.transfer += span;
             let done = run.before + sectors;
@@ -310,21 +327,12 @@ impl Mechanism {
                 return (passage, run);
             }
             let at = run.begins + span;
-            let end = Angle::after_slot(place.slot + sectors - 1, slots);
-            let next = self.mechanics.geometry.locate(sector + u64::from(done));
-            let arm = self.way(next.cylinder, next.head, write);
-            let next_slots = self.mechanics.geometry.division(next.cylinder);
-            let target = Angle::of_slot(next.slot, next_slots);
-            let same_track =
-                arm == STILL && next.cylinder == place.cylinder && next.head == place.head;
-            let wait = if !same_track && self.what_if.no_rotational_latency {
-                self.wait(at + arm.total(), target)
-            } else if arm == STILL {
-                // Reckoned from angle to angle: the sector that follows at
-                // once is not missed by the fraction of a nanosecond.
-                self.rotation.between(end, target)
-            } else {
-                self.rotation.until(at + arm.total(), target)
+            let next = self.mechanics.geometry.run(sector + u64::from(done));
+            let arm = self.way(next.place.cylinder, next.place.head, write);
+            let same_track = next.place.same_track(&place);
+            let wait = match same_track {
+                true => self.spindle.until(at, next.place.start),
+                false => self.wait(at + arm.total(), next.place.start),
             };
             tell(Leg::Between {
                 begins: at,
@@ -344,20 +352,21 @@ impl Mechanism {
             run = LastRun {
                 before: done,
                 begins: at + arm.total() + wait,
-                place: next,
+                run: next,
                 passage,
+                spindle: self.spindle,
             };
         }
     }
 
     /// From `now` until an angle comes by; the platter is turned there at once
     /// where nothing is to be waited for.
-    fn wait(&mut self, now: Time, angle: Angle) -> Time {
+    fn wait(&mut self, now: Time, angle: Turn) -> Time {
         if self.what_if.no_rotational_latency {
-            self.rotation = self.rotation.turned_to(now, angle);
+            self.spindle = self.spindle.turned_to(now, angle);
             return Time::ZERO;
         }
-        self.rotation.until(now, angle)
+        self.spindle.until(now, angle)
     }
 
     fn way(&self, cylinder: u32, head: u32, write: bool) -> Move {

@@ -1,13 +1,15 @@
 //! A drive, as the catalogue describes it.
 
 use crate::hardware::mechanism::{
-    Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
+    Format, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Zone,
 };
 use crate::kernel::ffs;
 use crate::volumes::Partition;
 use diskperf_catalogue::Reader;
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::DiskSpecification;
+use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
+use diskperf_device::disk::spindle::{PERIOD_NS, Spindle, Turn};
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 
@@ -36,19 +38,23 @@ pub enum DriveHardware {
 pub struct MechanismSpecification {
     /// What it is made of.
     pub mechanics: Mechanics,
-    /// Revolutions per minute, times a hundred.
-    pub hundredths_of_rpm: u64,
+    /// Revolutions per minute.
+    pub rpm: f64,
 }
 
 impl MechanismSpecification {
-    /// The mechanism, at this speed and place of its rotation.
-    pub(crate) fn turning(&self, hundredths_of_rpm: u64, at: Angle) -> Mechanism {
-        Mechanism::new(self.mechanics.clone(), Rotation::new(hundredths_of_rpm, at))
+    /// The mechanism at another speed, to a hundredth of a revolution per minute, and at
+    /// this angle at time zero.
+    pub(crate) fn turning(&self, rpm: f64, phase: Turn) -> Mechanism {
+        let rpm_min = 60e9 / PERIOD_NS.end();
+        let rpm = (rpm * 100.0).round() / 100.0;
+        let spindle = Spindle::of_rpm(rpm.max(rpm_min), phase);
+        Mechanism::new(self.mechanics.clone(), spindle)
     }
 
-    /// The mechanism, at its own speed from where its first slot is below the heads.
+    /// The mechanism at its own speed, with its first slot below the heads at time zero.
     pub fn mechanism(&self) -> Mechanism {
-        self.turning(self.hundredths_of_rpm, Angle::ZERO)
+        self.turning(self.rpm, Turn::ZERO)
     }
 }
 
@@ -116,7 +122,7 @@ impl DriveSpecification {
     /// The fewest slots that a track of it is divided into; no end of them where it has
     /// no tracks.
     pub(crate) fn slots(&self) -> u64 {
-        let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.fewest_slots());
+        let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots_min());
         self.mechanism().map_or(u64::MAX, slots)
     }
 
@@ -166,7 +172,7 @@ impl DriveSpecification {
                     write_settle,
                     head_switch,
                 },
-                hundredths_of_rpm: (rpm * 100.0 + 0.5) as u64,
+                rpm,
             })),
             driver_type,
         }
@@ -306,20 +312,17 @@ fn read_partitions(
 }
 
 fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
-    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=10_000.0, doc));
-    let times = (
-        time("seek_minimum_ms", "from a cylinder to the next"),
-        time("seek_average_ms", "mean over all pairs of cylinders"),
-        time("seek_maximum_ms", "over the full stroke"),
-    );
-    match SeekCurve::fit(cylinders, times) {
-        Ok(curve) => curve,
-        Err(error) => {
-            reader.fail("seek_average_ms", &error.to_string());
-            let flat = (Time::ZERO, Time::ZERO, Time::ZERO);
-            SeekCurve::fit(1, flat).expect("a flat curve fits")
-        }
-    }
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=4000.0, doc)).millis();
+    let seek = SeekSpecification::DataSheet {
+        single_cylinder_ms: time("seek_minimum_ms", "from a cylinder to the next"),
+        average_ms: time("seek_average_ms", "mean over all pairs of cylinders"),
+        full_stroke_ms: time("seek_maximum_ms", "over the full stroke"),
+    };
+    SeekCurve::new(&seek, cylinders).unwrap_or_else(|error| {
+        reader.fail("seek_average_ms", &error.to_string());
+        let flat = SeekSpecification::Constant { time_ms: 0.0 };
+        SeekCurve::new(&flat, 1).expect("a flat curve fits")
+    })
 }
 
 fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
@@ -360,7 +363,7 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
     );
     let head_groups = read_head_groups(reader, (heads, per_track + spare));
     check_format(reader, sector_bytes, per_track + spare);
-    let index_gap = reader
+    let index_gap_share = reader
         .optional_number(
             "index_gap_share",
             0.0..=0.5,
@@ -387,50 +390,41 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         [0..=1 << 40, 0..=1 << 40],
         "bad tracks, and which track has their data instead",
     );
-    let zones = if zones.is_empty() {
-        vec![Zone::new(0, per_track, spare, interleave)]
-    } else {
-        zones
-            .iter()
-            .map(|[first, sectors]| Zone::new(*first as u32, *sectors as u32, spare, interleave))
-            .collect()
+    let zones = match zones.is_empty() {
+        true => vec![[0, u64::from(per_track)]],
+        false => zones,
     };
+    let zones = zones.iter().map(|[first, sectors]| Zone {
+        first_cylinder: *first as u32,
+        sectors_per_track: *sectors as u32,
+    });
     let per_track = u64::from(per_track);
     let of_tracks = tracks.iter().map(|[from, to]| Revectored {
         from: from * per_track,
         to: to * per_track,
         sectors: per_track,
     });
-    let moved: Vec<_> = moved
+    let moved = moved
         .iter()
-        .map(|[from, to]| Revectored::from((*from, *to)))
-        .chain(of_tracks)
-        .collect();
-    let built = Geometry::zoned((cylinders, heads), zones, sector_bytes)
-        .map(|geometry| {
-            geometry
-                .skewed(track_skew, cylinder_skew)
-                .with_head_groups(head_groups)
-                .with_index_gap(index_gap)
-        })
-        .map_err(|error| ("interleave", error))
-        .and_then(|geometry| {
-            geometry
-                .slipping(slipped)
-                .map_err(|error| ("slipped_sectors", error))
-        })
-        .and_then(|geometry| {
-            geometry
-                .revectoring(moved)
-                .map_err(|error| ("revectored_sectors", error))
-        });
-    match built {
-        Ok(geometry) => geometry,
-        Err((key, error)) => {
-            reader.fail(key, &error.to_string());
-            Geometry::new((1, 1, 1), (0, 1), 512).expect("one sector is a drive")
-        }
-    }
+        .map(|[from, to]| Revectored::from((*from, *to)));
+    let format = Format {
+        cylinders,
+        heads,
+        sector_bytes,
+        zones: zones.collect(),
+        spare_slots: spare,
+        interleave,
+        track_skew,
+        cylinder_skew,
+        head_groups,
+        index_gap_share,
+        slipped,
+        revectored: moved.chain(of_tracks).collect(),
+    };
+    Geometry::new(&format).unwrap_or_else(|error| {
+        reader.fail(error.key(), &error.to_string());
+        Geometry::new(&Format::one_sector()).expect("one sector is a drive")
+    })
 }
 
 /// A skew of a track or more is one of less, and most likely a mistake.

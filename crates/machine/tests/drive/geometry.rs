@@ -2,18 +2,20 @@
 //! or a slipped slot is used, or when a skew is applied to the wrong side of
 //! a track's end.
 
+use super::{built, format, plain, zones};
+use diskperf_device::disk::layout::{LayoutError, Place};
 use diskperf_machine::hardware::mechanism::{
-    Geometry, GeometryError, HeadGroups, Place, Revectored, Zone,
+    Format, Geometry, GeometryError, HeadGroups, Revectored,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-fn plain(shape: (u32, u32, u32), spare: u32, interleave: u32) -> Geometry {
-    Geometry::new(shape, (spare, interleave), 512).expect("a geometry")
+fn refused(format: &Format) -> GeometryError {
+    Geometry::new(format).expect_err("no drive")
 }
 
 fn at(place: Place) -> (u32, u32, u32) {
-    (place.cylinder, place.head, place.slot)
+    (place.cylinder, place.head, place.sector)
 }
 
 #[test]
@@ -29,7 +31,7 @@ fn sectors_fill_track_head_cylinder() {
 }
 
 #[test]
-#[should_panic(expected = "is not on the drive")]
+#[should_panic(expected = "sector 120 of a disk of 120")]
 fn there_is_nothing_behind_the_last_sector() {
     plain((3, 4, 10), 0, 1).locate(120);
 }
@@ -40,7 +42,7 @@ fn spares_turn_by_and_hold_nothing() {
     assert_eq!(drive.sectors(), 2 * 2 * 51);
     assert_eq!(drive.slots(0), 52);
     let used: BTreeSet<u32> = (0..drive.sectors())
-        .map(|sector| drive.locate(sector).slot)
+        .map(|sector| drive.locate(sector).sector)
         .collect();
     assert!(
         used.iter().copied().eq(0..51),
@@ -50,17 +52,19 @@ fn spares_turn_by_and_hold_nothing() {
 
 #[test]
 fn zones_have_their_own_tracks() {
-    let zones = vec![Zone::new(0, 60, 2, 1), Zone::new(10, 40, 0, 3)];
-    let drive = Geometry::zoned((30, 5), zones, 512).expect("a geometry");
+    let drive = built(&Format {
+        zones: zones(&[(0, 60), (10, 40)]),
+        ..format((30, 5, 60), 2, 3)
+    });
     let first = 10 * 5 * 60;
     assert_eq!(drive.sectors(), first + 20 * 5 * 40);
     assert_eq!((drive.sectors_per_track(9), drive.slots(9)), (60, 62));
-    assert_eq!((drive.sectors_per_track(10), drive.slots(10)), (40, 40));
+    assert_eq!((drive.sectors_per_track(10), drive.slots(10)), (40, 42));
     assert_eq!(at(drive.locate(first - 1)), (9, 4, 59));
     assert_eq!(at(drive.locate(first)), (10, 0, 0));
     assert_eq!(at(drive.locate(first + 1)), (10, 0, 3));
-    assert_eq!(drive.locate(first).slots, 40);
-    assert_eq!(drive.fewest_slots(), 40);
+    assert_eq!(drive.locate(first).sectors_per_track, 42);
+    assert_eq!(drive.slots_min(), 42);
     for cylinder in 0..30 {
         let place = drive.locate(drive.first_sector(cylinder));
         assert_eq!(at(place), (cylinder, 0, 0));
@@ -72,7 +76,7 @@ fn interleaved_sectors_lie_apart() {
     let slots = |interleave, sectors| -> Vec<u32> {
         let drive = plain((1, 1, sectors), 0, interleave);
         (0..u64::from(sectors))
-            .map(|sector| drive.locate(sector).slot)
+            .map(|sector| drive.locate(sector).sector)
             .collect()
     };
     assert_eq!(slots(1, 5), [0, 1, 2, 3, 4]);
@@ -85,13 +89,17 @@ fn interleaved_sectors_lie_apart() {
 #[test]
 fn each_track_is_turned_against_the_one_before_it() {
     let (spt, heads, cylinders) = (20, 3, 4);
-    let drive = plain((cylinders, heads, spt), 1, 1).skewed(5, 8);
+    let drive = built(&Format {
+        track_skew: 5,
+        cylinder_skew: 8,
+        ..format((cylinders, heads, spt), 1, 1)
+    });
     let starts: Vec<Place> = (0..u64::from(heads * cylinders))
         .map(|track| drive.locate(track * u64::from(spt)))
         .collect();
-    assert_eq!(starts[0].slot, 0);
+    assert_eq!(starts[0].sector, 0);
     for pair in starts.windows(2) {
-        let turned = (pair[1].slot + 21 - pair[0].slot) % 21;
+        let turned = (pair[1].sector + 21 - pair[0].sector) % 21;
         let skew = if pair[0].cylinder == pair[1].cylinder {
             5
         } else {
@@ -105,14 +113,17 @@ fn each_track_is_turned_against_the_one_before_it() {
 fn a_group_of_heads_is_turned_once_more() {
     let (spt, heads, cylinders) = (20, 5, 3);
     let groups = HeadGroups { heads: 2, skew: 7 };
-    let drive = plain((cylinders, heads, spt), 1, 1)
-        .skewed(5, 8)
-        .with_head_groups(Some(groups));
+    let drive = built(&Format {
+        track_skew: 5,
+        cylinder_skew: 8,
+        head_groups: Some(groups),
+        ..format((cylinders, heads, spt), 1, 1)
+    });
     let starts: Vec<Place> = (0..u64::from(heads * cylinders))
         .map(|track| drive.locate(track * u64::from(spt)))
         .collect();
     for pair in starts.windows(2) {
-        let turned = (pair[1].slot + 21 - pair[0].slot) % 21;
+        let turned = (pair[1].sector + 21 - pair[0].sector) % 21;
         let skew = if pair[0].cylinder != pair[1].cylinder {
             8
         } else if pair[1].head % 2 == 0 {
@@ -127,10 +138,11 @@ fn a_group_of_heads_is_turned_once_more() {
 #[test]
 fn sectors_slip_past_a_bad_one() {
     let whole = plain((2, 2, 10), 0, 1);
-    let slipped = whole
-        .clone()
-        .slipping(vec![13, 4, 5])
-        .expect("on the drive");
+    let slipping = |slipped| Format {
+        slipped,
+        ..format((2, 2, 10), 0, 1)
+    };
+    let slipped = built(&slipping(vec![13, 4, 5]));
     assert_eq!(slipped.sectors(), whole.sectors() - 3);
     for (sector, physical) in [
         (0, 0),
@@ -147,84 +159,152 @@ fn sectors_slip_past_a_bad_one() {
             "sector {sector}"
         );
     }
-    assert_eq!(slipped.locate(2).contiguous, 2, "up to the bad ones");
-    assert_eq!(whole.slipping(vec![40]), Err(GeometryError::Beyond(40)));
+    assert_eq!(slipped.run(2).sectors, 2, "up to the bad ones");
+    let beyond = refused(&slipping(vec![40]));
+    assert_eq!(beyond, GeometryError::SlippedBeyond(40));
+    let none_left = refused(&slipping((0..40).collect()));
+    assert_eq!(none_left.key(), "slipped_sectors");
 }
 
 #[test]
 fn a_revectored_sector_is_elsewhere_and_alone() {
     let whole = plain((4, 2, 10), 0, 1);
-    let moved = whole
-        .clone()
-        .revectoring(vec![(15, 79)])
-        .expect("on the drive");
+    let revectoring = |runs: &[(u64, u64)]| Format {
+        revectored: runs.iter().map(|run| (*run).into()).collect(),
+        ..format((4, 2, 10), 0, 1)
+    };
+    let moved = built(&revectoring(&[(15, 79)]));
     assert_eq!(at(moved.locate(15)), at(whole.locate(79)));
-    assert_eq!(moved.locate(15).contiguous, 1);
-    assert_eq!(moved.locate(12).contiguous, 3, "up to the one that moved");
+    assert_eq!(moved.run(15).sectors, 1);
+    assert_eq!(moved.run(12).sectors, 3, "up to the one that moved");
     for sector in [14, 16] {
         assert_eq!(at(moved.locate(sector)), at(whole.locate(sector)));
     }
-    for twice in [vec![(1, 79), (2, 79)], vec![(1, 79), (79, 70)]] {
-        let refused = whole.clone().revectoring(twice);
-        assert_eq!(refused, Err(GeometryError::Shared(79)));
+    for twice in [[(1, 79), (2, 79)], [(1, 79), (79, 70)]] {
+        let shared = refused(&revectoring(&twice));
+        assert_eq!(shared, GeometryError::Shared(79));
     }
-    assert_eq!(
-        whole.revectoring(vec![(80, 1)]),
-        Err(GeometryError::Beyond(80))
-    );
+    let beyond = refused(&revectoring(&[(80, 1)]));
+    assert_eq!(beyond, GeometryError::Beyond(80));
 }
 
 #[test]
 fn impossible_shapes_are_refused() {
-    let new = |shape, other| Geometry::new(shape, other, 512).expect_err("no drive");
-    assert_eq!(new((0, 1, 1), (0, 1)), GeometryError::Empty);
-    assert_eq!(new((1, 0, 1), (0, 1)), GeometryError::Empty);
-    assert_eq!(new((1, 1, 0), (0, 1)), GeometryError::Empty);
-    assert_eq!(new((1, 1, 9), (0, 0)), GeometryError::Interleave);
-    assert_eq!(new((1, 1, 9), (0, 10)), GeometryError::Interleave);
-    for zones in [vec![(1, 9)], vec![(0, 9), (0, 8)], vec![(0, 9), (5, 8)]] {
-        let zones = zones
-            .into_iter()
-            .map(|(first, spt)| Zone::new(first, spt, 0, 1))
-            .collect();
-        assert_eq!(
-            Geometry::zoned((5, 1), zones, 512),
-            Err(GeometryError::Zones)
-        );
+    for (shape, key) in [
+        ((0, 1, 1), "`cylinders`"),
+        ((1, 0, 1), "`surfaces`"),
+        ((1, 1, 0), "an interleave"),
+    ] {
+        let refused = refused(&format(shape, 0, 1)).to_string();
+        assert!(refused.starts_with(key), "{refused}");
     }
+    for interleave in [0, 10] {
+        let refused = refused(&format((1, 1, 9), 0, interleave));
+        assert_eq!(refused, GeometryError::Interleave);
+    }
+    for wrong in [&[(1, 9)][..], &[(0, 9), (0, 8)], &[(0, 9), (5, 8)], &[]] {
+        let refused = refused(&Format {
+            zones: zones(wrong),
+            ..format((5, 1, 9), 0, 1)
+        });
+        assert_eq!(refused.key(), "zones", "{wrong:?}: {refused}");
+    }
+    let order = refused(&Format {
+        zones: zones(&[(0, 9), (5, 8)]),
+        ..format((5, 1, 9), 0, 1)
+    });
+    assert!(
+        matches!(
+            order,
+            GeometryError::Layout(LayoutError::Order { zone: 1, .. })
+        ),
+        "{order}"
+    );
 }
 
-/// A small drive with everything: zones, spares, interleave, skews, defects.
-pub(crate) fn any_geometry() -> impl Strategy<Value = Geometry> {
-    let zone = (1_u32..5, 1_u32..24, 0_u32..3, 1_u32..8);
+/// A small drive with everything: zones, spares, interleave, skews, slipped sectors.
+pub(crate) fn any_format() -> impl Strategy<Value = Format> {
+    let zone = (1_u32..5, 1_u32..24);
     let bad = prop::collection::vec(any::<prop::sample::Index>(), 0..4);
     (
         prop::collection::vec(zone, 1..4),
-        1_u32..4,
-        0_u32..30,
-        0_u32..30,
+        (1_u32..4, 0_u32..3, 1_u32..8),
+        (0_u32..30, 0_u32..30, 0_u32..30),
         bad,
     )
-        .prop_map(|(shapes, heads, track_skew, cylinder_skew, bad)| {
-            let mut cylinders = 0;
-            let mut zones = Vec::new();
-            for (size, spt, spare, interleave) in shapes {
-                zones.push(Zone::new(cylinders, spt, spare, interleave.min(spt)));
+        .prop_map(|(shapes, (heads, spare, interleave), skews, bad)| {
+            let (mut cylinders, mut sectors) = (0, 0);
+            let mut of_zones = Vec::new();
+            for (size, spt) in &shapes {
+                of_zones.push((cylinders, *spt));
                 cylinders += size;
+                sectors += (size * heads * spt) as usize;
             }
-            let drive = Geometry::zoned((cylinders, heads), zones, 512).expect("a geometry");
-            let sectors = drive.sectors() as usize;
-            // At least one sector stays.
-            let bad = bad.iter().map(|index| index.index(sectors) as u64);
-            let bad: Vec<u64> = bad.take(sectors - 1).collect();
-            drive
-                .skewed(track_skew, cylinder_skew)
-                .slipping(bad)
-                .expect("on the drive")
+            let least = shapes.iter().map(|(_, spt)| *spt).min();
+            let slots = least.expect("a zone") + spare;
+            // At least one sector stays in each zone.
+            let slipped = bad.iter().map(|index| index.index(sectors) as u64);
+            let slipped = slipped.filter(|_| least > Some(4)).collect();
+            let (track_skew, cylinder_skew, skew) = skews;
+            Format {
+                zones: zones(&of_zones),
+                track_skew,
+                cylinder_skew,
+                head_groups: (skew % 2 == 0).then_some(HeadGroups { heads: 1, skew }),
+                slipped,
+                ..format((cylinders, heads, 1), spare, interleave.min(slots))
+            }
         })
 }
 
+/// The drive of one of these.
+pub(crate) fn any_geometry() -> impl Strategy<Value = Geometry> {
+    any_format().prop_map(|format| built(&format))
+}
+
+/// The slot of a sector, from what a format says: each sector is looked for from the first
+/// on.
+fn by_hand(format: &Format, sector: u64) -> (u32, u32, u32) {
+    let mut left = sector;
+    let mut physical = 0;
+    for (index, zone) in format.zones.iter().enumerate() {
+        let next = format.zones.get(index + 1);
+        let end = next.map_or(format.cylinders, |next| next.first_cylinder);
+        let slots_of = formatted(zone.sectors_per_track, format.interleave);
+        let slots = zone.sectors_per_track + format.spare_slots;
+        for (cylinder, head) in (zone.first_cylinder..end)
+            .flat_map(|cylinder| (0..format.heads).map(move |head| (cylinder, head)))
+        {
+            for slot in &slots_of {
+                let slips = format.slipped.contains(&physical);
+                physical += 1;
+                if slips {
+                    continue;
+                }
+                if left == 0 {
+                    let groups = format.head_groups.map_or((1, 0), |of| (of.heads, of.skew));
+                    let turned = format.track_skew * (cylinder * (format.heads - 1) + head)
+                        + format.cylinder_skew * cylinder
+                        + groups.1 * (cylinder * ((format.heads - 1) / groups.0) + head / groups.0);
+                    return (cylinder, head, (slot + turned) % slots);
+                }
+                left -= 1;
+            }
+        }
+    }
+    panic!("sector {sector} is on no track")
+}
+
 proptest! {
+    #[test]
+    fn sectors_are_where_the_format_says(format in any_format()) {
+        let drive = built(&format);
+        for sector in 0..drive.sectors() {
+            let expected = by_hand(&format, sector);
+            prop_assert_eq!(at(drive.locate(sector)), expected, "sector {}", sector);
+        }
+    }
+
     /// Every sector has a slot, no two have the same, and each slot is on the
     /// drive: locate() takes the sectors one to one into the slots.
     #[test]
@@ -233,8 +313,8 @@ proptest! {
         for sector in 0..drive.sectors() {
             let place = drive.locate(sector);
             prop_assert!(place.cylinder < drive.cylinders() && place.head < drive.heads());
-            prop_assert!(place.slot < place.slots);
-            prop_assert_eq!(place.slots, drive.slots(place.cylinder));
+            prop_assert!(place.sector < place.sectors_per_track);
+            prop_assert_eq!(place.sectors_per_track, drive.slots(place.cylinder));
             prop_assert!(seen.insert(at(place)), "sector {} shares {:?}", sector, place);
         }
         prop_assert_eq!(seen.len() as u64, drive.sectors());
@@ -244,12 +324,13 @@ proptest! {
     /// aside for them has a slot of its own, and theirs are among what is.
     #[test]
     fn revectored_sectors_share_no_slot(
-        drive in any_geometry(),
+        format in any_format(),
         bad in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
         // Stand-ins are counted as if nothing slipped.
-        let drive = drive.slipping(Vec::new()).expect("on the drive");
-        let sectors = drive.sectors();
+        let format = Format { slipped: Vec::new(), ..format };
+        let whole = built(&format);
+        let sectors = whole.sectors();
         prop_assume!(sectors >= 8);
         // The last quarter is set aside.
         let data = sectors - sectors / 4;
@@ -258,8 +339,8 @@ proptest! {
         bad.dedup();
         bad.truncate((sectors - data) as usize);
         let moved: Vec<(u64, u64)> = bad.iter().copied().zip(data..).collect();
-        let whole = drive.clone();
-        let drive = drive.revectoring(moved.clone()).expect("on the drive");
+        let revectored = moved.iter().map(|run| (*run).into()).collect();
+        let drive = built(&Format { revectored, ..format });
         let mut seen = BTreeSet::new();
         for sector in 0..data {
             let place = drive.locate(sector);
@@ -274,13 +355,13 @@ proptest! {
     #[test]
     fn contiguous_sectors_follow_each_other(drive in any_geometry()) {
         for sector in 0..drive.sectors() {
-            let place = drive.locate(sector);
-            prop_assert!(place.contiguous >= 1);
-            let last = (u64::from(place.contiguous) - 1).min(drive.sectors() - 1 - sector);
-            for step in 1..=last {
-                let next = drive.locate(sector + step);
+            let run = drive.run(sector);
+            let place = run.place;
+            prop_assert!(run.sectors >= 1);
+            for step in 1..run.sectors {
+                let next = drive.locate(sector + u64::from(step));
                 prop_assert_eq!((next.cylinder, next.head), (place.cylinder, place.head));
-                prop_assert_eq!(next.slot, (place.slot + step as u32) % place.slots);
+                prop_assert_eq!(next.sector, (place.sector + step) % place.sectors_per_track);
             }
         }
     }
@@ -310,7 +391,7 @@ fn slots_are_those_that_a_formatter_chooses() {
             for interleave in 1..=sectors + spare {
                 let drive = plain((1, 1, sectors), spare, interleave);
                 let slots: Vec<u32> = (0..u64::from(sectors))
-                    .map(|sector| drive.locate(sector).slot)
+                    .map(|sector| drive.locate(sector).sector)
                     .collect();
                 let expected = formatted(sectors, interleave);
                 assert_eq!(slots, expected, "{sectors} + {spare}, {interleave}");
@@ -324,19 +405,20 @@ fn slots_are_those_that_a_formatter_chooses() {
 #[test]
 fn bad_tracks_are_kept_as_tracks() {
     let (sectors, tracks) = (100_000, 8_000);
-    let whole = plain((20_000, 1, sectors as u32), 0, 1);
+    let of = format((20_000, 1, sectors as u32), 0, 1);
+    let whole = built(&of);
     let track = |number| Revectored {
         from: 2 * number * sectors,
         to: (2 * number + 1) * sectors,
         sectors,
     };
-    let drive = whole
-        .clone()
-        .revectoring((0..tracks).map(track).collect())
-        .expect("on the drive");
+    let drive = built(&Format {
+        revectored: (0..tracks).map(track).collect(),
+        ..of
+    });
     let bad = 2 * 7_000 * sectors + 17;
     assert_eq!(at(drive.locate(bad)), at(whole.locate(bad + sectors)));
-    assert_eq!(drive.locate(bad).contiguous, 1);
+    assert_eq!(drive.run(bad).sectors, 1);
     assert_eq!(drive.stand_in_among(0..sectors), None);
     assert_eq!(drive.stand_in_among(0..sectors + 1), Some(sectors));
     let last = 2 * tracks * sectors;
@@ -346,15 +428,16 @@ fn bad_tracks_are_kept_as_tracks() {
 
 #[test]
 fn places_of_bad_sectors_do_not_contradict_each_other() {
-    let whole = plain((10, 1, 10), 0, 1);
     let run = |from, to| Revectored {
         from,
         to,
         sectors: 10,
     };
-    let refused = |runs: Vec<Revectored>| {
-        let made = whole.clone().revectoring(runs);
-        made.expect_err("they contradict each other")
+    let refused = |revectored| {
+        refused(&Format {
+            revectored,
+            ..format((10, 1, 10), 0, 1)
+        })
     };
     assert_eq!(
         refused(vec![run(0, 80), (5, 95).into()]),
@@ -375,11 +458,16 @@ fn places_of_bad_sectors_do_not_contradict_each_other() {
 /// that slip.
 #[test]
 fn stand_ins_are_counted_past_slipped_sectors() {
-    let drive = plain((1, 1, 100), 0, 1)
-        .slipping(vec![10, 20, 30])
-        .expect("on the drive")
-        .revectoring(vec![(5, 25), (6, 90)])
-        .expect("on the drive");
+    let of = |revectored: &[(u64, u64)]| Format {
+        slipped: vec![30, 10, 20],
+        revectored: revectored.iter().map(|run| (*run).into()).collect(),
+        ..format((1, 1, 100), 0, 1)
+    };
+    // A slipped sector is as bad as the one whose data it would have.
+    assert_eq!(refused(&of(&[(5, 20)])), GeometryError::Shared(20));
+    let drive = built(&of(&[(5, 25), (6, 90)]));
+    let places = [5, 6].map(|bad| at(drive.locate(bad)));
+    assert_eq!(places, [(0, 0, 25), (0, 0, 90)]);
     assert_eq!(drive.stand_in_among(0..100), Some(23));
     assert_eq!(drive.stand_in_among(24..100), Some(87));
     assert_eq!(drive.stand_in_among(23..24), Some(23));

@@ -9,36 +9,71 @@ mod queues;
 mod rotation;
 mod seek;
 
-use diskperf_machine::hardware::mechanism::{
-    Angle, Geometry, Mechanics, Mechanism, Rotation, SeekCurve,
-};
+use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
+use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_machine::hardware::mechanism::{Format, Geometry, Mechanics, Mechanism, Zone};
 use diskperf_sim::Time;
 
 /// The Eagle's data sheet, as shape and seek times; tests that hang on
 /// nothing of it vary it.
 fn eagle() -> Mechanics {
-    mechanics(Geometry::new((842, 20, 48), (0, 1), 512).expect("a geometry"))
+    mechanics(plain((842, 20, 48), 0, 1))
+}
+
+/// Cylinders, heads and sectors of one zone without skew and defects.
+fn format((cylinders, heads, sectors): (u32, u32, u32), spare: u32, interleave: u32) -> Format {
+    Format {
+        cylinders,
+        heads,
+        sector_bytes: 512,
+        zones: zones(&[(0, sectors)]),
+        spare_slots: spare,
+        interleave,
+        ..Format::default()
+    }
+}
+
+/// First cylinders, and sectors of a track.
+fn zones(zones: &[(u32, u32)]) -> Vec<Zone> {
+    let zone = |(first_cylinder, sectors_per_track): &(u32, u32)| Zone {
+        first_cylinder: *first_cylinder,
+        sectors_per_track: *sectors_per_track,
+    };
+    zones.iter().map(zone).collect()
+}
+
+fn built(format: &Format) -> Geometry {
+    Geometry::new(format).expect("a geometry")
+}
+
+fn plain(shape: (u32, u32, u32), spare: u32, interleave: u32) -> Geometry {
+    built(&format(shape, spare, interleave))
 }
 
 /// A drive of this shape whose other times are zero.
 fn mechanics(geometry: Geometry) -> Mechanics {
-    let times = [5, 18, 35].map(Time::from_millis);
-    let seek = SeekCurve::fit(geometry.cylinders(), (times[0], times[1], times[2]));
-    let flat = SeekCurve::fit(geometry.cylinders(), (times[0], times[0], times[0]));
+    let seek = SeekSpecification::DataSheet {
+        single_cylinder_ms: 5.0,
+        average_ms: 18.0,
+        full_stroke_ms: 35.0,
+    };
+    let flat = SeekSpecification::Constant { time_ms: 5.0 };
+    let curve = |of| SeekCurve::new(of, geometry.cylinders());
     Mechanics {
+        seek: curve(&seek)
+            .or_else(|_| curve(&flat))
+            .expect("a flat curve always fits"),
         geometry,
-        seek: seek.or(flat).expect("a flat curve always fits"),
         settle: Time::ZERO,
         write_settle: Time::ZERO,
         head_switch: Time::ZERO,
     }
 }
 
-const EAGLE_SPEED: u64 = 396_100;
-const SPEED_3600: u64 = 360_000;
+const EAGLE_RPM: f64 = 3961.0;
 
-fn drive(mechanics: Mechanics, hundredths_of_rpm: u64) -> Mechanism {
-    Mechanism::new(mechanics, Rotation::new(hundredths_of_rpm, Angle::ZERO))
+fn drive(mechanics: Mechanics, rpm: f64) -> Mechanism {
+    Mechanism::new(mechanics, Spindle::of_rpm(rpm, Turn::ZERO))
 }
 
 /// Asserts that two times are the same but for this many roundings to a

@@ -2,21 +2,15 @@
 //! put in the wrong place, and when a sector that follows at once is missed.
 
 use super::geometry::any_geometry;
-use super::{EAGLE_SPEED, SPEED_3600, assert_near, drive, eagle, mechanics};
+use super::{EAGLE_RPM, assert_near, built, drive, eagle, format, mechanics, plain};
 use diskperf_device::Busy;
-use diskperf_machine::hardware::mechanism::{
-    Angle, Geometry, Mechanics, Mechanism, Passage, Rotation,
-};
+use diskperf_machine::hardware::mechanism::{Format, Geometry, Mechanics, Mechanism, Passage};
 use diskperf_sim::Time;
 use proptest::prelude::*;
 
-fn plain(shape: (u32, u32, u32), spare: u32, interleave: u32) -> Geometry {
-    Geometry::new(shape, (spare, interleave), 512).expect("a geometry")
-}
-
 /// Revolutions, as a number to compare with.
 fn revolutions(drive: &Mechanism, span: Time) -> f64 {
-    span.0 as f64 / drive.rotation().period().0 as f64
+    span.0 as f64 / drive.spindle().period().0 as f64
 }
 
 #[track_caller]
@@ -30,12 +24,12 @@ fn assert_revolutions(drive: &Mechanism, span: Time, expected: f64) {
 
 #[test]
 fn a_transfer_is_way_latency_and_media() {
-    let mut eagle = drive(eagle(), EAGLE_SPEED);
+    let mut eagle = drive(eagle(), EAGLE_RPM);
     let per_cylinder = 20 * 48;
     // Commanded at a whole number of revolutions, 100 cylinders away.
-    let now = Time(eagle.rotation().period().0 * 3);
+    let now = Time(eagle.spindle().period().0 * 3);
     let seek = eagle.seek(100, false).seek;
-    let mut other = drive(super::eagle(), EAGLE_SPEED);
+    let mut other = drive(super::eagle(), EAGLE_RPM);
     let passage = other.transfer(now, 100 * per_cylinder + 10, 16, false);
     assert_eq!(passage.to_track.seek, seek);
     let slot = passage.transfer.0 as f64 / 16.0;
@@ -59,7 +53,7 @@ fn a_transfer_is_way_latency_and_media() {
 #[test]
 fn an_interleave_of_n_reads_a_track_in_n_revolutions() {
     for (interleave, printed) in [(2, 254.0), (3, 170.0), (4, 128.0), (5, 102.0), (6, 85.0)] {
-        let mut st251 = drive(mechanics(plain((820, 6, 17), 0, interleave)), SPEED_3600);
+        let mut st251 = drive(mechanics(plain((820, 6, 17), 0, interleave)), 3600.0);
         let one = st251.transfer(Time::ZERO, 0, 17, false);
         let slots = f64::from(16 * interleave + 1);
         assert_revolutions(&st251, one.transfer, slots / 17.0);
@@ -77,7 +71,13 @@ fn an_interleave_of_n_reads_a_track_in_n_revolutions() {
 
 #[test]
 fn tracks_in_a_row_lose_only_what_their_heads_need() {
-    let shape = || plain((10, 5, 40), 2, 1);
+    let skewed = |slots: u32| {
+        built(&Format {
+            track_skew: slots,
+            cylinder_skew: slots,
+            ..format((10, 5, 40), 2, 1)
+        })
+    };
     let tracks = 5;
     let whole = |geometry: Geometry, head_switch_ms: u64| {
         let head_switch = Time::from_millis(head_switch_ms);
@@ -86,7 +86,7 @@ fn tracks_in_a_row_lose_only_what_their_heads_need() {
                 head_switch,
                 ..mechanics(geometry)
             },
-            SPEED_3600,
+            3600.0,
         );
         let passage = one.transfer(Time::ZERO, 0, tracks * 40, false);
         assert_eq!(
@@ -103,21 +103,24 @@ fn tracks_in_a_row_lose_only_what_their_heads_need() {
     };
     // From the first slot to the last data slot of the last track.
     let last = 40.0 / 42.0;
-    close(whole(shape(), 0), 4.0 + last);
+    close(whole(skewed(0), 0), 4.0 + last);
     // Two spare slots are 0.79 ms: a switch of 1 ms misses the next track's
     // start, by less than a revolution, which it costs all of.
-    close(whole(shape(), 1), 4.0 * 2.0 + last);
+    close(whole(skewed(0), 1), 4.0 * 2.0 + last);
     // Three slots of skew are enough for it, and cost no more than they are.
-    close(whole(shape().skewed(3, 3), 1), 4.0 * 45.0 / 42.0 + last);
+    close(whole(skewed(3), 1), 4.0 * 45.0 / 42.0 + last);
     // One slot more is lost at each end; none more than needed is missed.
-    close(whole(shape().skewed(4, 4), 1), 4.0 * 46.0 / 42.0 + last);
+    close(whole(skewed(4), 1), 4.0 * 46.0 / 42.0 + last);
 }
 
 #[test]
 fn a_cylinder_skew_hides_the_seek() {
     let read = |cylinder_skew: u32| {
-        let geometry = plain((10, 2, 69), 0, 1).skewed(0, cylinder_skew);
-        let mut one = drive(mechanics(geometry), SPEED_3600);
+        let geometry = built(&Format {
+            cylinder_skew,
+            ..format((10, 2, 69), 0, 1)
+        });
+        let mut one = drive(mechanics(geometry), 3600.0);
         // From the second track of cylinder 0 on to cylinder 1.
         let passage = one.transfer(Time::ZERO, 69, 2 * 69, false);
         assert_eq!(passage.between.seek, Time::from_millis(5));
@@ -140,14 +143,15 @@ fn a_cylinder_skew_hides_the_seek() {
 #[test]
 fn a_slipped_sector_costs_a_slot_and_a_revectored_one_revolutions() {
     let transfer = |geometry: Geometry| {
-        let mut one = drive(mechanics(geometry), SPEED_3600);
+        let mut one = drive(mechanics(geometry), 3600.0);
         let passage = one.transfer(Time::ZERO, 2, 16, false);
         (revolutions(&one, passage.total()), passage)
     };
     let (whole, _) = transfer(plain((100, 4, 50), 0, 1));
-    let slipped = plain((100, 4, 50), 0, 1)
-        .slipping(vec![7])
-        .expect("on the drive");
+    let slipped = built(&Format {
+        slipped: vec![7],
+        ..format((100, 4, 50), 0, 1)
+    });
     let (turned, passage) = transfer(slipped);
     assert!(
         (turned - whole - 1.0 / 50.0).abs() < 1e-6,
@@ -156,9 +160,10 @@ fn a_slipped_sector_costs_a_slot_and_a_revectored_one_revolutions() {
     assert_eq!(passage.between.total(), Time::ZERO);
     // Its replacement is at the end of the drive: there and back.
     let end = 100 * 4 * 50 - 1;
-    let moved = plain((100, 4, 50), 0, 1)
-        .revectoring(vec![(7, end)])
-        .expect("on the drive");
+    let moved = built(&Format {
+        revectored: vec![(7, end).into()],
+        ..format((100, 4, 50), 0, 1)
+    });
     let (turned, passage) = transfer(moved);
     assert_eq!(passage.between.seek, Time::from_millis(70));
     let lost = turned - whole;
@@ -180,7 +185,7 @@ fn each_part_of_the_way_is_where_it_belongs() {
         head_switch: Time(300_000),
         ..eagle()
     };
-    let mut one = drive(slow, EAGLE_SPEED);
+    let mut one = drive(slow, EAGLE_RPM);
     let seek = one.seek(1, false);
     let parts = [seek.seek, seek.settle, seek.write_settle, seek.head_switch];
     assert_eq!(parts, [5, 2, 0, 0].map(Time::from_millis));
@@ -212,7 +217,7 @@ fn each_part_of_the_way_is_where_it_belongs() {
 
 #[test]
 fn a_transfer_that_is_cut_short_is_busy_for_less() {
-    let mut one = drive(eagle(), EAGLE_SPEED);
+    let mut one = drive(eagle(), EAGLE_RPM);
     let passage = one.transfer(Time::ZERO, 0, 16, true);
     let first = passage.transfer.0 / 16;
     let cut = Time(passage.to_first_sector().0 + first);
@@ -227,9 +232,9 @@ fn a_transfer_that_is_cut_short_is_busy_for_less() {
 fn a_transfer_that_is_cut_short_has_gone_no_further() {
     let last_track = 20 * 48 - 8;
     for sectors_before_the_cut in [3, 8, 11] {
-        let mut one = drive(eagle(), EAGLE_SPEED);
+        let mut one = drive(eagle(), EAGLE_RPM);
         let passage = one.transfer(Time::ZERO, last_track, 16, true);
-        let mut other = drive(eagle(), EAGLE_SPEED);
+        let mut other = drive(eagle(), EAGLE_RPM);
         let part = other.transfer(Time::ZERO, last_track, sectors_before_the_cut, true);
         let cut = part.total() + Time(1000);
         assert!(cut < passage.total());
@@ -247,7 +252,7 @@ fn a_transfer_that_is_cut_short_has_gone_no_further() {
 /// where it stands, how far it has to turn to the next sector, and that a
 /// head that rests nowhere loses nothing.
 fn by_hand(drive: &mut Mechanism, now: Time, sector: u64, count: u32) -> (f64, u32) {
-    let period = 6e12 / EAGLE_SPEED as f64;
+    let period = 60e9 / EAGLE_RPM;
     let turn = |at: f64, slot: u32, slots: u32| {
         let target = f64::from(slot) / f64::from(slots);
         (target - at / period).rem_euclid(1.0)
@@ -258,7 +263,7 @@ fn by_hand(drive: &mut Mechanism, now: Time, sector: u64, count: u32) -> (f64, u
     for step in 0..u64::from(count) {
         let place = drive.geometry().locate(sector + step);
         at += drive.seek(place.cylinder, false).total().0 as f64;
-        let mut wait = turn(at, place.slot, place.slots);
+        let mut wait = turn(at, place.sector, place.sectors_per_track);
         // The sector at hand, up to the error of the fractions; heads of one
         // cylinder switch in no time here.
         if cylinder == Some(place.cylinder) && wait > 1.0 - 1e-6 {
@@ -266,7 +271,7 @@ fn by_hand(drive: &mut Mechanism, now: Time, sector: u64, count: u32) -> (f64, u
         }
         cylinder = Some(place.cylinder);
         roundings += 3;
-        at += (wait + 1.0 / f64::from(place.slots)) * period;
+        at += (wait + 1.0 / f64::from(place.sectors_per_track)) * period;
     }
     (at - now.0 as f64, roundings)
 }
@@ -299,7 +304,7 @@ proptest! {
             head_switch: Time(400_001),
             ..mechanics(geometry)
         };
-        let mut one = drive(mechanics, EAGLE_SPEED);
+        let mut one = drive(mechanics, EAGLE_RPM);
         let place = one.geometry().locate(from as u64);
         let passage = one.transfer(Time(now), from as u64, count, write);
         let sum = parts(&passage).into_iter().sum::<Time>() + passage.transfer;
@@ -308,19 +313,21 @@ proptest! {
         prop_assert_eq!(busy.positioning + busy.latency + busy.transfer, sum);
         // Each of its sectors passes under the heads, on tracks that may
         // differ; no part is less than the fastest.
-        let most = (0..one.geometry().cylinders()).map(|cylinder| one.geometry().slots(cylinder)).max();
-        let media = one.rotation().slots(count, most.expect("a cylinder"));
-        prop_assert!(passage.transfer >= media, "{:?} for {:?}", passage.transfer, media);
-        prop_assert!(passage.latency <= one.rotation().period());
+        let times = (0..one.geometry().cylinders()).map(|cylinder| one.slots_time(cylinder, count));
+        let media = times.min().expect("a cylinder");
+        // But for the two nanoseconds in which a sector is still caught.
+        prop_assert!(passage.transfer + Time(2) >= media, "{:?} for {:?}", passage.transfer, media);
+        prop_assert!(passage.latency <= one.spindle().period());
         // It ends where its last sector ends.
         let last = one.geometry().locate(from as u64 + u64::from(count) - 1);
         prop_assert_eq!(one.cylinder(), last.cylinder);
-        let end = one.until_slot(Time(now) + passage.total(), (last.slot + 1) % last.slots);
-        let late = one.rotation().period().0 - end.0;
+        let end = one.until_slot(Time(now) + passage.total(), (last.sector + 1) % last.sectors_per_track);
+        let late = one.spindle().period().0 - end.0;
         prop_assert!(end.0 < 64 || late < 64 + 3 * u64::from(count), "{} ns off its slot", end.0);
         // And starts where its first one starts.
         let starts = Time(now) + passage.to_first_sector();
-        prop_assert_eq!(one.rotation().slot_at(starts + Time(1), place.slots), place.slot);
+        one.seek(place.cylinder, false);
+        prop_assert_eq!(one.slot_under_head(starts + Time(1)), place.sector);
     }
 
     #[test]
@@ -332,8 +339,8 @@ proptest! {
         let sectors = geometry.sectors() as usize;
         let from = from.index(sectors);
         let count = 1 + span.index((sectors - from).min(60)) as u32;
-        let mut one = drive(mechanics(geometry.clone()), EAGLE_SPEED);
-        let mut other = Mechanism::new(mechanics(geometry), Rotation::new(EAGLE_SPEED, Angle::ZERO));
+        let mut one = drive(mechanics(geometry.clone()), EAGLE_RPM);
+        let mut other = drive(mechanics(geometry), EAGLE_RPM);
         let passage = one.transfer(Time(now), from as u64, count, false);
         let (expected, roundings) = by_hand(&mut other, Time(now), from as u64, count);
         let off = (passage.total().0 as f64 - expected).abs();
@@ -346,11 +353,11 @@ proptest! {
 fn media_rate_is_what_the_data_sheets_print() {
     // Sectors on a track, slots, rpm, KB/s of the facts' table.
     for (spt, spare, speed, printed) in [
-        (48, 0, EAGLE_SPEED, 1584.0),
-        (51, 0, SPEED_3600, 1530.0),
-        (32, 0, SPEED_3600, 960.0),
-        (22, 0, SPEED_3600, 660.0),
-        (17, 0, SPEED_3600, 510.0),
+        (48, 0, EAGLE_RPM, 1584.0),
+        (51, 0, 3600.0, 1530.0),
+        (32, 0, 3600.0, 960.0),
+        (22, 0, 3600.0, 660.0),
+        (17, 0, 3600.0, 510.0),
     ] {
         let mut one = drive(mechanics(plain((10, 2, spt), spare, 1)), speed);
         let passage = one.transfer(Time::ZERO, 0, spt, false);
@@ -364,9 +371,9 @@ fn media_rate_is_what_the_data_sheets_print() {
 
 #[test]
 fn sectors_pass_one_by_one() {
-    let mut one = drive(eagle(), EAGLE_SPEED);
+    let mut one = drive(eagle(), EAGLE_RPM);
     let sixteen = one.transfer(Time::ZERO, 0, 16, false).transfer;
-    let single = one.rotation().slots(1, 48);
+    let single = one.slots_time(0, 1);
     assert_near(sixteen, Time(single.0 * 16), 16);
     // Over the end of a track, where nothing is lost without skew.
     let passage = one.transfer(Time::from_millis(500), 40, 16, false);

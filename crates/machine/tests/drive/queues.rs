@@ -3,7 +3,7 @@
 //! when a busy server idles, or when latency is not independent of the past.
 
 use super::queueing::{Load, Measured, Service, Station};
-use super::{EAGLE_SPEED, drive, eagle};
+use super::{EAGLE_RPM, drive, eagle};
 use diskperf_device::Busy;
 use diskperf_sim::Time;
 
@@ -11,7 +11,7 @@ const REQUESTS: u64 = 200_000;
 
 fn random_reads() -> Service {
     Service::Random {
-        drive: Box::new(drive(eagle(), EAGLE_SPEED)),
+        drive: Box::new(drive(eagle(), EAGLE_RPM)),
         sectors: 16,
     }
 }
@@ -73,8 +73,8 @@ fn random_reads_wait_as_m_g_1() {
 fn a_random_read_is_seek_half_a_revolution_and_its_sectors() {
     let (measured, service) = Station::new(random_reads(), Load::Closed(1), 1).run(REQUESTS);
     assert_laws(&measured);
-    let drive = drive(eagle(), EAGLE_SPEED);
-    let period = drive.rotation().period().0 as f64;
+    let drive = drive(eagle(), EAGLE_RPM);
+    let period = drive.spindle().period().0 as f64;
     // One of 842 requests finds the arm where it wants it; a third of a block
     // crosses a track's end, where nothing is lost without skew.
     let seek = 18e6 * (1.0 - 1.0 / 842.0);

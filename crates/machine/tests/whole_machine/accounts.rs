@@ -71,11 +71,7 @@ fn requests_and_drives_are_busy_for_what_they_were() {
         assert!(drive.read_sectors >= 500 * 16 && drive.read_sectors < 500 * 16 + 400);
         assert!(drive.written_sectors >= 500 * 16 && drive.written_sectors < 500 * 16 + 400);
         // Every sector passes under the heads once, at the spindle's speed.
-        let period = 6e12
-            / specification.drives[0]
-                .mechanism()
-                .expect("a disk")
-                .hundredths_of_rpm as f64;
+        let period = 60e9 / specification.drives[0].mechanism().expect("a disk").rpm;
         let slots = f64::from(
             specification.drives[0]
                 .mechanism()

@@ -182,9 +182,9 @@ fn a_slow_drive_may_be_at_its_last_transfer_when_a_run_ends() {
             ("drive.write_settle_ms", "1000"),
         ],
         &[
-            ("drive.seek_minimum_ms", "10000"),
-            ("drive.seek_average_ms", "10000"),
-            ("drive.seek_maximum_ms", "10000"),
+            ("drive.seek_minimum_ms", "4000"),
+            ("drive.seek_average_ms", "4000"),
+            ("drive.seek_maximum_ms", "4000"),
         ],
     ];
     for settings in SLOW {

@@ -2,7 +2,6 @@
 //! when a number was copied wrongly, or a reader takes it for another.
 
 use super::*;
-use diskperf_machine::hardware::mechanism::{Angle, Rotation};
 use diskperf_machine::specification::DriveSpecification;
 
 /// Name, media rate in KB/s and capacity in 512-byte sectors, as section 6 of
@@ -34,12 +33,9 @@ fn drives_hold_and_move_what_is_printed() {
         assert_eq!(geometry.sectors(), sectors, "{name}");
         assert_eq!(geometry.capacity_bytes(), sectors * 512);
         // A track's data, each revolution.
-        let rotation = Rotation::new(
-            drive.mechanism().expect("a disk").hundredths_of_rpm,
-            Angle::ZERO,
-        );
+        let mechanism = drive.mechanism().expect("a disk").mechanism();
         let track = f64::from(geometry.sectors_per_track(0)) / 2.0;
-        let rate = track / rotation.period().seconds();
+        let rate = track / mechanism.spindle().period().seconds();
         assert!(
             (rate - kb_per_s).abs() < 1.0,
             "{name}: {rate} of {kb_per_s} KB/s"
@@ -78,7 +74,7 @@ fn sectors_take_as_long_as_printed() {
     let times = |name: &str| {
         let drive = entry(name);
         let mut drive = drive.mechanism().expect("a disk").mechanism();
-        let period = drive.rotation().period();
+        let period = drive.spindle().period();
         let sector = drive.transfer(Time::ZERO, 0, 1, false).transfer;
         (period.millis(), sector.millis())
     };

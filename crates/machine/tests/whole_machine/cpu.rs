@@ -36,11 +36,7 @@ fn a_slow_processor_loses_whole_revolutions() {
         ];
         let specification = specification(SC750, &settings);
         let moments = moments(&specification);
-        let period = 6e12
-            / specification.drives[0]
-                .mechanism()
-                .expect("a disk")
-                .hundredths_of_rpm as f64;
+        let period = 60e9 / specification.drives[0].mechanism().expect("a disk").rpm;
         let sectors = {
             let machine = machine(&specification);
             run(&machine, async |session| {

@@ -228,11 +228,7 @@ fn each_missed_revolution_is_counted_once() {
         (just_missed..=301).contains(&missed),
         "{missed} for {just_missed} blocks"
     );
-    let period = 6e12
-        / specification.drives[0]
-            .mechanism()
-            .expect("a disk")
-            .hundredths_of_rpm as f64;
+    let period = 60e9 / specification.drives[0].mechanism().expect("a disk").rpm;
     let each = span / missed as f64 / period;
     assert!((0.99..1.0).contains(&each), "{each} revolutions each");
 }

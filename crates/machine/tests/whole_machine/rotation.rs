@@ -61,7 +61,7 @@ impl Reading {
     }
 
     fn period(&self) -> Time {
-        self.drive().rotation().period()
+        self.drive().spindle().period()
     }
 
     /// How long each block but the first took.
@@ -82,7 +82,10 @@ impl Reading {
             let mut at = from;
             if let Some(lead) = lead {
                 at += drive.seek(place.cylinder, false).total();
-                at += drive.until_slot(at, (place.slot + place.slots - lead) % place.slots);
+                at += drive.until_slot(
+                    at,
+                    (place.sector + place.sectors_per_track - lead) % place.sectors_per_track,
+                );
             }
             at += drive.transfer(at, sector, 16, false).total();
             // The first block behind the direct ones needs the indirect block
@@ -284,7 +287,10 @@ fn a_rewrite_runs_at_the_spacing_of_the_layout() {
             .seek(drive.geometry().locate(*sector).cylinder, true)
             .total();
         let place = drive.geometry().locate(*sector);
-        at += drive.until_slot(at, (place.slot + place.slots - 7) % place.slots);
+        at += drive.until_slot(
+            at,
+            (place.sector + place.sectors_per_track - 7) % place.sectors_per_track,
+        );
         at += drive.transfer(at, *sector, 16, true).total();
     }
     let (times, missed) = rewrite(&specification, 1);

@@ -38,6 +38,10 @@ pub struct ZoneSpecification {
     pub last_cylinder: u32,
     /// Sectors of a track.
     pub sectors_per_track: u32,
+    /// As many more sectors fit behind these before the index, and hold nothing: no spare
+    /// or slip is among them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub unused_sectors_per_track: u32,
     /// The angle at which the zone's first track begins, in revolutions.
     #[cfg_attr(feature = "serde", serde(default))]
     pub origin_rev: f64,
@@ -52,6 +56,9 @@ pub struct ZoneSpecification {
     /// revolutions: some real disks have this, and no DiskSim file says it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub range_skew_rev: f64,
+    /// Groups of heads with a skew of their own.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub head_groups: Option<HeadGroups>,
     /// Sectors before the zone's first one that hold nothing.
     #[cfg_attr(feature = "serde", serde(default))]
     pub dead_sectors: u64,
@@ -67,6 +74,18 @@ pub struct ZoneSpecification {
     /// the same numbers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub defects: Vec<(u64, u64)>,
+}
+
+/// Heads of a cylinder that settle together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct HeadGroups {
+    /// Heads of a group, at least one; the last group has what is left.
+    pub heads: u32,
+    /// How much later still a track begins for each change of the group before it, counted
+    /// head by head over all cylinders of the zone, in revolutions.
+    pub skew_rev: f64,
 }
 
 /// Neighbouring sectors of a track.

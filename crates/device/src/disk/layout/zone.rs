@@ -7,7 +7,7 @@
 
 use super::slips::Slips;
 use super::specification::{LayoutError, LayoutSpecification, Sparing, ZoneSpecification};
-use super::tracks::Tracks;
+use super::tracks::{TrackPlace, Tracks};
 use super::{InZone, MOST_SECTORS_PER_TRACK, Place, Run, TrackOrder, within};
 use crate::disk::spindle::Turn;
 use strength_reduce::StrengthReducedU64;
@@ -53,8 +53,13 @@ struct Angles {
     leg_skew: Turn,
     /// The skew of each range, and its cylinders.
     range: Option<(Turn, u32)>,
+    /// The skew between groups of heads, the heads of a group, and the groups' changes on
+    /// each cylinder.
+    groups: Option<(Turn, u32, u32)>,
     /// What a sector takes of the circle.
     arc: u64,
+    /// How many sectors would fill the circle.
+    sectors: u32,
     /// Slips that turn the tracks behind them on their cylinder.
     pushing: Slips,
 }
@@ -69,6 +74,9 @@ impl Zone {
         let zone = &of.zones[number];
         let key = format!("zone {number}: `sectors_per_track`");
         within(&key, zone.sectors_per_track, MOST_SECTORS_PER_TRACK)?;
+        let unused = zone.unused_sectors_per_track;
+        let all = zone.sectors_per_track.saturating_add(unused);
+        within(&key, all, MOST_SECTORS_PER_TRACK)?;
         let cylinders = zone.last_cylinder - zone.first_cylinder + 1;
         let tracks = Tracks::new(of.order, of.surfaces, (zone.first_cylinder, cylinders));
         let angles = Angles::new(of, zone, number)?;
@@ -196,13 +204,13 @@ impl Zone {
         let (track, on_track) = StrengthReducedU64::div_rem(physical, self.per_track);
         contiguous = contiguous.min(self.per_track.get() - on_track);
         let place = self.tracks.place(track);
-        let start = self.start(track, place.legs);
+        let start = self.start(track, place);
         Run {
             place: Place {
                 cylinder: place.cylinder,
                 head: place.head,
                 sector: on_track as u32,
-                sectors_per_track: self.per_track.get() as u32,
+                sectors_per_track: self.angles.sectors,
                 start: start + Turn(self.angles.arc * on_track),
                 arc: self.angles.arc,
             },
@@ -332,13 +340,18 @@ impl Zone {
 
     /// The angle at which a track begins.
     #[inline]
-    fn start(&self, track: u64, legs: u32) -> Turn {
+    fn start(&self, track: u64, place: TrackPlace) -> Turn {
         let angles = &self.angles;
-        let legs = u64::from(legs);
+        let legs = u64::from(place.legs);
         let mut start =
             angles.origin + angles.track_skew.times(track - legs) + angles.leg_skew.times(legs);
         if let Some((skew, cylinders)) = angles.range {
             start = start + skew.times(legs / u64::from(cylinders));
+        }
+        if let Some((skew, heads, changes)) = angles.groups {
+            let cylinder = u64::from(place.cylinder - self.tracks.first_cylinder);
+            let of_head = u64::from(place.head / heads);
+            start = start + skew.times(cylinder * u64::from(changes) + of_head);
         }
         if !angles.pushing.is_empty() {
             start = start + Turn(angles.arc).times(self.pushed(track, legs as u32));
@@ -371,12 +384,21 @@ impl Angles {
             }
             _ => Slips::default(),
         };
+        let groups = zone.head_groups.filter(|groups| groups.skew_rev != 0.0);
+        let groups = groups.map(|groups| {
+            within("`heads` of a group of heads", groups.heads, of.surfaces)?;
+            let changes = (of.surfaces - 1) / groups.heads;
+            Ok((turn("skew_rev", groups.skew_rev)?, groups.heads, changes))
+        });
+        let sectors = zone.sectors_per_track + zone.unused_sectors_per_track;
         Ok(Self {
             origin: turn("origin_rev", zone.origin_rev)?,
             track_skew: turn("track_skew_rev", zone.track_skew_rev)?,
             leg_skew: turn("cylinder_skew_rev", zone.cylinder_skew_rev)?,
             range,
-            arc: u64::MAX / u64::from(zone.sectors_per_track),
+            groups: groups.transpose()?,
+            arc: u64::MAX / u64::from(sectors),
+            sectors,
             pushing,
         })
     }

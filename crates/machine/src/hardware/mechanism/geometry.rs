@@ -1,25 +1,62 @@
-//! Where a drive's sectors are.
+//! The tracks of a drive as its controller formatted them, over the layout of its sectors:
+//! interleave, the gap before the index, and bad sectors whose data is elsewhere.
+//!
+//! Controllers of the time count *slots* from the index on; with skew a track's first
+//! sector is not in its first slot.
 
-use super::rotation::Slots;
+use diskperf_device::disk::layout::{
+    HeadGroups as LayoutHeadGroups, Layout, LayoutError, LayoutSpecification, Place, Run, Sparing,
+    TrackOrder, ZoneSpecification,
+};
+use diskperf_device::disk::spindle::Turn;
 use std::ops::Range;
 
-/// A disk's shape.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Geometry {
-    cylinders: u32,
-    heads: u32,
-    /// The heads, to divide by.
-    per_cylinder: Slots,
-    sector_bytes: u32,
-    zones: Vec<Zone>,
-    track_skew: u32,
-    cylinder_skew: u32,
-    head_groups: Option<HeadGroups>,
-    /// Physical slots that hold no data, ascending: logical sectors slip past
-    /// them. Counted from the first slot of the drive's first data track.
-    slipped: Vec<u64>,
-    /// Logical sectors whose data lives elsewhere, with where, ascending.
-    revectored: Vec<Revectored>,
+/// Format of a drive. Skews are in slots.
+#[derive(Clone, Debug, Default)]
+pub struct Format {
+    /// Cylinders under the heads.
+    pub cylinders: u32,
+    /// Heads, which are the tracks of a cylinder.
+    pub heads: u32,
+    /// Bytes of a sector.
+    pub sector_bytes: u32,
+    /// Zones, ascending from cylinder 0; at least one.
+    pub zones: Vec<Zone>,
+    /// Slots of each track that hold no data.
+    pub spare_slots: u32,
+    /// Slots from a sector to the next one; 1 is no interleave.
+    pub interleave: u32,
+    /// Turn of each track against the one before it.
+    pub track_skew: u32,
+    /// Turn of a cylinder's first track against the track before it.
+    pub cylinder_skew: u32,
+    /// Heads that settle together.
+    pub head_groups: Option<HeadGroups>,
+    /// Gap between the last slot of a track and the index, as a share of a revolution.
+    pub index_gap_share: f64,
+    /// Physical sectors that logical ones slip past, which shortens the drive. Counted
+    /// from the first slot of the first track on, without spare slots.
+    pub slipped: Vec<u64>,
+    /// Bad sectors whose data is elsewhere.
+    pub revectored: Vec<Revectored>,
+}
+
+/// Cylinders with tracks of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// The first of them.
+    pub first_cylinder: u32,
+    /// Data sectors of a track.
+    pub sectors_per_track: u32,
+}
+
+/// Heads that settle together, and what a step to the next group turns a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadGroups {
+    /// Heads of a group, at least one; the last group has what is left.
+    pub heads: u32,
+    /// Slots from a group to the next.
+    pub skew: u32,
 }
 
 /// Bad sectors that follow each other, and where their data is instead.
@@ -27,9 +64,10 @@ pub struct Geometry {
 pub struct Revectored {
     /// The first bad one.
     pub from: u64,
-    /// The first of those that have their data.
+    /// The first of those that have their data: a physical sector in a [`Format`], the
+    /// logical sector that would be there in a [`Geometry`].
     pub to: u64,
-    /// How many.
+    /// Sectors of the run.
     pub sectors: u64,
 }
 
@@ -50,57 +88,25 @@ impl Revectored {
     }
 }
 
-/// Cylinders with tracks of one size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
-    /// The first of them.
-    pub first_cylinder: u32,
-    /// Data sectors on a track.
-    pub sectors_per_track: u32,
-    /// Spare sectors on a track, which turn by unused.
-    pub spare_sectors: u32,
-    /// Sectors that follow each other lie this many slots apart.
-    pub interleave: u32,
-    /// The first logical sector of the zone.
-    first_sector: u64,
-    /// Sectors laid out before the next one meets the first and moves on by a slot.
-    per_round: Slots,
-    /// Its slots and its data sectors, to divide by.
-    division: Slots,
-    per_track: Slots,
-}
-
-/// Where a logical sector is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its cylinder.
-    pub cylinder: u32,
-    /// Its head.
-    pub head: u32,
-    /// Its slot, as turned by the skews.
-    pub slot: u32,
-    /// How many slots its track has.
-    pub slots: u32,
-    /// How many sectors from it on follow each other slot by slot.
-    pub contiguous: u32,
-}
-
-/// What a geometry cannot be.
+/// Contradictions of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
-    /// No surface, no track, or no sector.
-    #[error("a drive needs at least one cylinder, one head and one sector on a track")]
-    Empty,
     /// An interleave of zero, or beyond the track.
     #[error("an interleave is between 1 and the sectors on a track")]
     Interleave,
-    /// Zones that do not ascend from cylinder 0.
+    /// A first zone that is not at the first cylinder.
     #[error("zones start at cylinder 0, ascend, and lie on the drive")]
     Zones,
-    /// A slipped or revectored sector beyond the drive.
+    /// What no disk has.
+    #[error("{0}")]
+    Layout(LayoutError),
+    /// A slipped sector beyond the drive.
+    #[error("sector {0} is beyond the end of the drive")]
+    SlippedBeyond(u64),
+    /// A revectored sector, or one for its data, beyond the drive.
     #[error("sector {0} is beyond the end of the drive")]
     Beyond(u64),
-    /// Data of two sectors, or of a bad one, would lie at the same place.
+    /// Data of two sectors, or of a bad one, at the same place.
     #[error("sector {0} would hold the data of two others, or is bad itself")]
     Shared(u64),
     /// A bad sector with two places for its data.
@@ -108,143 +114,117 @@ pub enum GeometryError {
     Twice(u64),
 }
 
-/// Heads that settle together, and what a step to the next group turns a track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeadGroups {
-    /// Heads of a group; the last has what is left.
-    pub heads: u32,
-    /// Slots from a group to the next.
-    pub skew: u32,
+impl GeometryError {
+    /// The catalogue key whose value is wrong.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Interleave => "interleave",
+            Self::Layout(LayoutError::Full { .. }) | Self::SlippedBeyond(_) => "slipped_sectors",
+            Self::Zones | Self::Layout(_) => "zones",
+            Self::Beyond(_) | Self::Shared(_) | Self::Twice(_) => "revectored_sectors",
+        }
+    }
 }
 
-impl HeadGroups {
-    /// Slots that the steps up to a track have turned it.
-    fn turns(self, heads: u32, (cylinder, head): (u32, u32)) -> u64 {
-        let steps = u64::from((heads - 1) / self.heads);
-        u64::from(self.skew) * (u64::from(cylinder) * steps + u64::from(head / self.heads))
-    }
+/// Where the sectors of a formatted drive are.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    layout: Layout,
+    sector_bytes: u32,
+    /// At least one, by first cylinder.
+    tracks: Vec<Tracks>,
+    /// Whether sectors are in the slots of their own numbers.
+    is_plain: bool,
+    has_index_gap: bool,
+    /// Ascending.
+    revectored: Vec<Revectored>,
+}
+
+/// Tracks of a zone.
+#[derive(Clone, Debug)]
+struct Tracks {
+    first_cylinder: u32,
+    sectors: u32,
+    slots: u32,
+    /// Part of the circle that a slot has.
+    arc: u64,
+    /// The slots of the sectors; empty without interleave.
+    interleaved: Box<[u32]>,
 }
 
 impl Geometry {
-    /// A drive of one zone; no skew, no defect.
+    /// The drive of a format.
     ///
     /// # Errors
     ///
-    /// [`GeometryError`] for what cannot be built.
-    pub fn new(
-        (cylinders, heads, sectors_per_track): (u32, u32, u32),
-        (spare_sectors, interleave): (u32, u32),
-        sector_bytes: u32,
-    ) -> Result<Self, GeometryError> {
-        let zone = Zone::new(0, sectors_per_track, spare_sectors, interleave);
-        Self::zoned((cylinders, heads), vec![zone], sector_bytes)
-    }
-
-    /// A drive of several zones; no skew, no defect.
-    ///
-    /// # Errors
-    ///
-    /// [`GeometryError`] for what cannot be built.
-    pub fn zoned(
-        (cylinders, heads): (u32, u32),
-        mut zones: Vec<Zone>,
-        sector_bytes: u32,
-    ) -> Result<Self, GeometryError> {
-        let empty = zones.is_empty() || zones.iter().any(|zone| zone.sectors_per_track == 0);
-        if cylinders == 0 || heads == 0 || sector_bytes == 0 || empty {
-            return Err(GeometryError::Empty);
-        }
-        if zones[0].first_cylinder != 0
-            || !zones.is_sorted_by(|one, next| one.first_cylinder < next.first_cylinder)
-            || zones[zones.len() - 1].first_cylinder >= cylinders
+    /// [`GeometryError`] when the format contradicts itself.
+    pub fn new(format: &Format) -> Result<Self, GeometryError> {
+        let slots = |zone: &Zone| zone.sectors_per_track.saturating_add(format.spare_slots);
+        if format
+            .zones
+            .first()
+            .is_some_and(|zone| zone.first_cylinder > 0)
         {
             return Err(GeometryError::Zones);
         }
-        let mut first_sector = 0;
-        for index in 0..zones.len() {
-            let next = zones
-                .get(index + 1)
-                .map_or(cylinders, |zone| zone.first_cylinder);
-            let zone = &mut zones[index];
-            if zone.interleave == 0 || zone.interleave > zone.slots() {
-                return Err(GeometryError::Interleave);
-            }
-            zone.first_sector = first_sector;
-            let tracks = u64::from(next - zone.first_cylinder) * u64::from(heads);
-            first_sector += tracks * u64::from(zone.sectors_per_track);
+        let beyond = |zone: &Zone| format.interleave > slots(zone);
+        if format.interleave == 0 || format.zones.iter().any(beyond) {
+            return Err(GeometryError::Interleave);
         }
-        Ok(Self {
-            cylinders,
-            heads,
-            per_cylinder: Slots::new(heads),
-            sector_bytes,
-            zones,
-            track_skew: 0,
-            cylinder_skew: 0,
-            head_groups: None,
-            slipped: Vec::new(),
+        let mut slipped = format.slipped.clone();
+        slipped.sort_unstable();
+        slipped.dedup();
+        let layout = format.layout(&slipped)?;
+        let arcs = Turn::of_revolutions(-format.index_gap_share).0;
+        let has_index_gap = arcs > 0;
+        let arcs = if has_index_gap { arcs } else { u64::MAX };
+        let tracks = |zone: &Zone| Tracks {
+            first_cylinder: zone.first_cylinder,
+            sectors: zone.sectors_per_track,
+            slots: slots(zone),
+            arc: arcs / u64::from(slots(zone)),
+            interleaved: match format.interleave {
+                1 => Box::default(),
+                interleave => interleaved(zone.sectors_per_track, interleave),
+            },
+        };
+        let group_skew = format.head_groups.map_or(0, |groups| groups.skew);
+        let is_skewed = (format.track_skew | format.cylinder_skew | group_skew) != 0;
+        let mut geometry = Self {
+            sector_bytes: format.sector_bytes,
+            tracks: format.zones.iter().map(tracks).collect(),
+            is_plain: !is_skewed && !has_index_gap && format.interleave == 1,
+            has_index_gap,
             revectored: Vec::new(),
-        })
+            layout,
+        };
+        geometry.revector(&format.revectored, &slipped)?;
+        Ok(geometry)
     }
 
-    /// With each track turned against the one before it, and each cylinder
-    /// once more, in slots.
-    pub fn skewed(mut self, track_skew: u32, cylinder_skew: u32) -> Self {
-        self.track_skew = track_skew;
-        self.cylinder_skew = cylinder_skew;
-        self
-    }
-
-    /// With each group of heads turned against the one before it once more, for
-    /// drives on which another group has to settle.
-    pub fn with_head_groups(mut self, groups: Option<HeadGroups>) -> Self {
-        self.head_groups = groups;
-        self
-    }
-
-    /// With a gap on each track between its last slot and the index, as long
-    /// as this share of a revolution.
-    pub fn with_index_gap(mut self, share: f64) -> Self {
-        for zone in &mut self.zones {
-            zone.division = zone.division.with_index_gap(share);
+    /// Has the data of bad sectors be elsewhere.
+    fn revector(&mut self, runs: &[Revectored], slipped: &[u64]) -> Result<(), GeometryError> {
+        let end = self.sectors();
+        let slipped_before = |at: u64| slipped.partition_point(|bad| *bad < at);
+        let mut moved = Vec::with_capacity(runs.len());
+        for run in runs {
+            let instead = run.instead();
+            let (before, passed) = (slipped_before(run.to), slipped_before(instead.end));
+            if passed > before {
+                return Err(GeometryError::Shared(slipped[before]));
+            }
+            let run = Revectored {
+                to: run.to - before as u64,
+                ..*run
+            };
+            for sectors in [run.bad(), run.instead()] {
+                if sectors.end > end {
+                    return Err(GeometryError::Beyond(sectors.start.max(end)));
+                }
+            }
+            moved.push(run);
         }
-        self
-    }
-
-    /// With physical sectors that logical ones slip past, which shortens the
-    /// drive.
-    ///
-    /// # Errors
-    ///
-    /// [`GeometryError::Beyond`] for a sector that is not on the drive.
-    pub fn slipping(mut self, mut sectors: Vec<u64>) -> Result<Self, GeometryError> {
-        sectors.sort_unstable();
-        sectors.dedup();
-        if let Some(beyond) = sectors.iter().find(|sector| **sector >= self.raw_sectors()) {
-            return Err(GeometryError::Beyond(*beyond));
-        }
-        self.slipped = sectors;
-        Ok(self)
-    }
-
-    /// With logical sectors that live at other physical ones.
-    ///
-    /// # Errors
-    ///
-    /// [`GeometryError::Beyond`] for a sector that is not on the drive,
-    /// [`GeometryError::Shared`] and [`GeometryError::Twice`] for places that
-    /// contradict each other.
-    pub fn revectoring<R: Into<Revectored>>(
-        mut self,
-        sectors: Vec<R>,
-    ) -> Result<Self, GeometryError> {
-        let mut moved: Vec<Revectored> = sectors.into_iter().map(Into::into).collect();
         moved.sort_unstable();
-        let end = self.raw_sectors();
-        let mut all = moved.iter().flat_map(|run| [run.bad(), run.instead()]);
-        if let Some(beyond) = all.find(|sectors| sectors.end > end) {
-            return Err(GeometryError::Beyond(beyond.start.max(end)));
-        }
         let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad).collect();
         let mut instead: Vec<Range<u64>> = moved.iter().map(Revectored::instead).collect();
         instead.sort_unstable_by_key(|sectors| sectors.start);
@@ -258,37 +238,27 @@ impl Geometry {
             return Err(GeometryError::Shared(shared));
         }
         self.revectored = moved;
-        Ok(self)
+        Ok(())
     }
 
-    /// The first of these logical sectors that holds the data of a bad one, by the
-    /// number that it would have by itself: no data of its own may be on it.
+    /// The first of these logical sectors that holds the data of a bad one: no data of its
+    /// own may be on it.
     pub fn stand_in_among(&self, sectors: Range<u64>) -> Option<u64> {
-        let own_number = |at: u64| at - self.slipped.partition_point(|bad| *bad < at) as u64;
-        let of_run = |run: &Revectored| {
-            // Own numbers ascend with the places.
-            let (mut low, mut high) = (run.to, run.instead().end);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                match own_number(middle) < sectors.start {
-                    true => low = middle + 1,
-                    false => high = middle,
-                }
-            }
-            let first = (low < run.instead().end).then(|| own_number(low));
-            first.filter(|sector| sectors.contains(sector))
+        let first = |run: &Revectored| {
+            let first = run.to.max(sectors.start);
+            (first < run.instead().end.min(sectors.end)).then_some(first)
         };
-        self.revectored.iter().filter_map(of_run).min()
+        self.revectored.iter().filter_map(first).min()
     }
 
     /// Cylinders.
     pub fn cylinders(&self) -> u32 {
-        self.cylinders
+        self.layout.cylinders()
     }
 
     /// Heads, which are the tracks of a cylinder.
     pub fn heads(&self) -> u32 {
-        self.heads
+        self.layout.surfaces()
     }
 
     /// Bytes in a sector.
@@ -298,37 +268,40 @@ impl Geometry {
 
     /// Data sectors on a track of a cylinder.
     pub fn sectors_per_track(&self, cylinder: u32) -> u32 {
-        self.zone_of_cylinder(cylinder).sectors_per_track
+        self.tracks_of(cylinder).sectors
     }
 
     /// Slots that turn by on a track of a cylinder, spares included.
-    #[inline]
     pub fn slots(&self, cylinder: u32) -> u32 {
-        self.zone_of_cylinder(cylinder).slots()
+        self.tracks_of(cylinder).slots
     }
 
-    /// The same, for the arithmetic of angles.
+    /// Part of the circle that a slot of a cylinder has.
     #[inline]
-    pub fn division(&self, cylinder: u32) -> Slots {
-        self.zone_of_cylinder(cylinder).division
+    pub(super) fn arc(&self, cylinder: u32) -> u64 {
+        self.tracks_of(cylinder).arc
     }
 
     /// The fewest slots that a track has.
-    pub fn fewest_slots(&self) -> u32 {
-        let slots = self.zones.iter().map(Zone::slots);
+    pub fn slots_min(&self) -> u32 {
+        let slots = self.tracks.iter().map(|tracks| tracks.slots);
         slots.min().expect("a drive has a zone")
     }
 
     /// The number that the first sector of a cylinder has where none before it is bad.
     pub fn first_sector(&self, cylinder: u32) -> u64 {
-        let zone = self.zone_of_cylinder(cylinder);
-        let tracks = u64::from(cylinder - zone.first_cylinder) * u64::from(self.heads);
-        zone.first_sector + tracks * u64::from(zone.sectors_per_track)
+        let ends = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
+        let ends = ends.chain([u32::MAX]);
+        let per_head = self.tracks.iter().zip(ends).map(|(tracks, end)| {
+            let cylinders = end.min(cylinder).saturating_sub(tracks.first_cylinder);
+            u64::from(cylinders) * u64::from(tracks.sectors)
+        });
+        per_head.sum::<u64>() * u64::from(self.heads())
     }
 
     /// Logical sectors.
     pub fn sectors(&self) -> u64 {
-        self.raw_sectors() - self.slipped.len() as u64
+        self.layout.sectors()
     }
 
     /// Logical bytes.
@@ -336,156 +309,176 @@ impl Geometry {
         self.sectors() * u64::from(self.sector_bytes)
     }
 
-    fn raw_sectors(&self) -> u64 {
-        let last = self.zones.last().expect("a drive has a zone");
-        let tracks = u64::from(self.cylinders - last.first_cylinder) * u64::from(self.heads);
-        last.first_sector + tracks * u64::from(last.sectors_per_track)
-    }
-
-    fn zone_of_cylinder(&self, cylinder: u32) -> &Zone {
-        if let [zone] = &self.zones[..] {
-            return zone;
+    #[inline]
+    fn tracks_of(&self, cylinder: u32) -> &Tracks {
+        if let [tracks] = &self.tracks[..] {
+            return tracks;
         }
         let after = self
-            .zones
-            .partition_point(|zone| zone.first_cylinder <= cylinder);
-        &self.zones[after - 1]
+            .tracks
+            .partition_point(|tracks| tracks.first_cylinder <= cylinder);
+        &self.tracks[after - 1]
     }
 
-    /// Where a logical sector is.
+    /// Where a logical sector is; its number on the track is that of its slot.
     ///
     /// # Panics
     ///
     /// When it is not on the drive.
     #[inline]
     pub fn locate(&self, sector: u64) -> Place {
-        if self.slipped.is_empty() && self.revectored.is_empty() {
-            return self.locate_physical(sector);
-        }
-        self.locate_around_defects(sector)
+        self.run(sector).place
     }
 
-    fn locate_around_defects(&self, sector: u64) -> Place {
-        let next_moved = self.revectored.partition_point(|run| run.from <= sector);
-        let before = next_moved.checked_sub(1).map(|run| self.revectored[run]);
-        if let Some(run) = before.filter(|run| run.bad().contains(&sector)) {
-            let mut place = self.locate_physical(run.to + (sector - run.from));
-            place.contiguous = 1;
-            return place;
-        }
-        // Each slipped slot at or before the sector moves it by one.
-        let mut physical = sector;
-        let mut passed = 0;
-        loop {
-            let bad = self.slipped.partition_point(|slot| *slot <= physical) as u64;
-            if bad == passed {
-                break;
-            }
-            physical = sector + bad;
-            passed = bad;
-        }
-        let mut place = self.locate_physical(physical);
-        let next_slipped = self.slipped.get(passed as usize);
-        let limits = [
-            next_slipped.map(|slot| slot - physical),
-            self.revectored.get(next_moved).map(|run| run.from - sector),
-        ];
-        for limit in limits.into_iter().flatten() {
-            place.contiguous = place
-                .contiguous
-                .min(u32::try_from(limit).unwrap_or(u32::MAX));
-        }
-        place
-    }
-
+    /// The same, and how many follow it slot by slot.
+    ///
+    /// # Panics
+    ///
+    /// When it is not on the drive.
     #[inline]
-    fn locate_physical(&self, sector: u64) -> Place {
-        let zone = match &self.zones[..] {
-            [zone] => zone,
-            zones => &zones[zones.partition_point(|zone| zone.first_sector <= sector) - 1],
+    pub fn run(&self, sector: u64) -> Run {
+        let run = match self.revectored.is_empty() {
+            true => self.layout.run(sector),
+            false => self.run_around_defects(sector),
         };
-        let (track, on_track) = zone.per_track.divide(sector - zone.first_sector);
-        let (cylinder, head) = self.per_cylinder.divide(track);
-        let cylinder = zone.first_cylinder + cylinder as u32;
-        assert!(
-            cylinder < self.cylinders,
-            "sector {sector} is not on the drive"
-        );
-        let slots = zone.slots();
-        let mut slot = zone.slot_of(on_track);
-        let of_groups = self
-            .head_groups
-            .map_or(0, |groups| groups.turns(self.heads, (cylinder, head)));
-        if u64::from(self.track_skew | self.cylinder_skew) | of_groups != 0 {
-            let turns = u64::from(self.track_skew)
-                * (u64::from(cylinder) * u64::from(self.heads - 1) + u64::from(head))
-                + u64::from(self.cylinder_skew) * u64::from(cylinder)
-                + of_groups;
-            slot = ((u64::from(slot) + turns) % u64::from(slots)) as u32;
+        match self.is_plain {
+            true => run,
+            false => self.formatted(run),
         }
-        Place {
-            cylinder,
-            head,
-            slot,
-            slots,
-            contiguous: if zone.interleave == 1 && zone.division.has_index_gap() {
-                // A run ends at the index: behind the last slot is the gap.
-                (zone.sectors_per_track - on_track).min(slots - slot)
-            } else if zone.interleave == 1 {
-                zone.sectors_per_track - on_track
-            } else {
-                1
-            },
+    }
+
+    fn run_around_defects(&self, sector: u64) -> Run {
+        let next = self.revectored.partition_point(|run| run.from <= sector);
+        let before = next.checked_sub(1).map(|run| self.revectored[run]);
+        if let Some(moved) = before.filter(|run| run.bad().contains(&sector)) {
+            let instead = self.layout.run(moved.to + (sector - moved.from));
+            return Run {
+                sectors: 1,
+                ..instead
+            };
+        }
+        let mut run = self.layout.run(sector);
+        if let Some(next) = self.revectored.get(next) {
+            run.sectors = (next.from - sector).min(u64::from(run.sectors)) as u32;
+        }
+        run
+    }
+
+    /// The same sectors in their slots.
+    fn formatted(&self, run: Run) -> Run {
+        let Run {
+            place, mut sectors, ..
+        } = run;
+        let tracks = self.tracks_of(place.cylinder);
+        let track = place.start - Turn(place.arc).times(u64::from(place.sector));
+        let mut on_track = place.sector;
+        if let Some(slot) = tracks.interleaved.get(place.sector as usize) {
+            (on_track, sectors) = (*slot, 1);
+        }
+        // Skews turn tracks by whole slots, up to the rounding of a share.
+        let turned = (track + Turn(place.arc / 2)).0 / place.arc;
+        let slot = (turned as u32 + on_track) % tracks.slots;
+        if self.has_index_gap {
+            // A run ends at the index: behind the last slot is the gap.
+            sectors = sectors.min(tracks.slots - slot);
+        }
+        let place = Place {
+            sector: slot,
+            start: Turn(tracks.arc * u64::from(slot)),
+            arc: tracks.arc,
+            ..place
+        };
+        Run {
+            place,
+            sectors,
+            before: 0,
         }
     }
 }
 
-impl Zone {
-    /// Cylinders from `first_cylinder` on.
-    pub fn new(
-        first_cylinder: u32,
-        sectors_per_track: u32,
-        spare_sectors: u32,
-        interleave: u32,
-    ) -> Self {
+impl Format {
+    /// A drive of one sector, in place of one that contradicts itself.
+    pub(crate) fn one_sector() -> Self {
         Self {
-            first_cylinder,
-            sectors_per_track,
-            spare_sectors,
-            interleave,
-            first_sector: 0,
-            per_round: Slots::new(sectors_per_round(sectors_per_track, interleave)),
-            division: Slots::new((sectors_per_track + spare_sectors).max(1)),
-            per_track: Slots::new(sectors_per_track.max(1)),
+            cylinders: 1,
+            heads: 1,
+            sector_bytes: 512,
+            zones: vec![Zone {
+                first_cylinder: 0,
+                sectors_per_track: 1,
+            }],
+            interleave: 1,
+            ..Self::default()
         }
     }
 
-    fn slots(&self) -> u32 {
-        self.sectors_per_track + self.spare_sectors
-    }
-
-    /// The slot of a sector of a track: each lies `interleave` slots after the one
-    /// before it, or in the next free slot after that, which it is when as many have
-    /// been laid out as a round has.
-    #[inline]
-    fn slot_of(&self, on_track: u32) -> u32 {
-        if self.interleave == 1 {
-            return on_track;
+    /// The layout of slots without interleave and gap, with these slipped sectors.
+    fn layout(&self, slipped: &[u64]) -> Result<Layout, GeometryError> {
+        let heads = u64::from(self.heads);
+        let groups = self.head_groups.unwrap_or(HeadGroups {
+            heads: self.heads,
+            skew: 0,
+        });
+        let changes = heads.saturating_sub(1) / u64::from(groups.heads.max(1));
+        let per_cylinder = u64::from(self.track_skew) * heads.saturating_sub(1)
+            + u64::from(self.cylinder_skew)
+            + u64::from(groups.skew) * changes;
+        let ends = self.zones.iter().skip(1).map(|next| next.first_cylinder);
+        let mut zones = Vec::with_capacity(self.zones.len());
+        let (mut slips, mut first) = (slipped, 0);
+        for (zone, end) in self.zones.iter().zip(ends.chain([self.cylinders])) {
+            let slots = u64::from(zone.sectors_per_track) + u64::from(self.spare_slots);
+            let rev = |slots_turned: u64| (slots_turned % slots.max(1)) as f64 / slots as f64;
+            let cylinders = u64::from(end.saturating_sub(zone.first_cylinder));
+            let next = first + cylinders * heads * u64::from(zone.sectors_per_track);
+            let of_zone = slips.partition_point(|slip| *slip < next);
+            zones.push(ZoneSpecification {
+                first_cylinder: zone.first_cylinder,
+                last_cylinder: end.saturating_sub(1),
+                sectors_per_track: zone.sectors_per_track,
+                unused_sectors_per_track: self.spare_slots,
+                origin_rev: rev(per_cylinder * u64::from(zone.first_cylinder)),
+                track_skew_rev: rev(u64::from(self.track_skew)),
+                cylinder_skew_rev: rev(u64::from(self.cylinder_skew)),
+                head_groups: Some(LayoutHeadGroups {
+                    heads: groups.heads,
+                    skew_rev: rev(u64::from(groups.skew)),
+                }),
+                slips: slips[..of_zone].iter().map(|slip| slip - first).collect(),
+                ..ZoneSpecification::default()
+            });
+            (slips, first) = (&slips[of_zone..], next);
         }
-        let (rounds, step) = self.per_round.divide(u64::from(on_track));
-        let slots = u64::from(step) * u64::from(self.interleave);
-        self.per_track.divide(slots).1 + rounds as u32
+        if let Some(beyond) = slips.first() {
+            return Err(GeometryError::SlippedBeyond(*beyond));
+        }
+        let specification = LayoutSpecification {
+            surfaces: self.heads,
+            cylinders: self.cylinders,
+            order: TrackOrder::Cylinders,
+            sparing: Sparing::Slipping,
+            zones,
+            extents: Vec::new(),
+            sectors: None,
+        };
+        Layout::new(&specification).map_err(GeometryError::Layout)
     }
 }
 
-/// How many steps of `interleave` lead from a slot of a track back to it.
-fn sectors_per_round(sectors: u32, interleave: u32) -> u32 {
-    let sectors = sectors.max(1);
+/// The slots of a track's sectors as a formatter chooses them: each lies `interleave` slots
+/// after the one before it, or in the next free slot after that, which it is when the steps
+/// have led round to the first.
+fn interleaved(sectors: u32, interleave: u32) -> Box<[u32]> {
     let (mut common, mut rest) = (sectors, interleave % sectors);
     while rest > 0 {
         (common, rest) = (rest, common % rest);
     }
-    sectors / common
+    let per_round = sectors / common;
+    let slot = |sector: u32| {
+        let steps = u64::from(sector % per_round) * u64::from(interleave);
+        (steps % u64::from(sectors)) as u32 + sector / per_round
+    };
+    (0..sectors).map(slot).collect()
 }
 
 /// The first sector that two of these have; they ascend.

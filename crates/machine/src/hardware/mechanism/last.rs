@@ -49,18 +49,12 @@ impl Mechanism {
         let run = of.passage.map(|(_, run)| run);
         let run = run.filter(|run| run.before <= first && run.before < of.count);
         let mut before = run.map_or(0, |run| run.before);
-        let rotation = self.rotation;
         let note = |leg: Leg<'_>| {
-            let Leg::Run {
-                run: LastRun { begins, .. },
-                sectors,
-                slots,
-            } = leg
-            else {
+            let Leg::Run { run, sectors } = leg else {
                 return;
             };
             let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
-            pass.extend(wanted.map(|count| *begins + rotation.slots(count, slots)));
+            pass.extend(wanted.map(|count| run.begins + run.passing(count)));
             before += sectors;
         };
         let sectors = (of.sector, of.count);
@@ -80,24 +74,16 @@ impl Mechanism {
         let Some(last) = self.last.filter(Commanded::crosses) else {
             return;
         };
-        let (after, turned) = ((self.cylinder, self.head), self.rotation);
+        let (after, turned) = ((self.cylinder, self.head), self.spindle);
         (self.cylinder, self.head) = (last.cylinder, last.head);
         let all = (last.sector, last.count);
-        let rotation = self.rotation;
         let mut reached = None;
         let tell = |leg: Leg<'_>| match leg {
-            Leg::Run {
-                run,
-                sectors,
-                slots,
-            } => {
+            Leg::Run { run, sectors } => {
                 if run.begins <= from {
                     reached = Some(*run);
                 }
-                tell(
-                    Stage::MediaTransfer,
-                    run.begins + rotation.slots(sectors, slots),
-                );
+                tell(Stage::MediaTransfer, run.begins + run.passing(sectors));
             }
             Leg::Between {
                 begins,
@@ -129,7 +115,7 @@ impl Mechanism {
         let reached = reached.map(|run| (last.at, last.sector, run));
         self.told = reached.or(self.told);
         (self.cylinder, self.head) = after;
-        self.rotation = turned;
+        self.spindle = turned;
     }
 
     /// The first `count` sectors of a transfer, from where the drive was when
@@ -166,9 +152,7 @@ impl Mechanism {
         passed.book(&mut self.busy);
         // What passed of the sector after them, or of the way to it.
         let more = now.0.saturating_sub((last.at + passed.total()).0);
-        let slot = self
-            .rotation
-            .slots(1, self.mechanics.geometry.division(self.cylinder));
+        let slot = self.slots_time(self.cylinder, 1);
         if more <= slot.0 {
             self.busy.transfer += Time(more);
         } else {

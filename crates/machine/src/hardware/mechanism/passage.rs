@@ -1,7 +1,6 @@
 //! What a transfer is made of, and how long a drive was busy with what.
 
 use super::LastRun;
-use super::rotation::Slots;
 use diskperf_device::Busy;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -80,11 +79,7 @@ pub(super) const STILL: Move = Move {
 /// A part of a transfer, from its first sector on.
 pub(super) enum Leg<'a> {
     /// Sectors that lie side by side pass.
-    Run {
-        run: &'a LastRun,
-        sectors: u32,
-        slots: Slots,
-    },
+    Run { run: &'a LastRun, sectors: u32 },
     /// The way to the next of them, which begins then.
     Between {
         begins: Time,

@@ -2,8 +2,8 @@
 //! shrink while they are under way, and whole tracks from whatever sector
 //! comes first.
 
-use super::passage::STILL;
-use super::{Angle, Commanded, Mechanism, Move, Place};
+use super::{Commanded, Mechanism, Move};
+use diskperf_device::disk::layout::Place;
 use diskperf_sim::Time;
 
 /// A track that is being read from the sector that came first.
@@ -17,20 +17,11 @@ pub struct TrackRead {
     pub sectors: Vec<(u64, Time)>,
 }
 
-/// What follows another transfer at once begins where that one ended, to the
-/// nanosecond, and must not miss its slot by the fraction that rounding took.
-const ROUNDING: Time = Time(1_000);
+/// Time for which a sector that has begun to pass is still caught by a controller that
+/// takes any of a track: its header lies behind a preamble of some bytes.
+const PREAMBLE: Time = Time(1_000);
 
 impl Mechanism {
-    /// When to command, at the latest, what is to follow the last transfer
-    /// without losing a revolution.
-    pub fn just_in_time(&self, now: Time) -> Time {
-        match self.last_transfer() == Some(now) {
-            true => Time(now.0.saturating_sub(ROUNDING.0)),
-            false => now,
-        }
-    }
-
     /// Makes the transfer under way longer, `count` sectors in all; when each of the new
     /// ones will have passed.
     ///
@@ -61,28 +52,22 @@ impl Mechanism {
         let place = self.mechanics.geometry.locate(sector);
         let to_track = self.way(place.cylinder, place.head, false);
         let arrived = now + to_track.total();
-        let from = match to_track == STILL {
-            true => Time(arrived.0.saturating_sub(ROUNDING.0)),
-            false => arrived,
-        };
-        let slots = self.mechanics.geometry.division(place.cylinder);
-        let angle = self.rotation.angle(from);
-        let mut sectors = Vec::with_capacity(slots.count() as usize);
-        self.track_of(sector, |sector, slot| {
-            let wait = self.rotation.between(angle, Angle::of_slot(slot, slots));
-            sectors.push((sector, from + wait));
+        let from = Time(arrived.0.saturating_sub(PREAMBLE.0));
+        let mut sectors = Vec::with_capacity(place.sectors_per_track as usize);
+        let mut begins = Time(u64::MAX);
+        self.track_of(sector, |sector, place, step| {
+            let start = place.end(step);
+            let comes = from + self.spindle.until(from, start);
+            let passes = comes + self.spindle.passing(comes, start, place.arc);
+            begins = begins.min(comes.max(arrived));
+            sectors.push((sector, passes));
         });
         in_order_of_passing(&mut sectors);
-        let begins = sectors.first().map_or(arrived, |(_, begins)| *begins);
-        let slot = self.rotation.slots(1, slots);
-        for (_, passes) in &mut sectors {
-            *passes += slot;
-        }
         let ends = sectors.last().map_or(arrived, |(_, passes)| *passes);
         self.cylinder = place.cylinder;
         self.head = place.head;
         self.busy.positioning += to_track.total();
-        self.busy.latency += Time(begins.0.saturating_sub(arrived.0));
+        self.busy.latency += begins - arrived;
         self.busy.transfer += ends - begins;
         self.busy.bytes += self.bytes(sectors.len() as u32);
         self.busy.transfers += 1;
@@ -105,34 +90,33 @@ impl Mechanism {
     }
 
     /// Tells of the sectors that are on the same track as this one and follow each other
-    /// up to it and from it on, each with its slot.
-    fn track_of(&self, sector: u64, mut tell: impl FnMut(u64, u32)) {
+    /// up to it and from it on: each with a place, and its slots behind that.
+    fn track_of(&self, sector: u64, mut tell: impl FnMut(u64, &Place, u32)) {
         let geometry = &self.mechanics.geometry;
         let track = geometry.locate(sector);
-        let on_track = |place: &Place| (place.cylinder, place.head) == (track.cylinder, track.head);
+        let on_track = |place: &Place| place.same_track(&track);
         let before = (0..sector).rev();
         let mut next = before
             .take_while(|sector| on_track(&geometry.locate(*sector)))
             .last()
             .unwrap_or(sector);
         while next < geometry.sectors() {
-            let place = geometry.locate(next);
-            if !on_track(&place) {
+            let run = geometry.run(next);
+            if !on_track(&run.place) {
                 return;
             }
-            let slots = (place.slot..place.slots).chain(0..place.slot);
-            for (step, slot) in (0..place.contiguous).zip(slots) {
-                tell(next + u64::from(step), slot);
+            for step in 0..run.sectors {
+                tell(next + u64::from(step), &run.place, step);
             }
-            next += u64::from(place.contiguous);
+            next += u64::from(run.sectors);
         }
     }
 }
 
-/// Puts sectors of a track in the order in which they begin to pass, of equals the lower
-/// first. They nearly always have it, but for where they start.
+/// Puts sectors of a track in the order in which they pass, of equals the lower first. They
+/// nearly always have it, but for where they start.
 fn in_order_of_passing(sectors: &mut [(u64, Time)]) {
-    let key = |(sector, begins): &(u64, Time)| (*begins, *sector);
+    let key = |(sector, passes): &(u64, Time)| (*passes, *sector);
     let numbered = sectors.iter().enumerate();
     let first = numbered.min_by_key(|(_, one)| key(one));
     if let Some((first, _)) = first {

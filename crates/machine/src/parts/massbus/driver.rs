@@ -258,15 +258,16 @@ impl Hp {
 /// The slot to search for; none if the transfer may start at once.
 fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> Option<u32> {
     let place = mechanism.geometry().locate(request.sector);
+    let slots = place.sectors_per_track;
     let lead = &config.lead;
-    let target = (place.slot + place.slots - lead.lead_sectors % place.slots) % place.slots;
+    let target = (place.sector + slots - lead.lead_sectors % slots) % slots;
     if place.cylinder != mechanism.cylinder() {
         return Some(target);
     }
     let under_head = mechanism.slot_under_head(hardware_now(request));
-    let distance = (target + 2 * place.slots - under_head - 1) % place.slots;
+    let distance = (target + 2 * slots - under_head - 1) % slots;
     let near = match config.position_test {
-        PositionTest::LastSectors => under_head + 1 > place.slots - lead.window_sectors,
+        PositionTest::LastSectors => under_head + 1 > slots - lead.window_sectors,
         PositionTest::OutsideWindow => {
             distance > lead.maximum_distance_sectors || distance < lead.minimum_distance_sectors
         }

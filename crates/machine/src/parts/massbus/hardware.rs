@@ -258,7 +258,7 @@ impl Massbus {
         let stage = late_stage(
             transfer,
             since,
-            drive.rotation().period(),
+            drive.spindle().period(),
             found,
             arm,
             Deadline::Search,
@@ -306,12 +306,12 @@ impl Massbus {
             let missed = late_stage(
                 transfer,
                 since,
-                drive.rotation().period(),
+                drive.spindle().period(),
                 first_sector,
                 passage.to_track,
                 Deadline::TransferCommand,
             );
-            self.blame_channel(missed, first_sector, drive.rotation().period())
+            self.blame_channel(missed, first_sector, drive.spindle().period())
         };
         transfer.mark(stage, moment(first_sector));
         let passed = commanded + passage.total();

@@ -556,7 +556,8 @@ fn spans_tile_whatever_happens() {
             }
             // Asserts that the spans are all of its time, none of it twice.
             on.spans(id);
-            assert!(on.span(id, Stage::MediaTransfer) >= slots(count.min(47)));
+            // But for the two nanoseconds in which a sector is still caught.
+            assert!(on.span(id, Stage::MediaTransfer) + Time(2) >= slots(count.min(47)));
         }
     });
 }

@@ -347,8 +347,7 @@ impl Uda50 {
         let ends = (now + all).max(not_before + one);
         if transfer.is_write() {
             let drive = &parts.drives[self.drives.of(transfer)];
-            let slots = drive.geometry().division(drive.cylinder());
-            let media = drive.rotation().slots(transfer.sectors, slots);
+            let media = drive.slots_time(drive.cylinder(), transfer.sectors);
             // The slower bus needs this much of a start; the buffer takes up
             // the difference.
             let lead = Time(all.0.saturating_sub(media.0)) + one;

@@ -168,15 +168,16 @@ impl UpDriver {
         let request = &parts.requests[first];
         let drive = &parts.drives[up.drives().of(request)];
         let place = drive.geometry().locate(request.sector);
+        let slots = place.sectors_per_track;
         let lead = &self.configs[request.device].lead;
-        let target = (place.slot + place.slots - lead.lead_sectors % place.slots) % place.slots;
+        let target = (place.sector + slots - lead.lead_sectors % slots) % slots;
         if place.cylinder != drive.cylinder() {
             return Some(target);
         }
-        let ahead = target + 2 * place.slots - drive.slot_under_head(host.surroundings().now());
+        let ahead = target + 2 * slots - drive.slot_under_head(host.surroundings().now());
         // csn > nsect - rdist, with csn counted back from the sector searched.
-        let counted_back = place.slots - 1 - (ahead % place.slots);
-        (counted_back <= place.slots - lead.window_sectors).then_some(target)
+        let counted_back = slots - 1 - (ahead % slots);
+        (counted_back <= slots - lead.window_sectors).then_some(target)
     }
 
     /// Gives the controller, if it is free, the first drive that waits (upstart).

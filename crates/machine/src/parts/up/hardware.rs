@@ -171,7 +171,7 @@ impl Up {
         let arrived = commanded + arm.total();
         let since = drive.last_transfer();
         let found = arrived + drive.await_slot(arrived, slot, (arm, since));
-        let period = drive.rotation().period();
+        let period = drive.spindle().period();
         let stage = late_stage(request, since, period, found, arm, Deadline::Search);
         request.mark(stage, moment(found));
         self.id.schedule(around, found, UpEvent::Found(place as u8));
@@ -209,15 +209,14 @@ impl Up {
             true => Stage::MissedRevolution(Deadline::DataLate),
             false => {
                 let late = Deadline::TransferCommand;
-                let period = drive.rotation().period();
+                let period = drive.spindle().period();
                 late_stage(request, since, period, first, passage.to_track, late)
             }
         };
         request.mark(stage, moment(first));
         let write = request.is_write();
         let passes = drive.sectors_pass();
-        let slots = drive.geometry().division(drive.cylinder());
-        let slot = drive.rotation().slots(1, slots);
+        let slot = drive.slots_time(drive.cylinder(), 1);
         let moved = self.moved((&passes, slot), (commanded, over_bus), write);
         let late = moved.len() < passes.len();
         let passed = passes[moved.len().max(1) - 1];

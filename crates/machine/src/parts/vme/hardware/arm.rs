@@ -216,13 +216,12 @@ impl Vme {
         let now = around.now();
         let drive = &mut parts.drives[self.drives.at(place)];
         let since = drive.last_transfer();
-        let at = drive.just_in_time(now);
-        let passage = drive.transfer(at, first, count, false);
+        let passage = drive.transfer(now, first, count, false);
         let passes = drive.sectors_pass();
-        let period = drive.rotation().period();
+        let period = drive.spindle().period();
         // What is read ahead is nobody's way.
         if command.next == first && command.next < command.end {
-            let begins = (at + passage.to_first_sector()).max(now);
+            let begins = now + passage.to_first_sector();
             mark_way(
                 parts,
                 command,
@@ -271,15 +270,14 @@ impl Vme {
         let now = around.now();
         let drive = &mut parts.drives[self.drives.at(place)];
         let since = drive.last_transfer();
-        let period = drive.rotation().period();
+        let period = drive.spindle().period();
         let read = drive.read_track(now, sector);
         if let Some(command) = command {
-            let begins = read.begins.max(now);
             mark_way(
                 parts,
                 command,
                 (now, read.to_track),
-                (since, begins, period),
+                (since, read.begins, period),
             );
         }
         let stream = Stream {
@@ -313,10 +311,8 @@ impl Vme {
         }
         let drive = &mut parts.drives[self.drives.at(place)];
         let target = drive.geometry().locate(command.next);
-        let slots = drive.geometry().division(target.cylinder);
-        let media = drive
-            .rotation()
-            .slots((command.end - command.next - 1) as u32, slots);
+        let before_last = (command.end - command.next - 1) as u32;
+        let media = drive.slots_time(target.cylinder, before_last);
         // The medium does not wait for memory: writing begins when the last
         // sector will be there in time.
         let in_time = Time(command.ready.0.saturating_sub(media.0));
@@ -342,12 +338,11 @@ impl Vme {
         let now = around.now();
         let drive = &mut parts.drives[self.drives.at(place)];
         let since = drive.last_transfer();
-        let period = drive.rotation().period();
+        let period = drive.spindle().period();
         let count = (command.end - command.next) as u32;
-        let at = drive.just_in_time(now);
-        let passage = drive.transfer(at, command.next, count, true);
-        let begins = (at + passage.to_first_sector()).max(now);
-        let ends = at + passage.total();
+        let passage = drive.transfer(now, command.next, count, true);
+        let begins = now + passage.to_first_sector();
+        let ends = now + passage.total();
         mark_way(
             parts,
             &command,
@@ -388,8 +383,5 @@ fn mark_way(
         arm,
         Deadline::TransferCommand,
     );
-    // A sector that is caught just in time begins less than a rounding before
-    // the arm is said to be there.
-    let begins = moment(begins).max(transfer.spans.marked());
-    transfer.mark(late, begins);
+    transfer.mark(late, moment(begins));
 }

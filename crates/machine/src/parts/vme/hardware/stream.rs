@@ -3,8 +3,9 @@
 use super::arm::Arm;
 use super::{Command, Served, Vme, VmeEvent};
 use crate::hardware::marking::mark_passing;
-use crate::hardware::mechanism::{Geometry, Place};
+use crate::hardware::mechanism::Geometry;
 use crate::hardware::{Parts, Surroundings};
+use diskperf_device::disk::layout::Place;
 use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -48,11 +49,6 @@ impl Stream {
     }
 }
 
-/// Whether a place lies on the same track as another.
-fn same_track(one: Place, other: Place) -> bool {
-    (one.cylinder, one.head) == (other.cylinder, other.head)
-}
-
 /// Where reading ahead of `end` stops.
 pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
     let policy = command.policy;
@@ -62,18 +58,18 @@ pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
     }
     let last = geometry.locate(end - 1);
     let most = (end + u64::from(policy.ahead_sectors)).min(geometry.sectors());
-    let allowed = |place: Place| {
-        (policy.across_heads || same_track(place, last))
+    let allowed = |place: &Place| {
+        (policy.across_heads || place.same_track(&last))
             && (policy.across_cylinders || place.cylinder == last.cylinder)
     };
     let mut limit = end;
     while limit < most {
-        let place = geometry.locate(limit);
-        if !allowed(place) {
+        let run = geometry.run(limit);
+        if !allowed(&run.place) {
             return limit;
         }
         // What lies side by side is on one track.
-        limit += u64::from(place.contiguous);
+        limit += u64::from(run.sectors);
     }
     most
 }
