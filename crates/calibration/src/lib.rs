@@ -7,6 +7,7 @@
 //! a closed loop; its figures are of the second half, which nothing was fitted to.
 
 mod affine;
+pub mod alone;
 mod angles;
 mod arrival;
 mod cache;

@@ -1,6 +1,7 @@
 //! DiskSim's drives as entries of a catalogue: the values of their files as they are, and
 //! what a trace shows of them in a layer over these.
 
+mod alone;
 mod check;
 mod electronics;
 mod entry;
@@ -10,6 +11,7 @@ mod geometry;
 mod replayed;
 mod target;
 
+pub use alone::{ShownDrive, ShownNumber};
 use check::check;
 pub use diskperf_analysis::real_drives::{Phase, Think};
 use diskperf_calibration::{Calibration, Options, calibrate};
@@ -27,7 +29,7 @@ use target::Target;
 /// What is to be imported.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// Files of drives: `.parv`, `.diskspecs`, `.model`.
+    /// Files of drives: `.parv`, `.diskspecs`, `.model`; or traces of drives without files.
     pub files: &'a [PathBuf],
     /// The directory of a catalogue, which is made.
     pub to: &'a Path,
@@ -72,6 +74,8 @@ pub struct ImportedDrive {
     pub warnings: Vec<String>,
     /// What was fitted to, if there is a trace.
     pub fit: Option<Fit>,
+    /// Numbers that a trace shows of a drive without parameter files.
+    pub shown: Option<ShownDrive>,
     /// What replays of the second half of its trace are like, if there is one.
     pub replays: Option<Replays>,
     /// What was fitted to the trace, and no key of the catalogue has, each with the reason.
@@ -116,6 +120,9 @@ fn import_file(
     target: &mut Target<'_>,
 ) -> Result<Vec<ImportedDrive>, LaboratoryError> {
     let request = |error: String| LaboratoryError::Request(error);
+    if alone::is_trace(file) {
+        return Ok(vec![alone::import(file, target).map_err(request)?]);
+    }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let files = Files::Disk {
@@ -226,6 +233,7 @@ fn import_drive(
         warnings,
         fit,
         replays,
+        shown: None,
         not_expressed,
         without_effect: Vec::new(),
         differs,

@@ -37,7 +37,7 @@ pub struct ReplayFigures {
 }
 
 impl ReplayFigures {
-    fn of(score: &Score) -> Self {
+    pub(super) fn of(score: &Score) -> Self {
         Self {
             within_half_ms_percent: score.within_half_ms_percent,
             rms_per_request_ms: score.rms_per_request_ms,
@@ -72,7 +72,11 @@ impl Replays {
 
 /// The service times of requests, in a closed loop: each is issued after its pause, which is
 /// counted from the modelled completion before it.
-fn services_us(disk: &DiskSpecification, requests: &[Request], think: Think) -> Vec<f64> {
+pub(super) fn services_us(
+    disk: &DiskSpecification,
+    requests: &[Request],
+    think: Think,
+) -> Vec<f64> {
     let time = |us: f64| Time((us * 1e3 + 0.5) as u64);
     // A closed loop soon turns with the platters, at whatever angle they began.
     let disk = Disk::new(disk, Turn::ZERO).expect("a specification that was checked");
