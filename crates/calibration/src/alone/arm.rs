@@ -41,8 +41,15 @@ pub(super) fn arrivals(mut reaches: Vec<Reach>, period_us: f64) -> Vec<Arrival> 
         // of as many parts.
         let rank = (FASTER * count).ceil();
         let time_us = times[(rank as usize).min(times.len() - 1)] - rank / count * period_us;
-        let tracks = bin[bin.len() / 2].tracks;
-        let interval_us = 3.0 * (rank.sqrt() + 1.0) / count * period_us;
+        let tracks = bin[bin.len() / 2].tracks.round();
+        if found.last().is_some_and(|last| last.tracks >= tracks) {
+            continue;
+        }
+        let mut interval_us = 3.0 * (rank.sqrt() + 1.0) / count * period_us;
+        // Reads that are as fast as this are not told from hits: the arm may be faster.
+        if time_us < 0.5 * period_us {
+            interval_us = interval_us.max(time_us);
+        }
         // No arm is faster over a longer distance, in the mean.
         let least = found.last().map_or(0.0, |last| last.time_us);
         found.push(Arrival {

@@ -72,8 +72,26 @@ struct Window {
     span: f64,
 }
 
+/// Requests that follow each other so closely, in sectors and in the trace, are one: they
+/// agree at any rate near the true one.
+const CLUSTER_SECTORS: f64 = 1000.0;
+const CLUSTER_REQUESTS: usize = 40;
+
+/// One request of each cluster.
+fn apart(media: &[Observation]) -> Vec<Observation> {
+    let mut kept: Vec<Observation> = Vec::new();
+    for one in media {
+        let recent = kept.iter().rev();
+        let mut recent = recent.take_while(|other| one.index - other.index <= CLUSTER_REQUESTS);
+        if !recent.any(|other| (other.first - one.first).abs() <= CLUSTER_SECTORS) {
+            kept.push(*one);
+        }
+    }
+    kept
+}
+
 fn windows(media: &[Observation], requests: usize) -> Vec<Window> {
-    let mut sorted = media.to_vec();
+    let mut sorted = apart(media);
     sorted.sort_by(|a, b| a.end().total_cmp(&b.end()));
     let window = |chunk: &[Observation]| {
         let span = chunk[chunk.len() - 1].end() - chunk[0].end();
