@@ -205,7 +205,7 @@ fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(u
     let all: Vec<Vec<(usize, f64)>> = clear.iter().map(residuals).collect();
     let block = |index: usize| index * BLOCKS * 2 / requests.max(1);
     let mut origins = vec![0.0; all.len()];
-    let mut shifts = vec![0.0; BLOCKS * 2 + 1];
+    let mut shifts = [0.0; BLOCKS * 2 + 1];
     for round in 0..12 {
         // The clearest window is alone first; the others join it one after the other.
         let used = (1 + round * all.len() / 4).min(all.len());
@@ -270,9 +270,9 @@ fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
         let (best, top) = best_of(&scores);
         let mut came = Vec::with_capacity(PHASES);
         let mut next = Vec::with_capacity(PHASES);
-        for phase in 0..PHASES {
-            let (source, score) = match scores[phase] >= top - JUMP {
-                true => (phase, scores[phase]),
+        for (phase, stays) in scores.iter().enumerate() {
+            let (source, score) = match *stays >= top - JUMP {
+                true => (phase, *stays),
                 false => (best, top - JUMP),
             };
             came.push(source);

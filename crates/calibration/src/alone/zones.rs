@@ -116,7 +116,8 @@ fn candidates(points: &[Point]) -> Vec<Line> {
     for size in WINDOWS {
         for start in (0..points.len().saturating_sub(size / 2)).step_by(size / 2) {
             let window = &points[start..(start + size).min(points.len())];
-            let found = strongest(window, &[0..window.len()], TRACK_DENSITIES);
+            let whole = 0..window.len();
+            let found = strongest(window, std::slice::from_ref(&whole), TRACK_DENSITIES);
             if found.power - libm::log(found.trials.max(1.0)) > EVIDENCE {
                 lines.push(refined(window, found.rate, 0.3 / span(window)));
             }
