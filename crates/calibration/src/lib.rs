@@ -9,6 +9,7 @@
 //! layer of a catalogue over the imported files ([`layer`]).
 
 mod affine;
+pub mod alone;
 mod angles;
 mod arrival;
 pub mod entry;

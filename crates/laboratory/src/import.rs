@@ -1,6 +1,7 @@
 //! DiskSim's drives as entries of a catalogue: the values of their files as they are, and
 //! what a trace shows of them in a layer over these.
 
+mod alone;
 mod check;
 #[cfg(test)]
 mod effects;
@@ -8,6 +9,7 @@ mod fit;
 mod replayed;
 mod target;
 
+pub use alone::{ShownDrive, ShownNumber};
 use check::check;
 pub use diskperf_analysis::real_drives::{Phase, Think};
 use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quoted};
@@ -25,7 +27,7 @@ use target::Target;
 /// What is to be imported.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// Files of drives: `.parv`, `.diskspecs`, `.model`.
+    /// Files of drives: `.parv`, `.diskspecs`, `.model`; or traces of drives without files.
     pub files: &'a [PathBuf],
     /// The directory of a catalogue, which is made.
     pub to: &'a Path,
@@ -70,6 +72,8 @@ pub struct ImportedDrive {
     pub warnings: Vec<String>,
     /// What was fitted to, if there is a trace.
     pub fit: Option<Fit>,
+    /// Numbers that a trace shows of a drive without parameter files.
+    pub shown: Option<ShownDrive>,
     /// What replays of the second half of its trace are like, if there is one.
     pub replays: Option<Replays>,
     /// Keys that nothing comes of, each with its place and the reason.
@@ -114,6 +118,9 @@ fn import_file(
     target: &mut Target<'_>,
 ) -> Result<Vec<ImportedDrive>, LaboratoryError> {
     let request = |error: String| LaboratoryError::Request(error);
+    if alone::is_trace(file) {
+        return Ok(vec![alone::import(file, target).map_err(request)?]);
+    }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let files = Files::Disk {
@@ -240,6 +247,7 @@ fn import_drive(
         warnings,
         fit,
         replays,
+        shown: None,
         without_effect: Vec::new(),
         differs: entry.differs,
     })

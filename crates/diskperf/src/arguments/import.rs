@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct ImportArguments {
-    /// DiskSim's files of drives, .parv, .diskspecs or .model, with what these name beside them
+    /// DiskSim's files of drives, .parv, .diskspecs or .model, with what these name beside them;
+    /// or a trace of a drive without files, .trace, .blkparse, .csv, .log or .dpt, with issue and
+    /// completion of requests that came one at a time
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Directory of a catalogue that gets the entries; give it as --catalogue DIR afterwards

@@ -5,7 +5,7 @@ use crate::arguments::{ImportArguments, OutputFormat};
 use crate::listing::Listing;
 use crate::output::{print, width};
 use diskperf_laboratory::import::{
-    Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, Think, import as imported,
+    Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, ShownDrive, Think, import as imported,
 };
 use diskperf_timeline::units::format_size;
 use serde_json::json;
@@ -50,6 +50,9 @@ fn drive(of: &ImportedDrive) -> String {
         text += &format!(
             "  {trace} lies beside it: --calibrate {trace} fits the drive to what it shows\n"
         );
+    }
+    if let Some(shown) = &of.shown {
+        text += &describe_shown(shown);
     }
     if let Some(fit) = &of.fit {
         text += &of_fit(fit);
@@ -130,6 +133,47 @@ fn of_fit(of: &Fit) -> String {
             count => format!(", the phase jumps {count} times"),
         }
     )
+}
+
+/// Formats what a trace shows of a drive without files.
+fn describe_shown(shown: &ShownDrive) -> String {
+    let mut text = format!(
+        "  determined from the first {} of {} requests, pauses {} requests, {} where lines are missing:\n",
+        shown.fitted_requests,
+        shown.requests,
+        match shown.think {
+            Think::After => "after",
+            Think::Before | Think::Unknown => "before",
+        },
+        match shown.jumps.len() {
+            1 => "1 place".to_owned(),
+            count => format!("{count} places"),
+        }
+    );
+    for number in &shown.numbers {
+        let zone = number
+            .zone
+            .map_or(String::new(), |zone| format!("zone {zone}: "));
+        text += &format!(
+            "    {:<40} {:>14.3}   95 % interval {:.3} to {:.3}\n",
+            format!("{zone}{}", number.name),
+            number.value,
+            number.low,
+            number.high
+        );
+    }
+    for one in &shown.not_determined {
+        text += &format!("  not determined: {one}\n");
+    }
+    text += &format!(
+        "  the last {} requests, replayed on the modelled drive: {:.2} % within 0.5 ms, RMS {:.3} ms, demerit {:.3} ms, bias {:+.3} ms\n",
+        shown.requests - shown.fitted_requests,
+        shown.replay.within_half_ms_percent,
+        shown.replay.rms_per_request_ms,
+        shown.replay.demerit_ms,
+        shown.replay.bias_ms
+    );
+    text
 }
 
 /// How well the modelled drives replay the half of a trace that nothing was fitted to.

@@ -32,7 +32,7 @@ pub struct ReplayFigures {
 }
 
 impl ReplayFigures {
-    fn new(score: &Score) -> Self {
+    pub(super) fn new(score: &Score) -> Self {
         Self {
             within_half_ms_percent: score.within_half_ms_percent,
             rms_per_request_ms: score.rms_per_request_ms,

@@ -1,0 +1,303 @@
+//! A drive from its trace alone: no parameter file.
+//!
+//! A read that the buffer does not answer ends when its sectors have passed the head. Over
+//! many of them this shows the platter: its period ([`period`], [`clock`]), the length of
+//! tracks by zone ([`lines`], [`zones`], [`tracks`]), the link ([`crossing`]), and the arm
+//! ([`arm`]). What a trace does not show is absent, and every number has an interval.
+
+mod arm;
+mod clock;
+mod crossing;
+pub mod entry;
+mod lines;
+mod observed;
+mod period;
+mod tracks;
+mod zones;
+
+use crate::parameter::{Interval, Parameter};
+pub use arm::Arrival;
+use arm::Reach;
+use clock::Clock;
+use crossing::Crossing;
+use diskperf_diskspecs::phase::Think;
+use diskperf_diskspecs::trace::Request;
+use lines::Point;
+use observed::Observation;
+use tracks::PairSkews;
+use zones::Zone;
+
+/// A drive as its trace shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alone {
+    /// Where the trace's pauses are.
+    pub think: Think,
+    /// Requests that the numbers are from.
+    pub requests: usize,
+    /// Reads among them that show the platter.
+    pub media_reads: usize,
+    /// Requests before which time is missing from the trace: dropped lines.
+    pub jumps: Vec<usize>,
+    /// A revolution, in microseconds.
+    pub period_us: Parameter,
+    /// A sector's time on the link, in microseconds; absent where the platter is slower.
+    pub crossing_us: Option<Parameter>,
+    /// Skew between neighbouring tracks, in revolutions.
+    pub track_skew: Option<Parameter>,
+    /// Zones, from the first sector on; none if too few pairs show their tracks.
+    pub zones: Vec<AloneZone>,
+    /// Times of the arm, by distance.
+    pub arrivals: Vec<Arrival>,
+    /// Service of writes without their data, in microseconds, where a buffer takes them.
+    pub early_write_us: Option<Parameter>,
+    /// Share of the reads that ended before the platter could have brought them.
+    pub read_hit_share: f64,
+    /// Their service, in microseconds; absent without any.
+    pub read_hit_us: Option<Parameter>,
+}
+
+/// A zone as a trace shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AloneZone {
+    /// First sector of the zone.
+    pub first_block: Parameter,
+    /// Sectors of a track.
+    pub sectors_per_track: Parameter,
+    /// Whole number of sectors that a modelled track has.
+    pub modelled_sectors: u32,
+    /// Mean skew of all tracks for that many sectors, in revolutions.
+    pub modelled_skew: f64,
+    /// A sector with which a modelled track begins.
+    pub begin_block: i64,
+    /// Angle at which it begins, in revolutions.
+    pub begin_angle: f64,
+    /// Reads that show the zone.
+    pub reads: usize,
+    /// Length of the mean direction of what the zone's line leaves: 1 if all agree.
+    pub r: f64,
+}
+
+/// Power of the windows over what chance gives, at which a period is taken: of traces without
+/// a phase none comes near it.
+const POWER_MIN: f64 = 45.0;
+/// Power at which no other candidate is tried.
+const POWER_ENOUGH: f64 = 70.0;
+/// Candidates that are tried.
+const CANDIDATES: usize = 6;
+/// How far a spindle's angle wanders over minutes, in microseconds: hundreds on real drives.
+const WANDER_US: f64 = 500.0;
+
+/// Finds what a trace shows of its drive; nothing if it does not show the platter.
+pub fn identify(requests: &[Request]) -> Option<Alone> {
+    let (think, clock) = find_clock(requests)?;
+    let observations = observed::observe(requests, think);
+    let mut reads = period::media(&observations, clock.rate);
+    reads.retain(|one| !one.is_write);
+    let plain = crossing::points(&reads, &clock, &Crossing::MEDIA);
+    let of_plain = zones::zones(&plain);
+    let crossing = crossing::find(&reads, &clock, &of_plain);
+    let skews_of_plain = tracks::skew_of_pairs(&plain, &of_plain);
+    let (points, zones, mut skews) = match crossing.sector_us {
+        None => (plain, of_plain, skews_of_plain),
+        Some(_) => {
+            let points = crossing::points(&reads, &clock, &crossing);
+            let zones = zones::zones(&points);
+            let skews = tracks::skew_of_pairs(&points, &zones);
+            (points, zones, skews)
+        }
+    };
+    // Which moment of a request shows is itself uncertain.
+    if let (Some(skews), Some(other)) = (&mut skews, skews_of_plain) {
+        skews.mean_interval += (skews.mean - other.mean).abs();
+        skews.track_interval += (skews.track - other.track).abs();
+    }
+    let zones = skews.map_or(Vec::new(), |skews| described(&points, &zones, &skews));
+    Some(assembled(
+        requests,
+        think,
+        &clock,
+        &crossing,
+        (zones, skews),
+        &observations,
+        &reads,
+    ))
+}
+
+/// The clock that agrees best, if it agrees better than chance.
+fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
+    let observed =
+        [Think::Before, Think::After].map(|think| (think, observed::observe(requests, think)));
+    let mut found: Vec<_> = observed
+        .iter()
+        .flat_map(|(think, all)| {
+            period::coarse(all)
+                .into_iter()
+                .map(move |one| (*think, all, one))
+        })
+        .collect();
+    found.sort_by(|a, b| b.2.score.total_cmp(&a.2.score));
+    let mut best: Option<(f64, Think, Clock)> = None;
+    for (think, all, coarse) in found.into_iter().take(CANDIDATES) {
+        let mut reads = period::media(all, coarse.rate);
+        reads.retain(|one| !one.is_write);
+        let Some(clock) = clock::find(&reads, requests.len(), coarse.rate) else {
+            continue;
+        };
+        let power = clock.power - clock.chance;
+        if best.as_ref().is_none_or(|(other, ..)| power > *other) {
+            best = Some((power, think, clock));
+        }
+        if power > POWER_ENOUGH {
+            break;
+        }
+    }
+    let (power, think, clock) = best?;
+    (power > POWER_MIN).then_some((think, clock))
+}
+
+fn parameter(name: &str, value: f64, half: f64) -> Parameter {
+    let interval = Interval {
+        low: value - half,
+        high: value + half,
+    };
+    Parameter {
+        name: name.to_owned(),
+        value,
+        interval,
+    }
+}
+
+fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZone> {
+    let describe = |(number, zone): (usize, &Zone)| {
+        let part = &points[zone.points.clone()];
+        let sectors = (1.0 + skews.mean) / zone.line.rate;
+        let whole = sectors.round().max(1.0);
+        let begin = tracks::begin(part, &zone.line, whole);
+        // The boundary is between the last sector of one zone and the first of the next.
+        let before = number
+            .checked_sub(1)
+            .map_or(0.0, |last| points[zones[last].points.end - 1].sector);
+        let first = part[0].sector;
+        let (value, half) = match number {
+            0 => (0.0, 0.0),
+            _ => ((before + first) / 2.0, (first - before) / 2.0 + sectors),
+        };
+        AloneZone {
+            first_block: parameter("zone.first_block", value.round(), half),
+            sectors_per_track: parameter(
+                "zone.sectors_per_track",
+                sectors,
+                skews.mean_interval / zone.line.rate,
+            ),
+            modelled_sectors: whole as u32,
+            modelled_skew: zone.line.rate * whole - 1.0,
+            begin_block: begin.sector.round() as i64,
+            begin_angle: begin.angle + (begin.sector.round() - begin.sector) / whole,
+            reads: part.len(),
+            r: zone.line.r,
+        }
+    };
+    zones.iter().enumerate().map(describe).collect()
+}
+
+fn assembled(
+    requests: &[Request],
+    think: Think,
+    clock: &Clock,
+    crossing: &Crossing,
+    (zones, skews): (Vec<AloneZone>, Option<PairSkews>),
+    observations: &[Observation],
+    reads: &[Observation],
+) -> Alone {
+    let period_us = 1.0 / clock.rate;
+    let stretch_us = clock.longest_us(observations);
+    let relative = 2.0 * clock.rate_error / clock.rate + WANDER_US / stretch_us;
+    let sector_us = |one: &Observation| match crossing.sector_us {
+        Some(us) => us,
+        None => period_us / sectors_at(&zones, one.first),
+    };
+    let reach = |one: &Observation| {
+        let before = one.index.checked_sub(1).map(|index| &observations[index])?;
+        let tracks = (tracks_until(&zones, one.first) - tracks_until(&zones, before.end())).abs();
+        let time_us = one.service_us - one.blocks * sector_us(one);
+        Some(Reach { tracks, time_us })
+    };
+    let reaches: Vec<Reach> = reads.iter().filter_map(reach).collect();
+    let fast = |is_write: bool| {
+        let of_kind = observations
+            .iter()
+            .filter(move |one| one.is_write == is_write);
+        let all = of_kind.clone().count().max(1);
+        let mut times: Vec<f64> = of_kind
+            .map(|one| one.service_us - one.blocks * sector_us(one))
+            .filter(|us| *us < 0.35 * period_us)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        (times.len() as f64 / all as f64, times)
+    };
+    let middle = |name: &str, times: &[f64]| {
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        (times.len() >= 30).then(|| Parameter {
+            name: name.to_owned(),
+            value: at(0.5),
+            interval: Interval {
+                low: at(0.1),
+                high: at(0.9),
+            },
+        })
+    };
+    let ((write_share, writes), (read_hit_share, hits)) = (fast(true), fast(false));
+    Alone {
+        think,
+        requests: requests.len(),
+        media_reads: reads.len(),
+        jumps: clock
+            .stretches
+            .iter()
+            .skip(1)
+            .map(|(index, _)| *index)
+            .collect(),
+        period_us: parameter("period_us", period_us, period_us * relative),
+        crossing_us: crossing
+            .sector_us
+            .map(|us| parameter("crossing_us", us, 2.0 * crossing.interval_us)),
+        track_skew: skews
+            .map(|skews| parameter("track_skew_rev", skews.track, skews.track_interval)),
+        arrivals: if zones.is_empty() {
+            Vec::new()
+        } else {
+            arm::arrivals(reaches, period_us)
+        },
+        zones,
+        early_write_us: if write_share > 0.5 {
+            middle("early_write_us", &writes)
+        } else {
+            None
+        },
+        read_hit_share,
+        read_hit_us: middle("read_hit_us", &hits),
+    }
+}
+
+fn sectors_at(zones: &[AloneZone], block: f64) -> f64 {
+    let zone = zones
+        .iter()
+        .rev()
+        .find(|zone| zone.first_block.value <= block);
+    zone.or(zones.first())
+        .map_or(f64::INFINITY, |zone| f64::from(zone.modelled_sectors))
+}
+
+/// Tracks from the first sector to a block.
+fn tracks_until(zones: &[AloneZone], block: f64) -> f64 {
+    let ends = zones
+        .iter()
+        .skip(1)
+        .map(|zone| zone.first_block.value)
+        .chain([f64::INFINITY]);
+    let tracks = |(zone, end): (&AloneZone, f64)| {
+        let inside = (block.min(end) - zone.first_block.value).max(0.0);
+        inside / f64::from(zone.modelled_sectors)
+    };
+    zones.iter().zip(ends).map(tracks).sum()
+}

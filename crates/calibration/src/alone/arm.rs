@@ -1,0 +1,62 @@
+//! The arm: how long a read takes to its first sector, by the distance in tracks.
+//!
+//! The platter adds up to a revolution to the time that the arm takes: the shortest times of
+//! many requests of one distance are the arm's.
+
+/// Requests of a bin of distances.
+const BIN_MIN: usize = 30;
+/// Share of a bin's requests that are faster than the arm: hits that look like others.
+const FASTER: f64 = 0.02;
+
+/// Time from issue to the first sector under the head, without a wait for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// Distance in tracks.
+    pub tracks: f64,
+    /// In microseconds.
+    pub time_us: f64,
+    /// Half of the interval: what so many requests leave open.
+    pub interval_us: f64,
+}
+
+/// One read: distance from the request before, and time to its first sector.
+pub(super) struct Reach {
+    pub(super) tracks: f64,
+    pub(super) time_us: f64,
+}
+
+/// Times by distance, from the nearest.
+pub(super) fn arrivals(mut reaches: Vec<Reach>, period_us: f64) -> Vec<Arrival> {
+    reaches.sort_by(|a, b| a.tracks.total_cmp(&b.tracks));
+    let bins = (reaches.len() / BIN_MIN).clamp(1, 40);
+    let mut found: Vec<Arrival> = Vec::new();
+    for bin in reaches.chunks(reaches.len().div_ceil(bins).max(1)) {
+        if bin.len() < BIN_MIN / 2 {
+            continue;
+        }
+        let mut times: Vec<f64> = bin.iter().map(|one| one.time_us).collect();
+        times.sort_by(f64::total_cmp);
+        let count = times.len() as f64;
+        // Waits are spread evenly over a revolution: the smallest of `count` is at the first
+        // of as many parts.
+        let rank = (FASTER * count).ceil();
+        let time_us = times[(rank as usize).min(times.len() - 1)] - rank / count * period_us;
+        let tracks = bin[bin.len() / 2].tracks.round();
+        if found.last().is_some_and(|last| last.tracks >= tracks) {
+            continue;
+        }
+        let mut interval_us = 3.0 * (rank.sqrt() + 1.0) / count * period_us;
+        // Reads that are as fast as this are not told from hits: the arm may be faster.
+        if time_us < 0.5 * period_us {
+            interval_us = interval_us.max(time_us);
+        }
+        // No arm is faster over a longer distance, in the mean.
+        let least = found.last().map_or(0.0, |last| last.time_us);
+        found.push(Arrival {
+            tracks,
+            time_us: time_us.max(least),
+            interval_us,
+        });
+    }
+    found
+}

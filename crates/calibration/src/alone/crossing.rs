@@ -1,0 +1,93 @@
+//! The moment at which a sector shows: where the link to the host is slower than the platter,
+//! a read ends so long after its first sector passed as the link takes for all of it; where
+//! it is faster, when the last sector has passed.
+
+use super::clock::Clock;
+use super::lines::{Point, mean_direction};
+use super::observed::Observation;
+use super::zones::Zone;
+
+/// Longest crossing of a sector that is tried, in microseconds.
+const CROSSING_US_MAX: f64 = 300.0;
+const STEP_US: f64 = 2.0;
+
+/// A sector's time on the link, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Crossing {
+    /// Absent where the platter sets the pace.
+    pub(super) sector_us: Option<f64>,
+    /// Half of the 95 % interval.
+    pub(super) interval_us: f64,
+}
+
+impl Crossing {
+    pub(super) const MEDIA: Self = Self {
+        sector_us: None,
+        interval_us: 0.0,
+    };
+
+    /// A request's sector and the angle at which it passed.
+    pub(super) fn point(&self, one: &Observation, clock: &Clock) -> Point {
+        let angle = clock.angle(one);
+        match self.sector_us {
+            None => Point {
+                sector: one.end(),
+                angle,
+            },
+            Some(us) => Point {
+                sector: one.first,
+                angle: angle - clock.rate * one.blocks * us,
+            },
+        }
+    }
+}
+
+/// Points in the order of their sectors, each with its request.
+pub(super) fn points(media: &[Observation], clock: &Clock, crossing: &Crossing) -> Vec<Point> {
+    let mut points: Vec<Point> = media.iter().map(|one| crossing.point(one, clock)).collect();
+    points.sort_by(|a, b| a.sector.total_cmp(&b.sector));
+    points
+}
+
+/// Chooses the crossing at which the angles of all zones agree best. `media` are in the order
+/// of their ends, as the zones' points.
+pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Crossing {
+    let mut sorted = media.to_vec();
+    sorted.sort_by(|a, b| a.end().total_cmp(&b.end()));
+    let score = |crossing: &Crossing| -> f64 {
+        let zone = |zone: &Zone| {
+            let of_zone = &sorted[zone.points.clone()];
+            let left = of_zone.iter().map(|one| {
+                let point = crossing.point(one, clock);
+                point.angle - zone.line.rate * point.sector
+            });
+            let (r, _) = mean_direction(left);
+            -(of_zone.len() as f64) * libm::log((1.0 - r * r).max(0.01))
+        };
+        zones.iter().map(zone).sum()
+    };
+    let of = |us: f64| Crossing {
+        sector_us: Some(us),
+        interval_us: 0.0,
+    };
+    let steps = (CROSSING_US_MAX / STEP_US) as usize;
+    let tried: Vec<(f64, f64)> = (0..=steps)
+        .map(|n| STEP_US * n as f64)
+        .map(|us| (score(&of(us)), us))
+        .collect();
+    let Some((top, us)) = tried.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return Crossing::MEDIA;
+    };
+    // The platter's pace differs from zone to zone, and is no number of its own.
+    if top < score(&Crossing::MEDIA) + 6.0 {
+        return Crossing::MEDIA;
+    }
+    let near = tried.iter().filter(|(score, _)| top - score < 3.0);
+    let spread = near
+        .map(|(_, other)| (other - us).abs())
+        .fold(STEP_US, f64::max);
+    Crossing {
+        sector_us: Some(us),
+        interval_us: spread,
+    }
+}

@@ -1,0 +1,160 @@
+//! Lines in the spectrum of the platter's angle over the sectors.
+//!
+//! In a zone the angle at which a sector passes rises by one revolution and a skew with each
+//! track: over the sectors it is a sawtooth of constant pitch. The strongest line of
+//! `exp(2 pi i angle)` lies at (1 + skew) / (sectors per track), whatever lies between the
+//! sectors that a trace has asked for.
+
+use std::f64::consts::TAU;
+
+/// A sector and the angle at which it passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    /// In sectors.
+    pub(super) sector: f64,
+    /// In revolutions, whole ones included.
+    pub(super) angle: f64,
+}
+
+/// A line: `angle = origin + rate * sector`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Line {
+    /// Revolutions per sector.
+    pub(super) rate: f64,
+    /// Angle of sector 0, in revolutions.
+    pub(super) origin: f64,
+    /// Length of the mean direction of what is left: 1 if all angles agree.
+    pub(super) r: f64,
+}
+
+impl Line {
+    /// Difference between an angle and the line, in revolutions from -0.5 to 0.5.
+    pub(super) fn residual(&self, point: &Point) -> f64 {
+        wrapped(point.angle - self.origin - self.rate * point.sector)
+    }
+}
+
+/// The same angle between -0.5 and 0.5.
+pub(super) fn wrapped(angle: f64) -> f64 {
+    angle - angle.round()
+}
+
+/// Length and direction of the mean of unit vectors at these angles.
+pub(super) fn mean_direction(angles: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut re, mut im, mut count) = (0.0, 0.0, 0.0);
+    for angle in angles {
+        let (sin, cos) = libm::sincos(TAU * angle);
+        re += cos;
+        im += sin;
+        count += 1.0;
+    }
+    if count == 0.0 {
+        return (0.0, 0.0);
+    }
+    (libm::hypot(re, im) / count, libm::atan2(im, re) / TAU)
+}
+
+/// A line whose origin may change from block to block of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct BlockLine {
+    /// Revolutions per sector.
+    pub(super) rate: f64,
+    /// Sum of the blocks' squared resultants, each over its count: near the number of blocks
+    /// by chance, near the number of points if all angles agree.
+    pub(super) power: f64,
+    /// Rates that were tried and tell from each other.
+    pub(super) trials: f64,
+}
+
+/// Finds the strongest line between two rates. `blocks` are the indices of points that share
+/// an origin.
+pub(super) fn strongest(
+    points: &[Point],
+    blocks: &[std::ops::Range<usize>],
+    (low, high): (f64, f64),
+) -> BlockLine {
+    let (first, span) = first_and_span(points);
+    let step = 1.0 / (3.0 * span);
+    let steps = ((high - low) / step).ceil().max(1.0) as usize;
+    let mut best = BlockLine {
+        rate: low,
+        power: 0.0,
+        trials: (high - low) * span,
+    };
+    let mut wheel = Wheel::new(points, first, low, step);
+    for number in 0..=steps {
+        let power = wheel.power(blocks);
+        if power > best.power {
+            (best.power, best.rate) = (power, low + step * number as f64);
+        }
+        wheel.turn();
+    }
+    best
+}
+
+/// First sector of points, and how far the last one is from it.
+pub(super) fn first_and_span(points: &[Point]) -> (f64, f64) {
+    let sectors = || points.iter().map(|point| point.sector);
+    let first = sectors().fold(f64::MAX, f64::min);
+    (first, (sectors().fold(f64::MIN, f64::max) - first).max(1.0))
+}
+
+/// The vectors of all points while the rate rises.
+struct Wheel {
+    re: Vec<f64>,
+    im: Vec<f64>,
+    turn_re: Vec<f64>,
+    turn_im: Vec<f64>,
+}
+
+impl Wheel {
+    fn new(points: &[Point], first: f64, rate: f64, step: f64) -> Self {
+        let vector = |angle: f64| libm::sincos(TAU * angle);
+        let begin = |point: &Point| vector(point.angle - rate * (point.sector - first));
+        let turn = |point: &Point| vector(-step * (point.sector - first));
+        let (im, re) = points.iter().map(begin).unzip();
+        let (turn_im, turn_re) = points.iter().map(turn).unzip();
+        Self {
+            re,
+            im,
+            turn_re,
+            turn_im,
+        }
+    }
+
+    fn power(&self, blocks: &[std::ops::Range<usize>]) -> f64 {
+        let block = |range: &std::ops::Range<usize>| {
+            let re: f64 = self.re[range.clone()].iter().sum();
+            let im: f64 = self.im[range.clone()].iter().sum();
+            (re * re + im * im) / range.len().max(1) as f64
+        };
+        blocks.iter().map(block).sum()
+    }
+
+    fn turn(&mut self) {
+        let turns = self.turn_re.iter().zip(&self.turn_im);
+        let vectors = self.re.iter_mut().zip(self.im.iter_mut());
+        for ((re, im), (turn_re, turn_im)) in vectors.zip(turns) {
+            (*re, *im) = (*re * turn_re - *im * turn_im, *re * turn_im + *im * turn_re);
+        }
+    }
+}
+
+/// The top of the line near a rate.
+pub(super) fn refined(points: &[Point], rate: f64, step: f64) -> Line {
+    let at = |rate: f64| {
+        let angles = points.iter().map(|point| point.angle - rate * point.sector);
+        let (r, origin) = mean_direction(angles);
+        Line { rate, origin, r }
+    };
+    let (mut best, mut step) = (at(rate), step);
+    for _ in 0..12 {
+        step /= 2.0;
+        for other in [at(best.rate - step), at(best.rate + step)] {
+            if other.r > best.r {
+                best = other;
+            }
+        }
+    }
+    best
+}

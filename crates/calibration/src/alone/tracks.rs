@@ -1,0 +1,157 @@
+//! Tracks: how long they are in each zone, and by how much each begins later than the one
+//! before it.
+//!
+//! A zone's line rises by (1 + mean skew) / (sectors of a track) with each sector. On one
+//! track angles rise by less: two requests for the same track tell the two apart. One skew is
+//! the same angle in all zones, so that the pairs of all zones choose it together.
+
+use super::lines::{Line, Point, mean_direction};
+use super::zones::Zone;
+use std::f64::consts::TAU;
+
+/// Skews that are tried, in revolutions.
+const SKEWS: (f64, f64) = (-0.1, 0.5);
+/// Largest distance of a pair, in revolutions of the zone's line.
+const PAIR_TURNS: f64 = 0.8;
+/// Standard deviations that are tried of what a pair's angles leave, in revolutions.
+const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
+/// Pairs that show a skew.
+const PAIRS_MIN: usize = 30;
+/// Share of pairs that follow neither case.
+const PAIR_STRAY: f64 = 0.15;
+/// Fall of the log likelihood at the ends of the interval: twice that of independent pairs,
+/// because a request is in several.
+const PAIR_FALL: f64 = 4.0;
+
+/// By how much the buffer shifts a skew, in revolutions: it answers some of the reads that
+/// follow each other in part, and which ones does not show. Largest of twelve made-up drives.
+const SHIFT_MEAN: f64 = 0.04;
+const SHIFT_TRACK: f64 = 0.03;
+
+/// Skews as pairs show them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PairSkews {
+    /// Mean skew of all tracks, as (1 + skew) over the line's rate is a track's sectors.
+    pub(super) mean: f64,
+    /// Half of its 95 % interval.
+    pub(super) mean_interval: f64,
+    /// Skew between neighbouring tracks.
+    pub(super) track: f64,
+    /// Half of its 95 % interval.
+    pub(super) track_interval: f64,
+    pub(super) pairs: usize,
+}
+
+/// Finds the skews that pairs on one track and on neighbouring tracks show: on one track
+/// their angles differ by less than the zone's line says, whatever spares lie between
+/// tracks; across the end of a track, by the track's skew more.
+pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkews> {
+    let pairs = pairs(points, zones);
+    if pairs.len() < PAIRS_MIN {
+        return None;
+    }
+    let grid = |low: f64, high: f64, step: f64| {
+        (0..=((high - low) / step) as usize).map(move |number| low + step * number as f64)
+    };
+    let mut width = PAIR_WIDTHS[0];
+    let mut best = (f64::MIN, 0.0, 0.0);
+    for tried in PAIR_WIDTHS {
+        for mean in grid(SKEWS.0, SKEWS.1, 0.01) {
+            for track in grid(SKEWS.0, SKEWS.1, 0.02) {
+                let found = likelihood(&pairs, mean, track, tried);
+                if found > best.0 {
+                    (best, width) = ((found, mean, track), tried);
+                }
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for mean in grid(best.1 - 0.05, best.1 + 0.05, 0.002) {
+        for track in grid(best.2 - 0.04, best.2 + 0.04, 0.004) {
+            all.push((likelihood(&pairs, mean, track, width), mean, track));
+        }
+    }
+    let (top, mean, track) = *all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let near = || all.iter().filter(|one| top - one.0 < PAIR_FALL);
+    Some(PairSkews {
+        mean,
+        mean_interval: SHIFT_MEAN + near().map(|one| (one.1 - mean).abs()).fold(0.003, f64::max),
+        track,
+        track_interval: SHIFT_TRACK
+            + near()
+                .map(|one| (one.2 - track).abs())
+                .fold(0.004, f64::max),
+        pairs: pairs.len(),
+    })
+}
+
+/// Distances of pairs, in revolutions of their zone's line, and what the line leaves.
+fn pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
+    let mut pairs = Vec::new();
+    for zone in zones {
+        let points = &points[zone.points.clone()];
+        for (number, one) in points.iter().enumerate() {
+            for other in &points[number + 1..] {
+                let turns = zone.line.rate * (other.sector - one.sector);
+                if turns > PAIR_TURNS {
+                    break;
+                }
+                pairs.push((turns, zone.line.residual(other) - zone.line.residual(one)));
+            }
+        }
+    }
+    pairs
+}
+
+/// Logarithm of the likelihood of pairs: on one track, across its end, or neither.
+fn likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
+    let normal = |left: f64| {
+        let scaled = super::lines::wrapped(left) / width;
+        libm::exp(-0.5 * scaled * scaled) / (width * TAU.sqrt())
+    };
+    let pair = |(turns, residual): &(f64, f64)| {
+        let left = residual + turns * mean / (1.0 + mean);
+        let crosses = (turns / (1.0 + mean)).clamp(0.0, 1.0);
+        let either = (1.0 - crosses) * normal(left) + crosses * normal(left - track);
+        libm::log((1.0 - PAIR_STRAY) * either + PAIR_STRAY)
+    };
+    pairs.iter().map(pair).sum()
+}
+
+/// Places of a track's begin that are tried.
+const BEGINS: usize = 24;
+
+/// Where tracks of a zone begin, if nothing lies between them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Begin {
+    /// A sector with which a track begins.
+    pub(super) sector: f64,
+    /// Angle at which that sector begins, in revolutions.
+    pub(super) angle: f64,
+}
+
+/// Finds the begin at which tracks of so many sectors agree best with a zone's angles.
+pub(super) fn begin(points: &[Point], line: &Line, sectors: f64) -> Begin {
+    let skew = line.rate * sectors - 1.0;
+    let first = points[0].sector;
+    let at = |number: usize| {
+        let sector = first - sectors * number as f64 / BEGINS as f64;
+        let modelled = |point: &Point| {
+            let tracks = (point.sector - sector) / sectors;
+            tracks + skew * tracks.floor()
+        };
+        let (r, angle) = mean_direction(points.iter().map(|one| one.angle - modelled(one)));
+        (r, Begin { sector, angle })
+    };
+    let none = (
+        -1.0,
+        Begin {
+            sector: first,
+            angle: 0.0,
+        },
+    );
+    (0..BEGINS)
+        .map(at)
+        .fold(none, |best, one| if one.0 > best.0 { one } else { best })
+        .1
+}

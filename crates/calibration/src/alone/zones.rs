@@ -1,0 +1,199 @@
+//! Zones: neighbouring sectors whose angles lie on one line.
+
+use super::lines::{Line, Point, refined, strongest};
+use super::period::TRACK_DENSITIES;
+use std::f64::consts::TAU;
+
+/// Neighbouring sectors whose angles lie on one line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Zone {
+    /// Indices of its points, in the order of sectors.
+    pub(super) points: std::ops::Range<usize>,
+    pub(super) line: Line,
+}
+
+/// Points of windows whose lines are candidates, from the largest.
+const WINDOWS: [usize; 3] = [96, 48, 24];
+/// By how much the evidence of a line exceeds what chance gives to as many rates.
+const EVIDENCE: f64 = 4.0;
+/// Share of angles that follow no line: a missed revolution does not show, a wrong kind does.
+const STRAY: f64 = 0.1;
+/// Logarithm of the odds against a change of the line between two points.
+const CHANGE: f64 = 10.0;
+/// Points of a zone that shows itself.
+const POINTS_MIN: usize = 12;
+
+/// Divides points, in the order of their sectors, into zones with a line of their own.
+pub(super) fn zones(points: &[Point]) -> Vec<Zone> {
+    let mut lines = candidates(points);
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        if lines.is_empty() {
+            return found;
+        }
+        found = divide(points, &lines);
+        lines = found.iter().map(|one| fit(points, one)).collect();
+    }
+    for (one, line) in found.iter_mut().zip(lines) {
+        one.line = line;
+    }
+    found.retain(|one| one.points.len() >= POINTS_MIN);
+    merged(points, outwards_longer(found))
+}
+
+/// Loss of sectors per track from zone to zone that is no gain, as a share.
+const GAIN_MAX: f64 = 0.002;
+
+/// The zones whose tracks become no longer inwards, with the most evidence: others are lines
+/// of cylinders, which lie beside those of tracks.
+fn outwards_longer(zones: Vec<Zone>) -> Vec<Zone> {
+    let weight = |zone: &Zone| zone.points.len() as f64 * zone.line.r * zone.line.r;
+    let mut best: Vec<(f64, Option<usize>)> = Vec::with_capacity(zones.len());
+    for (number, zone) in zones.iter().enumerate() {
+        let before = (0..number)
+            .filter(|other| zones[*other].line.rate <= zone.line.rate * (1.0 + GAIN_MAX))
+            .max_by(|a, b| best[*a].0.total_cmp(&best[*b].0));
+        let sum = before.map_or(0.0, |other| best[other].0);
+        best.push((sum + weight(zone), before));
+    }
+    let mut at = (0..zones.len()).max_by(|a, b| best[*a].0.total_cmp(&best[*b].0));
+    let mut kept = vec![false; zones.len()];
+    while let Some(number) = at {
+        kept[number] = true;
+        at = best[number].1;
+    }
+    zones
+        .into_iter()
+        .zip(kept)
+        .filter_map(|(zone, is_kept)| is_kept.then_some(zone))
+        .collect()
+}
+
+/// Joins neighbours that one line fits as well.
+fn merged(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
+    let fits = |zone: &Zone| {
+        let r = zone.line.r;
+        -(zone.points.len() as f64) * libm::log((1.0 - r * r).max(0.01))
+    };
+    let mut all: Vec<Zone> = Vec::new();
+    for zone in zones {
+        let joined = all.last().map(|last| {
+            let range = last.points.start..zone.points.end;
+            let larger = if last.points.len() > zone.points.len() {
+                last
+            } else {
+                &zone
+            };
+            let part = &points[range.clone()];
+            let line = refined(part, larger.line.rate, 0.3 / span(part));
+            Zone {
+                points: range,
+                line,
+            }
+        });
+        match (joined, all.last_mut()) {
+            (Some(joined), Some(last)) if fits(&joined) > fits(last) + fits(&zone) - CHANGE => {
+                *last = joined;
+            }
+            _ => all.push(zone),
+        }
+    }
+    all
+}
+
+fn fit(points: &[Point], of: &Zone) -> Line {
+    let points = &points[of.points.clone()];
+    refined(points, of.line.rate, 0.5 / span(points))
+}
+
+fn span(points: &[Point]) -> f64 {
+    (points[points.len() - 1].sector - points[0].sector).max(1.0)
+}
+
+/// Lines of windows that chance does not explain.
+fn candidates(points: &[Point]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for size in WINDOWS {
+        for start in (0..points.len().saturating_sub(size / 2)).step_by(size / 2) {
+            let window = &points[start..(start + size).min(points.len())];
+            let whole = 0..window.len();
+            let found = strongest(window, std::slice::from_ref(&whole), TRACK_DENSITIES);
+            if found.power - libm::log(found.trials.max(1.0)) > EVIDENCE {
+                lines.push(refined(window, found.rate, 0.3 / span(window)));
+            }
+        }
+    }
+    lines
+}
+
+/// Chooses the line of each point: the most likely sequence of lines.
+fn divide(points: &[Point], lines: &[Line]) -> Vec<Zone> {
+    let none = lines.len();
+    let mut scores = vec![0.0; none + 1];
+    let mut came_from: Vec<Vec<u32>> = Vec::with_capacity(points.len());
+    for point in points {
+        let (best, top) =
+            scores
+                .iter()
+                .enumerate()
+                .fold((none, f64::MIN), |best, (line, score)| {
+                    match *score > best.1 {
+                        true => (line, *score),
+                        false => best,
+                    }
+                });
+        let mut from = Vec::with_capacity(none + 1);
+        for (number, score) in scores.iter_mut().enumerate() {
+            let stays = *score >= top - CHANGE;
+            from.push(if stays { number } else { best } as u32);
+            let before = if stays { *score } else { top - CHANGE };
+            *score = before + lines.get(number).map_or(0.0, |line| evidence(line, point));
+        }
+        came_from.push(from);
+    }
+    let last = (0..=none)
+        .max_by(|a, b| scores[*a].total_cmp(&scores[*b]))
+        .unwrap_or(none);
+    let mut of_points = vec![last; points.len()];
+    for number in (1..points.len()).rev() {
+        of_points[number - 1] = came_from[number][of_points[number]] as usize;
+    }
+    let mut found: Vec<Zone> = Vec::new();
+    let mut start = 0;
+    for number in 1..=points.len() {
+        if number == points.len() || of_points[number] != of_points[start] {
+            if let Some(line) = lines.get(of_points[start]) {
+                found.push(Zone {
+                    points: start..number,
+                    line: *line,
+                });
+            }
+            start = number;
+        }
+    }
+    found
+}
+
+/// Logarithm of how much likelier an angle is on the line than anywhere.
+fn evidence(line: &Line, point: &Point) -> f64 {
+    let spread = line.r.clamp(0.3, 0.97);
+    // Concentration of von Mises' distribution of this mean length.
+    let concentration = spread * (2.0 - spread * spread) / (1.0 - spread * spread);
+    let cos = libm::cos(TAU * line.residual(point));
+    let peak = libm::exp(concentration * cos) / bessel(concentration);
+    libm::log((1.0 - STRAY) * peak + STRAY)
+}
+
+/// Modified Bessel function of order 0.
+fn bessel(x: f64) -> f64 {
+    let mut term = 1.0;
+    let mut sum = 1.0;
+    for k in 1..60 {
+        term *= (x / 2.0 / f64::from(k)) * (x / 2.0 / f64::from(k));
+        sum += term;
+        if term < 1e-12 * sum {
+            break;
+        }
+    }
+    sum
+}

@@ -1,0 +1,209 @@
+//! A drive of a trace alone, as an entry of a catalogue.
+
+mod requests;
+
+use super::replayed::ReplayFigures;
+use super::target::Target;
+use super::{ImportedDrive, Think, catalogue_name, check, rig};
+use diskperf_calibration::alone::{Alone, entry, identify};
+use diskperf_calibration::entry::BLOCK_BYTES;
+use diskperf_calibration::{Parameter, score};
+use diskperf_diskspecs::KeyPlaces;
+use diskperf_diskspecs::phase::Think as Pauses;
+use serde::Serialize;
+use std::path::Path;
+
+pub(super) use requests::is_trace;
+
+/// What a trace shows of a drive without parameter files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownDrive {
+    /// Requests of the trace.
+    pub requests: usize,
+    /// First requests that all numbers are from.
+    pub fitted_requests: usize,
+    /// Place of the trace's pauses.
+    pub think: Think,
+    /// First requests after lines that are missing from the trace.
+    pub jumps: Vec<usize>,
+    /// Numbers that the trace shows.
+    pub numbers: Vec<ShownNumber>,
+    /// Parts of the drive that the trace does not show, each with the reason.
+    pub not_determined: Vec<String>,
+    /// Replay of the requests that no number is from.
+    pub replay: ReplayFigures,
+}
+
+/// A number that a trace shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownNumber {
+    /// Name with its unit.
+    pub name: String,
+    /// Number of the zone, from 0, of a number that each zone has.
+    pub zone: Option<usize>,
+    /// Best value.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
+
+/// Imports the drive of a trace.
+///
+/// # Errors
+///
+/// A trace that cannot be read, whose requests overlap, or that does not show the platter.
+pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDrive, String> {
+    let requests = requests::read(file)?;
+    let half = requests.len() / 2;
+    let refused = |why: &str| format!("{}: {why}", file.display());
+    let found = identify(&requests[..half]).ok_or_else(|| {
+        refused(
+            "the trace does not show the turning of a platter, so no drive can be made of it: give the drive's parameter files with --calibrate TRACE, or a trace of a disk with thousands of scattered reads, one at a time",
+        )
+    })?;
+    if found.zones.is_empty() {
+        return Err(refused(
+            "the trace shows a spindle, and too few reads of neighbouring sectors to tell the length of its tracks: record more requests",
+        ));
+    }
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = catalogue_name(&stem)?;
+    let label = file.file_name().unwrap_or_default().to_string_lossy();
+    let end = requests
+        .iter()
+        .map(|one| one.first_block + u64::from(one.blocks));
+    let capacity = end.max().unwrap_or(1);
+    let read = |buffer: &entry::Buffer| -> Result<_, String> {
+        let entries = entries(&name, &label, &found, capacity, buffer);
+        let disk = check(
+            &format!("bare-{name}"),
+            &name,
+            &entries,
+            &KeyPlaces::default(),
+        )?;
+        Ok((entries, disk))
+    };
+    let mut best: Option<(f64, entry::Buffer)> = None;
+    for buffer in entry::buffers(&found) {
+        let (_, disk) = read(&buffer)?;
+        // Each is judged on the second half of what the numbers are from.
+        let score = score(&disk, &requests[..half], found.think);
+        if best
+            .as_ref()
+            .is_none_or(|(within, _)| score.within_half_ms_percent > *within)
+        {
+            best = Some((score.within_half_ms_percent, buffer));
+        }
+    }
+    let buffer = best.map_or(entry::Buffer::NONE, |(_, buffer)| buffer);
+    let (entries, disk) = read(&buffer)?;
+    let replay = ReplayFigures::new(&score(&disk, &requests, found.think));
+    let written = entries
+        .into_iter()
+        .map(|(path, text)| target.add(path, text));
+    let written: Vec<String> = written.collect::<Result<_, String>>()?;
+    Ok(ImportedDrive {
+        system: format!("bare-{name}"),
+        name,
+        fitted_drive: None,
+        fitted_system: None,
+        file: label.into_owned(),
+        trace_beside: None,
+        capacity_bytes: capacity * BLOCK_BYTES,
+        zones: found.zones.len(),
+        is_of_runs: false,
+        written,
+        warnings: Vec::new(),
+        fit: None,
+        replays: None,
+        shown: Some(shown(&found, requests.len(), replay)),
+        without_effect: Vec::new(),
+        differs: Vec::new(),
+    })
+}
+
+fn entries(
+    name: &str,
+    label: &str,
+    found: &Alone,
+    capacity: u64,
+    buffer: &entry::Buffer,
+) -> Vec<(String, String)> {
+    let drive = entry::text(label, found, capacity, buffer);
+    let system = rig(name, "a trace of the drive");
+    vec![
+        (format!("drives/{name}.toml"), drive),
+        (format!("systems/bare-{name}.toml"), system),
+    ]
+}
+
+fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
+    let number = |zone: Option<usize>, of: &Parameter| ShownNumber {
+        name: of.name.clone(),
+        zone,
+        value: of.value,
+        low: of.interval.low,
+        high: of.interval.high,
+    };
+    let mut numbers = vec![number(None, &found.period_us)];
+    let others = [
+        &found.track_skew,
+        &found.crossing_us,
+        &found.early_write_us,
+        &found.read_hit_us,
+    ];
+    numbers.extend(others.into_iter().flatten().map(|of| number(None, of)));
+    for (index, zone) in found.zones.iter().enumerate() {
+        numbers.push(number(Some(index), &zone.first_block));
+        numbers.push(number(Some(index), &zone.sectors_per_track));
+    }
+    for arrival in &found.arrivals {
+        numbers.push(ShownNumber {
+            name: format!("arrival_us after {:.0} tracks", arrival.tracks),
+            zone: None,
+            value: arrival.time_us,
+            low: arrival.time_us - arrival.interval_us,
+            high: arrival.time_us + arrival.interval_us,
+        });
+    }
+    let mut not_determined = vec![
+        "surfaces and cylinders: the modelled drive has one surface, and its arm moves by tracks".to_owned(),
+        "the parts of an access before and after the arm's way: only their sum shows".to_owned(),
+        "spares and defects: what is left of a zone lies at its end".to_owned(),
+        "read-ahead and segments of the buffer: the modelled ones are those of a few that come closest".to_owned(),
+    ];
+    let absent = [
+        (
+            found.crossing_us.is_none(),
+            "the link: the platter is slower, or reads are too alike in length",
+        ),
+        (
+            found.early_write_us.is_none(),
+            "a write cache: writes are as slow as reads, or too few",
+        ),
+        (
+            found.read_hit_us.is_none(),
+            "read hits: too few reads are faster than the platter",
+        ),
+    ];
+    not_determined.extend(
+        absent
+            .into_iter()
+            .filter(|one| one.0)
+            .map(|one| one.1.to_owned()),
+    );
+    ShownDrive {
+        requests,
+        fitted_requests: found.requests,
+        think: match found.think {
+            Pauses::Before => Think::Before,
+            Pauses::After => Think::After,
+        },
+        jumps: found.jumps.clone(),
+        numbers,
+        not_determined,
+        replay,
+    }
+}
