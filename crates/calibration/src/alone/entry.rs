@@ -40,7 +40,6 @@ pub fn buffers(found: &Alone) -> Vec<Buffer> {
                     segments,
                     read_ahead,
                     after_write,
-                    ..Buffer::NONE
                 });
             }
         }

@@ -92,3 +92,25 @@ pub(super) fn range(key: &str) -> Option<&'static RangeInclusive<f64>> {
     let found = LIMITS.iter().find(|(name, _)| *name == key);
     found.map(|(_, range)| range)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No key is listed that an entry has not, or twice.
+    #[test]
+    fn the_keys_of_entries_are_those_that_are_written() {
+        let written = [
+            include_str!("geometry.rs"),
+            include_str!("electronics.rs"),
+        ];
+        for (number, (key, _)) in MADE_OF.iter().enumerate() {
+            let quoted = format!("\"{key}\"");
+            assert!(written.iter().any(|text| text.contains(&quoted)), "{key}");
+            assert!(
+                MADE_OF[..number].iter().all(|(other, _)| other != key),
+                "{key}"
+            );
+        }
+    }
+}

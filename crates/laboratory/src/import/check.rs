@@ -74,25 +74,3 @@ fn key_at<'e>(entries: &'e Entries, place: &Place) -> Option<&'e str> {
     let lines: Vec<&str> = text.lines().take(place.line_number()).collect();
     lines.iter().rev().find_map(key)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// No key is listed that an entry has not, or twice.
-    #[test]
-    fn the_keys_of_entries_are_those_that_are_written() {
-        let written = [
-            include_str!("../../../calibration/src/entry/geometry.rs"),
-            include_str!("../../../calibration/src/entry/electronics.rs"),
-        ];
-        for (number, (key, _)) in MADE_OF.iter().enumerate() {
-            let quoted = format!("\"{key}\"");
-            assert!(written.iter().any(|text| text.contains(&quoted)), "{key}");
-            assert!(
-                MADE_OF[..number].iter().all(|(other, _)| other != key),
-                "{key}"
-            );
-        }
-    }
-}
