@@ -271,7 +271,9 @@ impl Target {
             Medium::Directory | Medium::File => ("file", "file, or a directory"),
         };
         let job_file = match self.name().ends_with(".fio") {
-            true => "; a job file is run by `run FILE`, and explained by `explain TARGET --suite FILE`",
+            true => {
+                "; a job file is run by `run FILE`, and explained by `explain TARGET --suite FILE`"
+            }
             false => "",
         };
         format!(

@@ -100,10 +100,7 @@ mod tests {
     /// No key is listed that an entry has not, or twice.
     #[test]
     fn the_keys_of_entries_are_those_that_are_written() {
-        let written = [
-            include_str!("geometry.rs"),
-            include_str!("electronics.rs"),
-        ];
+        let written = [include_str!("geometry.rs"), include_str!("electronics.rs")];
         for (number, (key, _)) in MADE_OF.iter().enumerate() {
             let quoted = format!("\"{key}\"");
             assert!(written.iter().any(|text| text.contains(&quoted)), "{key}");

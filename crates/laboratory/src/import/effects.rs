@@ -236,7 +236,10 @@ fn imported(changes: Changes<'_>) -> Result<(String, Vec<String>), Errors> {
     let drive = &found.drives[0];
     let entry = DriveEntry::new(drive, "a file").expect("few runs");
     let acting = found.without_effect.iter().filter_map(acts_as);
-    Ok((entry.text, entry.differs.into_iter().chain(acting).collect()))
+    Ok((
+        entry.text,
+        entry.differs.into_iter().chain(acting).collect(),
+    ))
 }
 
 fn imported_or_panic(what: &str, changes: Changes<'_>) -> (String, Vec<String>) {
@@ -360,10 +363,7 @@ fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
             let (entry, _) = imported_or_panic(&by, &changes);
             let entries = [
                 ("drives/one.toml".to_owned(), entry),
-                (
-                    "systems/bare-one.toml".to_owned(),
-                    rig("one", "a test"),
-                ),
+                ("systems/bare-one.toml".to_owned(), rig("one", "a test")),
             ];
             let checked = check("bare-one", "one", &entries, &KeyPlaces::new());
             checked.unwrap_or_else(|errors| panic!("{}: {by}: {errors}", case.key));
