@@ -926,20 +926,28 @@ fn cache_parameters(chosen: &Chosen) -> Vec<Parameter> {
         flag("goes_on", rule.read_ahead_after_hit),
         flag("keeps_passing", rule.keep_passing_sectors),
     ];
-    match rule.read_ahead {
-        ReadAhead::Limit => all.push(Parameter {
+    let (tracks, cylinders, is_limited) = match rule.read_ahead {
+        ReadAhead::None | ReadAhead::Limit => (None, None, true),
+        ReadAhead::TrackEnd => (Some(0.0), None, true),
+        ReadAhead::CylinderEnd => (None, Some(1.0), true),
+        ReadAhead::WholeTrack => (Some(1.0), None, false),
+        ReadAhead::NextTrackEnd => (Some(2.0), None, false),
+    };
+    all.extend(tracks.map(|tracks| exact("tracks", tracks)));
+    all.extend(cylinders.map(|cylinders| exact("cylinders", cylinders)));
+    let blocks = match rule.read_ahead {
+        ReadAhead::None => 0,
+        _ => rule.most_ahead_sectors.unwrap_or(0),
+    };
+    if is_limited {
+        all.push(Parameter {
             name: "cache.read_ahead_blocks".to_owned(),
-            value: rule.most_ahead_sectors.unwrap_or(0).into(),
+            value: blocks.into(),
             interval: Interval {
                 low: chosen.limits.0.into(),
                 high: chosen.limits.1.into(),
             },
-        }),
-        ReadAhead::None => all.push(exact("read_ahead_blocks", 0.0)),
-        ReadAhead::TrackEnd => all.push(exact("tracks", 0.0)),
-        ReadAhead::WholeTrack => all.push(exact("tracks", 1.0)),
-        ReadAhead::NextTrackEnd => all.push(exact("tracks", 2.0)),
-        ReadAhead::CylinderEnd => all.push(exact("cylinders", 1.0)),
+        });
     }
     all
 }

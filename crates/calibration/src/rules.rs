@@ -29,6 +29,15 @@ const SEGMENTS: [u32; 10] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 32];
 const AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 /// The read-ahead that a search begins with, in sectors.
 const START_SECTORS: u32 = 256;
+
+/// Lengths that decide how long segments are, in sectors.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// A segment by the files.
+    segment: u32,
+    /// A track.
+    track: u32,
+}
 /// As many of the rules that a search may begin with are gone on from: the best.
 const STARTS: usize = 4;
 /// The longest read-ahead that is looked at, in sectors beyond the best one.
@@ -80,10 +89,14 @@ impl Judge<'_> {
                 limits: (0, 0),
             };
         }
+        let sizes = Sizes {
+            segment: filed.segment_sectors,
+            track,
+        };
         let mut tried = Tried::new();
         // A rule that reads ahead after the wrong reads is worse than one that does not read
         // ahead at all, so the search begins at all combinations of what decides together.
-        let mut begun: Vec<(usize, ReadCacheSpecification)> = starts(filed, track)
+        let mut begun: Vec<(usize, ReadCacheSpecification)> = starts(filed, sizes)
             .into_iter()
             .map(|start| (self.errors(&mut tried, &start), start))
             .collect();
@@ -91,23 +104,23 @@ impl Judge<'_> {
         begun.truncate(STARTS);
         let reached = begun
             .into_iter()
-            .map(|(_, start)| self.descend(&mut tried, start, track));
+            .map(|(_, start)| self.descend(&mut tried, start, sizes));
         let best = reached.min_by_key(|reached| reached.0);
         let best = best.expect("at least the files' rule");
-        self.with_limits(&mut tried, best, track)
+        self.with_limits(&mut tried, best, sizes)
     }
 
     fn descend(
         &self,
         tried: &mut Tried,
         start: ReadCacheSpecification,
-        track: u32,
+        sizes: Sizes,
     ) -> (usize, ReadCacheSpecification) {
         let mut best = (self.errors(tried, &start), start);
         loop {
             let before = best.0;
-            for choice in 0..choices(&best.1, track).len() {
-                for rule in choices(&best.1, track).swap_remove(choice) {
+            for choice in 0..choices(&best.1, sizes).len() {
+                for rule in choices(&best.1, sizes).swap_remove(choice) {
                     let errors = self.errors(tried, &rule);
                     if errors < best.0 {
                         best = (errors, rule);
@@ -125,9 +138,9 @@ impl Judge<'_> {
         &self,
         tried: &mut Tried,
         (errors, rule): (usize, ReadCacheSpecification),
-        track: u32,
+        sizes: Sizes,
     ) -> Chosen {
-        if rule.read_ahead != ReadAhead::Limit {
+        if !is_limited(rule.read_ahead) {
             return Chosen {
                 rule,
                 limits: (0, 0),
@@ -135,7 +148,7 @@ impl Judge<'_> {
         }
         let with = |sectors: u32| {
             let mut other = rule.clone();
-            set_extent(&mut other, (ReadAhead::Limit, sectors), track);
+            set_extent(&mut other, (rule.read_ahead, sectors), sizes);
             other
         };
         let mut best = (errors, rule.most_ahead_sectors.unwrap_or(0));
@@ -175,35 +188,44 @@ fn farthest(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
     good
 }
 
-/// Has a rule read ahead so far. A segment has room for that, and for the tracks that it reads
-/// whole.
+/// Whether a drive that reads ahead so far stops at a number of sectors too.
+fn is_limited(read_ahead: ReadAhead) -> bool {
+    match read_ahead {
+        ReadAhead::Limit | ReadAhead::TrackEnd | ReadAhead::CylinderEnd => true,
+        ReadAhead::None | ReadAhead::WholeTrack | ReadAhead::NextTrackEnd => false,
+    }
+}
+
+/// Has a rule read ahead so far. A segment is as long as the files say, and has room for that
+/// and for the tracks that it reads whole.
 fn set_extent(
     rule: &mut ReadCacheSpecification,
     (read_ahead, sectors): (ReadAhead, u32),
-    track: u32,
+    sizes: Sizes,
 ) {
     rule.read_ahead = match (read_ahead, sectors) {
         (ReadAhead::Limit, 0) => ReadAhead::None,
         (other, _) => other,
     };
+    if is_limited(read_ahead) {
+        rule.most_ahead_sectors = Some(sectors);
+        rule.limit_from = LimitFrom::RequestEnd;
+    }
     let room = match read_ahead {
-        ReadAhead::Limit => {
-            rule.most_ahead_sectors = Some(sectors);
-            rule.limit_from = LimitFrom::RequestEnd;
-            sectors
-        }
-        ReadAhead::NextTrackEnd => 2 * track,
-        ReadAhead::WholeTrack | ReadAhead::TrackEnd => track,
-        ReadAhead::CylinderEnd | ReadAhead::None => 0,
+        ReadAhead::Limit | ReadAhead::CylinderEnd => sectors,
+        ReadAhead::TrackEnd => sectors.min(sizes.track),
+        ReadAhead::NextTrackEnd => 2 * sizes.track,
+        ReadAhead::WholeTrack => sizes.track,
+        ReadAhead::None => 0,
     };
-    rule.segment_sectors = rule.segment_sectors.max(room);
+    rule.segment_sectors = sizes.segment.max(room);
 }
 
 /// The files' rule, and rules that differ in how far and after which reads the drive reads
 /// ahead, in what a segment keeps, and in what a write drops.
-fn starts(filed: &ReadCacheSpecification, track: u32) -> Vec<ReadCacheSpecification> {
+fn starts(filed: &ReadCacheSpecification, sizes: Sizes) -> Vec<ReadCacheSpecification> {
     let mut all = vec![filed.clone()];
-    for read_ahead in [ReadAhead::Limit, ReadAhead::WholeTrack] {
+    for read_ahead in [ReadAhead::Limit, ReadAhead::TrackEnd, ReadAhead::WholeTrack] {
         for after in [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead] {
             for left in [AfterRead::All, AfterRead::Ahead] {
                 for write in [AfterWrite::DropsOverlapping, AfterWrite::DropsAll] {
@@ -211,7 +233,7 @@ fn starts(filed: &ReadCacheSpecification, track: u32) -> Vec<ReadCacheSpecificat
                     start.segments = start.segments.max(1);
                     start.read_ahead_after = after;
                     (start.after_read, start.after_write) = (left, write);
-                    set_extent(&mut start, (read_ahead, START_SECTORS), track);
+                    set_extent(&mut start, (read_ahead, START_SECTORS), sizes);
                     all.push(start);
                 }
             }
@@ -221,21 +243,23 @@ fn starts(filed: &ReadCacheSpecification, track: u32) -> Vec<ReadCacheSpecificat
 }
 
 /// Rules that differ from one in a single choice, by choice.
-fn choices(rule: &ReadCacheSpecification, track: u32) -> Vec<Vec<ReadCacheSpecification>> {
+fn choices(rule: &ReadCacheSpecification, sizes: Sizes) -> Vec<Vec<ReadCacheSpecification>> {
     let with = |change: &dyn Fn(&mut ReadCacheSpecification)| {
         let mut other = rule.clone();
         change(&mut other);
         other
     };
-    let extents = [
+    let whole = [ReadAhead::WholeTrack, ReadAhead::NextTrackEnd];
+    let whole = whole.map(|read_ahead| (read_ahead, 0));
+    let limited = [
         ReadAhead::TrackEnd,
-        ReadAhead::WholeTrack,
-        ReadAhead::NextTrackEnd,
         ReadAhead::CylinderEnd,
+        ReadAhead::Limit,
     ];
-    let extents = extents.map(|read_ahead| (read_ahead, 0));
-    let limits = AHEAD_SECTORS.map(|sectors| (ReadAhead::Limit, sectors));
-    let extents = extents.into_iter().chain(limits);
+    let limited = limited
+        .into_iter()
+        .flat_map(|read_ahead| AHEAD_SECTORS.map(|sectors| (read_ahead, sectors)));
+    let extents = whole.into_iter().chain(limited);
     let writes = [
         (AfterWrite::DropsOverlapping, false),
         (AfterWrite::DropsAll, false),
@@ -244,7 +268,7 @@ fn choices(rule: &ReadCacheSpecification, track: u32) -> Vec<Vec<ReadCacheSpecif
     ];
     vec![
         extents
-            .map(|extent| with(&|rule| set_extent(rule, extent, track)))
+            .map(|extent| with(&|rule| set_extent(rule, extent, sizes)))
             .collect(),
         SEGMENTS
             .map(|segments| with(&|rule| rule.segments = segments))
