@@ -216,7 +216,9 @@ class Disk:
             self.kind = "hit"
             self._extend_on_hit(on_bus, segment, block, count)
             return on_bus
-        reached = ahead and ahead.segment.start <= block <= ahead.segment.end and ahead.limit > block
+        # A read-ahead that has come to its limit reads no more by itself: what lies beyond was not
+        # read before somebody asked for it.
+        reached = ahead and ahead.segment.start <= block <= ahead.segment.end < ahead.limit
         if reached:
             self.kind = "reading ahead"
             self._follow_read_ahead(math.inf, end)

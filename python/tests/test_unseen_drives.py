@@ -110,6 +110,19 @@ def test_a_stream_loses_no_revolution_at_any_phase_of_the_wander():
             assert number == 0 or service < drawn.period_ms / 2, (step, number, running.kind)
 
 
+@pytest.mark.parametrize("rule", ["ahead", "track"])
+def test_a_read_ahead_that_is_over_has_read_nothing_beyond_its_limit(rule):
+    source = random.Random("limit")
+    drawn = (draw.draw(source, "disk", False).parameters for _ in range(200))
+    parameters = next(p for p in drawn if p.cache_rule == rule and p.read_ahead_blocks > 8)
+    modelled = disk.Disk(parameters)
+    block = parameters.layout.first_blocks[0] + 10
+    modelled.serve(1000.0, False, block, 2)
+    limit = modelled.read_ahead.limit
+    modelled.serve(2000.0, False, limit - 4, 8)
+    assert modelled.kind in ("partial", "miss")
+
+
 @pytest.mark.parametrize("kind", trace.CONTROLS)
 def test_a_control_shows_no_period(kind):
     source = random.Random(f"control {kind}")
