@@ -107,9 +107,15 @@ fn the_trace_of_another_drive_is_noticed() {
             "check that the trace is of this drive",
         ],
     );
-    // Nor is a trace the file of a drive.
+    // By itself a trace has to show a platter.
     user.run(&words("import files/other.trace -o theirs"))
-        .expect(2, &["other.trace:1:8", "its trace is for `--calibrate`"]);
+        .expect(
+            2,
+            &[
+                "other.trace: the trace does not show the turning of a platter",
+                "--calibrate TRACE",
+            ],
+        );
     let times = (0..400).map(|number: u64| {
         let block = number * 37 % 70;
         let service_us = 3000 + number * number * 7919 % 40_000;

@@ -148,8 +148,8 @@ struct Tracks {
     slots: u32,
     /// Part of the circle that a slot has.
     arc: u64,
-    /// The slots of the sectors; empty without interleave.
-    interleaved: Box<[u32]>,
+    /// Slots from a sector to the next, and sectors of a round; none without interleave.
+    interleave: Option<(u32, u32)>,
 }
 
 impl Geometry {
@@ -183,9 +183,9 @@ impl Geometry {
             sectors: zone.sectors_per_track,
             slots: slots(zone),
             arc: arcs / u64::from(slots(zone)),
-            interleaved: match format.interleave {
-                1 => Box::default(),
-                interleave => interleaved(zone.sectors_per_track, interleave),
+            interleave: match format.interleave {
+                1 => None,
+                step => Some((step, sectors_per_round(zone.sectors_per_track, step))),
             },
         };
         let group_skew = format.head_groups.map_or(0, |groups| groups.skew);
@@ -372,8 +372,8 @@ impl Geometry {
         let tracks = self.tracks_of(place.cylinder);
         let track = place.start - Turn(place.arc).times(u64::from(place.sector));
         let mut on_track = place.sector;
-        if let Some(slot) = tracks.interleaved.get(place.sector as usize) {
-            (on_track, sectors) = (*slot, 1);
+        if let Some(interleave) = tracks.interleave {
+            (on_track, sectors) = (interleaved(place.sector, tracks.sectors, interleave), 1);
         }
         // Skews turn tracks by whole slots, up to the rounding of a share.
         let turned = (track + Turn(place.arc / 2)).0 / place.arc;
@@ -465,20 +465,21 @@ impl Format {
     }
 }
 
-/// The slots of a track's sectors as a formatter chooses them: each lies `interleave` slots
-/// after the one before it, or in the next free slot after that, which it is when the steps
-/// have led round to the first.
-fn interleaved(sectors: u32, interleave: u32) -> Box<[u32]> {
-    let (mut common, mut rest) = (sectors, interleave % sectors);
+/// The slot of a track's sector as a formatter chooses it: each lies a step of slots after the
+/// one before it, or in the next free slot after that, which it is when the steps have led round
+/// to the first.
+fn interleaved(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
+    let steps = u64::from(sector % per_round) * u64::from(step);
+    (steps % u64::from(sectors)) as u32 + sector / per_round
+}
+
+/// Sectors after which steps of so many slots lead round to the first.
+fn sectors_per_round(sectors: u32, step: u32) -> u32 {
+    let (mut common, mut rest) = (sectors, step % sectors);
     while rest > 0 {
         (common, rest) = (rest, common % rest);
     }
-    let per_round = sectors / common;
-    let slot = |sector: u32| {
-        let steps = u64::from(sector % per_round) * u64::from(interleave);
-        (steps % u64::from(sectors)) as u32 + sector / per_round
-    };
-    (0..sectors).map(slot).collect()
+    sectors / common
 }
 
 /// The first sector that two of these have; they ascend.
