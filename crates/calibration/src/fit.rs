@@ -152,8 +152,22 @@ pub fn calibrate(
         phase: lock,
         crossing_us: drive.read_sector_ms() * 1e3,
     };
+    // The period that a scan finds is refined by the angles, whatever else is kept of the fit.
+    let turning = lock.map(|_| Turning::new(&given, fitted));
+    let mut refined = start.clone();
+    if let Some(turning) = &turning {
+        refined.mechanism.period_ns = turning.period_ns;
+    }
+    let given = Given {
+        start: &refined,
+        ..given
+    };
     let stage = guard::stage(&given, fitted);
     let work = fit(&given, fitted, stage, |_, _| ());
+    let mut parameters = work.parameters.clone();
+    if let Some(turning) = turning.as_ref().filter(|_| stage < Stage::Angles) {
+        parameters.extend(turning.period.clone());
+    }
     let score = |disk: &DiskSpecification| {
         let replayed = replay(disk, &all, think);
         (Score::of(&pairs(&all[half..], &replayed[half..])), replayed)
@@ -167,8 +181,8 @@ pub fn calibrate(
         .filter(|one| matches!(one.answer, Answer::Buffer | Answer::ReadAhead));
     Ok(Calibration {
         nominal_period_us: nominal_us,
-        r: work.r,
-        phase_steps: work.stretches.steps(&work.completions_us()),
+        r: turning.as_ref().map_or(work.r, |turning| turning.r),
+        phase_steps: turning.map_or_else(Vec::new, |turning| turning.steps),
         buffer_reads: (held.count(), modelled.count()),
         remains: remains(&work.disk, &all, half, think, is_fast),
         requests: all.len(),
@@ -177,12 +191,34 @@ pub fn calibrate(
         think,
         stage,
         score: fitted_score,
-        unfitted: score(&start).0,
-        parameters: work.parameters.clone(),
+        unfitted: score(&refined).0,
+        parameters,
         replayed,
         fitted: work.disk.clone(),
         filed: filed.clone(),
     })
+}
+
+/// What the angles of all requests show of the spindle.
+struct Turning {
+    period_ns: f64,
+    period: Option<Parameter>,
+    r: f64,
+    steps: Vec<PhaseStep>,
+}
+
+impl Turning {
+    fn new(given: &Given<'_>, placed: &[Placed]) -> Turning {
+        let found = fit(given, placed, Stage::Angles, |_, _| ());
+        let mut parameters = found.parameters.iter();
+        let period = parameters.find(|one| one.name == "spindle.period_us");
+        Turning {
+            period_ns: found.disk.mechanism.period_ns,
+            period: period.cloned(),
+            r: found.r,
+            steps: found.stretches.steps(&found.completions_us()),
+        }
+    }
 }
 
 /// Figures of the second half of a trace, replayed in a closed loop on a disk that has all its
