@@ -15,7 +15,7 @@ mod period;
 mod tracks;
 mod zones;
 
-use crate::parameter::{Interval, Parameter};
+use crate::parameter::Parameter;
 pub use arm::Arrival;
 use arm::Reach;
 use clock::Clock;
@@ -30,7 +30,7 @@ use zones::Zone;
 /// A drive as its trace shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alone {
-    /// Where the trace's pauses are.
+    /// Pauses before their requests, or after them.
     pub think: Think,
     /// Requests that the numbers are from.
     pub requests: usize,
@@ -156,15 +156,7 @@ fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
 }
 
 fn parameter(name: &str, value: f64, half: f64) -> Parameter {
-    let interval = Interval {
-        low: value - half,
-        high: value + half,
-    };
-    Parameter {
-        name: name.to_owned(),
-        value,
-        interval,
-    }
+    Parameter::within(name, value, (value - half, value + half))
 }
 
 fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZone> {
@@ -237,14 +229,7 @@ fn assembled(
     };
     let middle = |name: &str, times: &[f64]| {
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-        (times.len() >= 30).then(|| Parameter {
-            name: name.to_owned(),
-            value: at(0.5),
-            interval: Interval {
-                low: at(0.1),
-                high: at(0.9),
-            },
-        })
+        (times.len() >= 30).then(|| Parameter::within(name, at(0.5), (at(0.1), at(0.9))))
     };
     let ((write_share, writes), (read_hit_share, hits)) = (fast(true), fast(false));
     Alone {

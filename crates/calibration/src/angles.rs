@@ -5,7 +5,7 @@ mod joint;
 mod scan;
 mod stretches;
 
-use crate::parameter::{Interval, Parameter};
+use crate::parameter::Parameter;
 use crate::places::Place;
 use scan::Spread;
 pub(crate) use scan::{Reference, mean_direction as scan_mean_direction};
@@ -199,9 +199,5 @@ pub(crate) fn wrapped(turns: f64) -> f64 {
 }
 
 fn angle_parameter(name: String, value: f64, error: f64) -> Parameter {
-    Parameter {
-        name,
-        value: value.rem_euclid(1.0),
-        interval: Interval::around(value.rem_euclid(1.0), error),
-    }
+    Parameter::around(name, value.rem_euclid(1.0), error)
 }

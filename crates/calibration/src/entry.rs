@@ -64,6 +64,9 @@ pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, Calibrat
     disk.ok_or_else(|| refused("the entry is of no disk".to_owned()))
 }
 
+/// Columns of `zone_table`.
+pub(crate) const ZONE_COLUMNS: &str = "first cylinder, last cylinder, sectors per track, origin, track skew, cylinder skew and range skew in revolutions, dead sectors, spares";
+
 /// An entry while it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {

@@ -1,6 +1,6 @@
 //! A fitted disk as a layer of a catalogue over the disk that its files describe.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, ZONE_COLUMNS};
 use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
 };
@@ -272,8 +272,6 @@ impl Layer {
         }
     }
 }
-
-const ZONE_COLUMNS: &str = "first cylinder, last cylinder, sectors per track, origin, track skew, cylinder skew and range skew in revolutions, dead sectors, spares";
 
 fn zone_row(zone: &ZoneSpecification) -> Vec<f64> {
     vec![

@@ -9,24 +9,6 @@ pub struct Interval {
     pub high: f64,
 }
 
-impl Interval {
-    /// Two standard errors to both sides.
-    pub(crate) fn around(value: f64, error: f64) -> Interval {
-        Interval {
-            low: value - 2.0 * error,
-            high: value + 2.0 * error,
-        }
-    }
-
-    /// A choice among rules, without an error of its own.
-    pub(crate) fn exact(value: f64) -> Interval {
-        Interval {
-            low: value,
-            high: value,
-        }
-    }
-}
-
 /// A number that was fitted to a part of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -36,4 +18,25 @@ pub struct Parameter {
     pub value: f64,
     /// Two standard errors around it, or the values that fit as well.
     pub interval: Interval,
+}
+
+impl Parameter {
+    /// A number with an interval of its own.
+    pub(crate) fn within(name: impl Into<String>, value: f64, (low, high): (f64, f64)) -> Self {
+        Parameter {
+            name: name.into(),
+            value,
+            interval: Interval { low, high },
+        }
+    }
+
+    /// A number with its standard error: two of them to both sides.
+    pub(crate) fn around(name: impl Into<String>, value: f64, error: f64) -> Self {
+        Self::within(name, value, (value - 2.0 * error, value + 2.0 * error))
+    }
+
+    /// A choice among rules, without an error of its own.
+    pub(crate) fn exact(name: impl Into<String>, value: f64) -> Self {
+        Self::within(name, value, (value, value))
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Where a block of the drive lies.
-    pub(crate) fn of(layout: &Layout, block: u64) -> Place {
+    pub(crate) fn at(layout: &Layout, block: u64) -> Place {
         let place = layout.locate(block);
         Place {
             cylinder: place.cylinder,
@@ -122,7 +122,7 @@ fn place(layout: &Layout, request: &Request) -> Option<Placed> {
         match pieces.last_mut() {
             Some(piece) if piece.place.is_on_track_of(&run.place) => piece.blocks += blocks,
             _ => pieces.push(Piece {
-                place: Place::of(layout, block),
+                place: Place::at(layout, block),
                 blocks,
             }),
         }

@@ -25,7 +25,7 @@ pub struct BlockKeys {
 /// A key of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Its words, with one blank between them.
+    /// Name with one blank between its words.
     pub name: &'static str,
     /// The values that DiskSim accepts.
     pub legal: Legal,

@@ -1,7 +1,7 @@
 //! The entry of a drive that a trace shows.
 
 use super::{Alone, AloneZone};
-use crate::entry::{BLOCK_BYTES, Entry};
+use crate::entry::{BLOCK_BYTES, Entry, ZONE_COLUMNS};
 
 /// Link of a drive whose platter sets the pace of reads.
 const FAST_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
@@ -60,11 +60,7 @@ pub fn text(label: &str, found: &Alone, capacity: u64, buffer: &Buffer) -> Strin
     entry.integer("cylinders", cylinders);
     entry.word("track_order", "cylinders");
     entry.word("sparing", "zone");
-    entry.rows(
-        "zone_table",
-        "first cylinder, last cylinder, sectors per track, origin, track skew, cylinder skew and range skew in revolutions, dead sectors, spares",
-        &rows,
-    );
+    entry.rows("zone_table", ZONE_COLUMNS, &rows);
     entry.gap();
     let base_us = found
         .arrivals

@@ -19,7 +19,7 @@ pub(super) struct Point {
 /// A line: `angle = origin + rate * sector`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Line {
-    /// Revolutions per sector.
+    /// Slope of the angle, in revolutions per sector.
     pub(super) rate: f64,
     /// Angle of sector 0, in revolutions.
     pub(super) origin: f64,
@@ -57,7 +57,7 @@ pub(super) fn mean_direction(angles: impl Iterator<Item = f64>) -> (f64, f64) {
 /// A line whose origin may change from block to block of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct BlockLine {
-    /// Revolutions per sector.
+    /// Slope of the angle, in revolutions per sector.
     pub(super) rate: f64,
     /// Sum of the blocks' squared resultants, each over its count: near the number of blocks
     /// by chance, near the number of points if all angles agree.

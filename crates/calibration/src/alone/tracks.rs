@@ -23,8 +23,9 @@ const PAIR_STRAY: f64 = 0.15;
 /// because a request is in several.
 const PAIR_FALL: f64 = 4.0;
 
-/// By how much the buffer shifts a skew, in revolutions: it answers some of the reads that
-/// follow each other in part, and which ones does not show. Largest of twelve made-up drives.
+/// Margins of the intervals of skews beyond what pairs show, in revolutions: on twelve made-up
+/// drives pairs were off by about so much. The buffer is suspected, which answers some of the
+/// reads that follow each other in part.
 const SHIFT_MEAN: f64 = 0.04;
 const SHIFT_TRACK: f64 = 0.03;
 
@@ -124,7 +125,7 @@ const BEGINS: usize = 24;
 /// Where tracks of a zone begin, if nothing lies between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Begin {
-    /// A sector with which a track begins.
+    /// First sector of a track of the zone.
     pub(super) sector: f64,
     /// Angle at which that sector begins, in revolutions.
     pub(super) angle: f64,

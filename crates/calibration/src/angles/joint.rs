@@ -4,7 +4,6 @@ use super::scan::{Reference, mean_direction};
 use super::{Angles, Found, Skews, Stretches, angle_parameter, wrapped};
 use crate::Parameter;
 use crate::linear::{Normal, Solution};
-use crate::parameter::Interval;
 
 /// Rounds of trimming and solving.
 const ROUNDS: usize = 12;
@@ -224,14 +223,11 @@ fn parameters(
     deviation: f64,
 ) -> Vec<Parameter> {
     let error = |unknown: usize| deviation * solution.variances[unknown].sqrt();
-    let mut all = vec![Parameter {
-        name: "spindle.period_us".to_owned(),
-        value: state.period_us,
-        interval: Interval::around(
-            state.period_us,
-            state.period_us * error(Unknowns::FREQUENCY),
-        ),
-    }];
+    let mut all = vec![Parameter::around(
+        "spindle.period_us",
+        state.period_us,
+        state.period_us * error(Unknowns::FREQUENCY),
+    )];
     let Angles::Fitted(skews) = &state.angles else {
         return all;
     };

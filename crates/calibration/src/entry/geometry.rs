@@ -1,6 +1,6 @@
 //! Where the sectors are, and how the arm gets there.
 
-use super::Entry;
+use super::{Entry, ZONE_COLUMNS};
 use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Spot, Zone, ZonedLayout};
 use diskperf_diskspecs::{Drive, Seek};
 
@@ -96,11 +96,7 @@ fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
         let cylinders = u64::from(layout.range_cylinders());
         entry.integer("sparing_range_cylinders", cylinders);
     }
-    entry.rows(
-        "zone_table",
-        "first cylinder, last cylinder, sectors per track, origin, track skew, cylinder skew and range skew in revolutions, dead sectors, spares",
-        rows,
-    );
+    entry.rows("zone_table", ZONE_COLUMNS, rows);
     if layout.sparing() == Sparing::None {
         return;
     }

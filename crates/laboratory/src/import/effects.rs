@@ -263,7 +263,7 @@ fn every_key_that_is_used_changes_the_entry() {
     }
 }
 
-/// Of a key with a value that the modelled drive acts as, every other value is said.
+/// A key whose value the modelled drive replaces: `import` names each other value.
 #[test]
 fn a_key_without_effect_leaves_the_entry_as_it_is() {
     let (entry, said) = imported_or_panic("the files", &[]);

@@ -69,7 +69,7 @@ impl Disk {
         });
     }
 
-    /// Notes where the data of a command are.
+    /// Records whether the buffer or the medium has the data of a command.
     #[inline]
     pub(super) fn observe_answer(&mut self, answer: Answer) {
         if let Some(observed) = &mut self.observed {
@@ -96,7 +96,7 @@ impl Disk {
         }
     }
 
-    /// Notes an access whose first sector begins to pass at a time.
+    /// Records an access to the medium, and the time at which its first sector reaches the head.
     #[cold]
     pub(super) fn observe_access(&mut self, access: ObservedAccess, first_passes: Time) {
         if let Some(observed) = &mut self.observed {

@@ -136,7 +136,7 @@ pub struct Geometry {
     /// Whether sectors are in the slots of their own numbers.
     is_plain: bool,
     has_index_gap: bool,
-    /// Ascending.
+    /// Runs of bad sectors, by their first sectors.
     revectored: Vec<Revectored>,
 }
 

@@ -1,0 +1,98 @@
+//! Arrivals of the arm, for what waits for the platter.
+
+use super::*;
+
+impl Work<'_> {
+    /// When the arm arrives: what makes the requests that waited for the platter likeliest.
+    pub(super) fn fit_arrivals(&mut self) {
+        let (reads, writes) = self.seen();
+        let read = arrival::fit(&reads, self.period_us());
+        let write = match self.is_write_through() && !writes.is_empty() {
+            true => Some(arrival::fit(&writes, self.period_us())),
+            false => None,
+        };
+        let filed = (self.given.filed, self.given.mechanism);
+        put_arrivals(&mut self.disk, filed, (&read, write.as_ref()));
+        self.means.clear();
+        self.parameters.extend(arrival_parameters("read", &read));
+        if let Some(write) = &write {
+            self.parameters.extend(arrival_parameters("write", write));
+        }
+    }
+
+    /// Reads and writes that waited for the platter, with the arm where the device had it.
+    fn seen(&self) -> (Vec<Seen>, Vec<Seen>) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let mut arm = self.given.mechanism.clone();
+        let mut last: Option<Operation> = None;
+        follow(
+            &self.disk,
+            self.placed,
+            self.given.think,
+            |placed, served| {
+                let request = &placed.request;
+                let after_write = last == Some(Operation::Write);
+                last = Some(request.operation);
+                let is_write = request.operation == Operation::Write;
+                let Some(circumstances) = circumstances(&mut arm, placed, served, after_write)
+                else {
+                    return;
+                };
+                if is_write && self.is_write_through() {
+                    let sectors =
+                        f64::from(request.blocks) / f64::from(placed.first().sectors_per_track);
+                    let platter_us = sectors * self.period_us() + self.write_end_us;
+                    writes.push(Seen {
+                        circumstances,
+                        until_sector_us: request.service_us - platter_us,
+                    });
+                } else if !is_write && !self.is_fast(placed) {
+                    reads.push(Seen {
+                        circumstances,
+                        until_sector_us: self.until_sector_us(placed),
+                    });
+                }
+            },
+        );
+        (reads, writes)
+    }
+}
+
+/// What the arrival of a request depends on, if the device moved its arm for all of it and at
+/// once. `arm` has the files' seeks.
+fn circumstances(
+    arm: &mut Mechanism,
+    placed: &Placed,
+    served: &Served,
+    after_write: bool,
+) -> Option<Circumstances> {
+    let access = served.seen.access.filter(|access| access.is_one_run)?;
+    if served.seen.arm_is_busy || served.seen.answer != Answer::Medium {
+        return None;
+    }
+    let is_write = placed.request.operation == Operation::Write;
+    let (cylinder, head) = access.from;
+    arm.place_arm(cylinder, head);
+    Some(Circumstances {
+        filed_us: us(arm.way_to(&access.to, is_write)),
+        distance_cylinders: cylinder.abs_diff(access.to.cylinder),
+        is_inward: access.to.cylinder > cylinder,
+        switches_head: access.to.head != head,
+        after_write,
+        is_reading_ahead: served.seen.reads_ahead,
+        blocks: if is_write { placed.request.blocks } else { 0 },
+    })
+}
+
+fn arrival_parameters(kind: &str, fitted: &FittedArrival) -> Vec<Parameter> {
+    let all = NAMES
+        .iter()
+        .zip(fitted.arrival.weights_us)
+        .zip(fitted.errors_us);
+    let shown = all.filter(|(_, error)| *error > 0.0);
+    shown
+        .map(|((name, value), error)| {
+            Parameter::around(format!("arrival.{kind}.{name}"), value, error)
+        })
+        .collect()
+}

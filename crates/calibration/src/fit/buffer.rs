@@ -1,0 +1,139 @@
+//! The rules of the buffer.
+
+use super::*;
+
+/// A part of a revolution, and the share of writes whose times lie in it only if these do not
+/// wait for the platter: of those that do, such a part has as large a share as it is itself.
+const EARLY_WINDOW_REV: f64 = 0.25;
+const EARLY_SHARE: f64 = 0.5;
+
+impl Work<'_> {
+    /// Whether the disk reports writes before they are on the medium: those that wait for the
+    /// platter are spread over a revolution at least.
+    pub(super) fn fit_write_cache(&mut self) {
+        let writes = self.placed.iter();
+        let writes = writes.filter(|one| one.request.operation == Operation::Write);
+        let mut times_us: Vec<f64> = writes.map(|write| self.until_sector_us(write)).collect();
+        if times_us.is_empty() {
+            return;
+        }
+        times_us.sort_by(f64::total_cmp);
+        let window_us = EARLY_WINDOW_REV * self.period_us();
+        let within = |(index, from_us): (usize, &f64)| {
+            times_us.partition_point(|time_us| *time_us <= from_us + window_us) - index
+        };
+        let within = times_us.iter().enumerate().map(within).max().unwrap_or(0);
+        let is_early = within as f64 > EARLY_SHARE * times_us.len() as f64;
+        match (&mut self.disk.write_cache, is_early) {
+            (Some(cache), true) => cache.appending_only = false,
+            (cache @ None, true) => {
+                let room = self.disk.read_cache.segment_sectors.max(1);
+                *cache = Some(WriteCacheSpecification {
+                    most_sectors: room.into(),
+                    most_extents: 1,
+                    high_water_share: 0.0,
+                    idle_ms: 0.0,
+                    most_destaged_sectors: room,
+                    read_hits: true,
+                    appending_only: false,
+                });
+            }
+            (cache, false) => *cache = None,
+        }
+        self.put_choice("cache.early_writes", is_early);
+    }
+
+    pub(super) fn fit_cache(&mut self) {
+        let layout = &self.disk.mechanism.layout;
+        let zones = layout.zones.iter().map(|zone| zone.sectors_per_track);
+        let extents = layout.extents.iter().map(|of| of.sectors_per_track);
+        let track = zones.chain(extents).max().unwrap_or(1);
+        let is_fast = |placed: &Placed| self.is_fast(placed);
+        let judge = Judge {
+            disk: &self.disk,
+            placed: self.placed,
+            think: self.given.think,
+            is_fast: &is_fast,
+        };
+        let chosen = judge.best(&self.given.filed.read_cache, track);
+        self.parameters.extend(cache_parameters(&chosen));
+        self.disk.read_cache = chosen.rule;
+    }
+
+    /// How many runs of sectors the buffer takes of writes before one has to wait: as many as
+    /// most writes agree with.
+    pub(super) fn fit_write_room(&mut self) {
+        const EXTENTS: [u32; 4] = [1, 2, 4, 16];
+        let Some(filed) = self.disk.write_cache.clone() else {
+            return;
+        };
+        let met = |disk: &DiskSpecification| {
+            let mut met = 0usize;
+            follow(disk, self.placed, self.given.think, |placed, served| {
+                let off_us = (served.service_us - placed.request.service_us).abs();
+                let is_write = placed.request.operation == Operation::Write;
+                met += usize::from(is_write && off_us <= MET_US);
+            });
+            met
+        };
+        let mut best = (met(&self.disk), filed.clone());
+        for extents in EXTENTS {
+            let room = u64::from(extents) * u64::from(filed.most_destaged_sectors);
+            let other = WriteCacheSpecification {
+                most_extents: extents,
+                most_sectors: room.max(filed.most_sectors),
+                ..filed.clone()
+            };
+            let disk = DiskSpecification {
+                write_cache: Some(other.clone()),
+                ..self.disk.clone()
+            };
+            let met = met(&disk);
+            if met > best.0 {
+                best = (met, other);
+            }
+        }
+        self.put_choice("cache.write_extents", best.1.most_extents);
+        self.disk.write_cache = Some(best.1);
+    }
+}
+
+fn cache_parameters(chosen: &Chosen) -> Vec<Parameter> {
+    let rule = &chosen.rule;
+    let exact = |name: &str, value: f64| Parameter::exact(format!("cache.{name}"), value);
+    let flag = |name: &str, value: bool| exact(name, f64::from(value));
+    let mut all = vec![
+        exact("segments", rule.segments.into()),
+        flag("keeps_behind", rule.after_read == AfterRead::All),
+        flag("write_clears_all", rule.after_write == AfterWrite::DropsAll),
+        flag("keeps_written", rule.keep_written),
+        flag(
+            "only_contiguous",
+            rule.read_ahead_after == ReadAheadAfter::SequentialRead,
+        ),
+        flag("goes_on", rule.read_ahead_after_hit),
+        flag("keeps_passing", rule.keep_passing_sectors),
+    ];
+    let (tracks, cylinders, is_limited) = match rule.read_ahead {
+        ReadAhead::None | ReadAhead::Limit => (None, None, true),
+        ReadAhead::TrackEnd => (Some(0.0), None, true),
+        ReadAhead::CylinderEnd => (None, Some(1.0), true),
+        ReadAhead::WholeTrack => (Some(1.0), None, false),
+        ReadAhead::NextTrackEnd => (Some(2.0), None, false),
+    };
+    all.extend(tracks.map(|tracks| exact("tracks", tracks)));
+    all.extend(cylinders.map(|cylinders| exact("cylinders", cylinders)));
+    let blocks = match rule.read_ahead {
+        ReadAhead::None => 0,
+        _ => rule.most_ahead_sectors.unwrap_or(0),
+    };
+    if is_limited {
+        let ends = (chosen.limits.0.into(), chosen.limits.1.into());
+        all.push(Parameter::within(
+            "cache.read_ahead_blocks",
+            blocks.into(),
+            ends,
+        ));
+    }
+    all
+}

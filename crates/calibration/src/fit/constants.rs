@@ -1,0 +1,145 @@
+//! Constants of what does not wait for the platter, and of the mean.
+
+use super::*;
+
+impl Work<'_> {
+    /// Constants of reads from the medium, of reads from the buffer, and of writes: those whose
+    /// mean service time is the measured one.
+    pub(super) fn fit_means(&mut self, kinds: [bool; 3]) {
+        const ROUNDS: usize = 4;
+        let names = ["read_miss", "read_hit", "write"];
+        let mut shifts_us = [0.0; 3];
+        let mut errors_us = [0.0; 3];
+        for _ in 0..ROUNDS {
+            let replayed = replay(&self.disk, self.placed, self.given.think);
+            let off = |kind: usize| {
+                let own = self.placed.iter().zip(&replayed).filter(|(placed, one)| {
+                    kind == match (placed.request.operation, one.answer) {
+                        (Operation::Write, _) => 2,
+                        (_, Answer::Medium) => 0,
+                        _ => 1,
+                    }
+                });
+                let off = own.map(|(placed, one)| placed.request.service_us - one.service_us);
+                mean(off)
+            };
+            let found = [0, 1, 2].map(off);
+            for kind in (0..3).filter(|kind| kinds[*kind]) {
+                let Some((by_us, error_us)) = found[kind] else {
+                    continue;
+                };
+                let overheads = &mut self.disk.overheads;
+                let after = match kind {
+                    0 => &mut overheads.read_miss,
+                    1 => &mut overheads.read_hit,
+                    _ => &mut overheads.write,
+                };
+                shift(after, by_us);
+                shifts_us[kind] += by_us;
+                errors_us[kind] = error_us;
+            }
+        }
+        self.means.clear();
+        for kind in (0..3).filter(|kind| kinds[*kind] && errors_us[*kind] > 0.0) {
+            let name = format!("mean.{}_us", names[kind]);
+            let constant = Parameter::around(name, shifts_us[kind], errors_us[kind]);
+            self.means.push(constant);
+        }
+    }
+
+    /// Constants of what does not wait for the platter.
+    pub(super) fn fit_constants(&mut self) {
+        let mut hits: [Vec<(f64, f64)>; 4] = Default::default();
+        let mut writes: [Vec<(f64, f64)>; 4] = Default::default();
+        let is_write_through = self.is_write_through();
+        let mut last: Option<Request> = None;
+        follow(
+            &self.disk,
+            self.placed,
+            self.given.think,
+            |placed, served| {
+                let request = &placed.request;
+                let point = (f64::from(request.blocks), request.service_us);
+                let before = before(last.as_ref(), request, served) as usize;
+                match request.operation {
+                    Operation::Read if self.is_fast(placed) => hits[before].push(point),
+                    // A write may wait until the one before it is on the medium.
+                    Operation::Write if !is_write_through && !served.seen.arm_is_busy => {
+                        writes[before].push(point);
+                    }
+                    _ => {}
+                }
+                last = Some(*request);
+            },
+        );
+        if let Some(after) = self.constants("buffer", &hits, self.crossing_us) {
+            self.disk.overheads.read_hit = after;
+        }
+        let all: Vec<(f64, f64)> = writes.iter().flatten().copied().collect();
+        let line = affine::fit(&all, self.crossing_us);
+        let mut block_us = self.crossing_us;
+        if let Some((line, errors)) =
+            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE * line.block_us)
+        {
+            block_us = line.block_us;
+            self.disk.link.write_bytes_per_s = Some(bytes_per_s(block_us));
+            self.put("bus.write_block_us", block_us, errors[1]);
+        }
+        if let Some(after) = self.constants("early_write", &writes, block_us) {
+            self.disk.overheads.write = after;
+            self.disk.overheads.write_completion_ms = 0.0;
+        }
+    }
+
+    /// Constants by what was before, of requests whose blocks take so long; absent where
+    /// there are too few. Circumstances that hardly occur have the constant of all.
+    fn constants(
+        &mut self,
+        kind: &str,
+        points: &[Vec<(f64, f64)>; 4],
+        block_us: f64,
+    ) -> Option<After> {
+        let all: Vec<(f64, f64)> = points.iter().flatten().copied().collect();
+        let (common_us, _) = affine::fit_constant(&all, block_us)?;
+        let mut found = [None; 4];
+        for (before, name) in BEFORE {
+            let own = affine::fit_constant(&points[before as usize], block_us);
+            found[before as usize] = own.map(|own| ms(own.0.max(0.0)));
+            if let Some((fixed_us, error_us)) = own {
+                self.put(format!("{kind}.{name}.fixed_us"), fixed_us, error_us);
+            }
+        }
+        let common_ms = ms(common_us.max(0.0));
+        Some(After {
+            after_read_ms: found[Before::Read as usize].unwrap_or(common_ms),
+            after_write_ms: found[Before::Write as usize].unwrap_or(common_ms),
+            sequential_ms: found[Before::Sequential as usize],
+            reading_ahead_ms: found[Before::ReadingAhead as usize],
+        })
+    }
+}
+
+/// What the device's firmware goes by.
+fn before(last: Option<&Request>, request: &Request, served: &Served) -> Before {
+    let follows = |last: &Request| {
+        last.operation == request.operation
+            && last.first_block + u64::from(last.blocks) == request.first_block
+    };
+    match last {
+        _ if served.seen.reads_ahead => Before::ReadingAhead,
+        Some(last) if follows(last) => Before::Sequential,
+        Some(last) if last.operation == Operation::Write => Before::Write,
+        _ => Before::Read,
+    }
+}
+
+/// A mean and its standard error; nothing of none.
+fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0usize);
+    for value in values {
+        (sum, squares, count) = (sum + value, squares + value * value, count + 1);
+    }
+    let n = count as f64;
+    let mean = sum / n;
+    (count > 1).then(|| (mean, ((squares / n - mean * mean).max(0.0) / n).sqrt()))
+}

@@ -1,0 +1,209 @@
+//! The time of a block on the bus, the angles of the platter, and the times of heads.
+
+use super::*;
+
+/// Times of a change of the head and of settling that are tried.
+const SWITCH_STEPS: u32 = 30;
+const SWITCH_STEP_MS: f64 = 0.1;
+
+impl Work<'_> {
+    /// A block's time on the bus: what a longer read from the buffer takes longer, else a longer
+    /// write that is reported early, else what makes the phases of reads from the medium agree.
+    pub(super) fn fit_crossing(&mut self) {
+        let phase = self.given.phase;
+        let slope = |operation: Operation, limit_us: f64| {
+            let is_fast = |placed: &&Placed| {
+                placed.request.operation == operation && self.until_sector_us(placed) < limit_us
+            };
+            let point =
+                |placed: &Placed| (f64::from(placed.request.blocks), placed.request.service_us);
+            let fast: Vec<(f64, f64)> = self.placed.iter().filter(is_fast).map(point).collect();
+            let line = affine::fit(&fast, self.crossing_us);
+            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE * line.block_us)
+        };
+        // A bus carries what is written as fast as what is read, unless reads tell otherwise.
+        let by_writes = || slope(Operation::Write, self.buffer_limit_us(Operation::Write));
+        let (value, error) = match (
+            slope(Operation::Read, self.limit_us).or_else(by_writes),
+            phase,
+        ) {
+            (Some((line, errors)), _) => (line.block_us, errors[1]),
+            (None, Some(phase)) => (phase.transfer_us, 0.0),
+            (None, None) => return,
+        };
+        self.crossing_us = value;
+        self.disk.link.bytes_per_s = bytes_per_s(value);
+        if !self.is_write_through() {
+            self.disk.link.write_bytes_per_s = Some(bytes_per_s(value));
+        }
+        self.parameters
+            .retain(|one| one.name != "bus.read_block_us");
+        self.put("bus.read_block_us", value, error);
+    }
+
+    pub(super) fn find_angles(&mut self) {
+        if self.given.phase.is_none() {
+            return;
+        }
+        let completions_us = self.completions_us();
+        let half_us = self.period_us() / 2.0;
+        let references = |operation: Operation| {
+            let waited = |(placed, _): &(&Placed, &f64)| {
+                placed.request.operation == operation
+                    && placed.pieces.len() == 1
+                    && self.until_sector_us(placed) > half_us
+            };
+            let reference = |(placed, completion_us): (&Placed, &f64)| Reference {
+                place: *placed.first(),
+                completion_us: *completion_us,
+                blocks: placed.request.blocks.into(),
+            };
+            let all = self.placed.iter().zip(&completions_us);
+            all.filter(waited)
+                .map(reference)
+                .collect::<Vec<Reference>>()
+        };
+        let layout = &self.given.filed.mechanism.layout;
+        let (zones, surfaces) = (layout.zones.len(), layout.surfaces);
+        let reads = references(Operation::Read);
+        let start = (self.period_us(), self.crossing_us);
+        let found = angles::find(&reads, zones, surfaces, start);
+        let writes = references(Operation::Write);
+        self.r = found.r;
+        self.stretches = found.stretches;
+        self.disk.mechanism.period_ns = found.period_us * 1e3;
+        put_angles(&mut self.disk, &found.angles);
+        self.parameters.extend(found.parameters);
+        if self.is_write_through() {
+            self.find_write_end(&found.angles, &reads, &writes);
+        }
+    }
+
+    /// What a write needs from its last sector to its completion, less what a read does: the
+    /// difference of their mean directions.
+    fn find_write_end(&mut self, angles: &Angles, reads: &[Reference], writes: &[Reference]) {
+        let (period_us, crossing_us) = (self.period_us(), self.crossing_us);
+        let begun = reads.iter().map(|read| {
+            read.passed_rev(period_us, crossing_us)
+                - angles.of(&read.place)
+                - self.stretches.turned_at(read.completion_us)
+        });
+        let ended = writes.iter().map(|write| {
+            let sectors = write.blocks / f64::from(write.place.sectors_per_track);
+            write.completion_us / period_us
+                - angles.of(&write.place)
+                - sectors
+                - self.stretches.turned_at(write.completion_us)
+        });
+        let (Some(read), Some(write)) = (scan_mean_direction(begun), scan_mean_direction(ended))
+        else {
+            return;
+        };
+        let later_us = wrapped(write.0 - read.0) * period_us;
+        let error_us = (-2.0 * write.1.ln()).max(0.0).sqrt() / std::f64::consts::TAU * period_us
+            / (writes.len() as f64).sqrt();
+        self.write_end_us = later_us;
+        let sector_us = period_us / mean_sectors_per_track(&self.disk);
+        self.disk.overheads.write_completion_ms = ms((later_us + sector_us).max(0.0));
+        self.put("bus.write_end_us", later_us, error_us);
+    }
+
+    /// Between reads from the buffer and those that waited for the platter hardly any time
+    /// was measured: the middle of the emptiest stretch below half a revolution.
+    pub(super) fn buffer_limit_us(&self, operation: Operation) -> f64 {
+        const BINS: usize = 200;
+        let half_us = self.period_us() / 2.0;
+        let mut bins = [0usize; BINS];
+        for placed in self
+            .placed
+            .iter()
+            .filter(|placed| placed.request.operation == operation)
+        {
+            let bin = (self.until_sector_us(placed) / half_us * BINS as f64).max(0.0) as usize;
+            if let Some(count) = bins.get_mut(bin) {
+                *count += 1;
+            }
+        }
+        // Behind the most frequent time: that of the buffer, if there is one.
+        let mode = bins
+            .iter()
+            .enumerate()
+            .max_by_key(|bin| bin.1)
+            .map_or(0, |bin| bin.0);
+        const WIDTH: usize = 6;
+        let within = |from: usize| bins[from..from + WIDTH].iter().sum::<usize>();
+        let emptiest = (mode..BINS - WIDTH).min_by_key(|&from| within(from));
+        // Reads that all wait for the platter come evenly over a revolution: no stretch of it
+        // is empty, and none of them is from the buffer.
+        let reads = self
+            .placed
+            .iter()
+            .filter(|placed| placed.request.operation == operation);
+        let evenly = reads.count() * WIDTH / (2 * BINS);
+        match emptiest {
+            Some(from) if 5 * within(from) <= evenly => {
+                (from + WIDTH / 2) as f64 / BINS as f64 * half_us
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Whether reads and writes begin anywhere inside their sectors of a track, as more requests
+    /// say than the files'.
+    pub(super) fn choose_zero_latency(&mut self) {
+        let mut best = (self.met(&self.disk), self.disk.clone());
+        let chance = self.chance();
+        for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut other = self.disk.clone();
+            other.mechanism.zero_latency_reads = reads;
+            other.mechanism.zero_latency_writes = writes;
+            let met = self.met(&other);
+            if met > best.0 + chance {
+                best = (met, other);
+            }
+        }
+        self.disk = best.1;
+        let mechanism = &self.disk.mechanism;
+        let chosen = [
+            ("zero_latency.reads", mechanism.zero_latency_reads),
+            ("zero_latency.writes", mechanism.zero_latency_writes),
+        ];
+        self.parameters
+            .retain(|one| !one.name.starts_with("zero_latency."));
+        for (name, value) in chosen {
+            self.put_choice(name, value);
+        }
+    }
+
+    /// Times of a change of the head, and of a write's settling, by the requests of several
+    /// tracks: whether those meet the next track's first sector, or miss it by a revolution.
+    /// Seeks of writes with their settling stay as long as they are.
+    pub(super) fn choose_switches(&mut self) {
+        let steps = || (0..=SWITCH_STEPS).map(|step| f64::from(step) * SWITCH_STEP_MS);
+        let heads = steps().map(|head_switch_ms| {
+            let mut disk = self.disk.clone();
+            disk.mechanism.head_switch_ms = head_switch_ms;
+            disk
+        });
+        self.choose(heads.collect(), "switch.head_ms", |disk| {
+            disk.mechanism.head_switch_ms
+        });
+        if !self.is_write_through() {
+            return;
+        }
+        let settles = steps().map(|settle_ms| {
+            let mut disk = self.disk.clone();
+            let more_ms = settle_ms - disk.mechanism.write_settle_ms;
+            disk.mechanism.write_settle_ms = settle_ms;
+            if let Some(SeekSpecification::Table { points }) = &mut disk.mechanism.write_seek {
+                for (_, time_ms) in points {
+                    *time_ms = ms((*time_ms - more_ms).max(0.0) * 1e3);
+                }
+            }
+            disk
+        });
+        self.choose(settles.collect(), "switch.write_settle_ms", |disk| {
+            disk.mechanism.write_settle_ms
+        });
+    }
+}
