@@ -122,6 +122,7 @@ impl System {
     }
 
     /// read(2): how many bytes were read, 0 at the end of the file.
+    #[inline]
     pub fn read<'a>(
         &'a mut self,
         file: File,
@@ -131,6 +132,7 @@ impl System {
     }
 
     /// write(2): how many bytes were taken, which may be fewer than given.
+    #[inline]
     pub fn write<'a>(
         &'a mut self,
         file: File,
@@ -140,6 +142,7 @@ impl System {
     }
 
     /// The same for every kind of data: a model's call is compiled in this crate once.
+    #[inline]
     fn write_data<'a>(
         &'a mut self,
         file: File,
@@ -160,6 +163,7 @@ impl System {
     }
 
     /// lseek(2): the new offset from the start of the file.
+    #[inline]
     pub fn lseek(
         &mut self,
         file: File,
