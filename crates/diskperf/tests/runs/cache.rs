@@ -94,19 +94,17 @@ fn what_each_engine_reads_is_its_worker_s() {
             "[reads]\nioengine={engine}\ndirect={direct}\niodepth=4\nrw=read\nbs=64k\nsize=4m\n"
         );
         std::fs::write(user.file("job.fio"), &job).unwrap();
-        // Whoever reads beside it is named, and rightly.
+        // What other tests read meanwhile is theirs: the interference of a run is not asserted.
         retry(|| {
             let line = "run job.fio --on ./target --runs 1 --format json";
             let run = user.run(&words(line)).expect(0, &[]).json();
             let result = &run["runs"][0]["results"][0];
-            let repetition = &result["repetitions"][0];
-            let others = repetition["interference"].as_array().unwrap();
-            let others = others.iter().find(|one| one["kind"] == "other_io");
-            let others = others.map_or(0, |one| bytes(&one["read_bytes"]));
-            let own = bytes(&repetition["workers"][0]["storage_read_bytes"]);
-            let is_told = result["cache_verdict"] == "as_asked" && others == 0 && own >= SIZE;
-            let wrong = || format!("{job}: {own} bytes, others {others}: {result}");
-            is_told.then_some(()).ok_or_else(wrong)
+            let worker = &result["repetitions"][0]["workers"][0];
+            let read_bytes = bytes(&worker["storage_read_bytes"]);
+            let is_own = (SIZE..2 * SIZE).contains(&read_bytes);
+            let is_as_asked = result["cache_verdict"] == "as_asked";
+            let wrong = || format!("{job}: {read_bytes} bytes: {result}");
+            (is_own && is_as_asked).then_some(()).ok_or_else(wrong)
         });
     }
 }

@@ -2,9 +2,10 @@
 //! fio wrote.
 
 use crate::support::{User, words};
+use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -178,26 +179,62 @@ fn mismatches_are_counted_in_every_form_whatever_they_end() {
 /// First bytes of a block with a header.
 const MAGIC: [u8; 2] = [0xca, 0xac];
 
+/// Memory for direct I/O, which is aligned to a page.
+#[repr(align(4096))]
+struct Page([u8; 4096]);
+
+/// Pages of a file, read and written past the page cache where the file system allows it: a
+/// page that is cached here makes the kernel fail a direct write of the program to it.
+struct Pages {
+    file: fs::File,
+    page: Page,
+}
+
+impl Pages {
+    /// Opens a file that a run may have removed meanwhile.
+    fn open(path: &Path) -> Option<Self> {
+        let open = |flags: OFlags| {
+            let mut options = fs::File::options();
+            options.read(true).write(true);
+            options.custom_flags(flags.bits().cast_signed()).open(path)
+        };
+        let file = open(OFlags::DIRECT)
+            .or_else(|_| open(OFlags::empty()))
+            .ok()?;
+        let page = Page([0; 4096]);
+        Some(Self { file, page })
+    }
+
+    /// Tests whether the block at `offset` was written.
+    fn has_header(&mut self, offset: u64) -> bool {
+        let is_read = self.file.read_exact_at(&mut self.page.0, offset).is_ok();
+        is_read && self.page.0[..2] == MAGIC
+    }
+
+    fn damage(&mut self, offset: u64) {
+        self.page.0.fill(b'x');
+        let written = self.file.write_all_at(&self.page.0, offset);
+        written.expect("the page is written");
+    }
+}
+
 #[test]
 fn a_program_counts_the_mismatches_that_end_its_run() {
     let user = User::new();
     let line = "run sequential --on ./target --set program.write_share=1 --set \
                 program.area_bytes=1M --size 1M --set program.block_bytes=16K --set \
-                program.rate_iops=30 --runs 2 --verify --format json";
+                program.rate_iops=15 --runs 2 --verify --format json";
+    const BLOCK_BYTES: u64 = 16 << 10;
     let mut process = user.start(&words(line));
     while process.is_running() {
         // The folder of the run, while there is one.
         for folder in fs::read_dir(user.target()).expect("a folder").flatten() {
-            let file = folder.path().join("load");
-            let opened = fs::File::options().read(true).write(true).open(file);
-            let Ok(file) = opened else { continue };
-            // Of a block that is written: the kernel fails a direct write of one that somebody
-            // else writes through the page cache at the same time.
-            let mut first = [0; 2];
-            let at = 3 * 16384;
-            if file.read_exact_at(&mut first, at).is_ok() && first == MAGIC {
-                file.write_all_at(b"somebody else's", at)
-                    .expect("it writes");
+            let Some(mut pages) = Pages::open(&folder.path().join("load")) else {
+                continue;
+            };
+            // The program has finished with a block when the block after the next is written.
+            if pages.has_header(3 * BLOCK_BYTES) && pages.has_header(5 * BLOCK_BYTES) {
+                pages.damage(3 * BLOCK_BYTES);
             }
         }
         std::thread::sleep(Duration::from_millis(1));
