@@ -28,19 +28,20 @@ pub struct Costs {
     pub interrupt: Time,
     /// Processor time of one clock tick at the interrupt level of the clock.
     pub clock: Time,
-    /// The same, of what is left for later.
+    /// Processor time of the part of a clock tick that the kernel defers to a lower interrupt
+    /// level.
     pub soft_clock: Time,
-    /// Ticks per second.
+    /// Clock ticks per second.
     pub clock_hz: u64,
-    /// Finding one name (namei, per component).
+    /// Processor time to look up one component of a path (`namei`).
     pub name_lookup: Time,
-    /// Moving a kilobyte between kernel and process.
+    /// Processor time to copy one kilobyte between kernel and process.
     pub copy_per_kb: Time,
-    /// Zeroing a kilobyte.
+    /// Processor time to zero one kilobyte of memory.
     pub clear_per_kb: Time,
-    /// Between two rounds of update.
+    /// Interval between two rounds of update, which syncs the file systems.
     pub update_interval: Time,
-    /// Blocks that are read ahead: none, or one.
+    /// Whether the kernel reads one block ahead.
     pub read_ahead: bool,
     /// Whether a change of a file's owner, mode or times is on the drive when the system call
     /// returns.
@@ -67,13 +68,13 @@ pub enum Work {
 /// work is rounded once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramCosts {
-    /// [`Work::FsckInodes`].
+    /// Processor time of one [`Work::FsckInodes`].
     pub fsck_inodes: Time,
-    /// [`Work::FsckRead`].
+    /// Processor time of one [`Work::FsckRead`].
     pub fsck_read: Time,
-    /// One of [`Work::RestoreRecords`].
+    /// Processor time of one record of [`Work::RestoreRecords`].
     pub restore_record: Time,
-    /// [`Work::DumpInode`].
+    /// Processor time of one [`Work::DumpInode`].
     pub dump_inode: Time,
 }
 

@@ -66,20 +66,19 @@ use group::CylinderGroup;
 use indirect::IndirectBlocks;
 use inode::InodeTable;
 
-/// A file system: the superblock, the cylinder groups, the inodes, the
-/// indirect blocks and the directories, all in memory.
+/// 4.2BSD file system: superblock, cylinder groups, inodes, indirect blocks and directories, all in
+/// host memory.
 ///
-/// A clone is an independent file system; cloning a fresh one is cheaper than
-/// making another with [`FileSystem::newfs`].
+/// A clone is an independent file system. Cloning a fresh one is cheaper than making another with
+/// [`FileSystem::newfs`].
 #[derive(Debug, Clone)]
 pub struct FileSystem {
     superblock: Superblock,
-    /// The summary array that the 1983 kernel keeps in core for every mounted
-    /// file system: consulted without reading any group map.
+    /// Summary of each cylinder group. The 1983 kernel keeps this array in core for every mounted
+    /// file system and consults it without reading a group map.
     summaries: Vec<GroupSummary>,
-    /// The sum of `summaries`, kept in the superblock.
     total: GroupSummary,
-    /// The group in which the last section of a file was started.
+    /// Cylinder group in which the last section of a file was started.
     section_rotor: Group,
     groups: Vec<CylinderGroup>,
     inodes: InodeTable,
@@ -87,35 +86,35 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// The constants of this file system and its address arithmetic.
+    /// Returns the superblock, with the file system's constants and address arithmetic.
     #[must_use]
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// The in-core summary of one cylinder group.
+    /// Returns the in-core summary of a cylinder group.
     #[must_use]
     pub fn group_summary(&self, group: Group) -> GroupSummary {
         self.summaries[group.0 as usize]
     }
 
-    /// The totals of the whole file system.
+    /// Returns the sum of all cylinder groups' summaries, as kept in the superblock.
     #[must_use]
     pub fn total(&self) -> GroupSummary {
         self.total
     }
 
-    /// The group in which the last section of a file was started.
+    /// Returns the cylinder group in which the last section of a file was started.
     #[must_use]
     pub fn section_rotor(&self) -> Group {
         self.section_rotor
     }
 
-    /// Changes what `tunefs` may change on an existing file system. Blocks
-    /// that are already allocated stay where they are.
+    /// Changes the parameters that `tunefs` can change on an existing file system. Allocated blocks
+    /// stay where they are.
     ///
     /// # Errors
-    /// The same limits as in [`FileSystem::newfs`]; nothing is changed then.
+    /// The same limits as in [`FileSystem::newfs`]. On error nothing changes.
     pub fn tune(&mut self, tuning: Tuning) -> Result<(), NewfsError> {
         self.superblock.tune(tuning)
     }
