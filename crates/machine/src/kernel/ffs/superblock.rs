@@ -15,7 +15,7 @@ pub struct Fragment(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Group(pub u32);
 
-/// Size of the boot block in bytes.
+/// Size of the boot block in bytes. The superblock and each of its copies have the same size.
 const BOOT_BYTES: u32 = 8192;
 const SUPERBLOCK_BYTES: u32 = 8192;
 /// Maximum number of inodes in a cylinder group (`MAXIPG`).
