@@ -73,9 +73,11 @@ pub struct Parameters {
     pub fragment_bytes: u32,
     /// Time between the end of one block and the start of the next of the same file, in ms.
     pub rotdelay_ms: u32,
-    /// Blocks laid out without a gap before one of `rotdelay_ms` is left.
+    /// Number of consecutive blocks without a gap, before the allocator leaves a gap of
+    /// `rotdelay_ms`.
     pub maxcontig_blocks: u32,
-    /// Blocks of one section: after these a file moves to another group.
+    /// Number of blocks in one section of a file. After a section the file moves to another
+    /// cylinder group.
     pub maxbpg_blocks: u32,
     /// Cylinders per cylinder group, at most 32. The number must be a multiple of the number of
     /// cylinders after which blocks and cylinders start together.
