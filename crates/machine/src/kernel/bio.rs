@@ -422,7 +422,6 @@ impl Unix {
         change(Rc::get_mut(page).expect("nobody shares a page that was just made"))
     }
 
-    /// Copies the contents of a completed transfer between a buffer and the contents of its drive.
     fn move_data(&self, id: BufferId, write: bool) {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);

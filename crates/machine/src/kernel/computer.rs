@@ -36,7 +36,8 @@ impl Computer {
     }
 
     /// Returns the number of simulation events so far, as [`crate::Budget::events`] counts them.
-    /// The number includes events of simulations in which a controller tries a schedule out.
+    /// Events of the simulations in which a controller tries other policies are included, at a
+    /// lower weight.
     pub(crate) fn events(&self) -> u64 {
         let rehearsed = self.hardware.borrow().controllers.rehearsed_events();
         self.sim.events() + rehearsed / REHEARSED_EVENTS

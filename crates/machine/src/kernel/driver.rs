@@ -74,7 +74,6 @@ pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     }
 }
 
-/// Serves the interrupts of one controller in an endless loop.
 async fn interrupts<D: Driver, K: DriverKernel>(
     driver: Rc<D>,
     kernel: Rc<K>,

@@ -1,30 +1,28 @@
-//! The 4.2BSD fast file system (1983, ufs_alloc.c 6.1) on an in-memory layout.
+//! Layout of the 4.2BSD fast file system (1983, `ufs_alloc.c` 6.1), in host memory.
 //!
-//! This module is the *layout*: which fragment a block lands on, which
-//! metadata block holds the fact, what is free and what is claimed. It is pure
-//! and synchronous. It knows no time, no buffer cache, and stores no file data;
-//! the modelled kernel around it does.
+//! The layout decides which fragment a block is placed on, which metadata block records that, and
+//! which fragments are free. It is synchronous. It knows no time and no buffer cache, and stores no
+//! file data; the modelled kernel around it does.
 //!
-//! Because the kernel has to have a metadata block in core before it acts on
-//! it, every change is cut where the 1983 source would sleep:
+//! The kernel must have a metadata block in core before it uses the block. Each change is therefore
+//! split where the 1983 source would sleep:
 //!
-//! 1. *Which blocks?* [`FileSystem::allocation_search`] names the cylinder
-//!    groups in the order of the source, [`FileSystem::group_may_hold`] says
-//!    from the in-core summary whether reading a group's map is worth it, and
-//!    [`Superblock::group_map_address`] says where the map is.
-//! 2. *The change itself:* [`FileSystem::allocate_in_group`],
-//!    [`FileSystem::extend_fragments`], [`FileSystem::free`], the pointer
-//!    setters and the directory calls.
+//! 1. Choice of blocks: [`FileSystem::allocation_search`] names the cylinder groups in the order
+//!    of the source. [`FileSystem::group_may_hold`] tells from the in-core summary whether a
+//!    group's map is worth reading. [`Superblock::group_map_address`] locates the map.
+//! 2. The change itself: [`FileSystem::allocate_in_group`], [`FileSystem::extend_fragments`],
+//!    [`FileSystem::free`], the pointer setters and the directory calls.
 //!
-//! Writing one block goes as follows (`writer.rs` is the whole of it):
-//! [`FileSystem::tail_growth`] (a fragment that must first become a full
-//! block), [`FileSystem::locate`], then for a direct pointer
-//! [`FileSystem::direct_need`], and for an indirect one the walk from
-//! [`FileSystem::indirect_root`] down, allocating what is missing with
-//! [`FileSystem::block_preference`].
+//! A write of one block takes these calls, in order (`writer.rs` has the whole sequence):
 //!
-//! Addresses are fragment numbers within the partition ([`Fragment`]); the
-//! kernel adds the partition's first sector.
+//! - [`FileSystem::tail_growth`] for fragments that must first become a full block;
+//! - [`FileSystem::locate`];
+//! - [`FileSystem::direct_need`] for a direct pointer;
+//! - the path from [`FileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
+//!   allocated with [`FileSystem::block_preference`].
+//!
+//! Addresses are fragment numbers within the partition ([`Fragment`]); the kernel adds the
+//! partition's first sector.
 
 mod allocation;
 mod check;

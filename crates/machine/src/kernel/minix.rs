@@ -7,12 +7,12 @@
 //! all messages and routines of a call add to the program's time.
 //!
 //! - `message`: the rendezvous (send, receive, sendrec);
-//! - `errand`: where the time of a call goes while others work on it;
-//! - `tasks` and `disk_task`: memory, copying between processes, the drive;
+//! - `errand`: the time account of a call that several processes work on;
+//! - `tasks` and `disk_task`: memory, copies between processes, the drive;
 //! - `server`: calls, and below it `descriptors`, `read_write`, `names`,
 //!   `inodes`, `blocks` and `cache`;
-//! - `layout` and `check`: the file system as it lies on a drive, without time;
-//! - `session`: the program's side, which is what the C library does.
+//! - `layout` and `check`: the on-disk file system, without time;
+//! - `session`: the system call interface of a program, as in the C library.
 
 mod blocks;
 pub(crate) mod cache;

@@ -32,7 +32,7 @@ impl Session {
     }
 
     /// Returns the number of bytes that the cache holds of the first `length` bytes of a file.
-    /// Holes count as cached; a raw drive has none.
+    /// Holes count as cached. Returns 0 for a raw drive.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
         let Some(node) = self.node(path).await? else {
             return Ok(0);
@@ -42,8 +42,8 @@ impl Session {
         Ok(resident)
     }
 
-    /// Writes all delayed data of a volume to its drive, which also measures the time of the
-    /// writes.
+    /// Writes all delayed data of a volume to its drive. Returns when all writes are complete, so
+    /// that the caller can take the end time.
     pub async fn flush(&mut self, volume: u32) {
         self.kernel.flush(&self.process, volume).await;
     }

@@ -48,7 +48,6 @@ pub struct Process {
     work: RefCell<Vec<TracedWork>>,
     /// Process that a daemon works for; `None` for any other process.
     works_for: Option<Rc<Process>>,
-    /// Whether daemons work for the process.
     has_daemons: Cell<bool>,
     /// Processor work of the process's daemons since the process last gave up its processor.
     worked: RefCell<Vec<Worked>>,

@@ -90,7 +90,6 @@ impl Unix {
         Ok(done)
     }
 
-    /// Returns the longest raw transfer of a drive in bytes.
     fn most_bytes(&self, drive: usize) -> usize {
         let hardware = self.hardware.borrow();
         hardware

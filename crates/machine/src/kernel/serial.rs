@@ -27,7 +27,6 @@ pub struct SerialLines {
 /// Serial lines of a computer, with the fill level of their buffers.
 pub(crate) struct Serial {
     config: SerialLines,
-    /// Characters in the buffer of each line.
     filled: Vec<Cell<u32>>,
 }
 

@@ -32,8 +32,8 @@ impl Computer {
         (made, (recorded + of_processes) as u64)
     }
 
-    /// Records the first use of a transferred block by a process, given the index of the block's
-    /// buffer.
+    /// Records that a process has obtained a block in a buffer, given the buffer's index. The use
+    /// is added to the last request that filled the buffer.
     pub(crate) fn trace_use(&self, buffer: usize, process: &Process) {
         let Some(tracing) = &self.records.tracing else {
             return;

@@ -42,7 +42,6 @@ const BLOCK: u32 = BLOCK_BYTES as u32;
 
 /// State of a UNIX kernel that belongs to the seventh edition's file system.
 pub(crate) struct V7 {
-    /// File system of each volume that has one.
     volumes: RefCell<Vec<Volume>>,
 }
 

@@ -17,7 +17,7 @@ use std::fmt;
 /// Counts of files, directories and free space in a consistent file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckSummary {
-    /// Number of files.
+    /// Number of regular files in the file system.
     pub files: u32,
     /// Number of directories, including the root and `lost+found`.
     pub directories: u32,
@@ -294,7 +294,6 @@ impl FileSystem {
         }
     }
 
-    /// Compares the inode maps with the inodes in use.
     fn check_inodes(&self, problems: &mut Vec<Problem>) {
         let per_group = self.superblock.inodes_per_group();
         for inode in (0..self.inodes.len()).map(InodeNumber) {
@@ -307,7 +306,6 @@ impl FileSystem {
         }
     }
 
-    /// Compares a cylinder group's counters with counters recomputed from its maps.
     fn check_group_counters(&self, group: Group, problems: &mut Vec<Problem>) {
         let superblock = &self.superblock;
         let map = &self.groups[group.0 as usize];
@@ -406,7 +404,6 @@ fn compare_summaries(
     differ("directories", counted.directories, found.directories);
 }
 
-/// Reports whether a string is valid as a name in a directory.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_MAX_BYTES && !name.contains(['/', '\0'])
 }

@@ -23,7 +23,7 @@ pub fn record_bytes(name: &str) -> u32 {
 /// Reason why a name cannot be added to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
-    /// Empty name.
+    /// Empty name, which no directory entry can have.
     Empty,
     /// Name longer than [`NAME_MAX_BYTES`].
     TooLong,
@@ -200,7 +200,6 @@ impl Chunk {
         room.offset_bytes + used
     }
 
-    /// Returns the index of a name's record in the chunk, and its offset in bytes.
     fn find(&self, name: &str) -> Option<(usize, u32)> {
         let mut offset_bytes = 0;
         for (index, record) in self.records.iter().enumerate() {

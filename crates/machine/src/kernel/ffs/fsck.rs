@@ -47,7 +47,6 @@ struct Walk<'a> {
 
 /// Remaining work of pass 2. A stack of tasks replaces the recursion of `descend()` in the source.
 enum Task {
-    /// Directory to enter.
     Enter(InodeNumber),
     /// Piece of a directory to read, or to read again, with its length in bytes.
     Piece(Fragment, u32),

@@ -33,7 +33,6 @@ pub struct Superblock {
     parameters: Parameters,
     sectors_per_fragment: u32,
     fragments_per_block: u32,
-    /// Smallest number of cylinders that holds a whole number of blocks.
     cycle_cylinders: u32,
     groups: u32,
     size_fragments: u32,

@@ -25,7 +25,6 @@ pub(crate) struct BufferId(usize);
 struct Buffer {
     key: Option<BlockKey>,
     data: Memory,
-    /// Whether the buffer holds newer contents than the drive.
     dirty: bool,
     users: u32,
     /// Position among the unused buffers; the lowest value is replaced first.

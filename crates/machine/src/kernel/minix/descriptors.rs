@@ -13,7 +13,7 @@ pub(super) enum What {
     Node(Node),
     /// Block device: a drive's partition, or the null device (`None`), which has no data.
     Block(Option<u32>),
-    /// Character device.
+    /// Character device: a drive or the null device, accessed past the cache.
     Character(Device),
     /// Read or write end of a pipe.
     Pipe(PipeEnd),

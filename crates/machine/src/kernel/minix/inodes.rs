@@ -306,7 +306,6 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Frees a zone and drops its block from the cache.
     fn free_zone(&self, drive: u32, zone: u16) {
         self.server(|server| {
             server.volumes[drive as usize].free_zone(zone);

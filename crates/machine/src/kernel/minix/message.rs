@@ -185,9 +185,9 @@ pub(super) struct Message {
 /// Senders from which a process accepts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Accepts {
-    /// Any sender.
+    /// Messages from any sender.
     Any,
-    /// Only this sender.
+    /// Messages from this sender only.
     Only(Endpoint),
 }
 

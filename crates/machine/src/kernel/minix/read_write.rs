@@ -20,7 +20,6 @@ pub(super) enum Cached {
 /// Part of a read or write that lies within one block.
 #[derive(Clone, Copy)]
 struct Chunk {
-    /// Block number within the file or the device.
     block: u32,
     /// Offset of the chunk in its block, in bytes.
     within: usize,
@@ -258,7 +257,6 @@ impl Work<'_> {
     }
 }
 
-/// Returns the next chunk of a call. A chunk never crosses a block boundary.
 fn chunk(position: u64, done: usize, wanted: usize) -> Chunk {
     let at = position + done as u64;
     let within = (at % BLOCK_BYTES as u64) as usize;

@@ -16,9 +16,7 @@ pub(crate) struct Cpus {
     processes: RefCell<Vec<Rc<Process>>>,
     queues: RefCell<Queues>,
     ticks: Cell<u64>,
-    /// Processor time of all driver routines so far.
     driver_time: Cell<Time>,
-    /// Number of times that a process resumed on a different processor.
     migrations: Cell<u64>,
 }
 
@@ -169,7 +167,6 @@ impl Cpus {
         !(queues.woken.is_empty() && queues.ready.is_empty())
     }
 
-    /// Gives a processor to the first ready process, if there is one.
     fn dispatch(&self, cpu: CpuId) {
         let next = {
             let mut queues = self.queues.borrow_mut();

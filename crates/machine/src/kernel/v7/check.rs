@@ -181,7 +181,6 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the disk block of a directory's block number, or `None` for a hole.
     fn block(&self, inode: &Inode, lbn: u32) -> Option<u32> {
         let path = super::layout::path(lbn)?;
         let mut block = inode.addresses[path[0]];
@@ -223,7 +222,6 @@ impl Check<'_> {
     }
 }
 
-/// Compares the link count of an inode with its number of names.
 fn count(state: &mut State, number: u32, inode: &Inode) {
     let of = |names: &BTreeMap<u32, u32>| names.get(&number).copied().unwrap_or(0);
     let (names, proper) = (of(&state.names), of(&state.proper));

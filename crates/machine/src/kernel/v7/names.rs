@@ -34,7 +34,6 @@ struct Found {
     free: u64,
 }
 
-/// Kind of directory entry to search for.
 enum Wanted<'a> {
     Name(&'a [u8]),
     /// Any entry except `.` and `..`.
@@ -369,7 +368,6 @@ impl OnV7<'_> {
     }
 }
 
-/// Splits a path into its names. Slashes only separate names.
 fn names(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

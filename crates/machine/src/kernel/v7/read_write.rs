@@ -16,11 +16,9 @@ use std::rc::Rc;
 /// Part of a read or write that lies within one block of a file.
 struct Piece {
     lbn: u32,
-    /// Byte range within the block.
     within: Range<usize>,
 }
 
-/// Returns the part of a transfer from an offset on that lies in the first block.
 fn piece(offset: u64, wanted: usize) -> Piece {
     let start = (offset % BLOCK_BYTES as u64) as usize;
     Piece {

@@ -10,7 +10,6 @@ use super::Problem;
 pub(super) struct Claims {
     claimed: Vec<u64>,
     used_fragments: u32,
-    /// Number of indirect blocks that can be reached from inodes.
     indirect_blocks: u32,
 }
 
