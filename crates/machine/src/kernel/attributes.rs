@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 impl Session {
     /// Changes the owner or mode of an open file: fchown(2) and fchmod(2). Fails with `Invalid` on
-    /// V7, which has no such calls.
+    /// the seventh edition, which has no such calls.
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
         self.enter().await;
         let node = self.node_of(number);

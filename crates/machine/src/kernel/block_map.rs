@@ -187,8 +187,8 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Returns the first-level indirect block of a file, and allocates it if it is missing. A new
-    /// block comes with the allocation preference that it was allocated with.
+    /// Returns the top indirect block of a file, single or double, and allocates it if it is
+    /// missing. A new block comes with the allocation preference that it was allocated with.
     async fn indirect_root(
         &self,
         process: &Rc<Process>,

@@ -7,8 +7,8 @@ use diskperf_sim::Time;
 pub struct Costs {
     /// Processor time to enter and leave the kernel for a system call that does nothing.
     pub system_call: Time,
-    /// Processor time of read(2) and write(2) outside of the block operations: open file, inode,
-    /// offset.
+    /// Processor time of read(2) and write(2) outside of the block operations, for the open file,
+    /// the inode and the offset.
     pub read_write: Time,
     /// Processor time to find the disk address of a file's block (`bmap`).
     pub block_map: Time,

@@ -179,8 +179,8 @@ impl Computer {
         request
     }
 
-    /// Halts the machine with a hard error, after a driver has failed a request `tries` times. No
-    /// results after a hard error count as work of the programs.
+    /// Halts the machine with a hard error, after a driver has failed a request `tries` times.
+    /// Events after a hard error do not count as work of the programs.
     pub(crate) fn give_up(&self, id: RequestId, tries: u32) {
         let hardware = self.hardware.borrow();
         let request = &hardware.requests[id];

@@ -251,8 +251,8 @@ impl Session {
         Ok(file.offset)
     }
 
-    /// Sets the length of an open file, ftruncate(2). Fails with `Invalid` on V7, which has no such
-    /// call.
+    /// Sets the length of an open file, ftruncate(2). Fails with `Invalid` on the seventh edition,
+    /// which has no such call.
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
         self.enter().await;
         let result = self.ftruncate_open(number, bytes).await;

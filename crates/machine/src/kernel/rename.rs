@@ -155,9 +155,9 @@ impl OnFfs<'_> {
     }
 }
 
-/// Returns the directories that a rename must lock: both parents and a directory that it replaces.
-/// A move between directories also locks the root, so that no two moves put directories into each
-/// other.
+/// Returns the inodes that a rename must lock: both parent directories, and the file or directory
+/// that it replaces. A move between directories also locks the root, so that no two moves put
+/// directories into each other.
 fn parties(source: &Last<'_>, target: &Last<'_>) -> Vec<Vnode> {
     let mut parties = vec![source.parent, target.parent];
     if source.parent != target.parent {

@@ -1,5 +1,5 @@
-//! Queue depth above one for a process of a historical kernel, by an asynchronous ring. No kernel
-//! of the time had this; the extension consists of parts that each kernel has.
+//! Asynchronous ring of requests, which gives a process of a historical kernel a queue depth above
+//! one. No kernel of the time had this; the extension consists of parts that each kernel has.
 //!
 //! A separate daemon carries out each request, as `biod` and `nfsd` do for other processes. The
 //! daemon sleeps in the kernel until it receives a request, performs read(2), write(2) or fsync(2)

@@ -21,7 +21,7 @@ impl std::error::Error for NoSpace {}
 /// Cylinder group to try in an allocation, and whether the preferred address applies to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Cylinder group to try.
+    /// Cylinder group to try in the allocation.
     pub group: Group,
     /// Whether the allocation looks for the preferred address in this group. Only the first group
     /// does; a group reached by rehashing allocates from its rotor.

@@ -43,7 +43,7 @@ pub enum Problem {
     },
     /// Fragment that two pointers claim.
     ClaimedTwice {
-        /// Inode of the later claim.
+        /// Inode whose pointer claimed the fragment second.
         inode: InodeNumber,
         /// Fragment that is claimed twice.
         address: Fragment,
@@ -55,12 +55,12 @@ pub enum Problem {
     },
     /// Fragment that no file or metadata claims and that the map marks as used.
     LostFragment {
-        /// Fragment that is lost.
+        /// Fragment that is used in the map and claimed by nothing.
         address: Fragment,
     },
     /// Pointer to a data block behind the end of the file.
     BeyondEnd {
-        /// Inode with the pointer behind its end.
+        /// Inode of the file that has a block behind its end.
         inode: InodeNumber,
         /// Block number within the file.
         lbn: u32,

@@ -83,7 +83,7 @@ pub(super) struct Record {
     /// Inode number of the record; 0 for a vacant record. Only the first record of a chunk can be
     /// vacant.
     pub(super) inode: u32,
-    /// Distance to the next record in bytes.
+    /// Length of the directory record up to the next record, in bytes, including its free bytes.
     pub(super) record_bytes: u32,
     pub(super) name: Box<str>,
 }

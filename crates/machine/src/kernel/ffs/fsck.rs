@@ -17,7 +17,7 @@ pub enum FsckPass {
     Inodes,
     /// Indirect blocks of files in pass 1, for the addresses in them.
     Indirect,
-    /// Block of a directory's inode, in pass 2.
+    /// Inode block of a directory, in pass 2.
     DirectoryInode,
     /// Block of a directory's contents, in pass 2.
     Directory,
@@ -28,7 +28,7 @@ pub enum FsckPass {
 /// Read of the raw device by fsck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FsckRead {
-    /// Pass that performs the read.
+    /// Pass of fsck that performs the read.
     pub pass: FsckPass,
     /// First fragment of the read.
     pub address: Fragment,

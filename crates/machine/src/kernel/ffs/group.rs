@@ -34,7 +34,8 @@ pub(super) struct CylinderGroup {
     pub(super) free_map: Vec<u8>,
     pub(super) free_by_cylinder: Vec<u32>,
     pub(super) free_by_position: Vec<[u16; ROTATIONAL_POSITIONS]>,
-    /// Number of runs of exactly n free fragments, by n. Runs are shorter than a block.
+    /// Number of runs of exactly n consecutive free fragments, indexed by n. Runs are shorter than
+    /// a block.
     pub(super) fragment_runs: [u32; 8],
     /// Bitmap of the group's inodes; a set bit is a used inode.
     pub(super) inodes_used: Vec<u64>,

@@ -64,7 +64,7 @@ pub(super) const MAX_FRAGMENTS_PER_BLOCK: u32 = 8;
 /// Maximum number of cylinders per cylinder group (`MAXCPG`).
 pub(super) const MAX_CYLINDERS_PER_GROUP: u32 = 32;
 
-/// Parameters of newfs.
+/// Parameters of `newfs`, which creates a 4.2BSD file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Block size in bytes: a power of two, 4096 or more.
@@ -277,14 +277,14 @@ pub enum NewfsError {
     },
     /// Cylinder group whose metadata leaves no data blocks.
     GroupTooSmall {
-        /// Number of fragments of metadata.
+        /// Number of fragments that the metadata of a cylinder group takes.
         metadata_fragments: u32,
-        /// Number of fragments in the group.
+        /// Number of fragments in a cylinder group.
         group_fragments: u32,
     },
     /// Cylinder group map that does not fit in one block.
     GroupMapTooLarge {
-        /// Size of the map in bytes.
+        /// Size of the cylinder group's map in bytes.
         map_bytes: u32,
         /// Block size in bytes.
         block_bytes: u32,

@@ -17,7 +17,7 @@ pub enum ReleaseStep {
     IndirectBlock {
         /// Address of the indirect block.
         address: Fragment,
-        /// Number of pointers that stay.
+        /// Number of leading pointers that the truncation keeps.
         kept_pointers: u32,
     },
     /// Release of fragments: the map of their cylinder group is read, the kernel frees them with
@@ -25,7 +25,7 @@ pub enum ReleaseStep {
     Free {
         /// First fragment to free.
         address: Fragment,
-        /// Number of fragments, from 1 to a block.
+        /// Number of fragments to free, from 1 to a whole block.
         fragments: u32,
     },
 }

@@ -39,7 +39,7 @@ pub struct Superblock {
     fragments_per_group: u32,
     inodes_per_group: u32,
     /// Offset of the superblock copy from the start of a cylinder group's metadata, in fragments.
-    /// The offsets below count from there too.
+    /// All metadata offsets count from there.
     superblock_offset: u32,
     map_offset: u32,
     inode_offset: u32,

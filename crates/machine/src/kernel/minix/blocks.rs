@@ -18,12 +18,13 @@ pub(super) struct Work<'a> {
     pub(super) errand: &'a Errand,
 }
 
-/// Need for the old contents of a block that the server gets from the cache.
+/// Requirement on the contents of a block that the file server takes from the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// The server needs the contents as they are on the device.
+    /// Current contents of the device, which the file server needs.
     Wanted,
-    /// The server overwrites the whole block, so that no read is necessary.
+    /// Arbitrary contents, because the file server overwrites the whole block. No read is
+    /// necessary.
     Overwritten,
 }
 

@@ -108,8 +108,8 @@ pub(super) enum Call {
     Sync,
     /// System call that Minix does not have.
     None,
-    /// Drop of a file's cached blocks, for measurements. This and the following calls do not exist
-    /// in Minix.
+    /// Drop of a file's cached blocks, for measurements. Neither this call nor the following ones
+    /// exist in Minix.
     DropCached {
         path: String,
     },

@@ -189,8 +189,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Reports whether a file's block lies behind the end of the file. The drive then holds another
-    /// file's old data there.
+    /// Reports whether a file's block lies behind the end of the file. The drive may then hold old
+    /// data of another file there.
     fn is_behind_the_end(&self, to: Cached, block: u32) -> bool {
         match to {
             Cached::Block(_) => false,

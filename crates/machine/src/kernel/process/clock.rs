@@ -15,9 +15,10 @@ impl Computer {
             .processes(|all| longest_stage(all.iter().map(|process| &***process)))
     }
 
-    /// Handles a clock tick. Each processor's process is charged, at any interrupt level, or the
-    /// process that `charged` names in its place; the flag of `charged` makes the tick system time.
-    /// An idle processor charges nobody. The first processor takes the clock interrupt.
+    /// Handles a clock tick. Charges the tick to the process on each processor, at any interrupt
+    /// level, or to the process that `charged` names in its place. The flag of `charged` makes it
+    /// system time. A tick on an idle processor is charged to no process. The first processor takes
+    /// the clock interrupt.
     pub(crate) fn tick(&self, charged: impl Fn(&Rc<Process>) -> Option<(Rc<Process>, bool)>) {
         self.trace_tick();
         let tick = Time(1_000_000_000 / self.costs.clock_hz);

@@ -29,7 +29,7 @@ const MOST_BLOCKS: u64 = DIRECT as u64
     + POINTERS as u64 * POINTERS as u64 * POINTERS as u64;
 /// Maximum length of a seventh edition file in bytes.
 pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS * BLOCK_BYTES as u64;
-/// Block number of the super block, which follows the boot block.
+/// Block number of the super block, directly behind the boot block.
 pub(crate) const SUPERBLOCK: u32 = 1;
 /// Block number of the first inode block.
 pub(crate) const FIRST_INODE_BLOCK: u32 = 2;
