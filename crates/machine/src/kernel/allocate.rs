@@ -1,4 +1,5 @@
-//! Making a block be somewhere (alloc, realloccg), and giving it back (free).
+//! Allocation, growth and release of fragments in a 4.2BSD file system, through the buffer cache
+//! (`alloc`, `realloccg`, `free`).
 
 use super::buffers::{BlockKey, BufferId};
 use super::ffs::{Candidate, Fragment, Group, PointerArray, TailGrowth};
@@ -9,7 +10,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl OnFfs<'_> {
-    /// A block or a part of one, cleared, in a buffer of its own.
+    /// Allocates fragments, up to a whole block, for an inode. Returns their address and a zeroed
+    /// buffer for them. Fails with `NoSpace` if no cylinder group has room.
     pub(super) async fn allocate(
         &self,
         process: &Rc<Process>,
@@ -33,9 +35,9 @@ impl OnFfs<'_> {
         Ok((address, id))
     }
 
-    /// Forgets what the fragments of a new block were before, once it is on
-    /// the drive where it is on its way: it must not be written after the new
-    /// block (brealloc).
+    /// Drops cached blocks that share fragments with a newly allocated block (`brealloc`). Waits
+    /// for buffers in use first: a write of the old contents must not reach the drive after the new
+    /// block.
     async fn forget_overlapping(
         &self,
         process: &Rc<Process>,
@@ -113,7 +115,6 @@ impl OnFfs<'_> {
         self.bread(process, key, bytes).await
     }
 
-    /// Zeroes a buffer.
     async fn clear(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
         let cost = self.costs.clear(bytes as usize);
         self.spend(Context::Process(process), Stage::Clear, cost)
@@ -125,8 +126,9 @@ impl OnFfs<'_> {
         buffer.done = true;
     }
 
-    /// Makes fragments more, in place or elsewhere; the buffer holds what was
-    /// in them, and zeroes behind that.
+    /// Extends the fragments at the end of a file, in place or by moving them. Returns the address
+    /// and a buffer with the old contents followed by zeroes. Fails with `NoSpace` if the file
+    /// system is full.
     pub(crate) async fn grow(
         &self,
         process: &Rc<Process>,
@@ -237,7 +239,7 @@ impl OnFfs<'_> {
         extended
     }
 
-    /// Gives fragments back.
+    /// Frees fragments in the map of their cylinder group.
     pub(crate) async fn free_fragments(
         &self,
         process: &Rc<Process>,

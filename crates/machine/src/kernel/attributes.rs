@@ -1,7 +1,7 @@
-//! Changing an inode's owner, mode or times.
+//! System calls that change the owner, mode or times of a file.
 //!
-//! On these computers everybody is the super-user, and nothing asks for a mode
-//! or a time: that the inode has changed is all that there is to know of it.
+//! All processes on these computers run as the super-user, and no call reads a mode or a time. The
+//! kernel therefore records only that the inode has changed.
 
 use super::files::Session;
 use super::inode_io::When;
@@ -12,7 +12,8 @@ use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
 impl Session {
-    /// fchown(2) and fchmod(2).
+    /// Changes the owner or mode of an open file: fchown(2) and fchmod(2). Fails with `Invalid` on
+    /// the seventh edition, which has no such calls.
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
         self.enter().await;
         let node = self.node_of(number);
@@ -28,7 +29,8 @@ impl Session {
         self.leave(result).await
     }
 
-    /// chown(2), chmod(2) and utimes(2).
+    /// Changes the owner, mode or times of a file by its path: chown(2), chmod(2) and utimes(2).
+    /// Fails with `Invalid` for a device.
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
         self.enter().await;
         let result = self.change_named_attributes(path).await;
@@ -55,7 +57,9 @@ impl Session {
 }
 
 impl OnFfs<'_> {
-    /// What is not written now is when the inode is put away, or by update.
+    /// Marks an inode as changed. Writes it before returning only if the kernel changes attributes
+    /// synchronously. Otherwise the write follows when the last user drops the inode, or with the
+    /// next round of update.
     async fn change_attributes(&self, process: &Rc<Process>, node: Vnode) {
         self.lock(process, node).await;
         self.in_core(node, |core| core.modified = true);

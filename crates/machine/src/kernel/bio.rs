@@ -1,4 +1,5 @@
-//! Blocks through the buffer cache: bread, breada, bwrite, bdwrite, bawrite.
+//! Block input and output through the buffer cache of a UNIX kernel: `bread`, `breada`, `bwrite`,
+//! `bdwrite`, `bawrite`.
 
 use super::Unix;
 use super::buffers::{BlockKey, BufferId, Buffers, CLICK, List};
@@ -10,8 +11,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl Unix {
-    /// The buffer of a block, ours alone; what it holds may be anything
-    /// unless it is marked done.
+    /// Returns the buffer of a block, reserved for the calling process. The contents are undefined
+    /// unless the buffer is marked `done`.
     pub(crate) async fn getblk(
         &self,
         process: &Rc<Process>,
@@ -47,7 +48,7 @@ impl Unix {
         }
     }
 
-    /// Sleeps until a buffer that is in use is released.
+    /// Sleeps until another process or transfer releases a buffer.
     pub(super) async fn wait_for_buffer(&self, process: &Rc<Process>, id: BufferId) {
         self.buffers
             .borrow_mut()
@@ -71,7 +72,8 @@ impl Unix {
         }
     }
 
-    /// A buffer that nobody uses, holding nothing.
+    /// Takes an unused buffer from the free lists, empties it and returns it. Writes a delayed
+    /// block to its drive before it reuses the buffer. Sleeps while all buffers are in use.
     async fn new_buffer(&self, process: &Rc<Process>) -> BufferId {
         let context = Context::Process(process);
         self.spend(context, Stage::CacheLookup, self.costs.new_buffer)
@@ -107,8 +109,8 @@ impl Unix {
         }
     }
 
-    /// Gives a buffer as much memory as it needs, from buffers that nobody
-    /// uses, or its surplus to a header without any.
+    /// Resizes the memory of a buffer to hold a block. Missing memory comes from unused buffers; a
+    /// surplus goes to a buffer header without memory.
     async fn allocate_memory(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
         let wanted = bytes.next_multiple_of(CLICK);
         let has = self.buffers.borrow().all[id.0 as usize].memory;
@@ -144,13 +146,15 @@ impl Unix {
         self.put_back(empty, List::Age);
     }
 
-    /// A buffer that holds nothing goes to a list; who waits is told.
+    /// Puts an empty buffer at the head of a free list and wakes the processes that wait for a
+    /// buffer.
     fn put_back(&self, id: BufferId, list: List) {
         self.buffers.borrow_mut().prepend(id, list);
         self.wake_for_buffer(id);
     }
 
-    /// brelse: we use a buffer no longer.
+    /// Releases a buffer to a free list and wakes the processes that wait for it (`brelse`). Takes
+    /// no processor time.
     pub(crate) fn release(&self, id: BufferId) {
         {
             let mut buffers = self.buffers.borrow_mut();
@@ -186,7 +190,8 @@ impl Unix {
         buffers.waiters = any;
     }
 
-    /// Forgets every block that nobody uses and that is on its drive.
+    /// Drops all blocks from the buffer cache that have no delayed write. A buffer in use is only
+    /// marked for early reuse.
     pub(crate) fn forget_all(&self) {
         let keys: Vec<BlockKey> = {
             let buffers = self.buffers.borrow();
@@ -198,7 +203,8 @@ impl Unix {
         }
     }
 
-    /// Forgets a block that is no longer anybody's.
+    /// Drops a freed block from the buffer cache, with its delayed write. If its buffer is in use,
+    /// the buffer is only marked for early reuse.
     pub(crate) fn invalidate(&self, key: BlockKey) {
         let found = self.buffers.borrow().find(key);
         let Some(id) = found else { return };
@@ -220,9 +226,9 @@ impl Unix {
     }
 }
 
-/// Reading and writing.
 impl Unix {
-    /// A block as it should be, from the cache or from the drive.
+    /// Returns a buffer with the contents of a block. Reads the block from its drive if the cache
+    /// does not hold it.
     pub(crate) async fn bread(&self, process: &Rc<Process>, key: BlockKey, bytes: u32) -> BufferId {
         let id = self.getblk(process, key, bytes).await;
         if !self.buffers.borrow().all[id.0 as usize].done {
@@ -233,8 +239,8 @@ impl Unix {
         id
     }
 
-    /// As [`Unix::bread`], and starts to read another block that may be
-    /// wanted next.
+    /// Reads a block as [`Unix::bread`] does, and starts to read a second block that the process
+    /// may want next. Returns the buffer of the first block.
     pub(crate) async fn breada(
         &self,
         process: &Rc<Process>,
@@ -273,20 +279,22 @@ impl Unix {
         }
     }
 
-    /// Writes and waits until it is on the drive.
+    /// Writes a buffer to its drive, waits for the transfer and releases the buffer.
     pub(crate) async fn bwrite(&self, process: &Rc<Process>, id: BufferId) {
         self.start(Context::Process(process), id, true).await;
         self.biowait(process, id).await;
         self.release(id);
     }
 
-    /// Starts to write; the buffer is released when that is done.
+    /// Starts to write a buffer to its drive and returns without waiting for the transfer. The
+    /// buffer is released when the transfer completes.
     pub(crate) async fn bawrite(&self, process: &Rc<Process>, id: BufferId) {
         self.buffers.borrow_mut().get(id).asynchronous = true;
         self.start(Context::Process(process), id, true).await;
     }
 
-    /// Leaves the writing for later.
+    /// Marks a buffer as a delayed write and releases it. The block goes to the drive when the
+    /// buffer is reused or synced.
     pub(crate) async fn bdwrite(&self, process: &Rc<Process>, id: BufferId) {
         {
             let mut buffers = self.buffers.borrow_mut();
@@ -296,7 +304,8 @@ impl Unix {
         self.brelse(process, id).await;
     }
 
-    /// [`Unix::release`] by a process, which costs it time.
+    /// Releases a buffer as [`Unix::release`] does, and charges the processor time of a cache
+    /// look-up to the process.
     pub(crate) async fn brelse(&self, process: &Rc<Process>, id: BufferId) {
         self.spend(
             Context::Process(process),
@@ -307,7 +316,7 @@ impl Unix {
         self.release(id);
     }
 
-    /// Hands a buffer to its drive's driver.
+    /// Issues a read or write request for a buffer and passes it to the driver of the drive.
     async fn start(&self, context: Context<'_>, id: BufferId, write: bool) {
         let request = {
             let mut buffers = self.buffers.borrow_mut();
@@ -343,7 +352,7 @@ impl Unix {
         self.strategy(context, request).await;
     }
 
-    /// Sleeps until a transfer of ours is done.
+    /// Sleeps until the transfer of a buffer that the process holds is complete.
     pub(super) async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
         let from = self.sim.now();
         if self.buffers.borrow().all[id.0 as usize].done {
@@ -358,8 +367,8 @@ impl Unix {
         self.book_transfer(process, id, from);
     }
 
-    /// A buffer's transfer has ended: the data is where it should be, and who
-    /// waits for it, or for the buffer, is told.
+    /// Completes the transfer of a buffer: moves the data between buffer and drive, then releases
+    /// an asynchronous buffer or wakes the processes that wait for a synchronous one.
     pub(super) fn biodone(&self, id: BufferId, request: Request) {
         let (asynchronous, write) = {
             let mut buffers = self.buffers.borrow_mut();
@@ -401,7 +410,8 @@ impl Unix {
         }
     }
 
-    /// Changes the bytes of a buffer of ours, which others may share.
+    /// Changes the contents of a buffer that the caller holds. Copies the contents first if another
+    /// owner shares their memory.
     pub(super) fn edit<T>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> T) -> T {
         let mut buffers = self.buffers.borrow_mut();
         let page = buffers.get(id).page.as_mut();
@@ -412,7 +422,6 @@ impl Unix {
         change(Rc::get_mut(page).expect("nobody shares a page that was just made"))
     }
 
-    /// Moves the contents between buffer and drive.
     fn move_data(&self, id: BufferId, write: bool) {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);

@@ -1,4 +1,5 @@
-//! Where a block of a file is, or is to be (bmap).
+//! Translation of a file's block number to a disk address in a 4.2BSD file system, for reading and
+//! for writing (`bmap`).
 
 use super::buffers::{BlockKey, BufferId};
 use super::ffs::{BlockNeed, Fragment, IndirectId, Path, PointerArray};
@@ -8,8 +9,8 @@ use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// Where a block is, and where the next one of the file is, if that is known
-/// without reading anything.
+/// Disk address of a file's block, and of the block after it if the same inode or indirect block
+/// holds that pointer. `None` is a hole, or an unknown next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub(crate) block: Option<Fragment>,
@@ -21,7 +22,8 @@ impl OnFfs<'_> {
         BlockKey::new(node.volume, fragment.0)
     }
 
-    /// A block for reading.
+    /// Translates a block number of a file to a disk address for reading. Reads the indirect blocks
+    /// on the way. Fails with `FileTooLarge` if no pointer can reach the block.
     pub(crate) async fn map_for_reading(
         &self,
         process: &Rc<Process>,
@@ -92,8 +94,8 @@ impl OnFfs<'_> {
         self.bread(process, self.key(node, address), bytes).await
     }
 
-    /// A block for writing up to `end` bytes into it: allocated, if it was
-    /// not, and cleared.
+    /// Translates a block number of a file to a disk address for writing up to byte `end` of the
+    /// block. Allocates and zeroes the block, or extends its fragments, if necessary.
     pub(crate) async fn map_for_writing(
         &self,
         process: &Rc<Process>,
@@ -129,8 +131,8 @@ impl OnFfs<'_> {
             .await
     }
 
-    /// A tail of fragments must be a whole block before the file goes on
-    /// behind it.
+    /// Extends the fragments at the end of a file to a whole block before the file grows past that
+    /// block. Does nothing if the file has no such fragments.
     pub(crate) async fn grow_tail(
         &self,
         process: &Rc<Process>,
@@ -185,8 +187,8 @@ impl OnFfs<'_> {
         }
     }
 
-    /// The top indirect block, and if it was only made now, the preference
-    /// that it was made with.
+    /// Returns the top indirect block of a file, single or double, and allocates it if it is
+    /// missing. A new block comes with the allocation preference that it was allocated with.
     async fn indirect_root(
         &self,
         process: &Rc<Process>,
@@ -231,7 +233,8 @@ impl OnFfs<'_> {
         Ok((child, Some(preference)))
     }
 
-    /// A zeroed indirect block, on the drive before anything points at it.
+    /// Allocates a zeroed indirect block and waits until it is on the drive, before any pointer
+    /// refers to it.
     async fn allocate_indirect(
         &self,
         process: &Rc<Process>,
@@ -289,6 +292,6 @@ impl OnFfs<'_> {
     }
 }
 
-/// Of an indirect block that was only made now: the preference that it was
-/// made with, which its first block uses again.
+/// Allocation preference of an indirect block that the current call has allocated; `None` for an
+/// older block. The first data block below it uses the same preference.
 type Fresh = Option<Option<Fragment>>;

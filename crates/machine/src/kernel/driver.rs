@@ -1,4 +1,5 @@
-//! Drivers under a kernel: requests go to them, and come back to who waits for them.
+//! Interface between a kernel and its disk drivers: the kernel passes requests down, and completed
+//! requests return to the process or buffer that waits for them.
 
 use super::Unix;
 use super::buffers::BufferId;
@@ -17,21 +18,22 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// A kernel over a computer, with drivers.
+/// Kernel of a computer that runs disk drivers.
 pub(crate) trait DriverKernel: Deref<Target = Computer> + 'static {
-    /// Time that entry and exit of a disk's interrupt handler take.
+    /// Returns the processor time to enter and leave a disk interrupt handler.
     fn interrupt_cost(&self) -> Time;
 
-    /// The processor that the interrupts of the controller of this number go to.
+    /// Returns the processor that serves the interrupts of a controller, given the controller's
+    /// number.
     fn interrupt_cpu(&self, _number: usize) -> CpuId {
         CpuId::default()
     }
 
-    /// Takes a request back from its driver.
+    /// Accepts a completed request from its driver.
     fn completed(&self, id: RequestId);
 }
 
-/// A kernel while it runs a driver in a context.
+/// View of a kernel that a driver runs on, in the context of a process or an interrupt handler.
 pub(crate) struct Host<'a, K> {
     pub(crate) kernel: &'a K,
     pub(crate) context: Context<'a>,
@@ -60,7 +62,7 @@ impl<K: DriverKernel> DriverHost for Host<'_, K> {
     }
 }
 
-/// Starts the handlers of a driver's interrupts, which run for ever.
+/// Starts an interrupt handler for each controller of a driver. The handlers never end.
 pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     for controller in driver.controllers() {
         let handler = interrupts(Rc::clone(driver), Rc::clone(kernel), controller);
@@ -72,7 +74,6 @@ pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     }
 }
 
-/// Serves a controller's interrupts for ever.
 async fn interrupts<D: Driver, K: DriverKernel>(
     driver: Rc<D>,
     kernel: Rc<K>,
@@ -96,17 +97,18 @@ async fn interrupts<D: Driver, K: DriverKernel>(
     }
 }
 
-/// Who is told of the completion of a request.
+/// Recipient of a request's completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Who waits for a buffer of the cache.
+    /// Buffer of the cache whose transfer the request performs.
     Buffer(BufferId),
-    /// Who moves data past the cache, through this header.
+    /// Header of a raw transfer, which moves data past the cache.
     Raw(HeaderId),
 }
 
 impl Unix {
-    /// A request of somebody's, who gives it to its driver next, and waits for it or not.
+    /// Registers a new request with the owner that receives its completion. `awaited` tells whether
+    /// a process waits for the request. The caller passes the request to its driver next.
     pub(super) fn issue(&self, request: Request, owner: Owner, awaited: bool) -> RequestId {
         let id = self.hardware.borrow_mut().requests.issue(request);
         self.record_issue(id, awaited);
@@ -118,7 +120,8 @@ impl Unix {
         id
     }
 
-    /// Takes a request; returns when it is queued or on its way.
+    /// Passes a request to the driver of its drive. Returns when the request is queued or
+    /// submitted.
     pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
         let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO);
         let drive = self.hardware.borrow().requests[id].device;
@@ -152,8 +155,8 @@ impl DriverKernel for Unix {
 }
 
 impl Computer {
-    /// Counts a request that is over, of a buffer if it is one's, for which
-    /// somebody waited or nobody.
+    /// Counts a completed request in the records, with the buffer that it belongs to, if any.
+    /// `awaited` tells whether a process waited for it.
     pub(crate) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
         let hardware = self.hardware.borrow();
         let drive = hardware.drives.get(request.device);
@@ -161,14 +164,14 @@ impl Computer {
         self.records.count(of, request, (drive, awaited));
     }
 
-    /// A request was issued, for which somebody waits or nobody.
+    /// Records that a request was issued. `awaited` tells whether a process waits for it.
     pub(crate) fn record_issue(&self, id: RequestId, awaited: bool) {
         let hardware = self.hardware.borrow();
         let of = (&hardware.requests, &hardware.drives);
         self.records.issued(id, of, awaited);
     }
 
-    /// Takes a request that is over from the hardware.
+    /// Removes a completed request from the hardware's table and returns it.
     pub(crate) fn take_completed(&self, id: RequestId) -> Request {
         self.records.completed(id, self.sim.now());
         let mut request = self.hardware.borrow_mut().requests.take(id);
@@ -176,8 +179,8 @@ impl Computer {
         request
     }
 
-    /// A driver gives a request up. Nothing that happens after a hard error is the
-    /// programs' work.
+    /// Halts the machine with a hard error, after a driver has failed a request `tries` times.
+    /// Events after a hard error do not count as work of the programs.
     pub(crate) fn give_up(&self, id: RequestId, tries: u32) {
         let hardware = self.hardware.borrow();
         let request = &hardware.requests[id];
@@ -189,7 +192,8 @@ impl Computer {
         }));
     }
 
-    /// What hardware may touch besides itself.
+    /// Returns the parts of the computer that hardware may access besides itself: the simulation
+    /// and the processors.
     pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,

@@ -1,4 +1,5 @@
-//! Reading, writing and syncing what is open, for whoever asks and wherever in it.
+//! Reads, writes and syncs of open files at a given offset, shared by all system calls that
+//! transfer data.
 
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
@@ -9,19 +10,20 @@ use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// What an open file is.
+/// Object behind an open file: an inode, a device or an end of a pipe.
 #[derive(Clone)]
 pub(super) enum What {
     Node(Vnode),
     Null,
     Zero,
-    /// A drive by itself, past the cache.
+    /// Raw drive, accessed past the buffer cache.
     Raw(Raw),
     Pipe(PipeEnd),
 }
 
 impl Unix {
-    /// Reads from an offset, which means nothing to what is a stream; how much.
+    /// Reads from an open file at an offset and returns the number of bytes read. Streams ignore
+    /// the offset.
     pub(super) async fn read_file(
         &self,
         process: &Rc<Process>,
@@ -44,7 +46,8 @@ impl Unix {
         }
     }
 
-    /// Writes at an offset; how much was written, and what the call says.
+    /// Writes to an open file at an offset. Returns the number of bytes written, and the result of
+    /// the system call.
     pub(super) async fn write_file(
         &self,
         process: &Rc<Process>,
@@ -64,7 +67,8 @@ impl Unix {
         (*written.as_ref().unwrap_or(&0), written)
     }
 
-    /// fsync(2), in the kernel.
+    /// Syncs an open file to its drive: the kernel's part of fsync(2). Fails with `Invalid` for
+    /// pipes, `/dev/null` and `/dev/zero`.
     pub(super) async fn sync_file(&self, process: &Rc<Process>, what: &What) -> Result<()> {
         match what {
             _ if self.knows_only_sync() => {
@@ -85,19 +89,20 @@ impl Unix {
         }
     }
 
-    /// Whether its fsync is sync, whatever the descriptor, and waits for nothing.
+    /// Reports whether fsync(2) of this kernel is the same as sync(2): it ignores the descriptor
+    /// and waits for nothing.
     pub(super) fn knows_only_sync(&self) -> bool {
         matches!(self.on(), On::V7(_))
     }
 
-    /// sync(2), in the kernel.
+    /// Syncs all mounted volumes: the kernel's part of sync(2).
     pub(super) async fn sync_all(&self, process: &Rc<Process>) {
         for volume in 0..self.mounted() {
             self.sync(process, volume as u32).await;
         }
     }
 
-    /// The largest offset of a file.
+    /// Returns the largest offset that a file can have, in bytes.
     pub(super) fn most_offset_of(&self, what: &What) -> u64 {
         match what {
             What::Node(node) => self.most_offset(node.volume),

@@ -1,4 +1,4 @@
-//! A process's system calls.
+//! System calls of a UNIX process on files, names, time, workers and pipes.
 
 use super::computer::Computer;
 use super::costs::Work;
@@ -17,7 +17,7 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// A process and what it has open.
+/// UNIX process with its open files and pipe ends, through which a program makes system calls.
 pub struct Session {
     pub(super) kernel: Rc<Unix>,
     pub(super) process: Rc<Process>,
@@ -36,7 +36,7 @@ pub(super) struct OpenFile {
 }
 
 impl Account {
-    /// That of a process.
+    /// Returns the time account of a process up to now.
     pub(crate) fn of(kernel: &Computer, process: &Process) -> Self {
         let (ledger, user, system) = process.account(kernel.sim.now());
         kernel.trace_process(process);
@@ -51,7 +51,7 @@ impl Account {
 }
 
 impl Session {
-    /// A new process, in the task that asks; returns when it has the
+    /// Starts a new process in the calling simulation task. Returns when the process has the
     /// processor.
     pub async fn begin(
         kernel: &Rc<Unix>,
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// The process ends, with all its files closed.
+    /// Closes all files and pipe ends of the process and ends it.
     pub async fn end(mut self) {
         self.close_ring().await;
         self.close_all().await;
@@ -83,18 +83,18 @@ impl Session {
         self.ended = true;
     }
 
-    /// The present moment.
+    /// Returns the current virtual time.
     pub fn now(&self) -> Time {
         self.kernel.sim.now()
     }
 
-    /// Starts the account of where the process's time goes.
+    /// Opens the account of the time that the process spends in each stage.
     pub fn open_account(&self) {
         self.process.open_account(self.now());
         self.kernel.trace_busy();
     }
 
-    /// The account since then.
+    /// Returns the time account of the process since `open_account`.
     pub fn account(&self) -> Account {
         Account::of(&self.kernel, &self.process)
     }
@@ -116,7 +116,8 @@ impl Session {
         self.file_and_kernel(number).map(|(file, ..)| file)
     }
 
-    /// An open file, and who does something with it for whom.
+    /// Returns an open file with the kernel and the process that use it. Fails with `BadFile` for
+    /// an unused number.
     fn file_and_kernel(
         &mut self,
         number: usize,
@@ -126,7 +127,7 @@ impl Session {
         Ok((file, &self.kernel, &self.process))
     }
 
-    /// The inode of an open file.
+    /// Returns the inode of an open file. Fails with `Invalid` for a device or a pipe.
     pub(super) fn node_of(&mut self, number: usize) -> Result<Vnode> {
         match self.file(number)?.what {
             What::Node(node) => Ok(node),
@@ -148,9 +149,8 @@ impl Session {
     }
 }
 
-/// Files.
 impl Session {
-    /// open(2); the number of the file.
+    /// Opens a file, open(2), and returns its descriptor number.
     pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
         self.enter().await;
         let opened = self.open_found(path, how).await;
@@ -176,7 +176,7 @@ impl Session {
         }))
     }
 
-    /// read(2).
+    /// Reads from an open file at its offset, read(2), and returns the number of bytes read.
     #[inline]
     pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
         self.enter().await;
@@ -199,7 +199,7 @@ impl Session {
         read
     }
 
-    /// write(2).
+    /// Writes to an open file at its offset, write(2), and returns the number of bytes written.
     #[inline]
     pub async fn write(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
         self.enter().await;
@@ -222,7 +222,8 @@ impl Session {
         written
     }
 
-    /// lseek(2).
+    /// Sets the offset of an open file, lseek(2), and returns the new offset. Fails with
+    /// `IllegalSeek` for a pipe.
     pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
         self.enter().await;
         let moved = self.lseek_open(number, offset, from);
@@ -250,7 +251,8 @@ impl Session {
         Ok(file.offset)
     }
 
-    /// ftruncate(2).
+    /// Sets the length of an open file, ftruncate(2). Fails with `Invalid` on the seventh edition,
+    /// which has no such call.
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
         self.enter().await;
         let result = self.ftruncate_open(number, bytes).await;
@@ -279,7 +281,7 @@ impl Session {
         result
     }
 
-    /// fsync(2).
+    /// Syncs an open file to its drive, fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
         self.enter().await;
         let what = self.file(number).map(|file| file.what.clone());
@@ -295,7 +297,7 @@ impl Session {
         self.leave(result).await
     }
 
-    /// close(2).
+    /// Closes an open file, close(2).
     pub async fn close(&mut self, number: usize) -> Result<()> {
         self.enter().await;
         let taken = self.files.get_mut(number).and_then(Option::take);
@@ -317,14 +319,15 @@ impl Session {
         }
     }
 
-    /// Closes everything.
+    /// Closes all open files of the process.
     pub async fn close_all(&mut self) {
         for file in std::mem::take(&mut self.files).into_iter().flatten() {
             self.close_file(file).await;
         }
     }
 
-    /// fstat(2): the length of a file.
+    /// Returns the length of an open file in bytes, fstat(2). A raw drive has the length of its
+    /// partition; other devices and pipes have 0.
     pub async fn length(&mut self, number: usize) -> Result<u64> {
         self.enter().await;
         let kernel = Rc::clone(&self.kernel);
@@ -337,37 +340,36 @@ impl Session {
     }
 }
 
-/// Names.
 impl Session {
-    /// stat(2): the length of what is in a file system.
+    /// Returns the length of a file in bytes by its path, stat(2).
     pub async fn stat(&mut self, path: &str) -> Result<u64> {
         self.enter().await;
         let length = self.kernel.stat_path(&self.process, path).await;
         self.leave(length).await
     }
 
-    /// unlink(2).
+    /// Removes a name of a file, unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         self.enter().await;
         let result = self.kernel.unlink_path(&self.process, path).await;
         self.leave(result).await
     }
 
-    /// mkdir(2).
+    /// Makes a directory, mkdir(2).
     pub async fn mkdir(&mut self, path: &str) -> Result<()> {
         self.enter().await;
         let result = self.kernel.mkdir_path(&self.process, path).await;
         self.leave(result).await
     }
 
-    /// rmdir(2).
+    /// Removes an empty directory, rmdir(2).
     pub async fn rmdir(&mut self, path: &str) -> Result<()> {
         self.enter().await;
         let result = self.kernel.rmdir_path(&self.process, path).await;
         self.leave(result).await
     }
 
-    /// rename(2).
+    /// Renames a file or a directory, rename(2).
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         self.enter().await;
         let result = self.kernel.rename_path(&self.process, from, to).await;
@@ -375,44 +377,44 @@ impl Session {
     }
 }
 
-/// Time, and the others.
 impl Session {
-    /// Sleeps until a moment.
+    /// Sleeps until a point in virtual time. Returns immediately if that time is past.
     pub async fn sleep_until(&mut self, at: Time) {
         if at > self.now() {
             self.kernel.nap(&self.process, at).await;
         }
     }
 
-    /// Uses the processor in user mode for this long.
+    /// Uses the processor in user mode for a duration.
     pub async fn compute(&mut self, span: Time) {
         let context = Context::Process(&self.process);
         self.kernel.spend(context, Stage::User, span).await;
         self.kernel.back_to_user_mode(&self.process).await;
     }
 
-    /// The time that this machine takes for work of a program.
+    /// Returns the processor time that this machine needs for a piece of work of a user program.
     #[must_use]
     pub fn time_of(&self, work: Work) -> Time {
         self.kernel.time_of(work)
     }
 
-    /// Waits for the other workers; none if one of them failed.
+    /// Waits until all workers have reached the barrier. Returns `None` if one of them has failed.
     pub async fn barrier(&mut self) -> Option<Time> {
         self.meeting.meet(&self.kernel.waiter(&self.process)).await
     }
 
-    /// Notices that workers gave each other.
+    /// Returns the number of notices that workers have sent to each other.
     pub fn notices(&self) -> u64 {
         self.meeting.notices()
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Sends a notice, which wakes all workers that wait for one.
     pub fn give_notice(&self) {
         self.meeting.give_notice(&self.kernel.waiter(&self.process));
     }
 
-    /// Waits for more notices than `seen`, at most until a moment.
+    /// Waits until workers have sent more than `seen` notices, at most until a deadline if one is
+    /// given.
     pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
         let wait = (seen, until);
         self.meeting
@@ -420,12 +422,13 @@ impl Session {
             .await;
     }
 
-    /// The others need not wait for this one.
+    /// Releases the other workers from waiting for this worker at barriers.
     pub fn give_up_meeting(&self) {
         self.meeting.give_up(&self.kernel.waiter(&self.process));
     }
 
-    /// Takes an end of a pipe.
+    /// Opens an end of a pipe that the process was started with, and returns its descriptor number.
+    /// Fails with `BadFile` if the end was taken before.
     pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
         let end = self.pipe_ends.get_mut(number).and_then(Option::take);
         let end = end.ok_or(Errno::BadFile)?;

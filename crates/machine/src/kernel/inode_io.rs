@@ -1,4 +1,4 @@
-//! Inodes and directories on the drive.
+//! Reading and writing of inodes and directories of a 4.2BSD file system through the buffer cache.
 
 use super::buffers::BlockKey;
 use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
@@ -9,7 +9,7 @@ use diskperf_timeline::Stage;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
-/// Whether to wait until something is on the drive.
+/// Choice between a write that the process waits for and a delayed write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Now,
@@ -17,8 +17,8 @@ pub(crate) enum When {
 }
 
 impl OnFfs<'_> {
-    /// Reads the block that an inode is in and, if it is to be written, puts
-    /// the inode into it (iupdat).
+    /// Writes an inode into its block (`iupdat`): reads the block if necessary, then writes it now
+    /// or marks it as a delayed write.
     pub(crate) async fn write_inode_block(&self, process: &Rc<Process>, node: Vnode, when: When) {
         self.in_core(node, |core| core.modified = false);
         let id = self.read_inode_block(process, node).await;
@@ -43,7 +43,8 @@ impl OnFfs<'_> {
         self.bread(process, self.key(node, address), bytes).await
     }
 
-    /// Has an inode in core, reading its block if nobody uses it yet (iget).
+    /// Adds a user to an in-core inode (`iget`). Reads the inode's block if the inode had no user
+    /// and no pending change.
     pub(crate) async fn take_inode(&self, process: &Rc<Process>, node: Vnode) {
         let first = self.in_core(node, |core| {
             core.users += 1;
@@ -55,13 +56,13 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Keeps an inode from being freed while this process sleeps, at no cost:
-    /// for who has just come upon it.
+    /// Keeps a looked-up inode from being freed while the process sleeps. Takes no processor time.
     pub(super) fn pin(&self, node: Vnode) {
         self.in_core(node, |core| core.users += 1);
     }
 
-    /// Ends [`OnFfs::pin`].
+    /// Releases an inode that [`OnFfs::pin`] has kept. Frees the inode if it was the last user and
+    /// the inode has no name left.
     pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
         let last = self.in_core(node, |core| core.users == 1);
         if last && self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {
@@ -71,8 +72,9 @@ impl OnFfs<'_> {
         }
     }
 
-    /// One user less; of an inode of which nothing is known then, nothing is kept: whoever
-    /// goes through those in core would come upon every file that was ever looked at.
+    /// Removes one user of an in-core inode. Removes the inode from the table if nothing about it
+    /// remains to be known, so that the table does not grow with every file that was ever looked
+    /// up.
     fn forget_pin(&self, node: Vnode) {
         let inodes = &mut self.mounts.borrow_mut()[node.volume as usize].inodes;
         let Entry::Occupied(mut core) = inodes.entry(node.inode) else {
@@ -84,8 +86,8 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Is done with an inode; the last to be done with one that has no name
-    /// any more frees it (iput).
+    /// Removes one user of an in-core inode (`iput`). The last user frees an inode without a name,
+    /// or schedules the write of a changed one.
     pub(crate) async fn drop_inode(&self, process: &Rc<Process>, node: Vnode) {
         loop {
             let (last, modified) = self.in_core(node, |core| {
@@ -123,7 +125,8 @@ impl OnFfs<'_> {
         self.bdwrite(process, map).await;
     }
 
-    /// A new inode with one name to come (ialloc, maknode).
+    /// Allocates and writes a new inode with a link count of one, before its name exists (`ialloc`,
+    /// `maknode`). Fails with `NoSpace` if no cylinder group has a free inode.
     pub(crate) async fn make_inode(
         &self,
         process: &Rc<Process>,
@@ -167,7 +170,7 @@ impl OnFfs<'_> {
         Err(Errno::NoSpace)
     }
 
-    /// Cuts a file off (itrunc).
+    /// Truncates a file to a length in bytes and frees the blocks behind it (`itrunc`).
     pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
         let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut steps = Vec::new();
@@ -197,8 +200,8 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Zeroes what is left of the last block behind the end of the file, so
-    /// that it does not come back when the file grows.
+    /// Zeroes the rest of the last block of a truncated file, so that the old data does not
+    /// reappear when the file grows.
     async fn clear_tail(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
         let (lbn, start, length) = self.fs(node.volume, |fs| {
             let superblock = fs.superblock();
@@ -228,8 +231,7 @@ impl OnFfs<'_> {
         self.bdwrite(process, id).await;
     }
 
-    /// Reads the blocks of a directory up to an offset, as looking for a name
-    /// does.
+    /// Reads the blocks of a directory from its start to an offset, as a name look-up does.
     pub(crate) async fn scan_directory(&self, process: &Rc<Process>, node: Vnode, to: u64) {
         let (size, block_bytes) = self.fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.superblock().block_bytes())
@@ -251,7 +253,7 @@ impl OnFfs<'_> {
         })
     }
 
-    /// Writes the block of a directory that holds this offset, and waits.
+    /// Writes the directory block at an offset, and waits for the write.
     pub(crate) async fn write_directory(&self, process: &Rc<Process>, node: Vnode, offset: u64) {
         let lbn = self.fs(node.volume, |fs| fs.superblock().block_of(offset));
         let address = self
@@ -263,7 +265,8 @@ impl OnFfs<'_> {
         self.bwrite(process, id).await;
     }
 
-    /// Puts a name into a directory (direnter).
+    /// Adds a name to a directory and writes the directory block (`direnter`). Extends the
+    /// directory if it has no room.
     pub(crate) async fn enter_name(
         &self,
         process: &Rc<Process>,
@@ -293,7 +296,8 @@ impl OnFfs<'_> {
         Ok(())
     }
 
-    /// Takes a name out of a directory (dirremove).
+    /// Removes a name from a directory and writes the directory block (`dirremove`). Panics if the
+    /// directory does not hold the name.
     pub(crate) async fn remove_name(&self, process: &Rc<Process>, (parent, name): (Vnode, &str)) {
         let place = self.change(parent.volume, |fs| fs.directory_remove(parent.inode, name));
         let place = place.expect("the name was looked up");

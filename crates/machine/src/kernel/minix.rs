@@ -1,19 +1,18 @@
-//! Minix: a kernel that only passes messages, with the file server, the disk
-//! task, the memory task and the system task as processes of their own.
+//! Minix: a kernel that only passes messages. The file server, the disk task, the memory task and
+//! the system task are processes of their own.
 //!
-//! A system call of a program is a message to the file server and its reply.
-//! The server takes one call at a time; what it needs of a device it asks a
-//! task for, and waits, and so does the program. Nothing overlaps but the
-//! hardware with the one that waits for it: every message and every routine
-//! on the way is time that passes for the program.
+//! A system call of a program is a message to the file server and a reply. The server handles one
+//! call at a time. It sends a message to a task when it needs a device and waits for the answer,
+//! and so does the program. Only the hardware works in parallel with the process that waits for it:
+//! all messages and routines of a call add to the program's time.
 //!
 //! - `message`: the rendezvous (send, receive, sendrec);
-//! - `errand`: where the time of a call goes while others work on it;
-//! - `tasks` and `disk_task`: memory, copying between processes, the drive;
+//! - `errand`: the time account of a call that several processes work on;
+//! - `tasks` and `disk_task`: memory, copies between processes, the drive;
 //! - `server`: calls, and below it `descriptors`, `read_write`, `names`,
 //!   `inodes`, `blocks` and `cache`;
-//! - `layout` and `check`: the file system as it lies on a drive, without time;
-//! - `session`: the program's side, which is what the C library does.
+//! - `layout` and `check`: the on-disk file system, without time;
+//! - `session`: the system call interface of a program, as in the C library.
 
 mod blocks;
 pub(crate) mod cache;
@@ -56,37 +55,40 @@ pub use check::MinixCheck;
 pub(crate) use layout::Volume;
 pub use layout::{BLOCK_BYTES, MinixParameters, MkfsError, room_bytes};
 
-/// What Minix's routines cost on the machine that it runs on, and its sizes.
+/// Processor times of Minix routines on the modelled machine, and the sizes of the Minix cache and
+/// its requests.
 #[derive(Clone, Debug)]
 pub struct MinixConfig {
-    /// Sending a message, with the switch to the one who gets it.
+    /// Processor time to send a message, including the switch to the receiver.
     pub message: Time,
-    /// A system call: the library, and the server's way to the call and back.
+    /// Processor time of a system call outside of its work: the C library, and the server's
+    /// dispatch and reply.
     pub call: Time,
-    /// A task's way from a message to what it asks for, and to the answer.
+    /// Processor time of a task to decode a message and to answer it, outside of the requested
+    /// work.
     pub task: Time,
-    /// Looking for a block in the cache, and giving it back.
+    /// Processor time to find a block in the cache and to release it.
     pub cache_lookup: Time,
-    /// Making a buffer of the cache one's own.
+    /// Processor time to reuse a cache buffer for another block.
     pub buffer_replace: Time,
-    /// Blocks in the cache.
+    /// Cache size in blocks.
     pub cache_blocks: u32,
-    /// Blocks that the server lets the disk task read at once for one call.
+    /// Maximum number of blocks that the file server reads with one request to the disk task for
+    /// one call.
     pub blocks_per_request: u32,
-    /// Blocks that the cache reads beyond the one that is wanted.
+    /// Number of blocks that the cache reads ahead of a wanted block.
     pub read_ahead_blocks: u32,
 }
 
-/// Minix, on its computer.
+/// Running Minix system on its computer.
 pub struct Minix {
     computer: Computer,
     pub(crate) config: MinixConfig,
-    /// The drivers that the disk task uses.
     drivers: Drivers,
     exchange: Exchange,
     server: RefCell<Server>,
-    /// The program that the last call came from: the clock charges it while
-    /// a server or a task runs.
+    /// Program that made the last system call. The clock charges it while the server or a task
+    /// runs.
     billed: RefCell<Option<Rc<Process>>>,
     parties: Vec<Party>,
 }
@@ -101,28 +103,28 @@ impl Deref for Minix {
 }
 
 impl DriverKernel for Minix {
-    /// An interrupt is a message too.
+    /// Returns the cost of a message, because Minix turns an interrupt into a message.
     fn interrupt_cost(&self) -> Time {
         self.config.message
     }
 
-    /// The disk task takes the request when its message arrives.
+    /// Sends an interrupt message to the disk task, which takes the completed request when the
+    /// message arrives.
     fn completed(&self, _id: RequestId) {
         self.interrupt_task(Endpoint::Disk);
     }
 }
 
-/// What the file server knows.
+/// State of the Minix file server.
 struct Server {
     cache: Cache,
-    /// Of each drive that has a file system.
+    /// File system of each drive that has one.
     volumes: Vec<Volume>,
     inodes: InodeTable,
-    /// Descriptors, by process.
     descriptors: BTreeMap<usize, descriptors::Descriptors>,
 }
 
-/// The processes that Minix consists of, the most urgent first.
+/// Server and tasks that Minix consists of, most urgent first.
 const OWN: [Endpoint; 4] = [
     Endpoint::Disk,
     Endpoint::Memory,
@@ -131,8 +133,8 @@ const OWN: [Endpoint; 4] = [
 ];
 
 impl Minix {
-    /// Makes file systems on the computer's first media, if there are to be any, and
-    /// the processes.
+    /// Creates the file systems on the computer's first drives, if `volumes` has any, and the
+    /// server and task processes.
     pub(crate) fn new(
         computer: Computer,
         config: MinixConfig,

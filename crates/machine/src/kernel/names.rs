@@ -1,8 +1,7 @@
-//! Names: finding, making, removing and changing them.
+//! Look-up, creation, removal and locking of names in a 4.2BSD file system.
 //!
-//! A process that sleeps may find the directory changed when it wakes. Who
-//! changes names therefore holds their directories (`OnFfs::hold`) and
-//! looks the names up again before it acts.
+//! A directory may change while a process sleeps. A process that changes names therefore holds
+//! their directories (`OnFfs::hold`) and looks the names up again before it acts.
 
 use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
 use super::inode_io::When;
@@ -12,28 +11,28 @@ use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// What a path leads to.
+/// Object that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A file or a directory of a file system.
+    /// File or directory of a file system.
     Node(Vnode),
-    /// `/dev/null`.
+    /// Null device, `/dev/null`.
     Null,
-    /// `/dev/zero`.
+    /// Zero device, `/dev/zero`.
     Zero,
-    /// A drive by itself: `/dev/drive0`.
+    /// Raw drive with its index, such as `/dev/drive0`.
     Drive(u32),
 }
 
-/// The directory that a path's last name is in, that name, and what it was
-/// there when it was looked up.
+/// Last component of a path: its parent directory, its name, and the inode that the name had at
+/// look-up.
 pub(super) struct Last<'a> {
     pub(super) parent: Vnode,
     pub(super) name: &'a str,
     pub(super) node: Option<Vnode>,
 }
 
-/// The error of a name that cannot be made.
+/// Returns the error number for a name that cannot be added to a directory.
 pub(crate) fn errno_of_name(error: NameError) -> Errno {
     match error {
         NameError::Empty => Errno::NoEntry,
@@ -43,11 +42,12 @@ pub(crate) fn errno_of_name(error: NameError) -> Errno {
     }
 }
 
-/// Links that an inode may have, as on every system of the time.
+/// Maximum link count of an inode, as on every UNIX system of the time.
 const MOST_LINKS: u32 = 32_767;
 
 impl Unix {
-    /// The device of this name; none of a name that is no device's.
+    /// Returns the device that a path names, or `None` if the path is not a device's. Fails with
+    /// `NoEntry` for a drive that does not exist.
     pub(super) fn device(&self, path: &str) -> Result<Option<Found>> {
         match path {
             "/dev/null" => return Ok(Some(Found::Null)),
@@ -63,7 +63,8 @@ impl Unix {
         drive.ok_or(Errno::NoEntry).map(Some)
     }
 
-    /// The root of the file system that a path is on, and the rest of it.
+    /// Splits a path into the root directory of its file system and the rest of the path. Fails
+    /// with `NoEntry` if the volume is not mounted.
     pub(super) fn mount_of<'a>(&self, path: &'a str) -> Result<(Vnode, &'a str)> {
         let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
         let end = rest.find('/').unwrap_or(rest.len());
@@ -75,9 +76,9 @@ impl Unix {
     }
 }
 
-/// Finding.
 impl OnFfs<'_> {
-    /// What a path leads to. It may go away as soon as this process sleeps.
+    /// Looks up a path and returns its object. Another process may remove the object as soon as
+    /// this process sleeps.
     pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
         if let Some(device) = self.device(path)? {
             return Ok(device);
@@ -90,7 +91,7 @@ impl OnFfs<'_> {
         last.node.map(Found::Node).ok_or(Errno::NoEntry)
     }
 
-    /// Walks to the directory of a path's last name (namei).
+    /// Walks a path to the parent directory of its last name (`namei`).
     pub(super) async fn find_last<'a>(
         &self,
         process: &Rc<Process>,
@@ -146,7 +147,8 @@ impl OnFfs<'_> {
         node
     }
 
-    /// What a name of a directory is at this moment.
+    /// Returns the inode that a name in a directory refers to now, without any delay. Fails with
+    /// `NoEntry` if the directory itself was removed.
     pub(super) fn named(&self, parent: Vnode, name: &str) -> Result<Option<Vnode>> {
         if self.links(parent) == 0 {
             return Err(Errno::NoEntry);
@@ -172,10 +174,9 @@ impl OnFfs<'_> {
     }
 }
 
-/// Keeping others off names.
 impl OnFfs<'_> {
-    /// Keeps others off some directories. All who hold several take them in
-    /// the same order, so that no two wait for each other.
+    /// Locks directories against other processes. Every process locks several directories in the
+    /// same order, so that no two wait for each other.
     pub(super) async fn hold(&self, process: &Rc<Process>, mut nodes: Vec<Vnode>) -> Vec<Vnode> {
         nodes.sort_unstable_by_key(|node| (node.volume, node.inode));
         nodes.dedup();
@@ -198,10 +199,9 @@ impl OnFfs<'_> {
     }
 }
 
-/// Making.
 impl OnFfs<'_> {
-    /// Makes an empty file, or finds the one that is there; whether it was
-    /// made, in which case it has been taken ([`OnFfs::take_inode`]).
+    /// Creates an empty file, or finds the existing one. The flag is `true` for a new file, which
+    /// the caller then holds as after [`OnFfs::take_inode`].
     pub(crate) async fn create(
         &self,
         process: &Rc<Process>,
@@ -250,7 +250,7 @@ impl OnFfs<'_> {
         Ok(node)
     }
 
-    /// mkdir(2).
+    /// Makes a directory, mkdir(2).
     pub(crate) async fn mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = match self.find_last(process, path).await {
             Err(Errno::Busy) => return Err(Errno::Exists),
@@ -306,9 +306,8 @@ impl OnFfs<'_> {
     }
 }
 
-/// Removing.
 impl OnFfs<'_> {
-    /// unlink(2).
+    /// Removes a name of a file, unlink(2). Fails with `IsDirectory` for a directory.
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = match self.find_last(process, path).await {
             Err(Errno::Busy) => return Err(Errno::IsDirectory),
@@ -337,7 +336,7 @@ impl OnFfs<'_> {
         Ok(())
     }
 
-    /// rmdir(2).
+    /// Removes an empty directory, rmdir(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         match names(path).last() {
             Some(".") => return Err(Errno::Invalid),
@@ -377,7 +376,7 @@ impl OnFfs<'_> {
     }
 }
 
-/// The root of a file system.
+/// Returns the root directory of a volume's file system.
 pub(super) fn root(volume: u32) -> Vnode {
     Vnode {
         volume,
@@ -385,7 +384,7 @@ pub(super) fn root(volume: u32) -> Vnode {
     }
 }
 
-/// The names of a path.
+/// Splits a path into its non-empty components.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

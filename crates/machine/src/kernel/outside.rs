@@ -1,5 +1,5 @@
-//! The buffer cache, as who measures it sees and empties it: not system calls
-//! of 4.2BSD, and outside all that is timed.
+//! Inspection and emptying of the buffer cache for measurements. These operations are not system
+//! calls of 4.2BSD, and no timed part of a run includes them.
 
 use super::ffs::FileSystem;
 use super::files::Session;
@@ -8,8 +8,8 @@ use super::{BlockKey, FileSystems, Unix, Vnode};
 use crate::errno::{Errno, Result};
 
 impl Session {
-    /// Writes a file's blocks out and forgets them. Of a drive by itself
-    /// nothing is in the cache.
+    /// Flushes the volume of a file and drops the file's blocks from the cache. Does nothing for a
+    /// raw drive, which bypasses the cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
         let Some(node) = self.node(path).await? else {
             return Ok(());
@@ -22,7 +22,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes everything out and forgets it.
+    /// Flushes all mounted volumes and drops all blocks from the cache.
     pub async fn drop_all_caches(&mut self) {
         let volumes = self.kernel.mounted();
         for volume in 0..volumes {
@@ -31,7 +31,8 @@ impl Session {
         self.kernel.forget_all();
     }
 
-    /// How much of the first `length` bytes of a file is in the cache.
+    /// Returns the number of bytes that the cache holds of the first `length` bytes of a file.
+    /// Holes count as cached. Returns 0 for a raw drive.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
         let Some(node) = self.node(path).await? else {
             return Ok(0);
@@ -41,18 +42,19 @@ impl Session {
         Ok(resident)
     }
 
-    /// Writes out what is still to be written, for the time by which it is.
+    /// Writes all delayed data of a volume to its drive. Returns when all writes are complete, so
+    /// that the caller can take the end time.
     pub async fn flush(&mut self, volume: u32) {
         self.kernel.flush(&self.process, volume).await;
     }
 
-    /// How many volumes have file systems.
+    /// Returns the number of volumes with a mounted file system.
     pub fn volumes(&self) -> usize {
         self.kernel.mounted()
     }
 
-    /// The layout of a volume's file system at this moment; none where it has
-    /// none.
+    /// Returns a copy of the current 4.2BSD file system layout of a volume; `None` if the volume
+    /// has no such file system.
     pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
         let FileSystems::Ffs(mounts) = &self.kernel.file_systems else {
             return None;
@@ -61,12 +63,13 @@ impl Session {
         mounts.get(volume as usize).map(|mount| mount.fs.clone())
     }
 
-    /// Whether there is this volume, mounted or not.
+    /// Reports whether a volume exists, mounted or not.
     pub fn has_volume(&self, volume: u32) -> bool {
         (volume as usize) < self.kernel.volumes.count()
     }
 
-    /// The file of this name, until it is left; none of a drive by itself.
+    /// Looks up a file and keeps it in core until the caller leaves it. Returns `None` for a raw
+    /// drive.
     async fn node(&self, path: &str) -> Result<Option<Vnode>> {
         match self.kernel.reach(&self.process, path).await? {
             Found::Node(node) => Ok(Some(node)),

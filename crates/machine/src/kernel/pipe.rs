@@ -1,4 +1,4 @@
-//! Pipes: bytes from one process to another.
+//! Pipes, which carry bytes from one process to another.
 
 use super::computer::Computer;
 use super::process::{Context, Process};
@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Bytes that a pipe holds: PIPSIZ of 4.2BSD.
+/// Capacity of a pipe in bytes: `PIPSIZ` of 4.2BSD.
 const PIPE_BYTES: usize = 4096;
 
-/// A pipe.
+/// Pipe between a process that writes and a process that reads.
 #[derive(Default)]
 pub struct Pipe {
     state: RefCell<State>,
@@ -25,17 +25,17 @@ struct State {
     waiting: Vec<Rc<Process>>,
 }
 
-/// An end of a pipe.
+/// Read or write end of a pipe.
 #[derive(Clone)]
 pub enum PipeEnd {
-    /// Bytes come out.
+    /// End from which a process reads.
     Read(Rc<Pipe>),
-    /// Bytes go in.
+    /// End to which a process writes.
     Write(Rc<Pipe>),
 }
 
 impl Pipe {
-    /// A new pipe's two ends: to read from, to write to.
+    /// Creates a pipe and returns its read end and its write end.
     pub fn ends() -> (PipeEnd, PipeEnd) {
         let pipe = Rc::new(Self::default());
         {
@@ -115,7 +115,7 @@ impl Computer {
         Ok(done)
     }
 
-    /// Nobody holds this end any more.
+    /// Closes an end of a pipe and wakes the processes that wait at the other end.
     pub(crate) fn close_pipe(&self, end: &PipeEnd) {
         let pipe = match end {
             PipeEnd::Read(pipe) => {

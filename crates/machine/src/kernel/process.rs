@@ -1,4 +1,4 @@
-//! Processes, and which of them have the processors.
+//! Processes of a kernel and their use of the processors.
 
 mod clock;
 mod cpu;
@@ -21,35 +21,35 @@ use std::rc::Rc;
 use std::task::{self, Poll, ready};
 use working_for::Worked;
 
-/// The interrupt level at which disks interrupt; masking it is `splbio`.
+/// Interrupt level of the disks. The kernel masks it with `splbio`.
 pub(crate) const BIO: Level = 5;
-/// The level of the clock.
+/// Interrupt level of the clock.
 pub(crate) const CLOCK: Level = 6;
-/// The level of what the clock leaves for later.
+/// Interrupt level of the work that the clock defers.
 pub(crate) const SOFT_CLOCK: Level = 1;
 
-/// A process.
+/// Process of a modelled kernel, with the account of its time.
 pub struct Process {
-    /// Its number, in order of creation; of a daemon of a process, that of the process.
+    /// Process number, in order of creation. A daemon that works for a process has the number of
+    /// that process.
     pub pid: usize,
-    /// Who is woken goes before those of lower rank.
+    /// Scheduling rank. A woken process goes before processes of lower rank.
     rank: u8,
     task: Cell<Option<TaskId>>,
-    /// The processor that it had last; none before the first.
+    /// Processor that the process used last; `None` before the first.
     cpu: Cell<Option<CpuId>>,
     runnable_at: Cell<Time>,
     in_user_mode: Cell<bool>,
-    /// Ticks of the clock that found it in user mode, and in the kernel.
+    /// Clock ticks that found the process in user mode, and in the kernel.
     ticks: Cell<(u64, u64)>,
-    /// Where its time went; of a daemon, all spans are kept.
+    /// Account of the process's time by stage. A daemon's account keeps every time span.
     books: Books,
-    /// The routines that it ran since it began, kept with it.
+    /// Traced routines that the process has run since it began.
     work: RefCell<Vec<TracedWork>>,
-    /// Of a daemon: the process that it works for.
+    /// Process that a daemon works for; `None` for any other process.
     works_for: Option<Rc<Process>>,
-    /// Whether others work for it.
     has_daemons: Cell<bool>,
-    /// What these had the processor do since it last gave it up.
+    /// Processor work of the process's daemons since the process last gave up its processor.
     worked: RefCell<Vec<Worked>>,
 }
 
@@ -62,7 +62,8 @@ impl Deref for Process {
     }
 }
 
-/// Who runs kernel code: a process, whose time it is, or an interrupt on a processor.
+/// Context in which kernel code runs: a process, which is charged for the time, or an interrupt
+/// handler on a processor.
 #[derive(Clone, Copy)]
 pub(crate) enum Context<'a> {
     Process(&'a Process),
@@ -70,7 +71,7 @@ pub(crate) enum Context<'a> {
 }
 
 impl Context<'_> {
-    /// The processor that the code runs on.
+    /// Returns the processor on which the code runs.
     #[inline]
     pub(crate) fn cpu(self) -> CpuId {
         match self {
@@ -80,9 +81,8 @@ impl Context<'_> {
     }
 }
 
-/// Processor time being spent. A future of its own rather than an async
-/// function: almost always it ends where it begins, and that costs nothing
-/// then.
+/// Future of the processor time that kernel code spends. It is a separate future and not an async
+/// function because it is nearly always ready on the first poll, and then costs nothing.
 #[must_use]
 pub(crate) struct Spending<'a> {
     kernel: &'a Computer,
@@ -107,12 +107,13 @@ impl Future for Spending<'_> {
 }
 
 impl Process {
-    /// A process that has not run yet.
+    /// Creates a process of rank 0 that has not run yet.
     pub(crate) fn new(pid: usize) -> Rc<Self> {
         Self::ranked(pid, 0)
     }
 
-    /// The same, with a rank: Minix's own processes go before programs.
+    /// Creates a process of a scheduling rank. Minix's server and tasks have a rank above that of
+    /// programs.
     pub(crate) fn ranked(pid: usize, rank: u8) -> Rc<Self> {
         Rc::new(Self::made(pid, rank))
     }
@@ -134,33 +135,34 @@ impl Process {
         }
     }
 
-    /// The task that it runs in.
+    /// Returns the simulation task in which the process runs.
     ///
     /// # Panics
     ///
-    /// Before it has started.
+    /// Panics before the process has started.
     pub(crate) fn task(&self) -> TaskId {
         self.task.get().expect("the process has started")
     }
 
-    /// The processor that it has, or had last.
+    /// Returns the processor that the process has, or had last. Returns the first processor before
+    /// it had any.
     #[inline]
     pub(crate) fn cpu(&self) -> CpuId {
         self.cpu.get().unwrap_or_default()
     }
 
-    /// When it was last made ready to run.
+    /// Returns the time at which the process last became ready to run.
     pub(crate) fn runnable_at(&self) -> Time {
         self.runnable_at.get()
     }
 
-    /// Books its waiting, from then until it was made ready to run.
+    /// Books a waiting time in a stage, from `from` until the process became ready to run.
     pub(crate) fn book_wait(&self, stage: Stage, from: Time) {
         let until = self.runnable_at();
         self.book(stage, until, until - from);
     }
 
-    /// A routine of its has worked up to now.
+    /// Records the work of a routine that has just ended, if the process is traced.
     #[inline]
     fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
         if self.is_traced() {
@@ -168,7 +170,8 @@ impl Process {
         }
     }
 
-    /// Keeps what a routine did: for the process that it works for, if it is a daemon.
+    /// Records the work of a routine. The record of a daemon's work goes to the process that the
+    /// daemon works for.
     #[cold]
     fn keep_work(&self, now: Time, stage: Stage, usage: Usage) {
         if let Some(client) = &self.works_for {
@@ -180,41 +183,41 @@ impl Process {
         }
     }
 
-    /// The routines that it ran since its account was opened.
+    /// Returns the traced routines that the process has run.
     pub(crate) fn traced_work(&self) -> Vec<TracedWork> {
         self.work.borrow().clone()
     }
 
-    /// Memory that its record takes.
+    /// Returns the host memory of the process's trace records, in bytes.
     pub(crate) fn traced_bytes(&self) -> usize {
         let work = self.work.borrow().capacity() * size_of::<TracedWork>();
         work + self.tiling_bytes()
     }
 
-    /// Starts the account anew.
+    /// Resets the time account and the tick counts of the process.
     pub(crate) fn open_account(&self, now: Time) {
         self.ticks.set((0, 0));
         self.open(now);
     }
 
-    /// Counts what a drive is told to read for it.
+    /// Adds bytes to the amount that drives were requested to read for the process.
     pub(crate) fn count_storage_read(&self, bytes: u32) {
         self.client().books.count_storage_read(u64::from(bytes));
     }
 
-    /// The account since it was opened, with the clock's ticks in user mode
-    /// and in the kernel.
+    /// Returns the time account since it was opened, with the clock ticks in user mode and in the
+    /// kernel.
     ///
     /// # Panics
     ///
-    /// When it does not sum to the time that has passed.
+    /// Panics if the account does not sum to the elapsed time.
     pub(crate) fn account(&self, now: Time) -> (Ledger, u64, u64) {
         let (user, system) = self.ticks.get();
         (self.ledger(now), user, system)
     }
 
-    /// One tick of the clock found it running, or found one running that
-    /// works for it.
+    /// Charges a clock tick to the process. The tick counts as system time if the process was in
+    /// the kernel, or if `for_it` says that another process was running for it.
     pub(crate) fn tick(&self, for_it: bool) {
         let (user, system) = self.ticks.get();
         self.ticks.set(if self.in_user_mode.get() && !for_it {
@@ -229,10 +232,8 @@ impl Process {
     }
 }
 
-/// Having the processor, and waiting for it.
 impl Computer {
-    /// A process that runs in the task that asks; returns when it has the
-    /// processor.
+    /// Starts a process in the calling simulation task. Returns when the process has a processor.
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
         process.task.set(Some(self.sim.current()));
         let is_traced = self.records.tracing.is_some() || process.works_for.is_some();
@@ -242,12 +243,11 @@ impl Computer {
         self.book_cpu_wait(process);
     }
 
-    /// The process ends.
     pub(crate) fn end(&self, process: &Process) {
         self.cpus.end(process);
     }
 
-    /// Spends processor time in a stage.
+    /// Spends processor time in a stage, on behalf of a process or an interrupt handler.
     #[inline]
     pub(crate) fn spend<'a>(
         &'a self,
@@ -264,8 +264,8 @@ impl Computer {
         }
     }
 
-    /// The same, if nothing can come in between, which is by far the most
-    /// frequent case.
+    /// Spends processor time without a simulation event, if no other event can interfere. Returns
+    /// `false` otherwise. This is by far the most frequent case.
     fn spend_at_once(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
         let Some(slowed) = self.cpus.processors[context.cpu()].try_work(&self.sim, cost) else {
             return false;
@@ -292,7 +292,7 @@ impl Computer {
         true
     }
 
-    /// Work that something has come in between, or may.
+    /// Spends processor time that interrupts or other events have interrupted or may interrupt.
     #[inline(never)]
     fn poll_spending(&self, spending: &mut Spending<'_>) -> Poll<()> {
         let Spending {
@@ -321,7 +321,7 @@ impl Computer {
         Poll::Ready(())
     }
 
-    /// Lets interrupts down to this level in again (splx).
+    /// Lowers the interrupt mask to a level, and serves the interrupts that were masked (`splx`).
     pub(crate) async fn unmask(&self, context: Context<'_>, level: Level) {
         let interrupted = self.cpus.processors[context.cpu()]
             .unmask(&self.sim, level)
@@ -331,8 +331,8 @@ impl Computer {
         }
     }
 
-    /// Sleeps until [`Computer::wake`]; the time up to then is for the caller
-    /// to book, the waiting for the processor after it is booked here.
+    /// Sleeps until [`Computer::wake`] makes the process ready. Books the wait for the processor
+    /// after the wake-up; the caller books the time before it.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
         process.forget_worked();
         self.cpus.release(process);
@@ -340,7 +340,8 @@ impl Computer {
         self.come_back(process).await;
     }
 
-    /// The end of [`Computer::park`]: the process has the processor again.
+    /// Resumes a process after [`Computer::park`]: books the wait for the processor and spends the
+    /// time of a process switch.
     async fn come_back(&self, process: &Process) {
         self.book_cpu_wait(process);
         self.spend(
@@ -351,12 +352,12 @@ impl Computer {
         .await;
     }
 
-    /// Lets somebody else have the processor.
+    /// Releases the processor of a process to the next ready process.
     pub(crate) fn release_processor(&self, process: &Process) {
         self.cpus.release(process);
     }
 
-    /// Wants it back; returns with it.
+    /// Makes a process ready again. Returns when the process has a processor.
     pub(crate) async fn regain(&self, process: &Rc<Process>) {
         self.cpus.make_ready(process, true);
         self.wait_for_processor(process, "the processor").await;
@@ -373,12 +374,13 @@ impl Computer {
         process.book_cpu_wait(process.runnable_at(), self.sim.now());
     }
 
-    /// A process that sleeps is ready to run again.
+    /// Makes a sleeping process ready to run.
     pub(crate) fn wake(&self, process: &Rc<Process>) {
         self.cpus.make_ready(process, true);
     }
 
-    /// On the way back to user mode: lets somebody else run who should.
+    /// Returns a process from the kernel to user mode. Gives the processor to another process first
+    /// if the scheduler has asked for it.
     pub(crate) async fn back_to_user_mode(&self, process: &Rc<Process>) {
         if self.cpus.takes_turns(process) {
             self.park(process, "its turn on the processor").await;
@@ -386,7 +388,7 @@ impl Computer {
         process.enter_mode(true);
     }
 
-    /// Sleeps until a moment, giving the processor up.
+    /// Sleeps until a point in virtual time, without the processor.
     pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
         process.forget_worked();
         self.release_processor(process);

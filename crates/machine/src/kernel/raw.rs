@@ -1,5 +1,5 @@
-//! Drives by themselves, past the buffer cache (physio): whole sectors, moved
-//! straight between the drive and the process.
+//! Raw access to drives past the buffer cache (`physio`). Whole sectors move directly between the
+//! drive and the process.
 
 use super::Unix;
 use super::driver::Owner;
@@ -11,24 +11,24 @@ use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A volume by itself, and the header that a transfer of it has.
+/// Volume open for raw access, with the header that its transfers use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw {
     pub(crate) volume: u32,
     pub(crate) header: HeaderId,
-    /// Whether a write is on the medium when it is complete (force unit access).
+    /// Whether a completed write is on the medium (force unit access).
     pub(crate) dsync: bool,
 }
 
-/// A header, by number.
+/// Index of a raw transfer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderId(usize);
 
-/// What is moved for a process.
+/// Data of a raw transfer, with its direction.
 pub(crate) enum Data<'a> {
-    /// From the drive.
+    /// Buffer of the process that receives data from the drive.
     Read(&'a mut [u8]),
-    /// To the drive.
+    /// Data of the process that goes to the drive.
     Write(&'a [u8]),
 }
 
@@ -41,13 +41,14 @@ impl Data<'_> {
     }
 }
 
-/// The most that one transfer of a bare mechanism moves (4.2BSD minphys): longer calls are
-/// cut.
+/// Longest raw transfer of a drive without a limit of its own, in bytes (4.2BSD `minphys`). The
+/// kernel splits longer calls.
 const MOST_BYTES: usize = 63 << 10;
 
 impl Unix {
-    /// Reads or writes at an offset of a drive's partition; how much, which is
-    /// less than all at its end.
+    /// Reads or writes at an offset of a drive's partition and returns the number of bytes moved,
+    /// which is smaller at the end of the partition. Fails with `Invalid` for partial sectors, with
+    /// `Busy` for a write to a mounted volume, and with `NoSpace` for a write behind the end.
     pub(crate) async fn raw(
         &self,
         process: &Rc<Process>,
@@ -89,7 +90,6 @@ impl Unix {
         Ok(done)
     }
 
-    /// The most that one transfer of a drive moves.
     fn most_bytes(&self, drive: usize) -> usize {
         let hardware = self.hardware.borrow();
         hardware
@@ -99,7 +99,7 @@ impl Unix {
             .unwrap_or(MOST_BYTES)
     }
 
-    /// One transfer, from its queueing until the process knows of its end.
+    /// Performs one raw transfer of whole sectors, from its queueing until the process resumes.
     async fn raw_transfer(
         &self,
         process: &Rc<Process>,
@@ -129,8 +129,8 @@ impl Unix {
         self.raw_request(process, raw.header, request).await;
     }
 
-    /// Has all that was written to a drive on its medium, where the drive keeps some of it
-    /// in a cache.
+    /// Flushes the write-back cache of a raw drive to its medium. Does nothing if the drive has no
+    /// such cache.
     pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: Raw) {
         let drive = self.volumes.partition(raw.volume).drive;
         if !self.hardware.borrow().drives.get(drive).keeps_writes() {
@@ -145,7 +145,7 @@ impl Unix {
         self.raw_request(process, raw.header, request).await;
     }
 
-    /// One request, from its queueing until the process knows of its end.
+    /// Performs one request through a raw header, from its queueing until the process resumes.
     async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
         self.take_header(process, header).await;
         request.spans.issue(moment(self.sim.now()));
@@ -165,7 +165,8 @@ impl Unix {
         use_it(&mut self.raw_headers.borrow_mut()[number])
     }
 
-    /// A volume with its own header: 4.2BSD has one for each drive (`rhpbuf`).
+    /// Returns raw access to a volume through the volume's own header. 4.2BSD has one for each
+    /// drive (`rhpbuf`).
     pub(super) fn through(volume: u32) -> Raw {
         let header = HeaderId(volume as usize);
         Raw {
@@ -175,7 +176,7 @@ impl Unix {
         }
     }
 
-    /// A header besides, for one who has several transfers under way.
+    /// Returns an additional raw header, for a process with several transfers in flight.
     pub(super) fn new_header(&self) -> HeaderId {
         let mut headers = self.raw_headers.borrow_mut();
         let number = headers.iter().position(|header| header.spare);
@@ -187,7 +188,7 @@ impl Unix {
         HeaderId(number)
     }
 
-    /// Gives such a header back.
+    /// Releases an additional raw header for reuse. Panics if a transfer uses it.
     pub(super) fn spare_header(&self, id: HeaderId) {
         self.header(id, |header| {
             assert!(!header.busy, "a header in use is not spare");
@@ -195,7 +196,7 @@ impl Unix {
         });
     }
 
-    /// Takes a header: who wants another transfer through it waits.
+    /// Reserves a raw header for one transfer. Sleeps while another transfer uses the header.
     async fn take_header(&self, process: &Rc<Process>, id: HeaderId) {
         loop {
             let taken = self.header(id, |header| {
@@ -216,7 +217,7 @@ impl Unix {
         }
     }
 
-    /// Sleeps until the transfer that has the header is done.
+    /// Sleeps until the transfer of a raw header is complete.
     async fn wait_for_raw(&self, process: &Rc<Process>, id: HeaderId) {
         let from = self.sim.now();
         let done = self.header(id, |header| {
@@ -237,7 +238,7 @@ impl Unix {
         });
     }
 
-    /// A raw transfer has ended. Its process moves the data.
+    /// Completes a raw transfer and wakes its process, which then moves the data.
     pub(super) fn raw_done(&self, id: HeaderId, request: Request) {
         self.count_request(None, &request, true);
         let waiters = self.header(id, |header| {
@@ -250,19 +251,19 @@ impl Unix {
     }
 }
 
-/// A header for transfers past the cache.
+/// Header of a raw transfer, which bypasses the buffer cache. One transfer at a time uses it.
 #[derive(Default)]
 pub(crate) struct Header {
     busy: bool,
-    /// Nobody's, for whoever wants one.
+    /// Whether the header is free for reuse by any process.
     spare: bool,
-    /// Where the time of the transfer that has it went, once it is done.
+    /// Time of the completed transfer by stage; `None` while the transfer is in flight.
     done: Option<Spans>,
-    /// Who waits for the header, or for the transfer that has it.
+    /// Processes that wait for the header or for its transfer.
     waiters: Vec<Rc<Process>>,
 }
 
-/// A header for each volume.
+/// Creates one raw header for each volume.
 pub(crate) fn headers(volumes: usize) -> RefCell<Vec<Header>> {
     RefCell::new((0..volumes).map(|_| Header::default()).collect())
 }

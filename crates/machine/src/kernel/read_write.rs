@@ -1,4 +1,4 @@
-//! Reading and writing the blocks of a file (rwip).
+//! Reads and writes of file contents in a 4.2BSD file system, block by block (`rwip`).
 
 use super::buffers::{BufferId, Buffers};
 use super::ffs::{Fragment, InodeKind};
@@ -10,11 +10,10 @@ use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// A part of a file that lies in one block.
+/// Part of a read or write that lies within one block of a file.
 #[derive(Clone, Copy)]
 struct Piece {
     lbn: u32,
-    /// Where it starts in the block.
     start: u32,
     bytes: u32,
 }
@@ -41,7 +40,8 @@ impl OnFfs<'_> {
         })
     }
 
-    /// Reads from an offset of an inode; how much there was.
+    /// Reads from a file at an offset and returns the number of bytes read. The number is smaller
+    /// than the buffer at the end of the file.
     pub(crate) async fn read_inode(
         &self,
         process: &Rc<Process>,
@@ -118,9 +118,8 @@ impl OnFfs<'_> {
         into.copy_from_slice(&page[piece.start as usize..piece.end() as usize]);
     }
 
-    /// Writes at an offset of an inode; how much was taken, which is less
-    /// than all where the file system got full, or the file as large as it
-    /// may be.
+    /// Writes to a file at an offset and returns the number of bytes written. The number is smaller
+    /// than the data if the file system becomes full or the file reaches its maximum size.
     pub(crate) async fn write_inode(
         &self,
         process: &Rc<Process>,
@@ -158,7 +157,7 @@ impl OnFfs<'_> {
         Ok(done)
     }
 
-    /// Makes a file longer or shorter.
+    /// Sets the length of a file in bytes, longer or shorter.
     pub(crate) async fn resize(
         &self,
         process: &Rc<Process>,
@@ -192,8 +191,8 @@ impl OnFfs<'_> {
         Ok(())
     }
 
-    /// After a failure: a file whose tail was made a whole block, for what
-    /// then found no room behind it, is as long as it was.
+    /// Restores the length of a file after a failed write. The write may have extended the file's
+    /// last fragments to a whole block before the allocation behind it failed.
     async fn shorten_again(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
         let (size, kind) = self.fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.kind(node.inode))
@@ -257,7 +256,7 @@ impl OnFfs<'_> {
         buffer.done = true;
     }
 
-    /// The first fragment of a block of a file; none where there is a hole.
+    /// Returns the first fragment of a file's block, or `None` for a hole.
     pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<Fragment> {
         self.fs(node.volume, |fs| fs.block_address(node.inode, lbn))
     }

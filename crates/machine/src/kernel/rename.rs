@@ -1,4 +1,4 @@
-//! Changing names: rename(2).
+//! Renaming of files and directories in a 4.2BSD file system, rename(2).
 
 use super::ffs::InodeKind;
 use super::names::{Last, names, root};
@@ -7,7 +7,7 @@ use super::{OnFfs, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
-/// What is to be done.
+/// Resolved rename: the inode, and its old and new place.
 struct Move<'a> {
     node: Vnode,
     directory: bool,
@@ -16,7 +16,8 @@ struct Move<'a> {
 }
 
 impl OnFfs<'_> {
-    /// rename(2).
+    /// Renames a file or directory, rename(2). Looks both names up again if another process has
+    /// changed them meanwhile.
     pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
         for path in [from, to] {
             if matches!(names(path).last(), Some("." | "..")) {
@@ -41,7 +42,8 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Nothing, if what was looked up is not what is held.
+    /// Renames while the directories are locked. Returns `None` if the names have changed since
+    /// their look-up, so that the caller must start again.
     async fn rename_held(
         &self,
         process: &Rc<Process>,
@@ -129,9 +131,8 @@ impl OnFfs<'_> {
         Ok(())
     }
 
-    /// The name of `old` becomes the name of `node`. Where both are
-    /// directories the parent keeps its link: `..` of the one that goes is
-    /// replaced by `..` of the one that comes.
+    /// Makes the directory entry of `old` refer to `node`. If both are directories, the link count
+    /// of the parent stays: the `..` of the new directory replaces the `..` of the old one.
     async fn replace_name(
         &self,
         process: &Rc<Process>,
@@ -154,8 +155,9 @@ impl OnFfs<'_> {
     }
 }
 
-/// Whom a rename concerns: both directories, what it replaces, and, so that
-/// no two move directories into each other, all who move between directories.
+/// Returns the inodes that a rename must lock: both parent directories, and the file or directory
+/// that it replaces. A move between directories also locks the root, so that no two moves put
+/// directories into each other.
 fn parties(source: &Last<'_>, target: &Last<'_>) -> Vec<Vnode> {
     let mut parties = vec![source.parent, target.parent];
     if source.parent != target.parent {

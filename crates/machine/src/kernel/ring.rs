@@ -1,17 +1,18 @@
-//! Several requests of a process under way at once, which no kernel of the day had: an
-//! extension of each of them, made of what they have.
+//! Asynchronous ring of requests, which gives a process of a historical kernel a queue depth above
+//! one. No kernel of the time had this; the extension consists of parts that each kernel has.
 //!
-//! A request is carried out by a daemon of its own, as `biod` and `nfsd` do it for others:
-//! a process that sleeps in the kernel until it is handed a request, goes the way that
-//! read(2), write(2) and fsync(2) go, at the request's offset, and says when that is done.
-//! The daemons are there when the ring is open; making them is no part of what is measured.
-//! What it costs is what the kernel's routines cost: the one who submits enters the kernel
-//! and looks the file up, the daemon wakes, does the work and moves the data, and the one
-//! who waits enters the kernel, and wakes. What several daemons of one file keep each other
-//! from (the lock of an inode, the one server of Minix), they keep each other from here.
+//! A separate daemon carries out each request, as `biod` and `nfsd` do for other processes. The
+//! daemon sleeps in the kernel until it receives a request, performs read(2), write(2) or fsync(2)
+//! at the request's offset, and reports completion. All daemons exist when the ring opens; their
+//! creation is not measured.
 //!
-//! Data that is read goes nowhere, and what is written is always the same bytes, but for a
-//! slot whose contents the process lends for its request.
+//! The costs are those of the kernel's routines. The submitting process enters the kernel and looks
+//! the file up; the daemon wakes, works and moves the data; the waiting process enters the kernel
+//! and wakes. Daemons that use one file exclude each other as processes do, by the lock of an inode
+//! or by the single server of Minix.
+//!
+//! Data read is discarded, and writes always write the same bytes, unless the process lends a
+//! slot's contents to its request.
 
 pub(crate) mod unix;
 
@@ -25,12 +26,12 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// The requests of a ring, between the process whose it is and its daemons.
+/// Requests of an asynchronous ring, shared between its process and its daemons.
 pub(crate) struct Requests {
     process: Rc<Process>,
     slots: Vec<Slot>,
     state: RingState,
-    /// Daemons that have come to wait for their first request.
+    /// Number of daemons that are ready for their first request.
     there: Cell<usize>,
     closing: Cell<bool>,
 }
@@ -61,7 +62,7 @@ impl Requests {
         &self.slots[slot as usize]
     }
 
-    /// The daemon of a slot.
+    /// Returns the daemon process of a ring's slot.
     pub(crate) fn daemon(&self, slot: u32) -> &Rc<Process> {
         &self.slot(slot).daemon
     }
@@ -76,7 +77,7 @@ impl Deref for Requests {
 }
 
 impl Computer {
-    /// Sleeps until every daemon of a ring waits for its first request.
+    /// Sleeps until all daemons of a ring wait for their first request.
     pub(crate) async fn await_daemons(&self, ring: &Requests) {
         while ring.there.get() < ring.slots.len() {
             let from = self.sim.now();
@@ -85,7 +86,8 @@ impl Computer {
         }
     }
 
-    /// A daemon waits for its request; none when the ring is closed.
+    /// Waits as a ring's daemon for the next request of its slot. Returns `None` when the ring
+    /// closes.
     pub(crate) async fn next_request(&self, ring: &Requests, slot: u32) -> Option<RingRequest> {
         let of = ring.slot(slot);
         if ring.there.get() < ring.slots.len() {
@@ -100,11 +102,12 @@ impl Computer {
         of.request.take()
     }
 
-    /// Hands a request to its daemon, whose errand begins with it.
+    /// Passes a request to the daemon of its slot, and opens the daemon's time account.
     ///
     /// # Panics
     ///
-    /// When the slot is under way, or the request larger than its buffer.
+    /// Panics if the slot already has a request in flight, or if the request is larger than the
+    /// slot's buffer.
     pub(crate) fn hand_over(&self, ring: &Requests, request: RingRequest) {
         let slot = ring.slot(request.slot);
         assert!(
@@ -118,8 +121,8 @@ impl Computer {
         self.wake(&slot.daemon);
     }
 
-    /// A daemon has done with a request: the process is woken, if that is what it sleeps
-    /// for.
+    /// Completes a daemon's request, and wakes the process of the ring if the process waits for
+    /// this completion.
     pub(crate) fn complete(&self, ring: &Requests, slot: u32, result: Result<usize>) {
         ring.slot(slot).is_under_way.set(false);
         if ring.state.complete(slot, result.map(|bytes| bytes as u32)) {
@@ -127,8 +130,8 @@ impl Computer {
         }
     }
 
-    /// Sleeps until so many requests are complete, at most until a moment. Without one,
-    /// no more are waited for than there are.
+    /// Sleeps until at least `at_least` requests are complete or an optional deadline passes.
+    /// Without a deadline, waits for no more requests than are in flight.
     pub(crate) async fn await_completions(
         &self,
         ring: &Requests,
@@ -150,7 +153,7 @@ impl Computer {
         }
     }
 
-    /// Has the daemons of a ring end, none of which has anything to do.
+    /// Ends the daemons of a closed ring. Panics if requests are in flight.
     pub(crate) fn dismiss(&self, ring: &Requests) {
         assert!(ring.under_way() == 0, "a ring is closed when it is empty");
         ring.closing.set(true);

@@ -1,33 +1,32 @@
-//! Serial lines that bring characters all the time: a load that interrupts
-//! whatever else is done (Speck and Bass 1984).
+//! Serial lines that receive characters continuously and load the processor with interrupts (Speck
+//! and Bass 1984).
 
 use super::computer::Computer;
 use crate::event::Event;
 use diskperf_sim::{CpuId, Level, Streams, Time};
 use std::cell::Cell;
 
-/// The level at which terminal interfaces interrupt: that of the disks.
+/// Interrupt level of terminal interfaces, the same as that of the disks.
 const TTY: Level = super::process::BIO;
 
-/// Active lines, all alike.
+/// Group of active serial lines with equal parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SerialLines {
-    /// How many.
+    /// Number of active serial lines.
     pub lines: u16,
-    /// From a character to the next.
+    /// Interval between two characters of one line.
     pub interval: Time,
-    /// The interrupt of each character; none with DMA.
+    /// Processor time of the interrupt for each character; zero with DMA.
     pub per_char: Time,
-    /// What follows when a buffer is full.
+    /// Processor time of the work after a line's buffer is full.
     pub per_buffer: Time,
-    /// Characters in a buffer.
+    /// Capacity of a line's buffer in characters.
     pub buffer_chars: u32,
 }
 
-/// The lines of a kernel.
+/// Serial lines of a computer, with the fill level of their buffers.
 pub(crate) struct Serial {
     config: SerialLines,
-    /// Of each line, the characters in its buffer.
     filled: Vec<Cell<u32>>,
 }
 
@@ -41,7 +40,7 @@ impl Serial {
 }
 
 impl Computer {
-    /// Starts the lines, each at a moment of its own.
+    /// Starts the serial lines, each with a random phase and a random buffer level.
     pub(crate) fn start_serial(&self, streams: Streams) {
         let SerialLines {
             lines, interval, ..
@@ -56,7 +55,7 @@ impl Computer {
         }
     }
 
-    /// A character has come.
+    /// Receives a character on a serial line and schedules the next one.
     pub(crate) fn character(&self, line: u16) {
         let config = &self.serial.config;
         let next = self.sim.now() + config.interval;

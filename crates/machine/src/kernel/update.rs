@@ -1,4 +1,4 @@
-//! Writing out what was delayed: the update daemon, sync and fsync.
+//! Writing of delayed blocks by the update daemon, sync(2) and fsync(2).
 
 use super::buffers::BufferId;
 use super::inode_io::When;
@@ -9,7 +9,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl Unix {
-    /// /etc/update: sync, every so often, for ever.
+    /// Runs the daemon `/etc/update`, which syncs all mounted volumes at a fixed interval and never
+    /// ends.
     pub(crate) async fn update(self: Rc<Self>) {
         let process = Process::new(usize::MAX);
         self.begin(&process).await;
@@ -24,15 +25,15 @@ impl Unix {
         }
     }
 
-    /// Gives the processor up until a moment that nothing in the foreground
-    /// waits for.
+    /// Releases the processor until a point in virtual time. The wait alone does not keep the
+    /// simulation running.
     async fn processor_idle_until(&self, process: &Process, at: diskperf_sim::Time) {
         self.release_processor(process);
         self.sim.sleep_in_background_until(at, Event::Daemon).await;
     }
 
-    /// Starts to write everything of a drive that is newer than what is on it
-    /// (sync, bflush).
+    /// Starts to write all delayed blocks and changed inodes of a volume, without waiting for the
+    /// writes (`sync`, `bflush`).
     pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
         match self.on() {
             On::V7(v7) => v7.update(process, volume).await,
@@ -43,8 +44,8 @@ impl Unix {
         }
     }
 
-    /// A buffer of this drive that nobody uses and that has to go out; it is
-    /// the caller's from now on.
+    /// Takes an unused buffer with a delayed write for a volume. The caller holds the buffer from
+    /// then on.
     fn take_delayed(&self, volume: u32) -> Option<BufferId> {
         let mut buffers = self.buffers.borrow_mut();
         let id = buffers.delayed(volume)?;
@@ -52,7 +53,7 @@ impl Unix {
         Some(id)
     }
 
-    /// Writes everything of a drive and waits until it is there.
+    /// Writes all delayed data of a volume and waits until no write to the volume is in flight.
     pub(crate) async fn flush(&self, process: &Rc<Process>, volume: u32) {
         self.sync(process, volume).await;
         loop {

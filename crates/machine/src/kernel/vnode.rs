@@ -1,5 +1,5 @@
-//! Where the kernel's two file systems part: what system calls ask of a file,
-//! whichever of them it is on.
+//! Dispatch of file operations to the file system of the running kernel, 4.2BSD or the seventh
+//! edition.
 
 use super::ffs::InodeKind;
 use super::names::Found;
@@ -10,13 +10,11 @@ use crate::errno::{Errno, Result};
 use crate::written::Written;
 use std::rc::Rc;
 
-/// The largest offset on the seventh edition: programs have 32 bits for it,
-/// and a sign.
+/// Largest file offset on the seventh edition, where programs have a signed 32-bit offset.
 const V7_MOST_OFFSET: u64 = i32::MAX as u64;
 
-/// Files.
 impl Unix {
-    /// How many volumes have file systems.
+    /// Returns the number of volumes with a mounted file system.
     pub(crate) fn mounted(&self) -> usize {
         match &self.file_systems {
             FileSystems::V7(v7) => v7.volumes(),
@@ -24,7 +22,7 @@ impl Unix {
         }
     }
 
-    /// Bytes of a block of a volume.
+    /// Returns the block size of a volume's file system in bytes.
     pub(super) fn block_bytes(&self, volume: u32) -> u64 {
         match self.on() {
             On::V7(_) => super::v7::BLOCK_BYTES as u64,
@@ -32,7 +30,7 @@ impl Unix {
         }
     }
 
-    /// What a path leads to, opened so; a file is taken.
+    /// Opens the object that a path names. An inode stays in core until `close_node`.
     pub(super) async fn open_path(
         &self,
         process: &Rc<Process>,
@@ -48,7 +46,7 @@ impl Unix {
         }
     }
 
-    /// A file that was opened is closed.
+    /// Releases the inode of a file that was opened.
     pub(super) async fn close_node(&self, process: &Rc<Process>, node: Vnode) {
         match self.on() {
             On::V7(v7) => v7.put(process, node).await,
@@ -56,7 +54,7 @@ impl Unix {
         }
     }
 
-    /// Reads from an offset of an open file; how much there was.
+    /// Reads from an open file at an offset and returns the number of bytes read.
     pub(super) async fn read_node(
         &self,
         process: &Rc<Process>,
@@ -78,8 +76,8 @@ impl Unix {
         read
     }
 
-    /// Writes at an offset of an open file; how much was written, and what the
-    /// call says.
+    /// Writes to an open file at an offset. Returns the number of bytes written, and the result of
+    /// the system call.
     pub(super) async fn write_node(
         &self,
         process: &Rc<Process>,
@@ -101,7 +99,7 @@ impl Unix {
         written
     }
 
-    /// The length of an open file.
+    /// Returns the length of an open file in bytes.
     pub(super) fn size_bytes(&self, node: Vnode) -> u64 {
         match self.on() {
             On::V7(v7) => v7.inode(node, |inode| u64::from(inode.size)),
@@ -109,7 +107,7 @@ impl Unix {
         }
     }
 
-    /// The largest offset of a file.
+    /// Returns the largest offset that a file on a volume can have, in bytes.
     pub(super) fn most_offset(&self, volume: u32) -> u64 {
         match self.on() {
             On::V7(_) => V7_MOST_OFFSET,
@@ -117,8 +115,8 @@ impl Unix {
         }
     }
 
-    /// Blocks of the first `length` bytes of a file that is taken, none where
-    /// there is a hole.
+    /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
+    /// hole. The file must be in core.
     pub(super) fn blocks_of(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
         let ffs = match self.on() {
             On::V7(v7) => return v7.blocks(node, length),
@@ -133,9 +131,8 @@ impl Unix {
     }
 }
 
-/// Names.
 impl Unix {
-    /// What a path leads to; a file is there until it is left.
+    /// Looks up a path and keeps a file that it names in core, until the caller calls `leave`.
     pub(super) async fn reach(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
         match (self.on(), self.device(path)?) {
             (_, Some(device)) => Ok(device),
@@ -150,7 +147,7 @@ impl Unix {
         }
     }
 
-    /// Ends [`Unix::reach`].
+    /// Releases an inode that [`Unix::reach`] has kept in core.
     pub(super) async fn leave(&self, process: &Rc<Process>, node: Vnode) {
         match self.on() {
             On::V7(v7) => v7.put(process, node).await,
@@ -158,7 +155,8 @@ impl Unix {
         }
     }
 
-    /// The length of what a path leads to, whose inode is read (iget) and put back.
+    /// Returns the length of the file that a path names. Reads the inode (`iget`) and releases it
+    /// again.
     pub(super) async fn stat_path(&self, process: &Rc<Process>, path: &str) -> Result<u64> {
         let node = match (self.on(), self.device(path)?) {
             (_, Some(_)) => return Err(Errno::Invalid),
@@ -197,7 +195,8 @@ impl Unix {
         }
     }
 
-    /// The seventh edition has no such call.
+    /// Renames a file or directory. Fails with `Invalid` on the seventh edition, which has no such
+    /// call.
     pub(super) async fn rename_path(
         &self,
         process: &Rc<Process>,
@@ -212,7 +211,7 @@ impl Unix {
 }
 
 impl OnFfs<'_> {
-    /// open(2).
+    /// Opens a file, open(2), creating or truncating it if requested.
     async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Found> {
         let (found, made) = if how.create {
             self.create(process, path, how.exclusive).await?

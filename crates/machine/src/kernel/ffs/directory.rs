@@ -1,35 +1,35 @@
-//! One directory: records in chunks of 512 bytes that no record crosses, so
-//! that a single sector holds every change whole.
+//! Contents of one 4.2BSD directory: records in chunks of 512 bytes. No record crosses a chunk, so
+//! that a single sector holds every change as a whole.
 
 use super::inode::InodeNumber;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Bytes of a chunk of directory records (DIRBLKSIZ).
+/// Size of a chunk of directory records in bytes (`DIRBLKSIZ`).
 pub const DIRECTORY_CHUNK_BYTES: u32 = 512;
-/// The longest name (MAXNAMLEN).
+/// Longest name in a directory, in bytes (`MAXNAMLEN`).
 pub const NAME_MAX_BYTES: usize = 255;
 
-/// Bytes of a record before the name: inode, length of record, length of name.
+/// Bytes of a directory record before the name: inode, length of the record, length of the name.
 const RECORD_HEADER_BYTES: u32 = 8;
 
-/// Bytes that a name's record needs: header, name and its terminating zero,
-/// made a multiple of 4.
+/// Returns the bytes that a directory record needs for a name: header, name and terminating zero,
+/// rounded up to a multiple of 4.
 #[must_use]
 pub fn record_bytes(name: &str) -> u32 {
     RECORD_HEADER_BYTES + (name.len() as u32 + 1).next_multiple_of(4)
 }
 
-/// Why a name cannot be made.
+/// Reason why a name cannot be added to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
-    /// No name at all.
+    /// Empty name, which no directory entry can have.
     Empty,
-    /// Longer than [`NAME_MAX_BYTES`].
+    /// Name longer than [`NAME_MAX_BYTES`].
     TooLong,
-    /// With a slash or a zero byte.
+    /// Name with a slash or a zero byte.
     Character,
-    /// It is there already.
+    /// Name that the directory already has.
     Exists,
 }
 
@@ -46,43 +46,44 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// Where a name's record is, and what it names.
+/// Position of a directory record, and the inode that its name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPlace {
-    /// The inode of the name.
+    /// Inode that the name refers to.
     pub inode: InodeNumber,
-    /// Offset of the record in the directory, in bytes. The directory's block
-    /// that holds it is the one to read or write.
+    /// Offset of the record in the directory, in bytes. The directory block at this offset is the
+    /// one to read or write.
     pub offset_bytes: u64,
 }
 
-/// Where a new name would go.
+/// Position in a directory at which a new name would be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntrySlot {
-    /// Offset in the directory of the chunk's part that is rewritten, in
-    /// bytes; with `grows` the old end of the directory.
+    /// Offset in the directory of the part of the chunk that is rewritten, in bytes. With `grows`,
+    /// the old end of the directory.
     pub offset_bytes: u64,
-    /// A chunk is appended: before the name is added the directory must have
-    /// blocks or fragments for [`DIRECTORY_CHUNK_BYTES`] more.
+    /// Whether a chunk is appended. Before the name is added, the directory must have blocks or
+    /// fragments for [`DIRECTORY_CHUNK_BYTES`] more.
     pub grows: bool,
 }
 
-/// A name in a directory.
+/// Directory entry: a name and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
-    /// The name, `.` and `..` among them.
+    /// Name of the entry. `.` and `..` are entries too.
     pub name: &'a str,
-    /// What it names.
+    /// Inode that the entry refers to.
     pub inode: InodeNumber,
-    /// Offset of the record in the directory, in bytes.
+    /// Offset of the entry's record in the directory, in bytes.
     pub offset_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Record {
-    /// 0: the record is vacant (only the first of a chunk can be).
+    /// Inode number of the record; 0 for a vacant record. Only the first record of a chunk can be
+    /// vacant.
     pub(super) inode: u32,
-    /// Bytes to the next record.
+    /// Length of the directory record up to the next record, in bytes, including its free bytes.
     pub(super) record_bytes: u32,
     pub(super) name: Box<str>,
 }
@@ -96,7 +97,7 @@ impl Record {
         }
     }
 
-    /// Bytes of the record that its own name does not need.
+    /// Returns the bytes of the record that its own name does not need.
     fn free_bytes(&self) -> u32 {
         if self.inode == 0 {
             self.record_bytes
@@ -109,11 +110,11 @@ impl Record {
 #[derive(Debug, Clone)]
 pub(super) struct Chunk {
     pub(super) records: Vec<Record>,
-    /// The sum over the records, so that a full chunk is passed over quickly.
+    /// Sum of the records' free bytes, which lets a search skip a full chunk quickly.
     free_bytes: u32,
 }
 
-/// Records of a chunk that together hold a new one.
+/// Records of a chunk whose free bytes together hold a new record.
 struct Room {
     first: usize,
     last: usize,
@@ -133,7 +134,7 @@ impl Chunk {
         Self::new(vec![Record::vacant(DIRECTORY_CHUNK_BYTES)])
     }
 
-    /// The first record with enough room of its own.
+    /// Finds the first record with enough free bytes of its own.
     fn single_room(&self, needed_bytes: u32) -> Option<Room> {
         let mut offset_bytes = 0;
         for (index, record) in self.records.iter().enumerate() {
@@ -149,8 +150,8 @@ impl Chunk {
         None
     }
 
-    /// The records, from the first with any room, that have enough of it once
-    /// they are pushed together.
+    /// Finds consecutive records that have enough free bytes after compaction, starting with the
+    /// first record that has any.
     fn compacted_room(&self, needed_bytes: u32) -> Option<Room> {
         let mut offset_bytes = 0;
         let mut start: Option<(usize, u32)> = None;
@@ -172,8 +173,8 @@ impl Chunk {
         None
     }
 
-    /// Pushes the records of a room together and puts the new one behind them,
-    /// with all the room that is left. Returns its offset in the chunk.
+    /// Compacts the records of a room and inserts a new record behind them, with all remaining free
+    /// bytes. Returns the offset of the new record in the chunk.
     fn insert(&mut self, room: &Room, name: &str, inode: InodeNumber) -> u32 {
         let total: u32 = self.records[room.first..=room.last]
             .iter()
@@ -199,7 +200,6 @@ impl Chunk {
         room.offset_bytes + used
     }
 
-    /// Index and offset of a name's record.
     fn find(&self, name: &str) -> Option<(usize, u32)> {
         let mut offset_bytes = 0;
         for (index, record) in self.records.iter().enumerate() {
@@ -211,8 +211,8 @@ impl Chunk {
         None
     }
 
-    /// A removed record's bytes go to the record before it; the first record
-    /// of a chunk becomes vacant.
+    /// Removes a record and gives its bytes to the record before it. The first record of a chunk
+    /// becomes vacant instead.
     fn remove(&mut self, index: usize) {
         self.free_bytes += record_bytes(&self.records[index].name);
         if index == 0 {
@@ -224,16 +224,16 @@ impl Chunk {
     }
 }
 
-/// The contents of a directory.
+/// Contents of a directory, with an index of its names.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
     pub(super) chunks: Vec<Chunk>,
-    /// Which chunk a name is in.
+    /// Index from a name to the chunk that holds it.
     pub(super) chunk_of: BTreeMap<Box<str>, u32>,
 }
 
 impl Directory {
-    /// A directory with `.` and `..`, of a whole number of chunks.
+    /// Creates a directory that holds only `.` and `..`. `size_bytes` is a whole number of chunks.
     pub(super) fn new(inode: InodeNumber, parent: InodeNumber, size_bytes: u32) -> Self {
         let this = Record {
             inode: inode.0,
@@ -275,8 +275,8 @@ impl Directory {
         self.find(name).map(|(_, _, place)| place)
     }
 
-    /// The first record with room of its own in any chunk; else the first
-    /// chunk with room once compacted; else none.
+    /// Finds room for a record: the first record in any chunk with enough free bytes of its own, or
+    /// else the first chunk with enough after compaction.
     fn room(&self, needed_bytes: u32) -> Option<(usize, Room)> {
         let roomy = |(_, chunk): &(usize, &Chunk)| chunk.free_bytes >= needed_bytes;
         let mut compacted = None;
@@ -354,7 +354,8 @@ impl Directory {
         })
     }
 
-    /// What is wrong with the records themselves, if anything.
+    /// Describes the first damage to the records or the name index; `None` if the directory is
+    /// sound.
     pub(super) fn damage(&self) -> Option<&'static str> {
         for (index, chunk) in self.chunks.iter().enumerate() {
             let total: u32 = chunk.records.iter().map(|record| record.record_bytes).sum();

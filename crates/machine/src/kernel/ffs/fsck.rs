@@ -1,43 +1,43 @@
-//! What fsck reads of a file system (4.2BSD fsck.c), in its order: the walk of
-//! its passes over the layout, with its few buffers.
+//! Reads that fsck performs on a file system, in order (4.2BSD `fsck.c`): the walk of its passes
+//! over the layout, with its few buffers.
 //!
-//! A sound file system is assumed: what fsck asks its user about, and the
-//! passes 3 and 4, which then find all that they need in core, read nothing.
+//! The file system is assumed to be sound. Repairs and the questions to the user are not modelled.
+//! Passes 3 and 4 read nothing, because all that they need is in core.
 
 use super::superblock::Fragment;
 use super::{FileSystem, Group, IndirectId, InodeKind, InodeNumber};
 
-/// The pass that a read belongs to.
+/// Pass of fsck that a read belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FsckPass {
-    /// Before the first: the superblock, the copy that it is compared with, and
-    /// the summaries.
+    /// Preparation before pass 1: the superblock, the copy that it is compared with, and the
+    /// summaries.
     Setup,
-    /// Pass 1: the blocks of inodes, all of them.
+    /// Inode blocks in pass 1. fsck reads all of them.
     Inodes,
-    /// Pass 1: the indirect blocks of files, for the addresses in them.
+    /// Indirect blocks of files in pass 1, for the addresses in them.
     Indirect,
-    /// Pass 2: the block of a directory's inode.
+    /// Inode block of a directory, in pass 2.
     DirectoryInode,
-    /// Pass 2: a piece of a directory.
+    /// Block of a directory's contents, in pass 2.
     Directory,
-    /// Pass 5: the maps of the groups.
+    /// Maps of the cylinder groups, in pass 5.
     Map,
 }
 
-/// One read of the raw device.
+/// Read of the raw device by fsck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FsckRead {
-    /// Its pass.
+    /// Pass of fsck that performs the read.
     pub pass: FsckPass,
-    /// Where it starts.
+    /// First fragment of the read.
     pub address: Fragment,
-    /// How many bytes.
+    /// Length of the read in bytes.
     pub bytes: u32,
 }
 
-/// fsck at its work: what it has read, and its two buffers that are looked at
-/// before anything is read again.
+/// Progress of fsck: its reads so far, and its two buffers, which are checked before any block is
+/// read again.
 struct Walk<'a> {
     fs: &'a FileSystem,
     reads: Vec<FsckRead>,
@@ -45,16 +45,15 @@ struct Walk<'a> {
     directory_piece: Option<Fragment>,
 }
 
-/// What is left to do of pass 2; a stack of these is the recursion of descend().
+/// Remaining work of pass 2. A stack of tasks replaces the recursion of `descend()` in the source.
 enum Task {
-    /// A directory that was come to.
     Enter(InodeNumber),
-    /// A piece of a directory that is read, or read again.
+    /// Piece of a directory to read, or to read again, with its length in bytes.
     Piece(Fragment, u32),
 }
 
 impl FileSystem {
-    /// Every read of fsck, in order.
+    /// Returns all reads of fsck, in order.
     #[must_use]
     pub fn fsck_reads(&self) -> Vec<FsckRead> {
         let mut walk = Walk {
@@ -85,8 +84,8 @@ impl Walk<'_> {
         });
     }
 
-    /// The superblock is compared with the copy in the last group; the
-    /// summaries are read a block at a time.
+    /// Reads the superblock, its copy in the last cylinder group, and the summaries, a block at a
+    /// time.
     fn set_up(&mut self) {
         let superblock = &self.fs.superblock;
         let last = Group(superblock.groups() - 1);
@@ -105,8 +104,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Pass 1 of a group: the inodes in order, each followed by its indirect
-    /// blocks, which have buffers of their own.
+    /// Performs pass 1 for a cylinder group: reads the inodes in order, each followed by its
+    /// indirect blocks, which have buffers of their own.
     fn scan_inodes(&mut self, group: Group) {
         let first = group.0 * self.fs.superblock.inodes_per_group();
         for index in 0..self.fs.superblock.inodes_per_group() {
@@ -134,7 +133,7 @@ impl Walk<'_> {
         }
     }
 
-    /// ginode: the block of an inode, unless it is the one in core.
+    /// Reads the block of an inode unless the buffer holds it (`ginode`).
     fn inode(&mut self, pass: FsckPass, inode: InodeNumber) {
         let address = self.fs.superblock.inode_block_address(inode);
         if self.inode_block.replace(address) != Some(address) {
@@ -142,9 +141,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Pass 2: the directories depth first. There is one buffer for pieces of
-    /// directories, so that after a subdirectory the parent's piece is read
-    /// again to go on in it.
+    /// Performs pass 2: walks the directories depth first. fsck has one buffer for pieces of
+    /// directories, so that it reads the parent's piece again after each subdirectory.
     fn descend(&mut self) {
         let mut stack = vec![Task::Enter(FileSystem::ROOT)];
         while let Some(task) = stack.pop() {

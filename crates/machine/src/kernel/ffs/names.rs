@@ -1,4 +1,4 @@
-//! Names: what the kernel does with the entries of directories.
+//! Operations of the 4.2BSD kernel on directory entries.
 
 use super::FileSystem;
 use super::directory::{
@@ -8,11 +8,11 @@ use super::directory::{
 use super::inode::{InodeKind, InodeNumber};
 
 impl FileSystem {
-    /// Gives a new directory its first chunk with `.` and `..`. The kernel has
-    /// allocated the first fragment before, and counts the links.
+    /// Gives a new directory its first chunk, with `.` and `..`. The kernel has allocated the first
+    /// fragment before, and sets the link counts.
     ///
     /// # Panics
-    /// If it is not a directory, has contents, or has no block.
+    /// Panics if the inode is not a directory, has contents, or has no block.
     pub fn directory_init(&mut self, directory: InodeNumber, parent: InodeNumber) {
         let record = self.inodes.get_mut(directory);
         assert!(
@@ -44,21 +44,21 @@ impl FileSystem {
         contents.unwrap_or_else(|| panic!("inode {} is not a directory", directory.0))
     }
 
-    /// Finds a name. The kernel scans the directory's blocks from the first
-    /// to the one of the entry (to the last, if there is no such name).
+    /// Finds a name in a directory. The kernel scans the directory's blocks from the first to the
+    /// block of the entry, or to the last if the name does not exist.
     ///
     /// # Panics
-    /// This and all other calls on a directory: if it is not one.
+    /// Panics if the inode is not a directory. All other calls on a directory do so too.
     #[must_use]
     pub fn directory_lookup(&self, directory: InodeNumber, name: &str) -> Option<EntryPlace> {
         self.directory(directory).lookup(name)
     }
 
-    /// Where a new name will go, which tells the block to write and whether
-    /// the directory must grow first.
+    /// Returns the position at which a new name would be added to a directory. The position tells
+    /// which block is written, and whether the directory must grow first.
     ///
     /// # Errors
-    /// [`NameError`] if the name is not possible, or is there.
+    /// [`NameError`] if the name is not valid, or exists already.
     pub fn directory_slot(
         &self,
         directory: InodeNumber,
@@ -80,11 +80,11 @@ impl FileSystem {
         Ok(directory.slot(name))
     }
 
-    /// Adds a name where [`Self::directory_slot`] says. If the directory
-    /// grows, its block or fragments must be there already.
+    /// Adds a name to a directory at the position that [`Self::directory_slot`] returns. If the
+    /// directory grows, its block or fragments must exist already.
     ///
     /// # Panics
-    /// If the name is there, or there is no block for a new chunk.
+    /// Panics if the name exists, or there is no block for a new chunk.
     pub fn directory_add(
         &mut self,
         directory: InodeNumber,
@@ -103,13 +103,14 @@ impl FileSystem {
         place
     }
 
-    /// Removes a name. A directory never gets shorter.
+    /// Removes a name from a directory and returns its former position. A directory never becomes
+    /// shorter.
     pub fn directory_remove(&mut self, directory: InodeNumber, name: &str) -> Option<EntryPlace> {
         self.directory_mut(directory).remove(name)
     }
 
-    /// Makes a name, or `..`, name another inode, in place. Returns what it
-    /// named before.
+    /// Makes a name in a directory, or `..`, refer to another inode, in place. Returns the position
+    /// of the entry with its former inode.
     pub fn directory_replace(
         &mut self,
         directory: InodeNumber,
@@ -119,7 +120,7 @@ impl FileSystem {
         self.directory_mut(directory).replace(name, inode)
     }
 
-    /// The names in the order of their records.
+    /// Returns the entries of a directory in the order of their records.
     pub fn directory_entries(
         &self,
         directory: InodeNumber,
@@ -127,7 +128,7 @@ impl FileSystem {
         self.directory(directory).entries()
     }
 
-    /// Whether a directory has no names but `.` and `..`.
+    /// Reports whether a directory has no names except `.` and `..`.
     #[must_use]
     pub fn directory_is_empty(&self, directory: InodeNumber) -> bool {
         self.directory(directory)
@@ -135,9 +136,8 @@ impl FileSystem {
             .all(|entry| matches!(entry.name, "." | ".."))
     }
 
-    /// The directories from this one (included) up to the root. rename reads
-    /// the first block of each to find out whether a directory would become
-    /// its own descendant.
+    /// Returns all directories from the given one (included) up to the root. rename(2) reads the
+    /// first block of each, to find out whether a directory would become its own descendant.
     #[must_use]
     pub fn directory_ancestry(&self, directory: InodeNumber) -> Vec<InodeNumber> {
         let mut ancestry = vec![directory];

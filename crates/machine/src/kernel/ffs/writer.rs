@@ -1,43 +1,43 @@
-//! A synchronous driver of the file system: the calls of the kernel's bmap,
-//! alloc, maknode and itrunc, in their order, with a note of each metadata
-//! block where a kernel would have to have it in core.
+//! Synchronous writer of a 4.2BSD file system. It makes the calls of the kernel's `bmap`, `alloc`,
+//! `maknode` and `itrunc` in their order, and notes each metadata block that a kernel would need in
+//! core.
 //!
-//! It lays a tree out without a kernel around it, in no time: where an image of
-//! a file system stands in for one, and in tests of the layout.
+//! The writer creates a file tree without a kernel and without passing virtual time: for images of
+//! file systems, and in tests of the layout.
 
 use super::{
     AllocationSearch, BlockNeed, Candidate, DIRECTORY_CHUNK_BYTES, FileSystem, Fragment, Group,
     IndirectId, InodeKind, InodeNumber, NoSpace, Path, PointerArray, ReleaseStep, TailGrowth,
 };
 
-/// A metadata block that the kernel reads, or writes and waits for.
+/// Access to a metadata block: a read, or a write that the kernel waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metadata {
-    /// The map of a group is read.
+    /// Read of a cylinder group's map.
     ReadGroupMap(Group),
-    /// An indirect block is read.
+    /// Read of an indirect block.
     ReadIndirect(Fragment),
-    /// An indirect block is written.
+    /// Write of an indirect block.
     WriteIndirect(Fragment),
-    /// The block of an inode is written.
+    /// Write of an inode's block.
     WriteInode(Fragment),
-    /// A block of a directory is written.
+    /// Write of a directory block.
     WriteDirectory(Fragment),
 }
 
-/// The file system and who uses it.
+/// Writer of a 4.2BSD file system, with a log of its metadata accesses.
 pub struct Writer {
-    /// The file system.
+    /// File system that the writer changes.
     pub file_system: FileSystem,
-    /// Whether the reserve may be used too.
+    /// Whether the writer may use the reserve, as the super-user may.
     pub is_super_user: bool,
-    /// The metadata blocks of all calls so far, in order.
+    /// Metadata accesses of all calls so far, in order.
     pub metadata: Vec<Metadata>,
     steps: Vec<ReleaseStep>,
 }
 
 impl Writer {
-    /// Who writes to a file system, as an ordinary user.
+    /// Creates a writer that acts as an ordinary user.
     #[must_use]
     pub fn new(file_system: FileSystem) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Writer {
         }
     }
 
-    /// alloc: a block or fragments near a preference.
+    /// Allocates a block or fragments near a preferred address (`alloc`).
     fn allocate(
         &mut self,
         inode: InodeNumber,
@@ -92,7 +92,7 @@ impl Writer {
         self.file_system.free(address, fragments);
     }
 
-    /// realloccg: fragments grow in place or move.
+    /// Extends the fragments at the end of a file, in place or by moving them (`realloccg`).
     fn grow(&mut self, inode: InodeNumber, growth: TailGrowth) -> Result<Fragment, NoSpace> {
         let TailGrowth {
             lbn,
@@ -124,8 +124,8 @@ impl Writer {
         Ok(moved)
     }
 
-    /// bmap for writing: the address of a block, made if it is not there. The
-    /// write ends `end_in_block_bytes` after the start of the block.
+    /// Returns the address of a file's block for writing, and allocates the block if it does not
+    /// exist (`bmap`). The write ends `end_in_block_bytes` after the start of the block.
     fn map_for_write(
         &mut self,
         inode: InodeNumber,
@@ -225,7 +225,7 @@ impl Writer {
         self.metadata.push(Metadata::ReadIndirect(address));
     }
 
-    /// write: maps each block and moves the end of the file.
+    /// Allocates all blocks for a write and moves the end of the file.
     pub fn write(
         &mut self,
         inode: InodeNumber,
@@ -248,7 +248,7 @@ impl Writer {
         Ok(())
     }
 
-    /// ftruncate to a shorter or longer file.
+    /// Sets the length of a file, shorter or longer (`ftruncate`).
     pub fn truncate(&mut self, inode: InodeNumber, size: u64) -> Result<(), NoSpace> {
         if size > self.file_system.size_bytes(inode) {
             if let Some(growth) = self.file_system.tail_growth(inode, size) {
@@ -283,7 +283,8 @@ impl Writer {
         self.metadata.push(Metadata::WriteInode(address));
     }
 
-    /// The inode of maknode: near the parent, or in a group of its own.
+    /// Allocates a new inode: a file's near its parent, a directory's in a cylinder group with few
+    /// directories (`maknode`).
     fn make_inode(&mut self, parent: InodeNumber, kind: InodeKind) -> Result<InodeNumber, NoSpace> {
         let preference = self.file_system.inode_preference(parent, kind);
         for Candidate {
@@ -303,7 +304,7 @@ impl Writer {
         Err(NoSpace)
     }
 
-    /// direnter: a name, and before it room for it.
+    /// Adds a name to a directory, and extends the directory if it has no room (`direnter`).
     fn enter(
         &mut self,
         directory: InodeNumber,
@@ -328,7 +329,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A new, empty file.
+    /// Creates an empty file in a directory and returns its inode.
     pub fn create(&mut self, directory: InodeNumber, name: &str) -> Result<InodeNumber, NoSpace> {
         let inode = self.make_inode(directory, InodeKind::File)?;
         self.file_system.set_links(inode, 1);
@@ -341,7 +342,7 @@ impl Writer {
         Ok(inode)
     }
 
-    /// A new directory.
+    /// Creates an empty directory and returns its inode.
     pub fn make_directory(
         &mut self,
         parent: InodeNumber,
@@ -365,7 +366,8 @@ impl Writer {
         Ok(inode)
     }
 
-    /// unlink and the last close in one.
+    /// Removes a file's name, and frees the file if it was the last name. No process has the file
+    /// open.
     pub fn unlink(&mut self, directory: InodeNumber, name: &str) {
         let place = self
             .file_system
@@ -383,7 +385,7 @@ impl Writer {
         }
     }
 
-    /// rmdir of an empty directory.
+    /// Removes an empty directory. Panics if the directory has entries.
     pub fn remove_directory(&mut self, parent: InodeNumber, name: &str) {
         let place = self
             .file_system
@@ -397,7 +399,7 @@ impl Writer {
         self.file_system.inode_free(place.inode);
     }
 
-    /// Another name of a file.
+    /// Adds another name to a file.
     pub fn link(
         &mut self,
         directory: InodeNumber,
@@ -414,7 +416,7 @@ impl Writer {
         entered
     }
 
-    /// rename of a file or directory to a name that may exist as a file.
+    /// Renames a file or directory. The new name may exist if it is a file's.
     pub fn rename(
         &mut self,
         from: (InodeNumber, &str),

@@ -1,5 +1,5 @@
-//! Blocks through the cache (get_block, put_block, rw_block), and what the
-//! server asks the tasks for.
+//! Block access of the Minix file server through its cache (`get_block`, `put_block`, `rw_block`),
+//! and its requests to the tasks.
 
 use super::cache::{Again, BlockKey, BufferId, Memory};
 use super::errand::Errand;
@@ -10,7 +10,7 @@ use crate::errno::{Errno, Result};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// The file server at work on a call.
+/// Context of the Minix file server while it handles a call.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
     pub(super) kernel: &'a Minix,
@@ -18,25 +18,27 @@ pub(super) struct Work<'a> {
     pub(super) errand: &'a Errand,
 }
 
-/// Whether a block's contents are wanted.
+/// Requirement on the contents of a block that the file server takes from the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// As they are on the device.
+    /// Current contents of the device, which the file server needs.
     Wanted,
-    /// All of it is written over.
+    /// Arbitrary contents, because the file server overwrites the whole block. No read is
+    /// necessary.
     Overwritten,
 }
 
-/// A block that was asked for.
+/// Result of a request for a block of a device.
 pub(super) enum Got {
-    /// Here it is.
+    /// Buffer that holds the block.
     Block(BufferId),
-    /// It lies behind the device's end.
+    /// End of the device: the block lies behind it.
     End,
 }
 
 impl Work<'_> {
-    /// Uses what the server knows; nobody else does meanwhile.
+    /// Calls a closure with the state of the Minix file server. Nothing else uses the state
+    /// meanwhile.
     pub(super) fn server<T>(&self, using: impl FnOnce(&mut Server) -> T) -> T {
         using(&mut self.kernel.server.borrow_mut())
     }
@@ -46,7 +48,7 @@ impl Work<'_> {
         self.kernel.work(own, stage, cost).await;
     }
 
-    /// Asks a device's task for something; how many bytes that moved.
+    /// Sends a request to the task of a device and returns the number of bytes moved.
     pub(super) async fn device(&self, request: DeviceRequest) -> Result<usize> {
         let task = request.device.task();
         let body = Body::Device(request);
@@ -56,7 +58,7 @@ impl Work<'_> {
         }
     }
 
-    /// Has the system task copy bytes between the server and a program.
+    /// Has the system task copy bytes between the file server and a program.
     pub(super) async fn copy(&self, bytes: usize) {
         let body = Body::Copy(bytes);
         match self
@@ -69,8 +71,8 @@ impl Work<'_> {
         }
     }
 
-    /// A block, in use until it is put back. Up to `run` blocks from it on
-    /// are read in the same request where they follow each other.
+    /// Returns the buffer of a block, in use until it is put back. On a miss, reads up to `run`
+    /// consecutive blocks with one request, as long as the cache lacks them and has room.
     pub(super) async fn get_run(&self, key: BlockKey, contents: Contents, run: u32) -> Result<Got> {
         let config = &self.kernel.config;
         self.spend(Stage::CacheLookup, config.cache_lookup).await;
@@ -121,7 +123,8 @@ impl Work<'_> {
         self.device(request).await
     }
 
-    /// A block of a drive, which is there.
+    /// Returns the buffer of a block that must exist on its drive. Panics behind the end of the
+    /// partition.
     pub(super) async fn get(&self, key: BlockKey, contents: Contents) -> Result<BufferId> {
         match self.get_run(key, contents, 1).await? {
             Got::Block(id) => Ok(id),
@@ -129,8 +132,8 @@ impl Work<'_> {
         }
     }
 
-    /// The least recently used buffer becomes that of a block; what is newer
-    /// in it than on its drive is written before, with all else of that drive.
+    /// Assigns the least recently used buffer to a block. If that buffer is dirty, writes it and
+    /// all other dirty blocks of its drive first.
     async fn replace(&self, key: BlockKey) -> Result<BufferId> {
         let cost = self.kernel.config.buffer_replace;
         self.spend(Stage::CacheLookup, cost).await;
@@ -141,7 +144,7 @@ impl Work<'_> {
         Ok(self.server(|server| server.cache.replace(key)))
     }
 
-    /// Writes a drive's dirty blocks, in order.
+    /// Writes all dirty blocks of a drive, in ascending order.
     pub(super) async fn flush(&self, drive: u32) -> Result<()> {
         let most = self.kernel.config.blocks_per_request.max(1) as usize;
         let dirty = self.server(|server| server.cache.dirty(drive));
@@ -174,7 +177,7 @@ impl Work<'_> {
         self.server(|server| server.cache.soil(id));
     }
 
-    /// sync: inodes, maps, and every dirty block of a drive.
+    /// Writes the changed inodes, the maps and all dirty blocks of a drive (`sync`).
     pub(super) async fn sync(&self, drive: u32) -> Result<()> {
         for number in self.server(|server| server.inodes.dirty(drive)) {
             self.write_inode((drive, number)).await?;
@@ -202,10 +205,10 @@ impl Work<'_> {
     }
 }
 
-/// The device of a block's drive.
+/// Returns the device of a block's drive, or the null device for no drive.
 pub(super) fn device(drive: Option<u32>) -> Device {
     drive.map_or(Device::Null, Device::Drive)
 }
 
-/// A file system that has no zone left.
+/// Error of an allocation when the file system has no free zone or inode.
 pub(super) const FULL: Errno = Errno::NoSpace;

@@ -1,66 +1,65 @@
-//! The file server's cache: a fixed number of blocks, the least recently used
-//! of which is the next to go.
+//! Cache of the Minix file server: a fixed number of blocks, replaced least recently used first.
 
 use super::layout::BLOCK_BYTES;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Memory of one process that others are given to work on: a block of the
-/// cache, or a program's buffer.
+/// Memory of one process that other processes may access: a block of the cache, or a program's
+/// buffer.
 pub(crate) type Memory = Rc<RefCell<Vec<u8>>>;
 
-/// A block of a device.
+/// Key of a block in the Minix cache: its device and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BlockKey {
-    /// The drive; none of the block device without data.
+    /// Index of the drive; `None` for the null device, which has no data.
     pub(crate) drive: Option<u32>,
-    /// The block, from the start of its partition.
+    /// Block number, counted from the start of the partition.
     pub(crate) block: u32,
 }
 
-/// A buffer, by number.
+/// Index of a buffer in the Minix cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferId(usize);
 
 struct Buffer {
     key: Option<BlockKey>,
     data: Memory,
-    /// Newer than what is on the drive.
     dirty: bool,
     users: u32,
-    /// Its place among those that nobody uses.
+    /// Position among the unused buffers; the lowest value is replaced first.
     stamp: i64,
 }
 
-/// Memory that a block of the cache takes.
+/// Host memory of one cached block, in bytes, with its bookkeeping.
 pub(crate) const CACHED_BLOCK_BYTES: u64 =
     (BLOCK_BYTES + size_of::<Buffer>() + size_of::<RefCell<Vec<u8>>>() + 2 * PLACE_BYTES) as u64;
 
-/// A place in one of the two maps.
+/// Host memory of an entry in one of the cache's two maps, in bytes.
 const PLACE_BYTES: usize = 4 * size_of::<usize>();
 
-/// How useful a block will be that is given back.
+/// Probability that a released block is used again, which decides its place in the chain of unused
+/// buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// Perhaps: it goes to the rear of the chain.
+    /// Reuse is possible: the block goes to the rear of the chain and is replaced last.
     Perhaps,
-    /// Hardly: it goes to the front.
+    /// Reuse is unlikely: the block goes to the front of the chain and is replaced first.
     Hardly,
 }
 
-/// The cache.
+/// Block cache of the Minix file server.
 pub(crate) struct Cache {
     buffers: Vec<Buffer>,
     by_key: BTreeMap<BlockKey, usize>,
-    /// Those that nobody uses, the next to go first.
+    /// Unused buffers by stamp, the next one to be replaced first.
     chain: BTreeMap<i64, usize>,
     front: i64,
     rear: i64,
 }
 
 impl Cache {
-    /// An empty cache of so many blocks.
+    /// Creates an empty cache of `blocks` blocks.
     pub(crate) fn new(blocks: u32) -> Self {
         let buffer = |number: u32| Buffer {
             key: None,
@@ -80,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// The buffer of a block, if it is there; in use until it is put back.
+    /// Returns the buffer of a cached block, in use until it is put back.
     pub(crate) fn take(&mut self, key: BlockKey) -> Option<BufferId> {
         let number = *self.by_key.get(&key)?;
         self.hold(number);
@@ -95,28 +94,29 @@ impl Cache {
         buffer.users += 1;
     }
 
-    /// Whether a block is there.
+    /// Reports whether the cache holds a block.
     pub(crate) fn holds(&self, key: BlockKey) -> bool {
         self.by_key.contains_key(&key)
     }
 
-    /// The block that goes next, if it must be written first.
+    /// Returns the block that is replaced next, if it is dirty and must be written first.
     pub(crate) fn dirty_victim(&self) -> Option<BlockKey> {
         let (_, number) = self.chain.first_key_value()?;
         let buffer = &self.buffers[*number];
         buffer.key.filter(|_| buffer.dirty)
     }
 
-    /// Blocks that nobody uses.
+    /// Returns the number of unused buffers.
     pub(crate) fn free(&self) -> usize {
         self.chain.len()
     }
 
-    /// Makes the least recently used buffer that of a block.
+    /// Assigns the least recently used buffer to a block.
     ///
     /// # Panics
     ///
-    /// When all are in use, when it is dirty, and when the block is there.
+    /// Panics if all buffers are in use, if the buffer is dirty, or if the cache holds the block
+    /// already.
     pub(crate) fn replace(&mut self, key: BlockKey) -> BufferId {
         let (_, number) = self
             .chain
@@ -134,7 +134,7 @@ impl Cache {
         BufferId(number)
     }
 
-    /// Gives a buffer back.
+    /// Releases a buffer. After its last user, the buffer may be replaced.
     pub(crate) fn put(&mut self, id: BufferId, again: Again) {
         let buffer = &mut self.buffers[id.0];
         assert!(buffer.users > 0, "a buffer is given back once");
@@ -155,7 +155,7 @@ impl Cache {
         self.chain.insert(buffer.stamp, id.0);
     }
 
-    /// Gives a buffer back that holds nothing after all.
+    /// Releases a buffer and discards its contents, which are not valid.
     pub(crate) fn put_empty(&mut self, id: BufferId) {
         if let Some(key) = self.buffers[id.0].key.take() {
             self.by_key.remove(&key);
@@ -164,17 +164,17 @@ impl Cache {
         self.put(id, Again::Hardly);
     }
 
-    /// A buffer's memory.
+    /// Returns the memory of a buffer.
     pub(crate) fn data(&self, id: BufferId) -> Memory {
         Rc::clone(&self.buffers[id.0].data)
     }
 
-    /// A buffer was changed.
+    /// Marks a buffer as dirty.
     pub(crate) fn soil(&mut self, id: BufferId) {
         self.buffers[id.0].dirty = true;
     }
 
-    /// The dirty blocks of a drive, in order.
+    /// Returns the dirty blocks of a drive, in ascending order.
     pub(crate) fn dirty(&self, drive: u32) -> Vec<BlockKey> {
         let of = |key: &&BlockKey| key.drive == Some(drive);
         let dirty = |key: &&BlockKey| self.buffers[self.by_key[*key]].dirty;
@@ -186,19 +186,20 @@ impl Cache {
             .collect()
     }
 
-    /// A block is on its drive as it is here.
+    /// Marks a block as clean after its write to the drive.
     pub(crate) fn clean(&mut self, key: BlockKey) {
         let number = self.by_key[&key];
         self.buffers[number].dirty = false;
     }
 
-    /// The memory of a block that is there.
+    /// Returns the memory of a block if the cache holds it, without changing its place in the
+    /// chain.
     pub(crate) fn look(&self, key: BlockKey) -> Option<Memory> {
         let number = self.by_key.get(&key)?;
         Some(Rc::clone(&self.buffers[*number].data))
     }
 
-    /// Forgets a block, whatever it holds, unless somebody uses it.
+    /// Drops a block from the cache, even if it is dirty. A block in use stays.
     pub(crate) fn forget(&mut self, key: BlockKey) {
         if let Some(id) = self.take(key) {
             if self.buffers[id.0].users == 1 {
@@ -209,7 +210,7 @@ impl Cache {
         }
     }
 
-    /// Forgets every block that nobody uses and that is on its drive.
+    /// Drops all unused clean blocks from the cache.
     pub(crate) fn forget_clean(&mut self) {
         let clean = |key: &&BlockKey| !self.buffers[self.by_key[*key]].dirty;
         let keys: Vec<BlockKey> = self.by_key.keys().filter(clean).copied().collect();

@@ -1,5 +1,5 @@
-//! Checks a file system as fsck does: what is reached from the root against
-//! what the maps say.
+//! Consistency check of a Minix file system in the manner of fsck. It compares the inodes and zones
+//! that can be reached from the root with the maps.
 
 use super::Minix;
 use super::cache::BlockKey;
@@ -8,25 +8,25 @@ use super::layout::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Gives a block's bytes.
+/// Function that returns the contents of a block.
 pub(super) type BlockReader<'a> = dyn FnMut(u32) -> Vec<u8> + 'a;
 
-/// What a check found on a sound file system.
+/// Counts of files, directories and zones in a consistent Minix file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinixCheck {
-    /// Files that can be reached.
+    /// Number of files that can be reached from the root.
     pub files: u32,
-    /// Directories, the root among them.
+    /// Number of directories, including the root.
     pub directories: u32,
-    /// Files without a name that somebody has open.
+    /// Number of files without a name that a process has open.
     pub open_unlinked: u32,
-    /// Zones in use.
+    /// Number of zones in use.
     pub zones: u32,
 }
 
 struct Check<'a> {
     read: &'a mut BlockReader<'a>,
-    /// Inodes as the server has them in core.
+    /// Inodes that the file server has in core. They supersede the inodes on the drive.
     in_core: &'a BTreeMap<u32, Inode>,
     volume: &'a Volume,
     links: BTreeMap<u32, u32>,
@@ -36,7 +36,8 @@ struct Check<'a> {
 }
 
 impl Minix {
-    /// Checks a drive's file system, as the cache and the drive have it.
+    /// Checks the Minix file system of a drive, with the cached blocks in place of those on the
+    /// drive. Returns all inconsistencies as an error.
     pub(crate) fn check_volume(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
         let server = self.server.borrow();
         let mut read = |block: u32| {
@@ -196,7 +197,8 @@ impl Check<'_> {
         }
     }
 
-    /// Claims all zones of an inode, each of which nobody else may have.
+    /// Claims all zones of an inode, and reports a problem for a zone that another inode has
+    /// claimed.
     fn claim(&mut self, number: u32, inode: &Inode) {
         let mut levels: Vec<(u16, u32)> = Vec::new();
         levels.extend(inode.zones[..7].iter().map(|zone| (*zone, 0)));

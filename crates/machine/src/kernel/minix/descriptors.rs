@@ -1,4 +1,4 @@
-//! What processes have open.
+//! File descriptors of the processes under Minix.
 
 use super::super::pipe::PipeEnd;
 use super::inodes::Node;
@@ -6,21 +6,22 @@ use super::message::Device;
 use super::read_write::Cached;
 use crate::errno::{Errno, Result};
 
-/// What a descriptor is of.
+/// Object that a Minix file descriptor refers to.
 #[derive(Clone)]
 pub(super) enum What {
-    /// A file or a directory.
+    /// File or directory, by its inode.
     Node(Node),
-    /// A block device: a drive's partition, or the one without data.
+    /// Block device: a drive's partition, or the null device (`None`), which has no data.
     Block(Option<u32>),
-    /// A character device.
+    /// Character device: a drive or the null device, accessed past the cache.
     Character(Device),
-    /// An end of a pipe.
+    /// Read or write end of a pipe.
     Pipe(PipeEnd),
 }
 
 impl What {
-    /// What goes through the cache.
+    /// Returns the object if its reads and writes go through the cache, as those of files and block
+    /// devices do.
     pub(super) fn cached(&self) -> Option<Cached> {
         match self {
             Self::Node(node) => Some(Cached::Node(*node)),
@@ -30,7 +31,7 @@ impl What {
     }
 }
 
-/// An open file.
+/// Open file of a process under Minix.
 #[derive(Clone)]
 pub(super) struct Descriptor {
     pub(super) what: What,
@@ -39,7 +40,7 @@ pub(super) struct Descriptor {
     pub(super) position: u64,
 }
 
-/// Of one process, by number.
+/// File descriptors of one process, by number.
 #[derive(Default)]
 pub(super) struct Descriptors(Vec<Option<Descriptor>>);
 
@@ -49,7 +50,7 @@ impl Descriptors {
         slot.ok_or(Errno::BadFile)
     }
 
-    /// Gives the lowest free number out.
+    /// Stores an open file under the lowest free descriptor number, and returns the number.
     pub(super) fn install(&mut self, descriptor: Descriptor) -> usize {
         match self.0.iter().position(Option::is_none) {
             Some(number) => {

@@ -1,5 +1,5 @@
-//! The disk task: one request at a time, from its message to the drive's
-//! interrupt and back.
+//! Disk task of Minix. It handles one request at a time, from its message to the drive's interrupt
+//! and the reply.
 
 use super::Minix;
 use super::errand::Errand;
@@ -15,11 +15,11 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Most bytes of one command: the DMA chip counts sectors of 512 bytes in
-/// eight bits.
+/// Longest transfer of one command, in bytes. The DMA chip counts sectors of 512 bytes in eight
+/// bits.
 const MOST_BYTES: u64 = 255 * 512;
 
-/// What the last physical request brought too much.
+/// Read-ahead buffer of the disk task: data of the last drive read, beyond the requested part.
 #[derive(Default)]
 struct Ahead {
     drive: u32,
@@ -39,7 +39,7 @@ impl Ahead {
     }
 }
 
-/// The disk task while it runs a driver.
+/// Context of the disk task while it runs a driver.
 struct DiskTask<'a> {
     minix: &'a Minix,
     me: &'a Party,
@@ -70,7 +70,7 @@ impl DriverHost for DiskTask<'_> {
 }
 
 impl Minix {
-    /// The task.
+    /// Runs the disk task, which receives device requests, serves them and replies. It never ends.
     pub(crate) async fn disk_task(self: Rc<Self>) {
         let me = self.party(Endpoint::Disk);
         self.begin(&me.process).await;
@@ -91,7 +91,8 @@ impl Minix {
         }
     }
 
-    /// Serves one request; how many bytes of it there are on the drive.
+    /// Serves one device request. Returns the number of bytes moved, which is smaller at the end of
+    /// the partition. Fails with `Invalid` for partial sectors.
     async fn disk_request(
         &self,
         me: &Party,
@@ -153,8 +154,8 @@ impl Minix {
         Ok(bytes as usize)
     }
 
-    /// Moves sectors between the drive and memory, in commands that the DMA
-    /// chip can count.
+    /// Moves sectors between the drive and memory, in commands no longer than the DMA chip can
+    /// count.
     async fn physical(
         &self,
         (me, driver): (&Party, &PartDriver),
@@ -176,7 +177,7 @@ impl Minix {
         }
     }
 
-    /// One command, from the request to the interrupt.
+    /// Performs one drive command, from the submission to the interrupt.
     async fn command(
         &self,
         (me, driver): (&Party, &PartDriver),

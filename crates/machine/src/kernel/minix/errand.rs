@@ -1,4 +1,4 @@
-//! Where the time of a call goes while other processes work on it.
+//! Time accounts of Minix system calls that several processes work on.
 
 use super::super::process::{Context, Process};
 use super::Minix;
@@ -8,18 +8,19 @@ use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// One call, carried from process to process: whoever works on it, or waits
-/// with it, marks what the time went to. Its spans tile the time that the
-/// caller waits.
+/// Time account of one system call, passed from process to process with the messages. Each process
+/// that works on the call, or waits for it, marks the stage of the elapsed time. The spans cover
+/// the caller's wait without gaps.
 #[derive(Clone, Default)]
 pub(super) struct Errand {
     spans: Rc<RefCell<Spans>>,
-    /// The program whose daemon it is of: what is worked on it is worked for that.
+    /// Program on whose behalf a daemon made the call. Work on the call counts as work for that
+    /// program.
     client: Option<Rc<Process>>,
 }
 
 impl Errand {
-    /// An errand of a daemon that works for a program.
+    /// Creates the time account of a daemon that works for a program.
     pub(super) fn working_for(program: &Rc<Process>) -> Self {
         Self {
             client: Some(Rc::clone(program)),
@@ -27,29 +28,29 @@ impl Errand {
         }
     }
 
-    /// An errand that starts at a moment.
+    /// Creates a time account that starts now.
     pub(super) fn at(now: Time) -> Self {
         let errand = Self::default();
         errand.begin(now);
         errand
     }
 
-    /// Starts over.
+    /// Clears the time account and restarts it now.
     pub(super) fn begin(&self, now: Time) {
         self.spans.borrow_mut().issue(moment(now));
     }
 
-    /// What has passed since the last mark went to `stage`.
+    /// Books the time since the last mark, up to `until`, under a stage.
     pub(super) fn mark(&self, stage: Stage, until: Time) {
         self.spans.borrow_mut().mark(stage, moment(until));
     }
 
-    /// Up to where it is accounted for.
+    /// Returns the time up to which the account is complete.
     pub(super) fn marked(&self) -> Time {
         Time(self.spans.borrow().marked().0)
     }
 
-    /// A request that was waited for.
+    /// Books the stages of a completed drive request that the call has waited for.
     pub(super) fn mark_request(&self, request: &Request) {
         let mut errand = self.spans.borrow_mut();
         for span in request.spans.spans() {
@@ -57,18 +58,19 @@ impl Errand {
         }
     }
 
-    /// Books `[from, to]` of it to the process that waited.
+    /// Books the part `[from, to]` of the time account to the process that has waited for the call.
     pub(super) fn book(&self, process: &Process, from: Time, to: Time) {
         process.book_request(&self.spans.borrow(), from, to);
     }
 }
 
 impl Minix {
-    /// A process of Minix's spends processor time on an errand.
+    /// Spends processor time of a Minix server or task on a call, and books it in the call's time
+    /// account.
     ///
     /// # Panics
     ///
-    /// When something before it was not accounted for.
+    /// Panics if the account is not complete up to now.
     pub(super) async fn work(
         &self,
         (process, errand): (&Process, &Errand),

@@ -1,4 +1,4 @@
-//! Inodes in core, the zones of their blocks, and giving them back.
+//! In-core inodes of the Minix file server, and the allocation and release of inodes and zones.
 
 use super::blocks::{Contents, FULL, Work};
 use super::cache::BlockKey;
@@ -9,10 +9,10 @@ use super::layout::{
 use crate::errno::{Errno, Result};
 use std::collections::BTreeMap;
 
-/// An inode: its drive, and its number there.
+/// Key of an inode: its drive and its inode number.
 pub(super) type Node = (u32, u32);
 
-/// Inodes that somebody uses.
+/// Table of the in-core inodes that the file server uses.
 #[derive(Default)]
 pub(super) struct InodeTable {
     table: BTreeMap<Node, InCore>,
@@ -35,7 +35,7 @@ impl InodeTable {
             .expect("an inode in use is in core")
     }
 
-    /// Numbers of a drive's inodes that are newer than their blocks.
+    /// Returns the numbers of a drive's inodes that are newer than their blocks.
     pub(super) fn dirty(&self, drive: u32) -> Vec<u32> {
         let of = |(node, core): &(&Node, &InCore)| node.0 == drive && core.dirty;
         self.table
@@ -45,7 +45,7 @@ impl InodeTable {
             .collect()
     }
 
-    /// A drive's inodes in core.
+    /// Returns copies of a drive's in-core inodes, by number.
     pub(super) fn of_drive(&self, drive: u32) -> BTreeMap<u32, Inode> {
         let of = self.table.iter().filter(|(node, _)| node.0 == drive);
         of.map(|(node, core)| (node.1, core.inode.clone()))
@@ -54,7 +54,7 @@ impl InodeTable {
 }
 
 impl Work<'_> {
-    /// An inode, in use until it is put back.
+    /// Brings an inode into core, in use until it is put back. Reads its block if necessary.
     pub(super) async fn get_inode(&self, node: Node) -> Result<()> {
         let known = self.server(|server| {
             let core = server.inodes.table.get_mut(&node);
@@ -88,12 +88,12 @@ impl Work<'_> {
         }
     }
 
-    /// Looks at an inode in use.
+    /// Calls a closure with an inode in use.
     pub(super) fn inode<T>(&self, node: Node, look: impl FnOnce(&Inode) -> T) -> T {
         self.server(|server| look(&server.inodes.get(node).inode))
     }
 
-    /// Changes an inode in use.
+    /// Changes an inode in use through a closure, and marks it as dirty.
     pub(super) fn change_inode<T>(&self, node: Node, change: impl FnOnce(&mut Inode) -> T) -> T {
         self.server(|server| {
             let core = server.inodes.get_mut(node);
@@ -106,7 +106,7 @@ impl Work<'_> {
         self.inode(node, |inode| inode.kind)
     }
 
-    /// A new inode, in use, that nothing names yet.
+    /// Allocates an inode without a name, in use until it is put back. Fails if no inode is free.
     pub(super) async fn allocate_inode(&self, drive: u32, kind: Kind) -> Result<Node> {
         let number = self.server(|server| server.volumes[drive as usize].inode_map.take(1));
         let node = (drive, number.ok_or(FULL)?);
@@ -114,8 +114,8 @@ impl Work<'_> {
         Ok(node)
     }
 
-    /// An inode is used no longer: what nothing names is given back, what was
-    /// changed goes to its block.
+    /// Removes one user of an inode. The last user frees an inode without names, or writes a
+    /// changed inode into its block.
     pub(super) async fn put_inode(&self, node: Node) -> Result<()> {
         let (users, links) = self.server(|server| {
             let core = server.inodes.get_mut(node);
@@ -139,7 +139,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Puts an inode into its block, if it was changed.
+    /// Writes a changed inode into its block in the cache.
     pub(super) async fn write_inode(&self, node: Node) -> Result<()> {
         if !self.server(|server| server.inodes.get(node).dirty) {
             return Ok(());
@@ -166,9 +166,8 @@ impl Work<'_> {
     }
 }
 
-/// Zones (read_map, write_map, truncate).
 impl Work<'_> {
-    /// The block of the drive that a file's block is in; none of a hole.
+    /// Translates a block number of a file to a block of the drive; `None` for a hole.
     pub(super) async fn read_map(&self, node: Node, block: u32) -> Result<Option<u32>> {
         if block >= MOST_BLOCKS {
             return Ok(None);
@@ -195,7 +194,8 @@ impl Work<'_> {
         Ok(pointer)
     }
 
-    /// Gives a file's block a zone, with what it takes to point at it.
+    /// Allocates a zone for a block of a file, and the indirect blocks that must point to it.
+    /// Returns the block number on the drive.
     pub(super) async fn write_map(&self, node: Node, block: u32) -> Result<u32> {
         let near = match block {
             0 => 0,
@@ -233,8 +233,8 @@ impl Work<'_> {
             .ok_or(FULL)
     }
 
-    /// The indirect block that an inode names at a place, made if it is not
-    /// there.
+    /// Returns the indirect block that an inode has at an index, and allocates it if it is missing.
+    /// The flag is `true` for a new block.
     async fn indirect(&self, node: Node, place: usize, near: u16) -> Result<(u16, bool)> {
         let known = self.inode(node, |inode| inode.zones[place]);
         if known != 0 {
@@ -256,7 +256,7 @@ impl Work<'_> {
         Ok(zone)
     }
 
-    /// An indirect block that nothing hangs on after all.
+    /// Frees a new indirect block that nothing refers to, after a failed allocation.
     fn drop_indirect(&self, node: Node, place: usize, zone: u16) {
         self.change_inode(node, |inode| inode.zones[place] = 0);
         self.free_zone(node.0, zone);
@@ -306,7 +306,6 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// A zone holds nothing any more, nor does the cache of it.
     fn free_zone(&self, drive: u32, zone: u16) {
         self.server(|server| {
             server.volumes[drive as usize].free_zone(zone);
@@ -314,7 +313,7 @@ impl Work<'_> {
         });
     }
 
-    /// Gives all of a file's zones back.
+    /// Frees all zones of a file and sets its length to 0.
     pub(super) async fn truncate(&self, node: Node) -> Result<()> {
         let zones = self.change_inode(node, |inode| {
             inode.size = 0;
@@ -340,7 +339,6 @@ impl Work<'_> {
     }
 }
 
-/// The block of a zone.
 fn zone_key(drive: u32, zone: u16) -> BlockKey {
     BlockKey {
         drive: Some(drive),
@@ -348,10 +346,10 @@ fn zone_key(drive: u32, zone: u16) -> BlockKey {
     }
 }
 
-/// The offset of a block's first byte.
+/// Returns the byte offset of a block's first byte.
 pub(super) fn offset_of(block: u32) -> u64 {
     u64::from(block) * BLOCK_BYTES as u64
 }
 
-/// A position that no file reaches.
+/// Error for a position beyond the largest file.
 pub(super) const TOO_FAR: Errno = Errno::FileTooLarge;

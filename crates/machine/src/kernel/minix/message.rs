@@ -1,8 +1,8 @@
-//! The rendezvous: send, receive and sendrec.
+//! Message passing of Minix by rendezvous: `send`, `receive` and `sendrec`.
 //!
-//! Nothing is buffered. A message passes when its sender and its receiver have
-//! both come to it; who comes first waits. Only an interrupt does not wait: it
-//! is remembered until its task asks for it.
+//! Messages are not buffered. A message passes when its sender and its receiver are both ready; the
+//! first of them waits. Only an interrupt does not wait: it stays pending until its task receives
+//! it.
 
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
@@ -16,27 +16,28 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// Who sends and receives.
+/// Sender or receiver of Minix messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Endpoint {
-    /// What interrupts are messages from.
+    /// Hardware, as the sender of interrupt messages.
     Hardware,
-    /// The disk task.
+    /// Disk task, which controls the drives.
     Disk,
-    /// The memory task.
+    /// Memory task, which has the null device.
     Memory,
-    /// The system task, which copies between processes.
+    /// System task, which copies between processes.
     System,
-    /// The file server.
+    /// File server, which handles the system calls.
     FileServer,
-    /// A program, by its number.
+    /// Program, by its process number.
     Program(usize),
-    /// A daemon that works for a program, for one slot of its ring.
+    /// Daemon that performs the requests of one slot of a program's asynchronous ring.
     Daemon { program: usize, slot: u32 },
 }
 
 impl Endpoint {
-    /// Tasks go before servers, and servers before programs.
+    /// Returns the scheduling rank of an endpoint's process. Tasks go before servers, and servers
+    /// before programs.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Hardware | Self::Disk | Self::Memory | Self::System => 2,
@@ -46,16 +47,16 @@ impl Endpoint {
     }
 }
 
-/// A process that takes part.
+/// Process that exchanges Minix messages, with its endpoint.
 #[derive(Clone)]
 pub(crate) struct Party {
     pub(super) endpoint: Endpoint,
     pub(super) process: Rc<Process>,
 }
 
-/// What programs ask the file server for. A file is the number of a
-/// descriptor; `at` is where in it, where that is not its position, which stays; memory
-/// is the program's buffer.
+/// System call of a program, as a message to the Minix file server. `file` is a descriptor number.
+/// `at` is an explicit offset, which leaves the file position unchanged. `memory` is the program's
+/// buffer.
 pub(super) enum Call {
     Open {
         path: String,
@@ -100,14 +101,15 @@ pub(super) enum Call {
         from: String,
         to: String,
     },
-    /// chmod(2), chown(2) and utime(2).
+    /// Change of mode, owner or times of a file: chmod(2), chown(2) and utime(2).
     ChangeAttributes {
         path: String,
     },
     Sync,
-    /// A call that Minix does not have.
+    /// System call that Minix does not have.
     None,
-    /// Not calls of Minix: what an experimenter does to the cache.
+    /// Drop of a file's cached blocks, for measurements. Neither this call nor the following ones
+    /// exist in Minix.
     DropCached {
         path: String,
     },
@@ -118,43 +120,44 @@ pub(super) enum Call {
     },
 }
 
-/// What a message says.
+/// Contents of a Minix message.
 pub(super) enum Body {
-    /// A program's call to the file server.
+    /// System call of a program to the file server.
     Call(Call),
-    /// Its answer.
+    /// Reply of the file server to a system call.
     Reply(Reply),
-    /// The file server wants something of a device.
+    /// Request of the file server to a device's task.
     Device(DeviceRequest),
-    /// How many bytes that moved.
+    /// Reply to a device request, with the number of bytes moved.
     Moved(Result<usize>),
-    /// Bytes to be copied between the server and a program.
+    /// Request to the system task to copy this number of bytes between the server and a program.
     Copy(usize),
-    /// They are.
+    /// Reply of the system task after a copy.
     Copied,
-    /// Hardware wants its task.
+    /// Interrupt of the hardware for a task.
     Interrupt,
 }
 
-/// The answer to a call.
+/// Reply of the Minix file server to a system call.
 pub(super) enum Reply {
-    /// Its result.
+    /// Result of the completed call.
     Done(Result<u64>),
-    /// The descriptor is of a pipe, which the caller waits at by itself.
+    /// Pipe end behind the descriptor. The caller itself performs the transfer and waits for the
+    /// other end.
     Pipe(PipeEnd),
 }
 
-/// A device, as the server addresses it.
+/// Device, as the Minix file server addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// The memory task's device without data.
+    /// Null device of the memory task, which has no data.
     Null,
-    /// A drive's partition.
+    /// Partition of a drive.
     Drive(u32),
 }
 
 impl Device {
-    /// The task that drives it.
+    /// Returns the task that controls the device.
     pub(super) fn task(self) -> Endpoint {
         match self {
             Self::Null => Endpoint::Memory,
@@ -163,8 +166,8 @@ impl Device {
     }
 }
 
-/// What the server wants of a device: bytes from a position on, into or out
-/// of one piece of memory after the other.
+/// Request of the file server to a device: a transfer of consecutive bytes from a position on, to
+/// or from several pieces of memory in order.
 pub(super) struct DeviceRequest {
     pub(super) device: Device,
     pub(super) write: bool,
@@ -172,19 +175,19 @@ pub(super) struct DeviceRequest {
     pub(super) pieces: Vec<Memory>,
 }
 
-/// A message.
+/// Minix message with its sender and the time account of its call.
 pub(super) struct Message {
     pub(super) from: Endpoint,
     pub(super) errand: Errand,
     pub(super) body: Body,
 }
 
-/// From whom a message is taken.
+/// Senders from which a process accepts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Accepts {
-    /// Whoever comes.
+    /// Messages from any sender.
     Any,
-    /// One alone.
+    /// Messages from this sender only.
     Only(Endpoint),
 }
 
@@ -197,7 +200,7 @@ impl Accepts {
     }
 }
 
-/// All who take part, each with who waits for it.
+/// All processes that exchange messages, each with its waiting senders.
 #[derive(Default)]
 pub(super) struct Exchange {
     places: RefCell<BTreeMap<Endpoint, Place>>,
@@ -205,18 +208,18 @@ pub(super) struct Exchange {
 
 struct Place {
     process: Rc<Process>,
-    /// It waits for a message.
+    /// Senders that the process accepts while it waits for a message; `None` while it does not
+    /// wait.
     receiving: Option<Accepts>,
     arrived: Option<Message>,
-    /// Those who wait to be heard, in order; whether each waits for an answer
-    /// then.
+    /// Waiting messages in order. The flag tells whether the sender then waits for an answer.
     senders: VecDeque<(Message, bool)>,
-    /// An interrupt came while it did something else.
+    /// Whether an interrupt is pending.
     interrupted: bool,
 }
 
 impl Exchange {
-    /// A process takes part from now on.
+    /// Adds a process to the message exchange. Panics if its endpoint exists already.
     pub(super) fn register(&self, endpoint: Endpoint, process: &Rc<Process>) {
         let place = Place {
             process: Rc::clone(process),
@@ -229,13 +232,13 @@ impl Exchange {
         assert!(known.is_none(), "{endpoint:?} takes part once");
     }
 
-    /// A process takes part no longer.
+    /// Removes a process from the message exchange.
     pub(super) fn leave(&self, endpoint: Endpoint) {
         self.places.borrow_mut().remove(&endpoint);
     }
 
-    /// Hands a message over if its receiver waits for it, or leaves it with
-    /// those who wait to be heard. The process to be woken, if it passed.
+    /// Delivers a message if its receiver waits for it, and returns the receiver's process, which
+    /// the caller must wake. Queues the message otherwise.
     fn offer(&self, to: Endpoint, message: Message, answered: bool) -> Option<Rc<Process>> {
         let mut places = self.places.borrow_mut();
         let place = places.get_mut(&to).expect("the receiver takes part");
@@ -251,14 +254,15 @@ impl Exchange {
         None
     }
 
-    /// Whether the sender's message was still not heard.
+    /// Reports whether a sender's message is still queued at a receiver.
     fn waits(&self, to: Endpoint, from: Endpoint) -> bool {
         let places = self.places.borrow();
         let senders = places.get(&to).map(|place| &place.senders);
         senders.is_some_and(|all| all.iter().any(|(message, _)| message.from == from))
     }
 
-    /// A message that is there, with the process that may go on for it.
+    /// Takes the first pending message that the receiver accepts. Returns the sender's process too
+    /// if it must be woken.
     fn take(&self, me: Endpoint, accepts: Accepts) -> Option<(Message, Option<Rc<Process>>)> {
         let mut places = self.places.borrow_mut();
         let place = places.get_mut(&me).expect("the receiver takes part");
@@ -286,7 +290,8 @@ impl Exchange {
         place.arrived.take().expect("who is woken has a message")
     }
 
-    /// An interrupt for a task. The process to be woken, if it waits for it.
+    /// Delivers an interrupt to a task that waits for it, and returns the task's process, which the
+    /// caller must wake. Marks the interrupt as pending otherwise.
     fn interrupt(&self, task: Endpoint) -> Option<Rc<Process>> {
         let mut places = self.places.borrow_mut();
         let place = places.get_mut(&task).expect("the task takes part");
@@ -312,7 +317,7 @@ fn interrupt() -> Message {
 }
 
 impl Minix {
-    /// Sends a message; returns when it was taken.
+    /// Sends a Minix message. Returns when the receiver has taken it.
     pub(super) async fn send(&self, me: &Party, to: Endpoint, errand: &Errand, body: Body) {
         let own = (&*me.process, errand);
         self.work(own, Stage::SystemCall, self.config.message).await;
@@ -332,7 +337,7 @@ impl Minix {
         }
     }
 
-    /// Takes a message from one of those who are accepted; waits for it.
+    /// Receives a Minix message from an accepted sender, and waits for one if none is pending.
     pub(super) async fn receive(&self, me: &Party, accepts: Accepts) -> Message {
         let exchange = &self.exchange;
         if let Some((message, sender)) = exchange.take(me.endpoint, accepts) {
@@ -354,8 +359,8 @@ impl Minix {
         message
     }
 
-    /// Sends a message and waits for the answer: one step, so that the one
-    /// who answers never finds the sender still sending.
+    /// Sends a Minix message and waits for the answer. Both are one step, so that the receiver
+    /// never answers a process that is still sending.
     pub(super) async fn sendrec(
         &self,
         me: &Party,
@@ -371,7 +376,8 @@ impl Minix {
         answer
     }
 
-    /// The same, where the cost of sending has been paid.
+    /// Sends a Minix message and waits for the answer, without spending the processor time of
+    /// sending. The caller has spent it before.
     pub(super) async fn exchange_messages(
         &self,
         me: &Party,
@@ -393,7 +399,7 @@ impl Minix {
         exchange.arrived(me.endpoint).body
     }
 
-    /// An interrupt becomes a message for a task.
+    /// Sends an interrupt to a task as a message.
     pub(crate) fn interrupt_task(&self, task: Endpoint) {
         if let Some(process) = self.exchange.interrupt(task) {
             self.wake(&process);

@@ -1,4 +1,5 @@
-//! Names: eat_path, search_dir, and the calls that make and remove them.
+//! Look-up, creation and removal of names by the Minix file server (`eat_path`, `search_dir`,
+//! `mkdir`, `unlink`).
 
 use super::blocks::{Contents, Work};
 use super::cache::{BlockKey, BufferId};
@@ -7,35 +8,34 @@ use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT, put_word, 
 use super::read_write::Cached;
 use crate::errno::{Errno, Result};
 
-/// A directory's entry, in the block that it is in.
+/// Position of a directory entry in its block, with the entry's inode number. The block is in use.
 struct Entry {
     id: BufferId,
     at: usize,
     inode: u32,
 }
 
-/// A path's last name, and the directory that it is in, in use.
+/// Last name of a path, and its parent directory, which is in use.
 pub(super) struct Last {
     pub(super) parent: Node,
     pub(super) name: [u8; NAME_BYTES],
 }
 
-/// What search_dir looks for.
+/// Kind of directory entry to search for (`search_dir`).
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
-    /// The entry of this name.
+    /// Entry with this name.
     Name(&'a [u8; NAME_BYTES]),
-    /// An entry without an inode.
+    /// Free entry, which has no inode.
     Free,
-    /// Any entry but `.` and `..`.
+    /// Any entry except `.` and `..`.
     Other,
 }
 
-/// Links that an inode may have: what a byte counts, with some room.
+/// Maximum link count of a Minix inode. The count is a byte; the limit leaves some room.
 pub(super) const MOST_LINKS: u8 = 127;
 
-/// A name of a path as it stands in a directory: what is longer than an entry
-/// is cut, without a word.
+/// Converts a name to its form in a directory entry. Silently truncates a longer name.
 fn cut(name: &str) -> [u8; NAME_BYTES] {
     let mut bytes = [0; NAME_BYTES];
     let length = name.len().min(NAME_BYTES);
@@ -43,8 +43,7 @@ fn cut(name: &str) -> [u8; NAME_BYTES] {
     bytes
 }
 
-/// The drive that a path is on, and its names. Slashes at the end, and more
-/// than one between names, mean nothing.
+/// Splits a path into its drive and its names. Trailing and repeated slashes have no meaning.
 fn parts(path: &str) -> Result<(u32, Vec<&str>)> {
     let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
     let (drive, names) = rest.split_once('/').unwrap_or((rest, ""));
@@ -60,7 +59,8 @@ pub(super) fn is_self_or_parent(name: &[u8; NAME_BYTES]) -> bool {
 }
 
 impl Work<'_> {
-    /// The directory of a path's last name; none of a root's.
+    /// Walks a path to the parent directory of its last name. Returns the directory, in use, and
+    /// the name; `None` if the path is the root of a drive.
     pub(super) async fn last_dir(&self, path: &str) -> Result<(Node, Option<Last>)> {
         let (drive, names) = parts(path)?;
         if !self.server(|server| (drive as usize) < server.volumes.len()) {
@@ -84,7 +84,7 @@ impl Work<'_> {
         Ok((at, Some(Last { parent: at, name })))
     }
 
-    /// What a path leads to, in use.
+    /// Looks up a path and returns its inode, in use until it is put back.
     pub(super) async fn eat_path(&self, path: &str) -> Result<Node> {
         let (parent, last) = self.last_dir(path).await?;
         let Some(last) = last else {
@@ -95,7 +95,7 @@ impl Work<'_> {
         found?.ok_or(Errno::NoEntry)
     }
 
-    /// What a name of a directory leads to, in use.
+    /// Looks up a name in a directory and returns its inode, in use until it is put back.
     pub(super) async fn advance(
         &self,
         directory: Node,
@@ -113,7 +113,7 @@ impl Work<'_> {
         Ok(Some(node))
     }
 
-    /// The first entry that is wanted; its block is in use.
+    /// Finds the first matching entry of a directory. The entry's block is in use.
     async fn search(&self, directory: Node, wanted: Wanted<'_>) -> Result<Option<Entry>> {
         let size = self.inode(directory, |inode| inode.size);
         for block in 0..size.div_ceil(BLOCK_BYTES as u64) as u32 {
@@ -151,7 +151,7 @@ impl Work<'_> {
         })
     }
 
-    /// Enters a name.
+    /// Adds a name to a directory, and extends the directory if no entry is free.
     pub(super) async fn enter(
         &self,
         directory: Node,
@@ -173,7 +173,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Room for one more entry at a directory's end; its block is in use.
+    /// Extends a directory by one entry. Returns the block, in use, and the entry's offset in it.
     async fn lengthen(&self, directory: Node) -> Result<(BufferId, usize)> {
         let size = self.inode(directory, |inode| inode.size);
         let block = (size / BLOCK_BYTES as u64) as u32;
@@ -188,7 +188,7 @@ impl Work<'_> {
         Ok((id, at))
     }
 
-    /// Removes a name that is there.
+    /// Removes a name from a directory. Panics if the directory does not hold the name.
     pub(super) async fn erase(&self, directory: Node, name: &[u8; NAME_BYTES]) -> Result<()> {
         let entry = self.search(directory, Wanted::Name(name)).await?;
         let entry = entry.expect("a name that is removed was found");
@@ -198,7 +198,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Makes a name and an inode of it, in use. The name must not be there.
+    /// Allocates an inode and adds its name to the parent directory. The name must not exist. The
+    /// inode is in use until it is put back.
     pub(super) async fn make_node(&self, last: &Last, kind: Kind) -> Result<Node> {
         let node = self.allocate_inode(last.parent.0, kind).await?;
         let made = self.fill_node(last, node).await;
@@ -223,7 +224,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// mkdir(2).
+    /// Makes a directory, mkdir(2).
     pub(super) async fn mkdir(&self, path: &str) -> Result<()> {
         let (parent, last) = self.last_dir(path).await?;
         let made = match &last {
@@ -246,7 +247,7 @@ impl Work<'_> {
         self.put_inode(node).await
     }
 
-    /// unlink(2), or rmdir(2) of a directory.
+    /// Removes a file's name, unlink(2), or an empty directory, rmdir(2).
     pub(super) async fn unlink(&self, path: &str, directory: bool) -> Result<()> {
         let (parent, last) = self.last_dir(path).await?;
         let removed = match &last {
@@ -270,15 +271,15 @@ impl Work<'_> {
         removed
     }
 
-    /// chmod(2), chown(2) or utime(2): nothing asks for what they change, but
-    /// the inode has to be written.
+    /// Changes the mode, owner or times of a file: chmod(2), chown(2) or utime(2). No call reads
+    /// these attributes, so that only the inode is marked for writing.
     pub(super) async fn change_attributes(&self, path: &str) -> Result<()> {
         let node = self.eat_path(path).await?;
         self.change_inode(node, |_| ());
         self.put_inode(node).await
     }
 
-    /// stat(2): the length of what a path leads to.
+    /// Returns the length of a file in bytes by its path, stat(2).
     pub(super) async fn stat(&self, path: &str) -> Result<u64> {
         let node = self.eat_path(path).await?;
         let length = self.inode(node, |inode| inode.size);
@@ -286,7 +287,8 @@ impl Work<'_> {
         Ok(length)
     }
 
-    /// Removes a file's name.
+    /// Removes a name of a file and lowers the link count. Fails with `NotPermitted` for a
+    /// directory.
     pub(super) async fn unlink_file(&self, last: &Last, node: Node) -> Result<()> {
         if self.kind(node) == Kind::Directory {
             // Only the super-user may.
@@ -297,7 +299,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Removes an empty directory.
+    /// Removes an empty directory. Fails with `NotEmpty` if the directory has entries.
     pub(super) async fn remove_dir(&self, last: &Last, node: Node) -> Result<()> {
         if self.kind(node) != Kind::Directory {
             return Err(Errno::NotDirectory);
@@ -316,13 +318,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Has a directory's `..` name another parent.
+    /// Makes the `..` of a directory refer to another parent.
     pub(super) async fn set_parent(&self, directory: Node, parent: Node) -> Result<()> {
         self.erase(directory, &cut("..")).await?;
         self.enter(directory, &cut(".."), parent.1).await
     }
 
-    /// Whether a directory lies below another, or is it.
+    /// Reports whether a directory is below another directory, or is the same.
     pub(super) async fn is_below(&self, below: Node, above: Node) -> Result<bool> {
         let mut at = below;
         self.get_inode(at).await?;

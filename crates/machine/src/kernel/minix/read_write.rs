@@ -1,5 +1,5 @@
-//! read and write: block by block through the cache, or a whole buffer at
-//! once to a task.
+//! Reads and writes of the Minix file server: block by block through the cache, or a whole buffer
+//! in one request to a task.
 
 use super::blocks::{Contents, Got, Work, device};
 use super::cache::{BlockKey, BufferId, Memory};
@@ -8,31 +8,31 @@ use super::layout::{BLOCK_BYTES, Kind, MOST_BYTES};
 use super::message::{Device, DeviceRequest};
 use crate::errno::Result;
 
-/// What goes through the cache.
+/// File or device whose reads and writes go through the Minix cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cached {
-    /// A file, or a directory.
+    /// File or directory, by its inode.
     Node(Node),
-    /// A block device: a drive's partition, or the one without data.
+    /// Block device: a drive's partition, or the null device (`None`), which has no data.
     Block(Option<u32>),
 }
 
-/// Bytes of one block that a call moves.
+/// Part of a read or write that lies within one block.
 #[derive(Clone, Copy)]
 struct Chunk {
-    /// The block of the file or of the device.
     block: u32,
-    /// Where in it.
+    /// Offset of the chunk in its block, in bytes.
     within: usize,
     bytes: usize,
-    /// Of the call's bytes, how many came before.
+    /// Number of the call's bytes before this chunk.
     done: usize,
-    /// Of the call's bytes, how many are left, these included.
+    /// Number of the call's remaining bytes, including this chunk.
     left: usize,
 }
 
 impl Work<'_> {
-    /// A character device: the task gets the program's whole buffer.
+    /// Transfers the program's whole buffer to or from a character device, with one request to its
+    /// task. Returns the number of bytes moved.
     pub(super) async fn character(
         &self,
         device: Device,
@@ -48,7 +48,7 @@ impl Work<'_> {
         self.device(request).await
     }
 
-    /// Reads through the cache; how much.
+    /// Reads through the cache and returns the number of bytes read.
     pub(super) async fn read_cached(
         &self,
         from: Cached,
@@ -72,7 +72,7 @@ impl Work<'_> {
         Ok(done)
     }
 
-    /// One chunk (rw_chunk); false at the device's end.
+    /// Reads one chunk of a call (`rw_chunk`). Returns `false` at the end of the device.
     async fn read_chunk(&self, from: Cached, chunk: Chunk, memory: &Memory) -> Result<bool> {
         let to = chunk.done..chunk.done + chunk.bytes;
         let Some(key) = self.block_of(from, chunk.block).await? else {
@@ -106,8 +106,8 @@ impl Work<'_> {
         }
     }
 
-    /// How many blocks may be read at once: those that the call wants too, and
-    /// those that are read ahead, as far as they lie one behind the other.
+    /// Returns the number of blocks that one request may read: the consecutive blocks that the call
+    /// needs, and those that are read ahead.
     async fn run(&self, from: Cached, chunk: Chunk, first: BlockKey) -> Result<u32> {
         let config = &self.kernel.config;
         let of_call = (chunk.within + chunk.left).div_ceil(BLOCK_BYTES) as u32;
@@ -134,8 +134,8 @@ impl Work<'_> {
         Ok(run)
     }
 
-    /// Writes through the cache; how much. As Minix does, a call that fails
-    /// leaves what it wrote, and says only that it failed.
+    /// Writes through the cache. Returns the end position and the number of bytes written. As in
+    /// Minix, a failed call keeps the blocks that it has written, and returns only an error.
     pub(super) async fn write_cached(
         &self,
         to: Cached,
@@ -189,8 +189,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether nothing of a file's block was ever written, so that what is on
-    /// the drive there is somebody else's.
+    /// Reports whether a file's block lies behind the end of the file. The drive may then hold old
+    /// data of another file there.
     fn is_behind_the_end(&self, to: Cached, block: u32) -> bool {
         match to {
             Cached::Block(_) => false,
@@ -198,7 +198,7 @@ impl Work<'_> {
         }
     }
 
-    /// A block that a file did not have, cleared (new_block, zero_block).
+    /// Allocates a missing block of a file and zeroes it (`new_block`, `zero_block`).
     pub(super) async fn new_block(&self, to: Cached, block: u32) -> Result<BufferId> {
         let Cached::Node(node) = to else {
             panic!("a device has all its blocks")
@@ -216,7 +216,8 @@ impl Work<'_> {
         Ok(id)
     }
 
-    /// How much of the first `length` bytes is in the cache.
+    /// Returns the number of bytes that the cache holds of the first `length` bytes of a file or
+    /// device. Holes count as cached.
     pub(super) async fn resident(&self, of: Cached, length: u64) -> Result<u64> {
         let mut resident = 0;
         for block in 0..length.div_ceil(BLOCK_BYTES as u64) as u32 {
@@ -229,7 +230,8 @@ impl Work<'_> {
         Ok(resident)
     }
 
-    /// Writes a file's or a device's drive out, and forgets its blocks.
+    /// Syncs the drive of a file or device, and drops the file's blocks from the cache. For a block
+    /// device, drops all clean blocks.
     pub(super) async fn drop_cached(&self, of: Cached) -> Result<()> {
         match of {
             Cached::Block(None) => {}
@@ -249,13 +251,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether a node may be read: Minix lets programs read directories too.
+    /// Reports whether an inode is a directory. Minix lets programs read directories too.
     pub(super) fn is_directory(&self, node: Node) -> bool {
         self.kind(node) == Kind::Directory
     }
 }
 
-/// The next chunk of a call: never over the border of a block.
 fn chunk(position: u64, done: usize, wanted: usize) -> Chunk {
     let at = position + done as u64;
     let within = (at % BLOCK_BYTES as u64) as usize;
@@ -269,7 +270,7 @@ fn chunk(position: u64, done: usize, wanted: usize) -> Chunk {
     }
 }
 
-/// The device behind what is cached, for messages about it.
+/// Returns the device that holds a cached file or device.
 pub(super) fn device_of(of: Cached) -> Device {
     match of {
         Cached::Block(drive) => device(drive),

@@ -1,4 +1,4 @@
-//! rename(2), as link.c of the file server has it.
+//! Renaming of files and directories by the Minix file server, rename(2), as in its `link.c`.
 
 use super::blocks::Work;
 use super::inodes::Node;
@@ -65,7 +65,8 @@ impl Work<'_> {
         self.move_name(node, old, new).await
     }
 
-    /// Takes away what has the new name; false where that is the same file.
+    /// Removes the file or empty directory that has the new name. Returns `false` if both names
+    /// refer to the same inode.
     async fn replace_name(&self, (node, replaced): (Node, Node), new: &Last) -> Result<bool> {
         if replaced == node {
             return Ok(false);

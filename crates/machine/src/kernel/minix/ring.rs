@@ -1,6 +1,6 @@
-//! The ring of Minix. A request is a message to a daemon of the program's, which calls the
-//! file server for it and sends word when it has the answer. The server takes one call at
-//! a time, and waits for the drive itself: requests under way wait for the server.
+//! Asynchronous ring of Minix. Each request is a message to a daemon of the program. The daemon
+//! calls the file server for it and reports completion. The server handles one call at a time and
+//! waits for the drive itself, so that other requests in flight wait for the server.
 
 use super::super::process::Context;
 use super::super::ring::Requests;
@@ -17,15 +17,13 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The ring of a program.
+/// Asynchronous ring of a program under Minix.
 pub(crate) struct Ring {
     requests: Requests,
     program: Party,
-    /// The numbers of its files.
     files: Vec<usize>,
 }
 
-/// Several requests under way: as on the other kernels.
 impl MinixSession {
     pub(crate) async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         if self.ring.is_some() {
@@ -105,7 +103,7 @@ impl MinixSession {
     }
 }
 
-/// Carries the requests of a slot out, one after the other.
+/// Performs the requests of a ring's slot, one after the other, until the ring closes.
 async fn daemon(kernel: Rc<Minix>, ring: Rc<Ring>, slot: u32) {
     let program = ring.program.process.pid;
     let me = Party {
@@ -130,7 +128,7 @@ async fn daemon(kernel: Rc<Minix>, ring: Rc<Ring>, slot: u32) {
 }
 
 impl Minix {
-    /// Does what a request wants, as the daemon that has it; how many bytes moved.
+    /// Performs a ring request in its daemon and returns the number of bytes moved.
     async fn carry_out(
         &self,
         (me, errand, memory): (&Party, &Errand, &Memory),

@@ -1,4 +1,4 @@
-//! The file server: one call after the other.
+//! File server of Minix, which handles one system call after the other.
 
 use super::super::pipe::PipeEnd;
 use super::Minix;
@@ -13,11 +13,11 @@ use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// The largest position: programs have 32 bits for it, and a sign.
+/// Largest file position under Minix, where programs have a signed 32-bit offset.
 pub(super) const MOST_POSITION: u64 = i32::MAX as u64;
 
 impl Minix {
-    /// The server.
+    /// Runs the file server, which receives system calls, performs them and replies. It never ends.
     pub(super) async fn file_server(self: Rc<Self>) {
         let me = self.party(Endpoint::FileServer);
         self.begin(&me.process).await;
@@ -92,7 +92,8 @@ impl Work<'_> {
         });
     }
 
-    /// What a name of `/dev` is; none of another name.
+    /// Returns the device that a path in `/dev` names; `None` for any other path. `direct` selects
+    /// the character device of a drive.
     fn device_named(&self, path: &str, direct: bool) -> Result<Option<What>> {
         if let Some(number) = path.strip_prefix("/dev/drive") {
             let drive: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
@@ -154,7 +155,8 @@ impl Work<'_> {
         opened
     }
 
-    /// Whether what is there may be opened so; empties it, if it is to be.
+    /// Tests whether an existing inode may be opened in this mode, and empties a file that is to be
+    /// truncated.
     async fn open_known(&self, node: super::inodes::Node, how: How) -> Result<()> {
         if how.create && how.exclusive {
             return Err(Errno::Exists);
@@ -247,7 +249,8 @@ impl Work<'_> {
         }
     }
 
-    /// Nobody writes past a file system that is mounted.
+    /// Tests whether a device may be written. Fails with `Busy` for a drive with a mounted file
+    /// system.
     fn may_write(&self, device: Device) -> Result<()> {
         let mounted = |drive: u32| self.server(|server| (drive as usize) < server.volumes.len());
         match device {
@@ -333,7 +336,8 @@ impl Work<'_> {
     }
 }
 
-/// Where a call reads or writes.
+/// Returns the position at which a call reads or writes: an explicit offset, or else the position
+/// of the open file.
 fn place(at: Option<u64>, open: &Descriptor) -> Result<u64> {
     match (at, &open.what) {
         (None, _) => Ok(open.position),
@@ -343,9 +347,8 @@ fn place(at: Option<u64>, open: &Descriptor) -> Result<u64> {
     }
 }
 
-/// The cache, from outside.
 impl Work<'_> {
-    /// What a path leads to; a node is in use then.
+    /// Looks up a path for an operation on the cache. An inode is in use until `leave_path`.
     async fn cached_path(&self, path: &str) -> Result<Option<Cached>> {
         match self.device_named(path, false)? {
             Some(device) => Ok(device.cached()),

@@ -1,4 +1,4 @@
-//! A program's side: what the C library makes of a call.
+//! System call interface of a Minix program, as its C library provides it.
 
 use super::super::costs::Work;
 use super::super::pipe::PipeEnd;
@@ -18,12 +18,12 @@ use diskperf_timeline::Stage;
 
 use std::rc::Rc;
 
-/// A process on Minix.
+/// Process of a program under Minix, through which it makes system calls.
 pub struct MinixSession {
     pub(super) kernel: Rc<Minix>,
     pub(super) me: Party,
     errand: Errand,
-    /// The program's buffer, which others copy into and out of.
+    /// Buffer of the program. The system task copies into and out of it.
     memory: Memory,
     pipe_ends: Vec<Option<PipeEnd>>,
     meeting: Rc<Rendezvous>,
@@ -31,12 +31,12 @@ pub struct MinixSession {
 }
 
 impl MinixSession {
-    /// As on the other kernels.
+    /// Returns the processor time that this machine needs for a piece of work of a user program.
     pub(crate) fn time_of(&self, work: Work) -> Time {
         self.kernel.time_of(work)
     }
 
-    /// A new process, in the task that asks; returns when it has the
+    /// Starts a new process in the calling simulation task. Returns when the process has the
     /// processor.
     pub(crate) async fn begin(
         kernel: &Rc<Minix>,
@@ -61,7 +61,7 @@ impl MinixSession {
         }
     }
 
-    /// The process ends, with all its files closed.
+    /// Closes all files and pipe ends of the process and ends it.
     pub(crate) async fn end(mut self) {
         self.close_ring().await;
         self.close_all().await;
@@ -88,7 +88,8 @@ impl MinixSession {
         Account::of(&self.kernel, &self.me.process)
     }
 
-    /// A call: a message to the file server, and its answer.
+    /// Makes a system call of the program: sends a message to the file server and waits for the
+    /// reply.
     async fn call(&self, call: Call) -> Reply {
         let (kernel, process) = (&self.kernel, &self.me.process);
         process.enter_mode(false);
@@ -111,7 +112,8 @@ impl MinixSession {
 }
 
 impl Minix {
-    /// A call of somebody's, on an errand of its own.
+    /// Makes a system call for a program or a daemon, and books its time to the caller. `errand` is
+    /// the call's own time account.
     pub(super) async fn call(&self, me: &Party, errand: &Errand, call: Call) -> Reply {
         let process = &me.process;
         let cost = self.config.message;
@@ -131,7 +133,6 @@ impl Minix {
     }
 }
 
-/// Files.
 impl MinixSession {
     pub(crate) async fn open(&mut self, path: &str, how: How) -> Result<usize> {
         let path = path.to_owned();
@@ -191,12 +192,13 @@ impl MinixSession {
         self.number(Call::Seek { file, offset, from }).await
     }
 
-    /// Minix has no such call: files are cut only where they are opened.
+    /// Fails always, because Minix has no ftruncate(2). Files are truncated only when they are
+    /// opened.
     pub(crate) async fn ftruncate(&mut self, _: usize, _: u64) -> Result<()> {
         self.done(Call::None).await
     }
 
-    /// The library's fsync is sync, whatever the descriptor.
+    /// Syncs all drives. fsync of the C library is sync(2), whatever the descriptor.
     pub(crate) async fn fsync(&mut self, _: usize) -> Result<()> {
         self.done(Call::Sync).await
     }
@@ -215,7 +217,6 @@ impl MinixSession {
     }
 }
 
-/// Names.
 impl MinixSession {
     pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
         let path = path.to_owned();
@@ -227,13 +228,13 @@ impl MinixSession {
         self.done(Call::Unlink { path }).await
     }
 
-    /// chmod(2), chown(2) and utime(2).
+    /// Changes the mode, owner or times of a file: chmod(2), chown(2) and utime(2).
     pub(crate) async fn change_attributes(&mut self, path: &str) -> Result<()> {
         let path = path.to_owned();
         self.done(Call::ChangeAttributes { path }).await
     }
 
-    /// There is no fchmod and no fchown.
+    /// Fails always, because Minix has no fchmod(2) and no fchown(2).
     pub(crate) async fn change_open_attributes(&mut self, _: usize) -> Result<()> {
         self.done(Call::None).await
     }
@@ -254,7 +255,6 @@ impl MinixSession {
     }
 }
 
-/// Time, and the others.
 impl MinixSession {
     pub(crate) async fn sleep_until(&mut self, at: Time) {
         if at > self.now() {
@@ -303,7 +303,6 @@ impl MinixSession {
     }
 }
 
-/// The cache, from outside.
 impl MinixSession {
     pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
         let path = path.to_owned();
@@ -320,7 +319,7 @@ impl MinixSession {
         self.number(Call::Resident { path, length }).await
     }
 
-    /// Writes out what is still to be written.
+    /// Writes all dirty blocks of the Minix cache to their drives.
     pub(crate) async fn flush(&mut self, _volume: u32) {
         let synced = self.done(Call::Sync).await;
         synced.expect("what is in the cache can be written");

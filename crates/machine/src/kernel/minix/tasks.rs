@@ -1,4 +1,4 @@
-//! The memory task, the system task, and update.
+//! Memory task, system task and update daemon of Minix.
 
 use super::Minix;
 use super::errand::Errand;
@@ -11,7 +11,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl Minix {
-    /// The memory task: `/dev/null`, and the same as a block device.
+    /// Runs the memory task, which serves the null device as `/dev/null` and as a block device. It
+    /// never ends.
     pub(super) async fn memory_task(self: Rc<Self>) {
         let me = self.party(Endpoint::Memory);
         self.begin(&me.process).await;
@@ -36,7 +37,7 @@ impl Minix {
         }
     }
 
-    /// The system task: it alone may copy from one process to another.
+    /// Runs the system task, which alone may copy from one process to another. It never ends.
     pub(super) async fn system_task(self: Rc<Self>) {
         let me = self.party(Endpoint::System);
         self.begin(&me.process).await;
@@ -53,7 +54,7 @@ impl Minix {
         }
     }
 
-    /// /etc/update: sync, every so often, for ever.
+    /// Runs the daemon `/etc/update`, which calls sync(2) at a fixed interval and never ends.
     pub(super) async fn update(self: Rc<Self>) {
         let me = Party {
             endpoint: Endpoint::Program(usize::MAX),
@@ -78,5 +79,5 @@ impl Minix {
     }
 }
 
-/// The error of a call that Minix does not have (`no_sys`).
+/// Error of a system call that Minix does not have (`no_sys`).
 pub(super) const NO_SUCH_CALL: Errno = Errno::Invalid;

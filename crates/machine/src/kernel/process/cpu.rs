@@ -1,4 +1,5 @@
-//! The processors as a kernel has them: who has one, and who is ready for one.
+//! Scheduling of processes on the processors: the assignment of processors, and the queues of ready
+//! processes.
 
 use super::Process;
 use crate::event::Event;
@@ -7,28 +8,25 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The processors, with the processes that share them.
+/// Processors of the computer, with the processes that share them.
 pub(crate) struct Cpus {
     sim: Rc<Sim<Event>>,
     pub(crate) processors: Processors,
-    /// That have begun and not ended.
+    /// Processes that have begun and not ended.
     processes: RefCell<Vec<Rc<Process>>>,
     queues: RefCell<Queues>,
     ticks: Cell<u64>,
-    /// Processor time of the drivers' routines.
     driver_time: Cell<Time>,
-    /// How often a process went on on another processor than before.
     migrations: Cell<u64>,
 }
 
-/// Processes that are ready to run.
 #[derive(Default)]
 struct Queues {
-    /// Woken in the kernel; they go before the others.
+    /// Processes that were woken in the kernel. They run before the processes in `ready`.
     woken: VecDeque<Rc<Process>>,
-    /// Interrupted on their way back to user mode.
+    /// Processes that lost the processor on their way back to user mode, or have just begun.
     ready: VecDeque<Rc<Process>>,
-    /// Processors that somebody better, or somebody else, should have.
+    /// Processors whose process must yield to a woken process or at the end of its time slice.
     reschedule: Vec<CpuId>,
 }
 
@@ -41,7 +39,7 @@ impl Queues {
 }
 
 impl Cpus {
-    /// So many idle processors.
+    /// Creates `count` idle processors without processes.
     pub(crate) fn new(sim: Rc<Sim<Event>>, count: u32) -> Self {
         Self {
             sim,
@@ -54,13 +52,13 @@ impl Cpus {
         }
     }
 
-    /// A process begins, and is ready.
+    /// Registers a new process and makes it ready to run.
     pub(super) fn begin(&self, process: &Rc<Process>) {
         self.processes.borrow_mut().push(Rc::clone(process));
         self.make_ready(process, false);
     }
 
-    /// A process that has a processor ends.
+    /// Removes an ended process and releases its processor.
     pub(super) fn end(&self, process: &Process) {
         let mut processes = self.processes.borrow_mut();
         processes.retain(|other| !std::ptr::eq(&raw const **other, process));
@@ -68,37 +66,38 @@ impl Cpus {
         self.release(process);
     }
 
-    /// Looks at the processes that have begun and not ended.
+    /// Calls a closure with all processes that have begun and not ended.
     pub(crate) fn processes<T>(&self, look: impl FnOnce(&[Rc<Process>]) -> T) -> T {
         look(&self.processes.borrow())
     }
 
-    /// Whether a process has a processor, and no handler is in its way.
+    /// Reports whether a process has a processor and no interrupt handler runs there.
     #[inline]
     pub(super) fn runs(&self, process: &Process) -> bool {
         self.processors[process.cpu()].runs(process.task())
     }
 
-    /// A process gives its processor up.
+    /// Releases the processor of a process and dispatches the next ready process there.
     pub(super) fn release(&self, process: &Process) {
         let cpu = process.cpu();
         self.processors[cpu].give_up(&self.sim);
         self.dispatch(cpu);
     }
 
-    /// Whether no process has the processor.
     fn is_free(&self, cpu: CpuId) -> bool {
         self.processors[cpu].process().is_none()
     }
 
-    /// A processor that no process has: that which this one had last, if it is free.
+    /// Returns a processor without a process, preferably the processor that the given process had
+    /// last.
     fn free_for(&self, process: &Process) -> Option<CpuId> {
         let last = process.cpu();
         let last = self.is_free(last).then_some(last);
         last.or_else(|| self.processors.ids().find(|cpu| self.is_free(*cpu)))
     }
 
-    /// A process is ready to run; whether it was woken in the kernel.
+    /// Makes a process ready to run. A process woken in the kernel goes before interrupted ones and
+    /// requests a processor if none is free.
     pub(super) fn make_ready(&self, process: &Rc<Process>, woken: bool) {
         process.runnable_at.set(self.sim.now());
         {
@@ -119,8 +118,8 @@ impl Cpus {
         }
     }
 
-    /// Whether a process leaves its processor to another, on its way back to user
-    /// mode; it is ready again then.
+    /// Reports whether a process on its way back to user mode must yield its processor to another.
+    /// If so, puts the process back into the ready queue.
     pub(super) fn takes_turns(&self, process: &Rc<Process>) -> bool {
         let mut queues = self.queues.borrow_mut();
         let others = !(queues.woken.is_empty() && queues.ready.is_empty());
@@ -132,7 +131,8 @@ impl Cpus {
         leaves
     }
 
-    /// The clock ticks; every so many ticks the next process of equal rank has its turn.
+    /// Counts a clock tick. Requests rescheduling of all processors after every `each` ticks, so
+    /// that processes of equal rank take turns.
     pub(super) fn tick(&self, each: u64) {
         let ticks = self.ticks.get() + 1;
         self.ticks.set(ticks);
@@ -144,30 +144,29 @@ impl Cpus {
         }
     }
 
-    /// Counts processor time of a driver's routine.
+    /// Adds to the processor time of driver routines.
     pub(super) fn count_driver(&self, time: Time) {
         self.driver_time.set(self.driver_time.get() + time);
     }
 
-    /// Processor time of the drivers' routines.
+    /// Returns the processor time of all driver routines so far.
     pub(crate) fn driver_time(&self) -> Time {
         self.driver_time.get()
     }
 
-    /// How often a process went on on another processor than before.
+    /// Returns the number of times that a process resumed on a different processor.
     #[cfg(test)]
     pub(super) fn migrations(&self) -> u64 {
         self.migrations.get()
     }
 
-    /// Whether processes are ready to run and have no processor.
+    /// Reports whether any process is ready to run without a processor.
     #[cfg(test)]
     pub(super) fn has_ready(&self) -> bool {
         let queues = self.queues.borrow();
         !(queues.woken.is_empty() && queues.ready.is_empty())
     }
 
-    /// Gives a processor to whoever is first.
     fn dispatch(&self, cpu: CpuId) {
         let next = {
             let mut queues = self.queues.borrow_mut();

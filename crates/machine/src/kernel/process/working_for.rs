@@ -1,16 +1,15 @@
-//! Daemons that work for a process: what they do with the processor is done for it.
+//! Daemons that work for a process, and the charging of their processor time.
 //!
-//! A daemon keeps an account of its own, of what its present errand's time went to. The
-//! process that it works for is charged with the processor's ticks, and where that process
-//! waits for the processor while its own daemons have it, what they do is what it waits
-//! for.
+//! A daemon keeps a time account of its own for its current request. The process that it works for
+//! is charged with the clock ticks. If that process waits for the processor while its own daemons
+//! use it, the work of the daemons is booked as the reason for the wait.
 
 use super::{Computer, Process};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::{Request, Stage};
 use std::rc::Rc;
 
-/// A part of the processor's time.
+/// Interval in which a daemon used the processor, with its stage.
 #[derive(Clone, Copy)]
 pub(super) struct Worked {
     stage: Stage,
@@ -19,7 +18,7 @@ pub(super) struct Worked {
 }
 
 impl Process {
-    /// A daemon that works for a process.
+    /// Creates a daemon that works for a process, with the number and rank of that process.
     pub(crate) fn working_for(client: &Rc<Self>) -> Rc<Self> {
         client.has_daemons.set(true);
         Rc::new(Self {
@@ -28,12 +27,13 @@ impl Process {
         })
     }
 
-    /// Whom it works for: itself, unless it is a daemon of another process.
+    /// Returns the process that a daemon works for, or the process itself if it is not a daemon.
     pub(super) fn client(&self) -> &Self {
         self.works_for.as_deref().unwrap_or(self)
     }
 
-    /// A daemon of its, or somebody whom that asked, has worked up to now.
+    /// Records processor work that a daemon, or a process working for the daemon, has just finished
+    /// for this process.
     pub(in crate::kernel) fn worked_for(&self, now: Time, stage: Stage, usage: Usage) {
         let mut at = now - (usage.work + usage.slowed + usage.interrupted);
         let mut worked = self.worked.borrow_mut();
@@ -51,7 +51,7 @@ impl Process {
         }
     }
 
-    /// It gives the processor up: what daemons did before is of no account any more.
+    /// Clears the recorded work of the process's daemons when the process gives up its processor.
     #[inline]
     pub(super) fn forget_worked(&self) {
         if self.has_daemons.get() {
@@ -59,8 +59,8 @@ impl Process {
         }
     }
 
-    /// Books that others had the processor: its own daemons with what they did, anybody
-    /// else as that.
+    /// Books a wait for the processor. Intervals in which the process's own daemons had the
+    /// processor count under the stages of their work; all others count as processor wait.
     #[inline]
     pub(in crate::kernel) fn book_cpu_wait(&self, from: Time, to: Time) {
         if self.has_daemons.get() {
@@ -83,8 +83,8 @@ impl Process {
         self.book(Stage::CpuWait, to, to - at);
     }
 
-    /// Books `[from, to]` as a daemon spent it that it waited for, whose errand began
-    /// before and has lasted until then.
+    /// Books a wait for a daemon over `[from, to]`, under the stages in which the daemon spent that
+    /// time. The daemon's request must have begun before `from` and lasted until `to`.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
         let mut errand = Request::default();
         let opened = diskperf_device::moment(daemon.opened());
@@ -106,8 +106,9 @@ impl Process {
 }
 
 impl Computer {
-    /// As [`Computer::park`], until somebody wakes the process or the moment comes, if
-    /// there is one, at which `give_up` says whether nobody has.
+    /// Sleeps as [`Computer::park`] does, until the process is woken or an optional deadline
+    /// passes. At the deadline the process resumes only if `give_up` reports that nobody has woken
+    /// it.
     pub(crate) async fn park_until(
         &self,
         process: &Rc<Process>,

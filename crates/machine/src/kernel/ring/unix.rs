@@ -1,5 +1,5 @@
-//! The ring of 4.2BSD and of the seventh edition. A daemon has a header of its own for
-//! transfers past the cache, so that a drive's queue gets to see them all.
+//! Asynchronous ring of 4.2BSD and the seventh edition. Each daemon has its own raw header, so that
+//! a drive's queue receives all requests in flight.
 
 use super::super::Unix;
 use super::super::file_io::What;
@@ -15,15 +15,14 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The ring of a process.
+/// Asynchronous ring of a UNIX process, with its files and raw headers.
 pub(crate) struct Ring {
     requests: Requests,
     files: Vec<RingFile>,
-    /// Of each slot.
     headers: Vec<HeaderId>,
 }
 
-/// A file of a ring: open as long as the ring is.
+/// File of an asynchronous ring. The file stays open as long as the ring.
 struct RingFile {
     number: usize,
     what: What,
@@ -31,13 +30,12 @@ struct RingFile {
     write: bool,
 }
 
-/// Several requests under way.
 impl Session {
-    /// Makes a ring for these open files.
+    /// Opens an asynchronous ring for some open files.
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] where there is one, [`Errno::Invalid`] for one without slots,
+    /// [`Errno::Busy`] if the process has a ring, [`Errno::Invalid`] for a ring without slots,
     /// [`Errno::BadFile`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         self.enter().await;
@@ -83,11 +81,11 @@ impl Session {
         }))
     }
 
-    /// Hands requests to the daemons, in order.
+    /// Submits requests to the ring's daemons, in order.
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] without a ring.
+    /// [`Errno::Invalid`] if the process has no ring.
     pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
         self.enter().await;
         let submitted = match &self.ring {
@@ -102,12 +100,12 @@ impl Session {
         self.leave(submitted).await
     }
 
-    /// Waits until so many requests are complete, at most until a moment, and takes all
-    /// that are. Without a moment, no more are waited for than there are.
+    /// Waits until at least `at_least` requests are complete or an optional deadline passes, and
+    /// collects all completions. Without a deadline, waits for no more requests than are in flight.
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] without a ring.
+    /// [`Errno::Invalid`] if the process has no ring.
     pub async fn reap(
         &mut self,
         at_least: usize,
@@ -129,20 +127,20 @@ impl Session {
         self.leave(reaped).await
     }
 
-    /// The contents of a slot's buffer, of a ring that is open: lent with a request, and taken
-    /// back when it is complete.
+    /// Returns the contents of a slot's buffer, or `None` without an open ring. The process lends
+    /// them with a request and takes them back on completion.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
         Some(ring.requests.contents(slot))
     }
 
-    /// Requests that are not complete.
+    /// Returns the number of ring requests in flight.
     pub fn under_way(&self) -> usize {
         let ring = self.ring.as_ref();
         ring.map_or(0, |ring| ring.requests.under_way())
     }
 
-    /// Waits for what is under way, and does without the ring from then on.
+    /// Waits for all requests in flight, then closes the ring.
     pub async fn close_ring(&mut self) {
         let Some(ring) = self.ring.take() else { return };
         self.enter().await;
@@ -162,7 +160,7 @@ impl Session {
     }
 }
 
-/// Carries the requests of a slot out, one after the other.
+/// Performs the requests of a ring's slot, one after the other, until the ring closes.
 async fn daemon(kernel: Rc<Unix>, ring: Rc<Ring>, slot: u32) {
     let me = Rc::clone(ring.requests.daemon(slot));
     me.enter_mode(false);
@@ -176,7 +174,8 @@ async fn daemon(kernel: Rc<Unix>, ring: Rc<Ring>, slot: u32) {
 }
 
 impl Unix {
-    /// What read(2) and write(2) do before they come to the blocks, and the hand-over.
+    /// Charges the processor time that read(2) and write(2) spend before they reach the blocks, and
+    /// passes the request to its daemon.
     async fn submit(&self, process: &Rc<Process>, ring: &Ring, request: RingRequest) {
         match request.operation {
             RingOperation::Read | RingOperation::Write => {
@@ -189,7 +188,7 @@ impl Unix {
         self.hand_over(&ring.requests, request);
     }
 
-    /// Does what a request wants, as the daemon that has it; how many bytes moved.
+    /// Performs a ring request in its daemon and returns the number of bytes moved.
     async fn carry_out(
         &self,
         me: &Rc<Process>,
@@ -224,7 +223,7 @@ impl Unix {
         }
     }
 
-    /// The offset of a request, if what is open has it, as lseek(2) has it.
+    /// Returns a request's offset if the open file allows it, by the rules of lseek(2).
     fn place(&self, what: &What, offset: u64) -> Result<u64> {
         match what {
             What::Pipe(_) => Err(Errno::IllegalSeek),
@@ -238,7 +237,8 @@ impl Unix {
 }
 
 impl Ring {
-    /// The file of a request, and what it is for its slot.
+    /// Returns the file of a ring request. A raw drive comes with the raw header of the request's
+    /// slot.
     fn file(&self, request: RingRequest) -> Result<(&RingFile, What)> {
         let file = self.files.iter().find(|file| file.number == request.file);
         let file = file.ok_or(Errno::BadFile)?;

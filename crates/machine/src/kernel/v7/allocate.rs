@@ -1,4 +1,5 @@
-//! Blocks and inodes from the free lists: alloc, free, ialloc, ifree.
+//! Allocation and release of blocks and inodes in a seventh edition file system, from its free
+//! lists (`alloc`, `free`, `ialloc`, `ifree`).
 
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
@@ -19,7 +20,8 @@ impl OnV7<'_> {
             .await;
     }
 
-    /// A block that was free, zeroed, in a buffer of ours (alloc).
+    /// Allocates a block from the free list. Returns its number and a zeroed buffer for it
+    /// (`alloc`).
     pub(super) async fn alloc(
         &self,
         process: &Rc<Process>,
@@ -53,7 +55,7 @@ impl OnV7<'_> {
         Ok((block, id))
     }
 
-    /// Gives a block back: it is the next to be taken (free).
+    /// Frees a block. The free list returns it at the next allocation (`free`).
     pub(super) async fn free(&self, process: &Rc<Process>, volume: u32, block: u32) {
         self.shut(process, volume, Volume::free_list).await;
         self.spend_allocate(process).await;
@@ -76,7 +78,7 @@ impl OnV7<'_> {
         self.open_gate(volume, Volume::free_list);
     }
 
-    /// A new inode without names, in use (ialloc).
+    /// Allocates an inode without names, in use until it is put back (`ialloc`).
     pub(super) async fn make_inode(
         &self,
         process: &Rc<Process>,
@@ -129,7 +131,8 @@ impl OnV7<'_> {
         })
     }
 
-    /// Fills the super block's free inodes from the start of the inodes on.
+    /// Refills the super block's list of free inodes, with a search from the first inode block on.
+    /// Fails with `NoSpace` if no inode is free.
     async fn find_free_inodes(&self, process: &Rc<Process>, volume: u32) -> Result<()> {
         self.shut(process, volume, Volume::inode_list).await;
         let end = self.volume(volume, |volume| volume.superblock.first_data_block);
@@ -164,7 +167,7 @@ impl OnV7<'_> {
         (found > 0).then_some(()).ok_or(Errno::NoSpace)
     }
 
-    /// Books an inode as free, if the super block has room for it (ifree).
+    /// Adds a freed inode to the super block's list of free inodes, if the list has room (`ifree`).
     pub(super) fn free_inode(&self, node: Vnode) {
         self.volume(node.volume, |volume| {
             let inodes = &mut volume.superblock.inodes;
@@ -175,7 +178,7 @@ impl OnV7<'_> {
         });
     }
 
-    /// A place in core for an inode that is to be read.
+    /// Reserves an in-core entry for an inode that is about to be read.
     pub(super) fn enter(&self, node: Vnode) {
         let core = InodeInCore {
             users: 1,

@@ -1,4 +1,5 @@
-//! Where a block of a file is, or is to be (bmap).
+//! Translation of a file's block number to a disk block in a seventh edition file system, for
+//! reading and for writing (`bmap`).
 
 use super::super::Vnode;
 use super::super::block_map::Mapped;
@@ -17,8 +18,8 @@ impl OnV7<'_> {
             .await;
     }
 
-    /// A block for reading, and the next one, if what names this one names
-    /// that too.
+    /// Translates a block number of a file to a disk block for reading. Also returns the next block
+    /// of the file, if the same inode or indirect block holds its number.
     pub(super) async fn map_for_reading(
         &self,
         process: &Rc<Process>,
@@ -51,8 +52,8 @@ impl OnV7<'_> {
         })
     }
 
-    /// A block for writing: allocated, if it was not, with the blocks that
-    /// point at it.
+    /// Translates a block number of a file to a disk block for writing. Allocates the block and the
+    /// indirect blocks that point to it, if necessary.
     pub(super) async fn map_for_writing(
         &self,
         process: &Rc<Process>,

@@ -1,5 +1,5 @@
-//! Checks a file system as fsck does: every block is in one file or free,
-//! every inode has as many names as it says.
+//! Consistency check of a seventh edition file system in the manner of fsck: each block belongs to
+//! one file or is free, and the link count of each inode is its number of names.
 
 use super::super::buffers::BlockKey;
 use super::super::ffs::{InodeKind, InodeNumber};
@@ -10,44 +10,45 @@ use super::layout::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a check found on a sound file system.
+/// Counts of files, directories and blocks in a consistent seventh edition file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V7Check {
-    /// Files that have names.
+    /// Number of files that have names.
     pub files: u32,
-    /// Directories, the root among them.
+    /// Number of directories, including the root.
     pub directories: u32,
-    /// Files without a name that somebody has open.
+    /// Number of files without a name that a process has open.
     pub open_unlinked: u32,
-    /// Blocks of files.
+    /// Number of blocks that files use.
     pub blocks: u32,
-    /// Blocks that are free.
+    /// Number of free blocks.
     pub free_blocks: u32,
 }
 
-/// Gives a block's bytes.
+/// Function that returns the contents of a block.
 pub(super) type BlockReader<'a> = dyn Fn(u32) -> Vec<u8> + 'a;
 
 pub(super) struct Check<'a> {
     pub(super) read: &'a BlockReader<'a>,
     pub(super) superblock: &'a Superblock,
-    /// Inodes as the kernel has them in core.
+    /// Inodes that the kernel has in core. They supersede the inodes on the drive.
     pub(super) in_core: &'a BTreeMap<InodeNumber, Inode>,
 }
 
 #[derive(Default)]
 struct State {
     blocks: BTreeSet<u32>,
-    /// Names of each inode, `.` and `..` among them.
+    /// Number of names of each inode, including `.` and `..`.
     names: BTreeMap<u32, u32>,
-    /// Those in directories above.
+    /// Number of names of each inode, without `.` and `..`.
     proper: BTreeMap<u32, u32>,
     found: V7Check,
     problems: Vec<String>,
 }
 
 impl OnV7<'_> {
-    /// A block as it should be: from the cache, or else from the drive.
+    /// Returns the current contents of a block, from the cache or else from the drive, without
+    /// passing virtual time.
     pub(super) fn present(&self, volume: u32, block: u32) -> Vec<u8> {
         let key = BlockKey::new(volume, block);
         let buffers = self.buffers.borrow();
@@ -65,8 +66,8 @@ impl OnV7<'_> {
         }
     }
 
-    /// Checks a volume's file system, as the kernel, the cache and the drive
-    /// have it.
+    /// Checks the seventh edition file system of a volume, with the in-core and cached data in
+    /// place of the data on the drive. Returns all inconsistencies as an error.
     pub(crate) fn check_volume(&self, volume: u32) -> Result<V7Check, Vec<String>> {
         let (superblock, in_core) = self.volume(volume, |volume| {
             let read = |(number, core): (&InodeNumber, &super::CoreInode)| {
@@ -124,7 +125,8 @@ impl Check<'_> {
         })
     }
 
-    /// The blocks of an inode, each of which nobody else may have.
+    /// Claims all blocks of an inode, and reports a problem for a block that another inode has
+    /// claimed.
     fn claim(&self, state: &mut State, number: u32, inode: &Inode) {
         let levels = |place: usize| (place as u32 + 1).saturating_sub(DIRECT);
         let mut left: Vec<(u32, u32)> = inode
@@ -179,7 +181,6 @@ impl Check<'_> {
         }
     }
 
-    /// A block of a directory.
     fn block(&self, inode: &Inode, lbn: u32) -> Option<u32> {
         let path = super::layout::path(lbn)?;
         let mut block = inode.addresses[path[0]];
@@ -192,7 +193,8 @@ impl Check<'_> {
         (block != 0).then_some(block)
     }
 
-    /// The free list, with what is used all blocks.
+    /// Checks the free list: its blocks must be unused, and together with the used blocks they must
+    /// be all data blocks.
     fn free(&self, state: &mut State) {
         let mut list = self.superblock.free.clone();
         let mut free = BTreeSet::new();
@@ -220,7 +222,6 @@ impl Check<'_> {
     }
 }
 
-/// Whether an inode has as many names as it says.
 fn count(state: &mut State, number: u32, inode: &Inode) {
     let of = |names: &BTreeMap<u32, u32>| names.get(&number).copied().unwrap_or(0);
     let (names, proper) = (of(&state.names), of(&state.proper));

@@ -1,4 +1,4 @@
-//! Inodes in core: iget, iput, iupdat, itrunc.
+//! In-core inodes of a seventh edition file system (`iget`, `iput`, `iupdat`, `itrunc`).
 
 use super::super::Vnode;
 use super::super::ffs::InodeKind;
@@ -9,7 +9,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl OnV7<'_> {
-    /// Has an inode in use, reading it if nobody had it (iget).
+    /// Brings an inode into core, in use until it is put back. Reads it if no process used it
+    /// (`iget`).
     pub(crate) async fn take(&self, process: &Rc<Process>, node: Vnode) {
         let known = self.volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
@@ -54,8 +55,8 @@ impl OnV7<'_> {
         }
     }
 
-    /// Is done with an inode; the last to be done with one that has no name
-    /// any more frees it (iput).
+    /// Removes one user of an in-core inode (`iput`). The last user frees an inode without names,
+    /// or writes a changed one into its block.
     pub(crate) async fn put(&self, process: &Rc<Process>, node: Vnode) {
         loop {
             let (last, modified) = self.in_core(node, |core| {
@@ -83,8 +84,7 @@ impl OnV7<'_> {
         }
     }
 
-    /// Puts an inode that was changed into its block, which is written later
-    /// (iupdat).
+    /// Copies a changed inode into its block, as a delayed write (`iupdat`).
     pub(super) async fn write_inode(&self, process: &Rc<Process>, node: Vnode) {
         let (block, at) = Superblock::inode_place(node.inode.0);
         let id = self.read_block(process, node.volume, block).await;
@@ -103,7 +103,7 @@ impl OnV7<'_> {
         }
     }
 
-    /// Gives all blocks of a file back, the last one first (itrunc).
+    /// Frees all blocks of a file, the last one first, and sets its length to 0 (`itrunc`).
     pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode) {
         for place in (0..ADDRESSES).rev() {
             let block = self.inode(node, |inode| inode.addresses[place]);
@@ -117,7 +117,8 @@ impl OnV7<'_> {
         self.change(node, |inode| inode.size = 0);
     }
 
-    /// Gives a block back, after what it points at over so many levels (tloop).
+    /// Frees a block and all blocks below it. `top` is the block and its level of indirection, 0
+    /// for a data block (`tloop`).
     async fn free_tree(&self, process: &Rc<Process>, volume: u32, top: (u32, u32)) {
         // Blocks to be freed; of one with a level, first those that it names.
         let mut left = vec![top];

@@ -1,57 +1,58 @@
-//! The file system of the seventh edition as it lies on a drive: boot block,
-//! super block, inodes, data. Bytes and numbers, no time.
+//! On-disk layout of a seventh edition file system: boot block, super block, inodes, data. This
+//! module knows no time.
 //!
-//! Numbers are written as the 80286 has them, the least significant byte
-//! first. Block numbers in an inode have three bytes.
+//! Numbers are stored as on the 80286, least significant byte first. Block numbers in an inode have
+//! three bytes.
 
 use super::super::ffs::InodeKind;
 
-/// Bytes of a block.
+/// Size of a seventh edition block in bytes.
 pub const BLOCK_BYTES: usize = 512;
-/// Bytes of an inode on a drive.
+/// Size of a seventh edition inode on the drive, in bytes.
 pub(crate) const INODE_BYTES: usize = 64;
-/// Inodes of a block.
+/// Number of inodes per block.
 pub(crate) const INODES_PER_BLOCK: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
-/// Bytes of a directory's entry: an inode's number and a name.
+/// Size of a seventh edition directory entry in bytes: an inode number and a name.
 pub(crate) const ENTRY_BYTES: usize = 16;
-/// The longest name; what is longer is cut.
+/// Longest name in a seventh edition directory, in bytes. Longer names are truncated.
 pub(crate) const NAME_BYTES: usize = 14;
-/// Block numbers in an inode.
+/// Number of block numbers in a seventh edition inode.
 pub(crate) const ADDRESSES: usize = 13;
-/// Those of them that are of blocks of data.
+/// Number of an inode's block numbers that point directly to data blocks.
 pub(crate) const DIRECT: u32 = 10;
-/// Block numbers in an indirect block.
+/// Number of block numbers in an indirect block.
 pub(crate) const POINTERS: u32 = (BLOCK_BYTES / 4) as u32;
-/// The longest file, in blocks.
+/// Maximum length of a seventh edition file in blocks.
 const MOST_BLOCKS: u64 = DIRECT as u64
     + POINTERS as u64
     + POINTERS as u64 * POINTERS as u64
     + POINTERS as u64 * POINTERS as u64 * POINTERS as u64;
-/// The longest file.
+/// Maximum length of a seventh edition file in bytes.
 pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS * BLOCK_BYTES as u64;
-/// The super block, behind the boot block.
+/// Block number of the super block, directly behind the boot block.
 pub(crate) const SUPERBLOCK: u32 = 1;
-/// The first block of inodes.
+/// Block number of the first inode block.
 pub(crate) const FIRST_INODE_BLOCK: u32 = 2;
-/// The root directory's inode; the one before it is that of bad blocks.
+/// Inode number of the root directory. Inode 1 is the file of bad blocks.
 pub(crate) const ROOT: u32 = 2;
-/// Free blocks that the super block, or a block of the chain, names (NICFREE).
+/// Maximum number of free blocks listed in the super block, or in a block of the free list's chain
+/// (`NICFREE`).
 pub(crate) const MOST_FREE: usize = 50;
-/// Free inodes that the super block names (NICINOD).
+/// Maximum number of free inodes listed in the super block (`NICINOD`).
 pub(crate) const MOST_INODES: usize = 100;
-/// The most inodes that mkfs makes, before they are rounded to blocks.
+/// Maximum number of inodes that mkfs creates, before rounding to whole blocks.
 const MOST_INODES_MADE: u32 = 65_500;
-/// Blocks of a partition for each block of inodes, unless mkfs is told.
+/// Number of partition blocks per inode block, the default of mkfs.
 const BLOCKS_PER_INODE_BLOCK: u32 = 25;
 
-/// An inode as it is on a drive.
+/// Seventh edition inode as stored on a drive.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Inode {
-    /// None where no inode is.
+    /// Type of the inode; `None` for a free inode.
     pub(crate) kind: Option<InodeKind>,
     pub(crate) links: u16,
     pub(crate) size: u32,
-    /// Ten of data, then indirect, double and triple indirect; 0 is none.
+    /// Block numbers: ten of data, then indirect, double and triple indirect; 0 is no block.
     pub(crate) addresses: [u32; ADDRESSES],
 }
 
@@ -80,8 +81,8 @@ impl Inode {
         inode
     }
 
-    /// Its bytes: mode, links, owner, group, size, addresses, three times. The
-    /// modelled machine has one user, and no calendar.
+    /// Encodes an inode: mode, links, owner, group, size, addresses, three times. Owner, group and
+    /// times stay zero, because the modelled machine has one user and no calendar.
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mode = match self.kind {
@@ -98,34 +99,34 @@ impl Inode {
         }
     }
 
-    /// Blocks that its bytes reach over.
+    /// Returns the number of blocks that the contents of the inode extend over.
     pub(crate) fn blocks(&self) -> u32 {
         self.size.div_ceil(BLOCK_BYTES as u32)
     }
 }
 
-/// A number of two bytes.
+/// Decodes a 16-bit number at an offset, least significant byte first.
 pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Writes one.
+/// Encodes a 16-bit number at an offset, least significant byte first.
 pub(crate) fn put_word(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// A number of four bytes.
+/// Decodes a 32-bit number at an offset, least significant byte first.
 pub(crate) fn long(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Writes one.
+/// Encodes a 32-bit number at an offset, least significant byte first.
 pub(crate) fn put_long(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The way to the number of a file's block: its place in the inode, and then
-/// in one indirect block after the other. None of a block that no file has.
+/// Returns the path to the number of a file's block: an index in the inode, followed by an index in
+/// each indirect block. Returns `None` beyond the largest file.
 pub(crate) fn path(block: u32) -> Option<Vec<usize>> {
     if block < DIRECT {
         return Some(vec![block as usize]);
@@ -147,7 +148,8 @@ pub(crate) fn path(block: u32) -> Option<Vec<usize>> {
     None
 }
 
-/// The first `NAME_BYTES` of a name, with zeroes behind it.
+/// Converts a name to its form in a directory entry: at most `NAME_BYTES` bytes, padded with
+/// zeroes.
 pub(crate) fn cut(name: &str) -> [u8; NAME_BYTES] {
     let mut cut = [0; NAME_BYTES];
     for (to, from) in cut.iter_mut().zip(name.bytes()) {
@@ -156,7 +158,7 @@ pub(crate) fn cut(name: &str) -> [u8; NAME_BYTES] {
     cut
 }
 
-/// An entry of a directory.
+/// Encodes a directory entry from an inode number and a name.
 pub(crate) fn entry(inode: u32, name: &[u8; NAME_BYTES]) -> [u8; ENTRY_BYTES] {
     let mut bytes = [0; ENTRY_BYTES];
     put_word(&mut bytes, 0, inode as u16);
@@ -164,27 +166,27 @@ pub(crate) fn entry(inode: u32, name: &[u8; NAME_BYTES]) -> [u8; ENTRY_BYTES] {
     bytes
 }
 
-/// The super block (struct filsys).
+/// Super block of a seventh edition file system (`struct filsys`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
-    /// The first block behind the inodes (s_isize).
+    /// First block behind the inodes (`s_isize`).
     pub(crate) first_data_block: u32,
-    /// Blocks of the file system (s_fsize).
+    /// Size of the file system in blocks (`s_fsize`).
     pub(crate) blocks: u32,
-    /// Free blocks; the last is taken first. The first one holds the next of
-    /// them, and is 0 where there are none (s_free).
+    /// Free blocks; the last is allocated first. The first entry is the block that holds the next
+    /// part of the free list, or 0 at the end of the list (`s_free`).
     pub(crate) free: Vec<u32>,
-    /// Free inodes; the last is taken first (s_inode).
+    /// Free inodes; the last is allocated first (`s_inode`).
     pub(crate) inodes: Vec<u32>,
-    /// What mkfs was told (s_m, s_n).
+    /// Interleave step given to mkfs, in blocks (`s_m`). The next field is `s_n`.
     pub(crate) step: u16,
     pub(crate) blocks_per_cylinder: u16,
 }
 
 const FREE_AT: usize = 6;
 const INODES_AT: usize = FREE_AT + 2 + 4 * MOST_FREE;
-/// Behind the inodes: four flags, the time, and how many blocks and inodes are
-/// free, which the kernel does not keep.
+/// Offset of the interleave parameters in the super block. They follow the free inodes, four flags,
+/// the time, and the counts of free blocks and inodes, which the kernel does not keep.
 const INTERLEAVE_AT: usize = INODES_AT + 2 + 2 * MOST_INODES + 14;
 
 impl Superblock {
@@ -216,12 +218,12 @@ impl Superblock {
         }
     }
 
-    /// Whether a block is one of data.
+    /// Reports whether a block lies in the data area of the file system.
     pub(crate) fn is_data(&self, block: u32) -> bool {
         (self.first_data_block..self.blocks).contains(&block)
     }
 
-    /// The block that an inode is in, and where in it.
+    /// Returns the block that holds an inode, and the inode's byte offset in it.
     pub(crate) fn inode_place(inode: u32) -> (u32, usize) {
         let place = inode - 1;
         (
@@ -230,13 +232,13 @@ impl Superblock {
         )
     }
 
-    /// Inodes that there are.
+    /// Returns the number of inodes of the file system, free ones included.
     pub(crate) fn inode_count(&self) -> u32 {
         (self.first_data_block - FIRST_INODE_BLOCK) * INODES_PER_BLOCK
     }
 }
 
-/// The numbers of free blocks as a block of the chain has them (struct fblk).
+/// Encodes a list of free blocks as a block of the free list's chain (`struct fblk`).
 pub(crate) fn encode_free(free: &[u32]) -> Vec<u8> {
     let mut bytes = vec![0; BLOCK_BYTES];
     put_word(&mut bytes, 0, free.len() as u16);
@@ -246,38 +248,40 @@ pub(crate) fn encode_free(free: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// The same, read.
+/// Decodes a list of free blocks from a block of the free list's chain.
 pub(crate) fn decode_free(bytes: &[u8]) -> Vec<u32> {
     let count = usize::from(word(bytes, 0)).min(MOST_FREE);
     (0..count).map(|place| long(bytes, 2 + 4 * place)).collect()
 }
 
-/// What mkfs is told.
+/// Parameters of mkfs for a seventh edition file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V7Parameters {
-    /// Blocks of a cylinder between one block of a file and the next.
+    /// Number of blocks that mkfs leaves between one block of a file and the next in the same
+    /// cylinder.
     pub gap_blocks: u32,
-    /// By how many sectors each cylinder's order starts later than that of the
-    /// cylinder before it.
+    /// Number of sectors by which the block order of each cylinder starts later than that of the
+    /// previous cylinder.
     pub cylinder_gap_sectors: u32,
-    /// Blocks of a cylinder.
+    /// Number of blocks per cylinder.
     pub blocks_per_cylinder: u32,
 }
 
-/// Why a file system cannot be made.
+/// Reason why a seventh edition file system cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MkfsError {
-    /// Too few blocks for what every file system has.
+    /// Partition with too few blocks for the metadata of any file system.
     #[error("a partition of {0} blocks has no room for a file system of the seventh edition")]
     TooSmall(u64),
-    /// Blocks are numbered with three bytes.
+    /// Partition with more blocks than 24-bit block numbers can address.
     #[error("a partition of {0} blocks is larger than the 16777216 that an inode can number")]
     TooLarge(u64),
 }
 
-/// The numbers of a cylinder's blocks, counted down from its end and from 1, in
-/// the order in which mkfs frees them (the first half of bflist): `step` on
-/// from the last, round the cylinder, and on by one from one that is taken.
+/// Returns the order in which mkfs frees the blocks of a cylinder (the first half of `bflist`).
+/// Block numbers count down from the end of the cylinder, starting with 1. Each block is `step`
+/// blocks after the previous one, modulo the cylinder; if that block is taken, the next free one
+/// follows.
 pub(crate) fn cylinder_order(step: u32, blocks_per_cylinder: u32) -> Vec<u32> {
     let count = blocks_per_cylinder;
     let mut taken = vec![false; count as usize];
@@ -294,7 +298,7 @@ pub(crate) fn cylinder_order(step: u32, blocks_per_cylinder: u32) -> Vec<u32> {
     order
 }
 
-/// Empty super block for a partition of these bytes; no block is free yet.
+/// Creates an empty super block for a partition of `bytes` bytes. No block is free yet.
 fn bare(bytes: u64, parameters: V7Parameters) -> Result<Superblock, MkfsError> {
     let blocks = bytes / BLOCK_BYTES as u64;
     if blocks > 1 << 24 {
@@ -316,9 +320,9 @@ fn bare(bytes: u64, parameters: V7Parameters) -> Result<Superblock, MkfsError> {
     })
 }
 
-/// The blocks of data in the order in which mkfs frees them (the second half of
-/// bflist): cylinder by cylinder from the end of the disk downwards. An empty
-/// file system gives them out the other way round, the last one first.
+/// Returns the data blocks in the order in which mkfs frees them (the second half of `bflist`):
+/// cylinder by cylinder from the end of the disk downwards. An empty file system allocates them in
+/// the reverse order.
 pub(crate) fn free_order(superblock: &Superblock, parameters: V7Parameters) -> Vec<u32> {
     let count = parameters.blocks_per_cylinder;
     let order = cylinder_order(parameters.gap_blocks + 1, count);
@@ -335,12 +339,11 @@ pub(crate) fn free_order(superblock: &Superblock, parameters: V7Parameters) -> V
         .collect()
 }
 
-/// Makes an empty file system (mkfs): writes all its blocks that are not
-/// zeroes.
+/// Creates an empty seventh edition file system (`mkfs`). Writes all its non-zero blocks.
 ///
 /// # Errors
 ///
-/// [`MkfsError`] where there can be none.
+/// [`MkfsError`] if no file system can be created.
 pub(crate) fn mkfs(
     bytes: u64,
     parameters: V7Parameters,
@@ -383,12 +386,12 @@ pub(crate) fn mkfs(
     Ok(())
 }
 
-/// Bytes that a fresh file system on so many bytes has for files, with what
-/// one file needs to point at them.
+/// Returns the bytes that a new seventh edition file system has for files, when `bytes` is the size
+/// of its partition. The indirect blocks of one file are subtracted.
 ///
 /// # Errors
 ///
-/// [`MkfsError`] where there can be none.
+/// [`MkfsError`] if no file system can be created.
 pub fn room_bytes(bytes: u64, parameters: V7Parameters) -> Result<u64, MkfsError> {
     let superblock = bare(bytes, parameters)?;
     let free = u64::from(superblock.blocks - superblock.first_data_block - 1);

@@ -1,7 +1,7 @@
-//! Names: namei, and making and removing them.
+//! Look-up, creation and removal of names in a seventh edition file system (`namei`).
 //!
-//! Who looks for a path's last name has its directory locked until it is done
-//! with the name, and locks no other before it lets go of this one.
+//! A process that looks up the last name of a path keeps the parent directory locked until it has
+//! finished with the name. It locks no other directory before it releases this one.
 
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
@@ -14,34 +14,34 @@ use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// Links that an inode may have: a short of the 80286.
+/// Maximum link count of a seventh edition inode: the largest `short` of the 80286.
 const MOST_LINKS: u16 = i16::MAX as u16;
 
-/// A directory, in use and locked, and what a path's last name is in it.
+/// Last name of a path with the result of its look-up, and its parent directory, in use and locked.
 struct Last {
     parent: Vnode,
     name: [u8; NAME_BYTES],
     found: Found,
 }
 
-/// What looking for a name found.
+/// Result of a name look-up in a directory.
 #[derive(Clone, Copy)]
 struct Found {
-    /// The inode, and where the entry is.
+    /// Inode that the name refers to, and the byte offset of the entry; `None` if the name does not
+    /// exist.
     entry: Option<(InodeNumber, u64)>,
-    /// The first entry that is free, perhaps at the directory's end.
+    /// Byte offset of the first free entry, possibly the end of the directory.
     free: u64,
 }
 
-/// What a name is compared with.
 enum Wanted<'a> {
     Name(&'a [u8]),
-    /// Any but the directory itself and the one above it.
+    /// Any entry except `.` and `..`.
     Other,
 }
 
 impl OnV7<'_> {
-    /// What a path leads to, in use until it is put back.
+    /// Looks up a path and returns its inode, in use until it is put back.
     pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
         let (root, rest) = self.mount_of(path)?;
         let mut at = root;
@@ -52,8 +52,8 @@ impl OnV7<'_> {
         Ok(at)
     }
 
-    /// From a directory in use to what a name in it is; that is in use then,
-    /// and the directory no longer.
+    /// Looks up a name in a directory in use and returns its inode, in use until it is put back.
+    /// Releases the directory.
     async fn step(&self, process: &Rc<Process>, from: Vnode, name: &str) -> Result<Vnode> {
         let name = cut(name);
         let found = self.look_up(process, from, &name).await;
@@ -77,7 +77,7 @@ impl OnV7<'_> {
         to
     }
 
-    /// Locks a directory in use and looks for a name.
+    /// Locks a directory in use and looks up a name in it.
     async fn look_up(
         &self,
         process: &Rc<Process>,
@@ -137,7 +137,8 @@ impl OnV7<'_> {
         Ok(Found { entry: None, free })
     }
 
-    /// Walks to the directory of a path's last name; none of the root itself.
+    /// Walks a path to the parent directory of its last name, and looks the name up. Returns `None`
+    /// for the root itself.
     async fn find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<Last>> {
         let (root, rest) = self.mount_of(path)?;
         let mut names = names(rest).peekable();
@@ -173,7 +174,7 @@ impl OnV7<'_> {
         self.put(process, last.parent).await;
     }
 
-    /// open(2) and creat(2); the inode, in use.
+    /// Opens a file, open(2) and creat(2). Returns its inode, in use until it is put back.
     pub(crate) async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Vnode> {
         let node = if how.create {
             match self.find_last(process, path).await? {
@@ -201,7 +202,7 @@ impl OnV7<'_> {
         Ok(node)
     }
 
-    /// The inode of the name, made if it was not there.
+    /// Returns the inode of a path's last name, and creates a file if the name does not exist.
     async fn create(&self, process: &Rc<Process>, last: &Last, exclusive: bool) -> Result<Vnode> {
         if let Some((inode, _)) = last.found.entry {
             if exclusive {
@@ -223,7 +224,7 @@ impl OnV7<'_> {
         Ok(node)
     }
 
-    /// Enters a new inode's name; if that fails, there is no such inode.
+    /// Adds the name of a new inode to its parent directory. Frees the inode if that fails.
     async fn enter_or_drop(&self, process: &Rc<Process>, last: &Last, node: Vnode) -> Result<()> {
         let bytes = entry(node.inode.0, &last.name);
         let at = (last.found.free, Written::from(&bytes));
@@ -241,7 +242,7 @@ impl OnV7<'_> {
         self.write(process, last.parent, at).await.1
     }
 
-    /// What mkdir(1) does with mknod and link.
+    /// Makes a directory, as mkdir(1) does with mknod(2) and link(2).
     pub(crate) async fn mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = self.find_last(process, path).await?;
         let last = last.ok_or(Errno::Exists)?;
@@ -280,12 +281,12 @@ impl OnV7<'_> {
         Ok(())
     }
 
-    /// unlink(2).
+    /// Removes a name of a file, unlink(2).
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         self.remove(process, path, InodeKind::File).await
     }
 
-    /// What rmdir(1) does with unlink.
+    /// Removes an empty directory, as rmdir(1) does with unlink(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         if matches!(names(path).last(), Some("." | "..")) {
             return Err(Errno::Invalid);
@@ -357,8 +358,8 @@ impl OnV7<'_> {
         Ok(())
     }
 
-    /// chmod(2), chown(2) or utime(2): nothing asks for what they change, but
-    /// the inode has to be written.
+    /// Changes the mode, owner or times of a file: chmod(2), chown(2) or utime(2). No call reads
+    /// these attributes, so that only the inode is marked for writing.
     pub(crate) async fn change_attributes(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let node = self.find(process, path).await?;
         self.change(node, |_| ());
@@ -367,7 +368,6 @@ impl OnV7<'_> {
     }
 }
 
-/// The names of a path. Slashes count for nothing more than parting them.
 fn names(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

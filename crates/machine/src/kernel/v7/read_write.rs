@@ -1,4 +1,5 @@
-//! Reading and writing the blocks of a file (readi, writei).
+//! Reads and writes of file contents in a seventh edition file system, block by block (`readi`,
+//! `writei`).
 
 use super::super::Vnode;
 use super::super::ffs::Fragment;
@@ -12,14 +13,12 @@ use diskperf_timeline::Stage;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The part of a call's bytes that lies in one block of the file.
+/// Part of a read or write that lies within one block of a file.
 struct Piece {
     lbn: u32,
-    /// Where in the block.
     within: Range<usize>,
 }
 
-/// Of the bytes from an offset on the first that lie in one block.
 fn piece(offset: u64, wanted: usize) -> Piece {
     let start = (offset % BLOCK_BYTES as u64) as usize;
     Piece {
@@ -29,7 +28,8 @@ fn piece(offset: u64, wanted: usize) -> Piece {
 }
 
 impl OnV7<'_> {
-    /// Reads from an offset of an inode; how much there was.
+    /// Reads from a file at an offset and returns the number of bytes read. The number is smaller
+    /// than the buffer at the end of the file.
     pub(crate) async fn read(
         &self,
         process: &Rc<Process>,
@@ -84,9 +84,9 @@ impl OnV7<'_> {
         Ok(())
     }
 
-    /// Writes at an offset of an inode; how much was written, and whether that
-    /// is all. As the seventh edition does, a call that fails leaves what it
-    /// wrote, and says only that it failed.
+    /// Writes to a file at an offset. Returns the number of bytes written, and an error if that is
+    /// not all. As in the seventh edition, a failed call keeps the blocks that it has written, and
+    /// the program learns only of the error.
     pub(crate) async fn write(
         &self,
         process: &Rc<Process>,
@@ -141,8 +141,8 @@ impl OnV7<'_> {
         Ok(())
     }
 
-    /// Blocks of the first `length` bytes of a file, as far as the cache and
-    /// the drive tell without time passing; none of a hole.
+    /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
+    /// hole. Reads indirect blocks from the cache or the drive without passing virtual time.
     pub(crate) fn blocks(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
         let count = length.div_ceil(BLOCK_BYTES as u64) as u32;
         (0..count).map(|lbn| self.block(node, lbn)).collect()

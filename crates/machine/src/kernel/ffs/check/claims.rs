@@ -1,4 +1,4 @@
-//! Who claims which fragment.
+//! Claims of files and metadata on fragments, collected for the consistency check.
 
 use super::super::FileSystem;
 use super::super::indirect::IndirectId;
@@ -6,24 +6,24 @@ use super::super::inode::{DIRECT_POINTERS, Inode, InodeKind, InodeNumber};
 use super::super::superblock::{Fragment, Group};
 use super::Problem;
 
-/// A bit for each fragment that metadata or a file claims.
+/// Bitmap of the fragments that metadata or a file claims.
 pub(super) struct Claims {
     claimed: Vec<u64>,
     used_fragments: u32,
-    /// Indirect blocks reached from inodes.
     indirect_blocks: u32,
 }
 
-/// The file whose pointers are followed.
+/// File whose block pointers are followed to collect its claims.
 struct Claimant<'a> {
     inode: InodeNumber,
     record: &'a Inode,
-    /// Blocks up to the end of the file.
+    /// Number of blocks up to the end of the file.
     blocks: u64,
 }
 
 impl Claims {
-    /// Claims for the metadata of all groups and for all inodes.
+    /// Collects the claims of all cylinder groups' metadata and of all inodes, and reports problems
+    /// with the pointers.
     pub(super) fn of(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
         let size = file_system.superblock.size_fragments();
         let mut claims = Self {
@@ -149,8 +149,8 @@ impl Claims {
         }
     }
 
-    /// `place`: 1 if second-level blocks hang on it, and the first block of
-    /// the file that does.
+    /// Adds the claims of an indirect block and of all blocks below it. `place` is the level (1 for
+    /// a double indirect block) and the first block of the file below it.
     fn claim_indirect(
         &mut self,
         file_system: &FileSystem,

@@ -1,4 +1,4 @@
-//! Names, links, and the tree of directories.
+//! Consistency checks of names, link counts, and the directory tree.
 
 use super::super::FileSystem;
 use super::super::inode::{InodeKind, InodeNumber};
@@ -6,7 +6,7 @@ use super::{Problem, is_name};
 use std::collections::BTreeMap;
 
 impl FileSystem {
-    /// Walks the tree from the root, then compares names with link counts.
+    /// Walks the directory tree from the root, then compares the names found with the link counts.
     /// Returns the number of files and of directories.
     pub(super) fn check_names(
         &self,
