@@ -69,7 +69,7 @@ impl Stream {
         self.share() < probability
     }
 
-    /// Returns a random number, uniform between 0 and 1, both excluded.
+    /// Returns a random number, uniform from 0 (included) to 1 (excluded).
     #[inline]
     pub fn share(&mut self) -> f64 {
         // 53 bits are exact in an f64.
