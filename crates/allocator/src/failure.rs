@@ -65,7 +65,6 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
     )
 }
 
-/// Fixed-size text buffer that needs no allocation.
 struct Message {
     text: [u8; MESSAGE_BYTES_MAX],
     length: usize,

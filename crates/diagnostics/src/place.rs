@@ -49,7 +49,6 @@ impl Text {
         &self.content
     }
 
-    /// Returns the number of lines that end before a byte of the text.
     fn lines_before(&self, byte: usize) -> usize {
         let newlines = self.newlines.get_or_init(|| {
             let newlines = self.content.match_indices('\n');

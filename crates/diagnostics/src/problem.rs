@@ -8,7 +8,6 @@ use std::ops::Range;
 /// Number of bytes of a line that a message shows after the start of the marked location, at most.
 const SHOWN_BYTES: usize = 160;
 
-/// Severity of a message: error or warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     Error,

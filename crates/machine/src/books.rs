@@ -12,11 +12,8 @@ pub struct Books {
     /// Nanoseconds booked to each stage, by [`Stage::index`].
     booked: [Cell<u64>; Stage::COUNT],
     opened: Cell<Time>,
-    /// Bytes that drives were commanded to read for the program since the accounts were opened.
     storage_read: Cell<u64>,
-    /// Whether each booked span is recorded.
     is_traced: Cell<bool>,
-    /// Booked spans since the accounts were opened, if recorded.
     tiling: RefCell<Tiling>,
 }
 

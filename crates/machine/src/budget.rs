@@ -83,9 +83,9 @@ impl Budget {
     }
 }
 
-/// Number of events of a rig that count as one event; the next constant does the same for a
-/// controller's rehearsals. Measured per second of processor time: 1.1 million events of a
-/// computer, 2.3 million of a rig, 2.6 million of rehearsals.
+/// Number of events of a rig that count as one event of the budget. Measured per second of
+/// processor time: 1.1 million events of a computer, 2.3 million of a rig, and 2.6 million of a
+/// controller's rehearsals.
 pub(crate) const RIG_EVENTS: u64 = 2;
 pub(crate) const REHEARSED_EVENTS: u64 = 3;
 
@@ -191,7 +191,6 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// Virtual time, displayed in seconds, minutes, hours or days.
 struct Span(Time);
 
 impl fmt::Display for Span {
@@ -226,8 +225,6 @@ pub struct LongestStage {
 }
 
 impl LongestStage {
-    /// Returns the parameters with the most influence on the time of this stage. A rig has only
-    /// drive parameters.
     fn parameters(self) -> Option<&'static str> {
         match self.stage {
             Stage::Completion if self.on_rig => Some("drive.*completion*"),
@@ -243,7 +240,6 @@ impl LongestStage {
     }
 }
 
-/// Display of the stage with the most time and of the parameters that influence it.
 struct Most(Option<LongestStage>);
 
 impl fmt::Display for Most {

@@ -67,12 +67,10 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
-    /// Returns the speed of a drive as a share of its specified speed.
     fn speed_of(&self, number: usize) -> f64 {
         1.0 - self.speed_difference * number as f64
     }
 
-    /// Returns the rotational offset of a drive at the start, in units of 2^-32 of a revolution.
     fn phase_of(&self, number: usize) -> u32 {
         let against_first = self.phase.wrapping_mul(number as u32);
         self.first_phase.wrapping_add(against_first)
@@ -102,7 +100,6 @@ pub struct Machine {
     kernel: Kernel,
     budget: Budget,
     events_before: u64,
-    /// Memory of the machine when it was built, in bytes.
     built_bytes: u64,
 }
 
@@ -380,7 +377,6 @@ struct Watch {
     budget: Budget,
     built_bytes: u64,
     events_before: u64,
-    /// Start of the run.
     since: Time,
 }
 
@@ -399,7 +395,6 @@ impl Watch {
         }
     }
 
-    /// Returns the limit that the run has exceeded, if any.
     fn exceeded(&self) -> Option<Exceeded> {
         let (now, (made, recorded)) = match self.kernel.base() {
             Base::Computer(computer) => (computer.sim.now(), computer.memory_bytes()),
@@ -459,7 +454,6 @@ impl Kernel {
         }
     }
 
-    /// Passes all drives to a function and returns its result.
     fn with_drives<T>(&self, with: impl FnOnce(&mut Drives) -> T) -> T {
         match self.base() {
             Base::Computer(computer) => with(&mut computer.hardware.borrow_mut().drives),
@@ -474,7 +468,6 @@ impl Kernel {
         }
     }
 
-    /// Handles an event of a computer.
     fn handle(&self, event: Event) {
         let Base::Computer(computer) = self.base() else {
             return;
@@ -519,7 +512,6 @@ fn blank(
     (Volumes::new(volumes.iter().map(written)), records)
 }
 
-/// Builds a rig: drives without a computer.
 fn rig(specification: &Specification, circumstances: Circumstances, mut drives: Drives) -> Rig {
     let blank = blank(specification, circumstances, &mut drives);
     Rig::new(Sim::new(circumstances.tie_break), drives, blank)
@@ -573,7 +565,6 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
     drives
 }
 
-/// Builds the mechanism of a drive, given by its number.
 fn mechanism(
     of: &MechanismSpecification,
     (number, circumstances): (usize, Circumstances),

@@ -77,7 +77,6 @@ struct Work {
 }
 
 impl Work {
-    /// Returns the first sector and the sector count of each track.
     fn tracks(&self) -> Vec<(u64, u32)> {
         let geometry = self.drive.geometry();
         let mut tracks = Vec::new();

@@ -28,7 +28,6 @@ pub(crate) struct Medium {
 /// Blocks with consecutive numbers. None for a block that was never written.
 type Chunk = Box<[Option<Page>]>;
 
-/// Number of blocks in a chunk.
 const CHUNK_BLOCKS: usize = 512;
 
 /// Number of recent blocks that are remembered by their contents.
@@ -164,7 +163,6 @@ impl Medium {
         }
     }
 
-    /// Returns the contents of a block, or None if it was never written.
     #[inline]
     fn page(&self, block: usize) -> Option<&Page> {
         self.chunks[block / CHUNK_BLOCKS].as_ref()?[block % CHUNK_BLOCKS].as_ref()

@@ -71,9 +71,9 @@ pub(crate) struct DriverReading<'a> {
     /// Number of the drive that has this driver for itself, counted from 1. None for the shared
     /// driver.
     pub(crate) own: Option<u32>,
-    /// All drives of the system. The next field holds the indices of the drives attached to the
-    /// part.
+    /// All drives of the system.
     pub(crate) drives: &'a [DriveSpecification],
+    /// Indices of the drives that are attached to the part.
     pub(crate) of: &'a [usize],
     /// Speed of the processor, relative to the machine for which costs are given.
     pub(crate) speed: f64,
@@ -90,7 +90,7 @@ impl DriverReading<'_> {
 pub(crate) struct Attaching<'a> {
     controllers: &'a mut Controllers,
     all: &'a Drives,
-    /// Drives attached to the part. The next field holds the number of drives of the computer.
+    /// Drives attached to the part.
     pub(crate) drives: &'a [usize],
     pub(crate) drive_count: usize,
     /// Request order for drivers that sort their queues.
@@ -163,7 +163,6 @@ macro_rules! each_part {
                 }
             }
 
-            /// Creates the part's controllers and their driver.
             fn attach(&self, to: &mut Attaching<'_>) -> PartDriver {
                 match self {
                     $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(to))),)*
@@ -222,7 +221,6 @@ macro_rules! each_part {
     };
 }
 
-/// Reads the size of a controller's buffer, in sectors.
 fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
     controller.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers") as u32
 }
@@ -232,7 +230,6 @@ each_kind! { each_part }
 /// Drivers of a computer.
 pub(crate) struct Drivers {
     all: Vec<PartDriver>,
-    /// Index of each drive's driver.
     of: Vec<usize>,
 }
 

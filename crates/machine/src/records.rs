@@ -17,7 +17,6 @@ pub(crate) struct Records {
     pub(crate) statistics: RefCell<Statistics>,
     /// Trace of the run, if recorded.
     pub(crate) tracing: Option<RefCell<Tracing>>,
-    /// Recording of all requests to the drives, if enabled.
     recording: Option<RefCell<Recording>>,
 }
 

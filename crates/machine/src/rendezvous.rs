@@ -13,19 +13,14 @@ pub struct Rendezvous {
 struct State {
     expected: usize,
     came: Vec<TaskId>,
-    /// Number of meetings that have ended.
     ended: u64,
     /// End of the last meeting.
     released: Time,
-    /// Whether a worker has announced that it will never come.
     broken: bool,
-    /// Number of notices so far.
     notices: u64,
-    /// Workers that wait for the next notice.
     listeners: Vec<TaskId>,
 }
 
-/// Outcome of a worker's arrival at a meeting.
 enum Arrival {
     /// Arrival at a meeting that another worker will never attend.
     Broken,
@@ -50,7 +45,6 @@ pub(crate) trait Waiter {
     fn wake_all(&self, tasks: &[TaskId]);
 }
 
-/// Waits of a worker.
 impl Rendezvous {
     /// Waits until all workers have come to the meeting. Returns the time of the last arrival, or
     /// None if a worker will never come.
@@ -118,7 +112,6 @@ impl Rendezvous {
         self.state.borrow().broken
     }
 
-    /// Registers the arrival of a worker at the meeting.
     fn arrive(&self, task: TaskId, now: Time) -> Arrival {
         let mut state = self.state.borrow_mut();
         if state.broken {

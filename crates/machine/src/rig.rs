@@ -37,7 +37,6 @@ pub struct Rig {
     pub(crate) drives: RefCell<RigDrives>,
     pub(crate) volumes: Volumes,
     pub(crate) records: Records,
-    /// Programs that have begun and not ended.
     workers: RefCell<Vec<Rc<Worker>>>,
     /// Expiry of the timer: the earliest next event of any drive. None if no drive has one.
     due: Cell<Option<Time>>,
@@ -49,13 +48,10 @@ pub struct Rig {
 pub(crate) struct RigDrives {
     pub(crate) all: Drives,
     requests: Requests,
-    /// Waiting requests of each drive, indexed by drive number.
     queues: Vec<Queue>,
-    /// Receivers of the completions, indexed by request.
     owners: Vec<Option<Owner>>,
 }
 
-/// Device, and the requests that its own queue does not accept.
 struct Queue {
     device: Id<Device>,
     waiting: VecDeque<RequestId>,
@@ -68,16 +64,12 @@ pub(crate) struct Worker {
     books: Books,
     /// Time record of the request of the current call, after its completion.
     answered: RefCell<Option<Spans>>,
-    /// Whether the program was woken since it went to sleep.
     is_woken: Cell<bool>,
 }
 
-/// Receiver of a request's completion.
 #[derive(Clone)]
 enum Owner {
-    /// Program that waits in a call.
     Call(Rc<Worker>),
-    /// Slot of a ring.
     Slot(Rc<Ring>, u32),
 }
 
@@ -141,7 +133,6 @@ impl Rig {
         })
     }
 
-    /// Records the busy times of the drives at the start or end of a program's timed part.
     fn trace_busy(&self) {
         self.records.trace_busy(|| {
             let now = self.sim.now();
@@ -157,7 +148,6 @@ impl Rig {
     }
 }
 
-/// Submission and completion of requests.
 impl Rig {
     /// Submits a request. The drive receives it as soon as its queue accepts it.
     fn issue(&self, mut request: Request, owner: Owner) {
@@ -177,7 +167,6 @@ impl Rig {
         self.see_to_next(&drives);
     }
 
-    /// Sets the timer to the earliest next event of any drive.
     fn see_to_next(&self, drives: &RigDrives) {
         let of = |queue: &Queue| drives.all[queue.device].next_event();
         let next = drives.queues.iter().filter_map(of).min();
@@ -269,7 +258,6 @@ impl Rig {
         }
     }
 
-    /// Wakes a sleeping worker.
     fn wake(&self, worker: &Worker) {
         worker.is_woken.set(true);
         self.sim.wake(worker.task);
@@ -277,7 +265,6 @@ impl Rig {
 }
 
 impl RigDrives {
-    /// Submits waiting requests to a drive, as many as its queue accepts.
     fn feed(&mut self, number: usize, now: Time) {
         let Queue { device, waiting } = &mut self.queues[number];
         let device = &mut self.all[*device];

@@ -80,7 +80,6 @@ macro_rules! software {
                 }
             }
 
-            /// Reads a kernel, its computer and the attached hardware from the catalogue.
             fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
@@ -245,7 +244,6 @@ impl UnixSpecification {
     }
 }
 
-/// Reads a rig, whose drives have no computer.
 fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
     for (number, drive) in drives.iter().enumerate() {
         if drive.mechanism().is_some() {
@@ -259,8 +257,6 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
     (Software::Rig, volumes.collect())
 }
 
-/// Reads the bandwidth of the bus, in bytes per second, and the share of the processor's speed that
-/// a transfer of 1 MB/s costs.
 fn read_bus(system: &System) -> (u64, f64) {
     let mut bus = system.reader(Component::Bus, None);
     let bytes_per_s = bus.integer(
@@ -277,7 +273,6 @@ fn read_bus(system: &System) -> (u64, f64) {
     (bytes_per_s, memory_contention_share)
 }
 
-/// Reads a kernel of type `K`, its computer and the attached hardware.
 fn read_kernel<K: ReadKernel>(
     ((bus_bytes_per_s, memory_contention_share), mut controlled, reading): (
         (u64, f64),
@@ -299,7 +294,6 @@ fn read_kernel<K: ReadKernel>(
     K::attach(own, (computer, attachments), (system, drives))
 }
 
-/// Controller that is being read, with its attached drives.
 struct Controlled<'a> {
     /// Drive that has this controller for itself, counted from 1. None for the shared controller.
     of: Option<u32>,
@@ -328,7 +322,6 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-/// Reads each controller with its driver.
 fn read_parts(
     (system, drives, speed): (&System, &[DriveSpecification], f64),
     controlled: Vec<Controlled<'_>>,
@@ -364,10 +357,8 @@ fn read_parts(
     controlled.into_iter().map(attachment).collect()
 }
 
-/// Message about a mechanism without a controller.
 const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
 
-/// Returns the partitions of a drive as volumes with the given file system.
 fn volumes_of(
     number: usize,
     drive: &DriveSpecification,
@@ -471,7 +462,6 @@ fn read_filesystem(
 /// Minimum number of buffers of a cache.
 pub(crate) const FEWEST_BUFFERS: u32 = 16;
 
-/// Catalogue keys of a file system, except its kind.
 const FILESYSTEM_KEYS: [&str; 8] = [
     "block_bytes",
     "fragment_bytes",

@@ -72,7 +72,6 @@ impl Processor {
     }
 }
 
-/// Process that has the processor.
 impl Processor {
     /// Gives the processor to a process.
     ///
@@ -142,7 +141,6 @@ impl Processor {
         (state.busy, state.busy_in_handlers)
     }
 
-    /// Changes the processor's speed to `thousandths` of full speed.
     fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
         assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
         let rate = self.rate.get();
@@ -249,7 +247,6 @@ impl Processor {
         );
     }
 
-    /// Reports whether no other processor finishes its work earlier than this one.
     fn is_next_to_end(&self) -> bool {
         let ends = self.ends.as_ref();
         ends.is_none_or(|ends| ends.first().is_some_and(|(_, id)| id == self.id))
@@ -286,7 +283,6 @@ impl Processor {
         }
     }
 
-    /// Leaves the innermost interrupt handler.
     fn leave_innermost<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         state.handlers.pop();
         state.admit(sim);
@@ -301,7 +297,6 @@ impl Processor {
     }
 }
 
-/// Interrupt handling.
 impl Processor {
     /// Enters an interrupt handler at this level for the current task, as soon as no work of this
     /// level or above runs.

@@ -96,7 +96,6 @@ const NEAR: usize = 8;
 /// costs less than a heap. The contents stay in their slots; only queue positions move.
 pub(crate) struct Queue<T> {
     entries: Vec<Entry>,
-    /// Contents of the queue entries, indexed by [`Entry::slot`].
     slots: Vec<Option<T>>,
     vacant: Vec<u32>,
 }

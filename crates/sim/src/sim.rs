@@ -16,7 +16,6 @@ pub struct Sim<E> {
     now: Cell<Time>,
     turns: Turns,
     queue: RefCell<Queue<Due<E>>>,
-    /// Queue position of the next queued entry.
     next_queued: Cell<Turn>,
     /// Event of the timer. The timer is stored outside of the queue, because it is reset far more
     /// often than it expires.
@@ -31,7 +30,6 @@ pub struct Sim<E> {
     foreground_tasks: Cell<usize>,
     halted: Cell<bool>,
     ready: RefCell<VecDeque<TaskId>>,
-    /// Number of tasks that are ready.
     ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
     /// Event handler for [`Sim::run_on_the_spot`], while such a run is in progress.
@@ -43,7 +41,6 @@ pub struct Sim<E> {
 /// Number of tasks that may be polled from within each other's wait. Each level uses stack space.
 const MOST_NESTED: usize = 8;
 
-/// Function that receives events.
 type Handler<E> = Rc<dyn Fn(E)>;
 
 enum Due<E> {
@@ -212,7 +209,6 @@ impl<E> Sim<E> {
     }
 }
 
-/// Task management.
 impl<E> Sim<E> {
     /// Starts a task. The simulation runs until all foreground tasks have ended; a background task
     /// (a daemon) may run forever.
@@ -246,7 +242,6 @@ impl<E> Sim<E> {
         self.ready_count.set(self.ready_count.get() + 1);
     }
 
-    /// Removes the next task that is ready to be polled from the ready queue.
     fn take_ready(&self) -> Option<TaskId> {
         let count = self.ready_count.get().checked_sub(1)?;
         self.ready_count.set(count);
@@ -374,7 +369,6 @@ impl<E> Sim<E> {
     }
 }
 
-/// Execution of the simulation.
 impl<E> Sim<E> {
     /// Runs until every foreground task has ended, and passes each event to `handle`. Pending
     /// events remain, and continue with the next call. [`Sim::halt`] ends the run early.
@@ -464,7 +458,6 @@ impl<E> Sim<E> {
         true
     }
 
-    /// Returns the next task to be polled, if one is ready.
     #[inline]
     fn first_ready(&self) -> Option<TaskId> {
         match self.ready_count.get() {
@@ -491,7 +484,6 @@ impl<E> Sim<E> {
         true
     }
 
-    /// Reports whether no foreground task is left, or the simulation is halted.
     fn is_over(&self) -> bool {
         self.foreground_tasks.get() == 0 || self.halted.get()
     }

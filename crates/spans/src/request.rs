@@ -6,7 +6,6 @@ use crate::{Nanoseconds, Stage};
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     issued: Nanoseconds,
-    /// End of the last span of the request.
     marked: Nanoseconds,
     spans: Vec<Span>,
 }

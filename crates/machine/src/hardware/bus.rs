@@ -6,7 +6,6 @@ use diskperf_sim::Time;
 /// Bus with its current data streams.
 #[derive(Clone, Debug)]
 pub struct Bus {
-    /// Bandwidth of the bus, in bytes per second.
     bytes_per_s: u64,
     /// Processor slowdown per MB/s (10^6 bytes) of bus traffic, in thousandths of full speed.
     /// Processor and bus compete for the memory.

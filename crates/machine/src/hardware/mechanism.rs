@@ -45,13 +45,11 @@ pub struct Mechanism {
     spindle: Spindle,
     cylinder: u32,
     head: u32,
-    /// Last transfer, if any.
     last: Option<Commanded>,
     /// Last run from which stages were reported, with the start time and the first sector of its
     /// transfer. A stream that grows for minutes need not be evaluated from its first sector again.
     told: Option<(Time, u64, LastRun)>,
     busy: Busy,
-    /// Duration of the operation that was booked last.
     booked_last: Time,
     what_if: WhatIf,
 }
@@ -73,11 +71,9 @@ struct Commanded {
 /// Last run of consecutive slots in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct LastRun {
-    /// Sectors of the transfer before this run.
     before: u32,
     begins: Time,
     run: Run,
-    /// Parts of the transfer before this run.
     passage: Passage,
     /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
@@ -180,7 +176,6 @@ impl Mechanism {
         Time(self.spindle.period().0 * revolutions) + self.spindle.turning(arcs as u64)
     }
 
-    /// Returns the angle at which a slot of the current cylinder's tracks begins.
     fn angle_of_slot(&self, slot: u32) -> Turn {
         Turn(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
     }

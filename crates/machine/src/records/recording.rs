@@ -11,9 +11,7 @@ use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep}
 #[derive(Default)]
 pub(crate) struct Recording {
     events: Vec<DeviceEvent>,
-    /// Number of requests submitted so far.
     issued: u64,
-    /// Sequence number of each request in flight, indexed by request.
     numbers: Vec<u64>,
 }
 

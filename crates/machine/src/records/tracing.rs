@@ -16,7 +16,6 @@ pub(crate) struct Tracing {
     pub(crate) trace: Trace,
     /// Index of the last completed request of each kernel buffer, by buffer number.
     latest: Vec<Option<usize>>,
-    /// Memory of the lists inside the recorded requests, in bytes.
     nested_bytes: usize,
 }
 

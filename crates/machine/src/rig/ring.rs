@@ -21,7 +21,6 @@ pub(crate) struct Ring {
     state: RingState,
 }
 
-/// Slot of a ring, with its current or last request.
 #[derive(Default)]
 struct Slot {
     transfer: Option<Transfer>,
@@ -190,7 +189,6 @@ impl Rig {
         }
     }
 
-    /// Completes a request, and wakes its program if it waits for this completion.
     fn finish(&self, ring: &Ring, slot: u32, result: Result<u32>) {
         if ring.state.complete(slot, result) {
             self.wake(&ring.worker);

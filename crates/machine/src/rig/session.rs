@@ -58,7 +58,6 @@ impl Volume {
     }
 }
 
-/// Lookup of volumes by path, and validation of ranges of them.
 impl Rig {
     /// Returns the device with this path. A rig has no files.
     fn find(&self, path: &str, dsync: bool) -> Result<What> {
@@ -156,7 +155,6 @@ impl RigSession {
     }
 }
 
-/// Calls on devices.
 impl RigSession {
     /// Opens a device and returns its number.
     pub fn open(&mut self, path: &str, how: How) -> Result<usize> {
@@ -216,7 +214,6 @@ impl RigSession {
         self.move_on(number, moved)
     }
 
-    /// Transfers a range of a volume, one request after the other.
     async fn transfer(&self, volume: Volume, operation: Operation, range: Range<u64>) {
         let Some(mut transfer) = self.rig.begin_transfer(volume, operation, range) else {
             return;
@@ -302,7 +299,6 @@ impl RigSession {
     }
 }
 
-/// Calls for time and for synchronization with other workers.
 impl RigSession {
     /// Waits until a given time, and books the wait to a stage.
     pub async fn pass_until(&self, at: Time, stage: Stage) {

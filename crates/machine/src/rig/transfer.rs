@@ -13,7 +13,6 @@ pub(super) struct Transfer {
     operation: Operation,
     /// Byte range of the volume. Empty for a flush.
     all: Range<u64>,
-    /// Byte range of the current drive request.
     part: Range<u64>,
 }
 

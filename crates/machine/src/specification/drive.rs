@@ -224,7 +224,6 @@ impl PartitionSpecification {
 /// Number of partitions in a label: a to h.
 const MOST_PARTITIONS: usize = 8;
 
-/// Reads the partition in use, or several of them.
 fn read_partitions(
     reader: &mut Reader<'_>,
     geometry: &Geometry,

@@ -35,8 +35,7 @@ pub(super) struct Frame {
     pub(super) task: Option<TaskId>,
     pub(super) level: Level,
     pub(super) working: bool,
-    /// Cost of the current piece of work at full speed. The next fields hold the cost that is left
-    /// and the time that it has run so far.
+    /// Cost of the current piece of work at full speed, in nanoseconds.
     pub(super) cost: u64,
     pub(super) left: u64,
     pub(super) running: Time,

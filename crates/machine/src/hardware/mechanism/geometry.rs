@@ -140,7 +140,6 @@ pub struct Geometry {
     revectored: Vec<Revectored>,
 }
 
-/// Track format of a zone.
 #[derive(Clone, Debug)]
 struct Tracks {
     first_cylinder: u32,
@@ -202,7 +201,6 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Moves the data of bad sectors to their replacement sectors.
     fn revector(&mut self, runs: &[Revectored], slipped: &[u64]) -> Result<(), GeometryError> {
         let end = self.sectors();
         let slipped_before = |at: u64| slipped.partition_point(|bad| *bad < at);

@@ -7,7 +7,6 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
 impl Commanded {
-    /// Reports whether the transfer continues on another track.
     fn crosses(&self) -> bool {
         self.passage.is_some_and(|(passage, _)| passage.crosses())
     }

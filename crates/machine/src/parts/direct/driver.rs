@@ -31,7 +31,6 @@ pub(crate) struct DirectDriver {
 struct Unit {
     number: usize,
     connection: Id<Direct>,
-    /// Requests that the device has not yet accepted.
     waiting: RefCell<VecDeque<RequestId>>,
     giving: Giving,
 }
@@ -90,7 +89,6 @@ impl DirectDriver {
         unit.expect("the device is one of this driver's")
     }
 
-    /// Submits requests to a device, as many as it accepts.
     async fn give_to(&self, host: &impl DriverHost, unit: &Unit) {
         let next = || {
             let takes = host.ask(unit.connection, |direct, parts| {

@@ -77,7 +77,6 @@ impl Direct {
         parts.drives[self.device].take_done()
     }
 
-    /// Schedules the device's next event, if it is earlier than the scheduled one.
     fn see_to_next(&mut self, around: &Surroundings<'_>, parts: &Parts<'_>) {
         let next = parts.drives[self.device].next_event();
         let sooner = next.filter(|next| self.due.is_none_or(|due| *next < due));

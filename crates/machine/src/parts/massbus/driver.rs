@@ -66,24 +66,18 @@ pub struct HpConfig {
 /// Driver of MASSBUS disks.
 pub(crate) struct Hp {
     order: QueueOrder,
-    /// Constants and costs for each drive of the computer.
     configs: Vec<HpConfig>,
-    /// State of each drive of the computer.
     units: RefCell<Vec<Unit>>,
-    /// Adaptors of the driver; the next field holds the state of each.
     controllers: Vec<Id<Massbus>>,
     adaptors: RefCell<Vec<Adaptor>>,
 }
 
-/// State of a drive in the hp driver.
 struct Unit {
-    /// Index of the drive's adaptor in the driver.
     adaptor: usize,
     queue: Queue,
     state: State,
     /// Time at which the drive found the searched sector. None before that.
     found: Option<Time>,
-    /// Number of failed transfers of the first request of the queue.
     errors: u32,
 }
 
@@ -101,7 +95,6 @@ enum State {
     Transferring,
 }
 
-/// State of an adaptor: the drives that wait for its channel, in order.
 #[derive(Default)]
 struct Adaptor {
     waiting: VecDeque<usize>,
@@ -182,10 +175,7 @@ impl Driver for Hp {
     }
 }
 
-/// Calls from the kernel.
 impl Hp {
-    /// Starts the first request of a drive: queues it for the channel, or commands the drive to
-    /// search.
     async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let first = {
             let mut units = self.units.borrow_mut();
@@ -226,7 +216,6 @@ impl Hp {
         }
     }
 
-    /// Starts the transfer of the first waiting drive, if the channel is free.
     async fn start_channel(&self, host: &impl DriverHost, adaptor: usize) {
         let (drive, repeat) = {
             let mut hardware = host.hardware().borrow_mut();
@@ -284,7 +273,6 @@ fn hardware_now(request: &Request) -> Time {
     Time(request.spans.marked().0)
 }
 
-/// Interrupts from the adaptor.
 impl Hp {
     fn found(&self, host: &impl DriverHost, drive: usize) {
         let mut units = self.units.borrow_mut();

@@ -88,22 +88,18 @@ pub struct Massbus {
     data_late_errors: u64,
 }
 
-/// Transfer that holds the channel.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     transfer: RequestId,
-    /// Media transfer rate, in bytes per second.
     rate: u64,
     since: Time,
-    /// Time at which the first sector begins to pass. The next field is the time at which the last
-    /// sector has passed.
+    /// Time at which the first sector begins to pass under the head.
     first_sector: Time,
     passed: Time,
     /// Delay from the passing of a sector until it is in memory.
     behind: Time,
     sectors: u32,
     per_sector: Time,
-    /// Whether sectors of the transfer may be late.
     may_be_late: bool,
     moving: bool,
 }

@@ -92,8 +92,6 @@ impl Described for Specification {
     }
 }
 
-/// Reads the parameters of the hp driver for each drive of the computer. They depend on the type of
-/// the drive.
 fn read_hp(driver: &DriverReading<'_>) -> Vec<HpConfig> {
     let mut configs = vec![HpConfig::default(); driver.drives.len()];
     for place in driver.of {

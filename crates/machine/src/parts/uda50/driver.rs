@@ -27,9 +27,7 @@ pub struct UdaConfig {
 /// Driver of a UDA50.
 pub(crate) struct Uda {
     config: UdaConfig,
-    /// Controller that the driver commands.
     controller: Id<Uda50>,
-    /// Requests of each drive that the controller has not yet received.
     queues: RefCell<Vec<VecDeque<RequestId>>>,
     turns: Turns,
     giving: Giving,
@@ -47,7 +45,6 @@ impl Uda {
         }
     }
 
-    /// Submits commands to the controller, as many as it accepts, in turn over the drives.
     async fn give_commands(&self, host: &impl DriverHost) {
         let next = || {
             let takes = host.ask(self.controller, |uda50, _| uda50.takes_commands());

@@ -52,7 +52,6 @@ pub struct Uda50 {
     id: Id<Uda50>,
     config: Uda50Config,
     drives: Mechanisms,
-    /// State of each drive, indexed by its place on the controller.
     units: Vec<Unit>,
     /// Jobs of the controller's processor, in order.
     engine: VecDeque<Job>,
@@ -68,14 +67,11 @@ pub struct Uda50 {
     interrupt: Option<TaskId>,
 }
 
-/// State of one drive on the controller.
 #[derive(Clone, Default)]
 struct Unit {
-    /// Commands that are not yet decoded.
     queued: VecDeque<RequestId>,
     /// Commands that are decoded and ready for the drive. Writes have fetched enough of their data.
     ready: VecDeque<RequestId>,
-    /// Number of commands between the start of decoding and the end of finishing.
     in_flight: u32,
     moving: bool,
 }
@@ -172,7 +168,6 @@ impl Uda50 {
         self.decode_next(around, parts, place);
     }
 
-    /// Passes a drive's next command to the processor, if it may be decoded.
     fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
         let limit = if self.config.overlap_decode {
             u32::MAX
@@ -207,7 +202,6 @@ impl Uda50 {
         sectors.min(self.config.buffer_sectors)
     }
 
-    /// Starts the processor on its first job, if it is idle.
     fn work(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let (false, Some(job)) = (self.engine_working, self.engine.front().copied()) else {
             return;
@@ -262,7 +256,6 @@ impl Uda50 {
         }
     }
 
-    /// Starts the drive on its next ready command, if it is idle.
     fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
         if self.units[place].moving {
             return;

@@ -44,17 +44,13 @@ pub struct UpConfig {
 /// Driver of an up controller.
 pub(crate) struct UpDriver {
     order: QueueOrder,
-    /// Constants and costs for each drive of the computer.
     configs: Vec<UpConfig>,
     controller: Id<Up>,
     state: RefCell<State>,
 }
 
-/// State of the up driver.
 struct State {
-    /// State of each drive of the computer.
     units: Vec<Unit>,
-    /// Drives that wait for the controller, in order.
     waiting: VecDeque<usize>,
     /// Whether the first waiting drive repeats a failed transfer.
     repeat: bool,
@@ -69,7 +65,6 @@ struct Unit {
     active: bool,
     /// Time at which the drive found the searched sector. None before that.
     found: Option<Time>,
-    /// Number of failed transfers of the first request of the queue.
     errors: u32,
 }
 
@@ -182,7 +177,6 @@ impl UpDriver {
         (counted_back <= slots - lead.window_sectors).then_some(target)
     }
 
-    /// Starts the transfer of the first waiting drive, if the controller is free (upstart).
     async fn start_transfer(&self, host: &impl DriverHost) {
         if !host.ask(self.controller, |up, _| up.is_idle()) {
             return;

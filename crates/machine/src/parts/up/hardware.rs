@@ -40,15 +40,12 @@ pub struct Up {
     interrupt: Option<TaskId>,
 }
 
-/// Transfer in progress.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     request: RequestId,
     since: Time,
-    /// Rate of the data on the bus, in bytes per second.
     rate: u64,
-    /// Time at which the last sector in time has passed. The next field is the end of the whole
-    /// transfer.
+    /// Time at which the last sector that was in time has passed.
     passed: Time,
     ends: Time,
     data_late: bool,

@@ -48,8 +48,6 @@ impl Described for Specification {
     }
 }
 
-/// Reads the parameters of the up driver for each drive of the computer. They depend on the type of
-/// the drive.
 fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
     let mut configs = vec![UpConfig::default(); driver.drives.len()];
     for place in driver.of {

@@ -45,7 +45,6 @@ pub struct VmeDriverConfig {
 /// Driver of a VMEbus controller.
 pub(crate) struct VmeDriver {
     config: VmeDriverConfig,
-    /// Controller that the driver commands.
     controller: Id<Vme>,
     /// Request queue of each drive. If the scan starts at the active request, the last submitted
     /// request is the first one.
@@ -69,7 +68,6 @@ impl VmeDriver {
         }
     }
 
-    /// Returns the next request to submit, in turn over the drives.
     fn next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
         let mut given = self.given.borrow_mut();
@@ -102,7 +100,6 @@ impl VmeDriver {
         }
     }
 
-    /// Submits commands to the controller, up to the driver's limit.
     async fn give_commands(&self, host: &impl DriverHost) {
         let next = || {
             let outstanding = host.ask(self.controller, |vme, _| vme.outstanding());

@@ -127,7 +127,6 @@ impl Caching {
         }
     }
 
-    /// Returns the policy for a request of this class.
     fn policy(&self, id: RequestId, hint: Hint) -> Policy {
         match self {
             Self::None => Policy::default(),
@@ -156,13 +155,11 @@ pub struct Vme {
     config: VmeConfig,
     cache: Cache,
     drives: Mechanisms,
-    /// State of each drive, indexed by its place on the controller.
     units: Vec<Unit>,
     /// Time until which the controller's processor is busy.
     engine_free: Time,
     /// Transfers in progress over the bus, with their rates in bytes per second.
     moving: Vec<(RequestId, u64)>,
-    /// Completed commands that the host has not yet reaped.
     done: VecDeque<RequestId>,
     outstanding: u32,
     statistics: [CacheStatistics; 3],
@@ -198,11 +195,10 @@ enum Served {
     FromOthers,
 }
 
-/// Command that has been decoded and is not yet finished.
 #[derive(Clone, Copy, Debug)]
 struct Command {
     id: RequestId,
-    /// First sector that is not yet served. The next field is the end of the command.
+    /// First sector of the command that is not yet served.
     next: u64,
     end: u64,
     /// Time at which the served sectors are in memory, or are fetched from it.
@@ -321,8 +317,6 @@ impl Vme {
         }
     }
 
-    /// Returns the policy for a transfer: that of its class, or the one that an adaptive controller
-    /// chooses.
     fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, RequestId)) -> Policy {
         if self.config.caching.adapts() {
             return self.units[place].watch.policy(id);
@@ -448,7 +442,6 @@ impl Vme {
         self.start_arm(around, parts, place);
     }
 
-    /// Schedules a data transfer over the bus from time `from` to time `to`.
     fn move_data(
         &mut self,
         around: &Surroundings<'_>,
@@ -463,7 +456,6 @@ impl Vme {
         self.id.schedule(around, from, VmeEvent::Moves(id, rate));
     }
 
-    /// Schedules the end of a command for the time at which all of its data are in memory.
     fn finish(&mut self, around: &Surroundings<'_>, command: &Command) {
         self.id
             .schedule(around, command.ready, VmeEvent::Finished(command.id));

@@ -62,7 +62,6 @@ impl Specification {
     }
 }
 
-/// Kind of data that a VMEbus controller keeps after a read.
 #[derive(Clone, Copy)]
 enum Keeps {
     Nothing,
@@ -119,7 +118,6 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
     }
 }
 
-/// Reads the maintenance procedure. None if the controller's file does not describe it.
 fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
     let track_command = reader.optional_milliseconds(
         "maintenance_track_ms",

@@ -30,7 +30,6 @@ pub struct HdConfig {
 /// Driver of a PC-AT's disk controller.
 pub(crate) struct Hd {
     config: HdConfig,
-    /// Controller that the driver commands.
     controller: Id<Wd1003>,
     /// Request queue of each drive. The first request of the drive in service is in flight.
     queues: RefCell<Vec<Queue>>,
@@ -80,7 +79,6 @@ impl Hd {
         });
     }
 
-    /// Handles the end of a transfer: reports the completion, and starts the next request.
     async fn done(&self, host: &impl DriverHost, id: RequestId) {
         host.spend(Stage::Driver, self.config.complete).await;
         let drive = host.hardware().borrow().requests[id].device;

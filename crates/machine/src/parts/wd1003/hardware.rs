@@ -38,12 +38,10 @@ pub struct Wd1003 {
     interrupt: Option<TaskId>,
 }
 
-/// Command in progress.
 #[derive(Clone, Debug)]
 struct Command {
     transfer: RequestId,
-    /// Number of sectors that have passed. The next field is the number of sectors that the
-    /// processor has fetched or supplied.
+    /// Number of sectors of the command that have passed under the head.
     passed: u32,
     moved: u32,
     /// Time at which each sector from `from` on has passed.
@@ -210,7 +208,6 @@ impl Wd1003 {
         self.command = None;
     }
 
-    /// Starts the transfer of the remaining sectors of the command.
     fn seek_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
         let now = around.now();
         let command = self.command.as_mut().expect("a command is under way");

@@ -28,12 +28,11 @@ use std::rc::Rc;
 /// Number of sequences per drive that are remembered; more than programs read at the same time.
 const SEQUENCES: usize = 16;
 
-/// Number of commands that are remembered for a rehearsal. The first of them (the next constant)
-/// only fill the cache.
+/// Number of commands of a drive that are remembered for a rehearsal.
 const REMEMBERED: usize = 256;
+/// Remembered commands that only fill the cache at the start of a rehearsal.
 const WARM: usize = 32;
 
-/// Number of commands between two searches for a better policy.
 const BETWEEN: u64 = 32;
 
 /// Command history of one drive, with its current policies.
@@ -41,18 +40,14 @@ const BETWEEN: u64 = 32;
 pub(super) struct Watch {
     reads: Sequences,
     writes: Sequences,
-    /// Number of commands so far.
     commands: u64,
-    /// Last commands and their outcomes.
     seen: VecDeque<(Asked, Seen)>,
-    /// Commands that have arrived and are not yet decoded.
     undecoded: Vec<Asked>,
     choice: Choice,
     /// Number of events in the simulations of rehearsals.
     pub(super) rehearsed_events: u64,
 }
 
-/// Relation of a command to earlier commands.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     id: RequestId,
@@ -86,7 +81,6 @@ struct Sequences {
 
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// Number of the sequence's first access among all commands of the drive.
     number: u64,
     end: u64,
     /// Length of the sequence, in sectors, without its first access.

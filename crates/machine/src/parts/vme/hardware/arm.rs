@@ -24,9 +24,9 @@ pub(super) struct Unit {
     pub(super) tail: Option<u64>,
     /// Sectors of the last stream that are kept only until the next stream.
     unsaved: Option<(u64, u64)>,
-    /// End of the last read. The next field is whether that read began at the end of the read
-    /// before it.
+    /// End of the last read of the drive, as a sector number.
     pub(super) sequence_end: u64,
+    /// Whether the last read of the drive began at the end of the read before it.
     pub(super) in_sequence: bool,
     /// Command history for an adaptive controller.
     pub(super) watch: Watch,
@@ -293,7 +293,6 @@ impl Vme {
         self.set_arm(around, place, Arm::Read(stream), ends);
     }
 
-    /// Moves the arm to the start of a write.
     fn start_write(
         &mut self,
         around: &Surroundings<'_>,

@@ -136,7 +136,6 @@ impl Policy {
         }
     }
 
-    /// Checks that the bits do not contradict each other.
     fn check(&self) -> Result<(), String> {
         let needs = [
             (

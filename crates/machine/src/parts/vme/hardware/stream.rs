@@ -173,7 +173,6 @@ impl Vme {
         }
     }
 
-    /// Extends the stream to the end of a command and of its read-ahead.
     fn extend(
         &mut self,
         around: &Surroundings<'_>,

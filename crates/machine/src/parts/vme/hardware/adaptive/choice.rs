@@ -29,7 +29,6 @@ impl Kind {
         }
     }
 
-    /// Reports whether an index belongs to a kind of writes.
     fn is_write(index: usize) -> bool {
         index >= Self::COUNT - 2
     }
@@ -112,14 +111,12 @@ impl Choice {
         self.policies[kind.index()]
     }
 
-    /// Returns the policies of all kinds of reads.
     fn reads(&mut self) -> impl Iterator<Item = &mut Policy> {
         let policies = self.policies.iter_mut().enumerate();
         let reads = policies.filter(|(index, _)| !Kind::is_write(*index));
         reads.map(|(_, policy)| policy)
     }
 
-    /// Returns the policies with the given read-ahead distance for all reads.
     fn at(mut self, ahead_sectors: u32) -> Self {
         for policy in self.reads() {
             policy.ahead_sectors = ahead_sectors;
@@ -187,16 +184,13 @@ impl Choice {
     }
 }
 
-/// Variation of a policy in the search.
 #[derive(Clone, Copy, Debug)]
 enum Variation {
     /// Variation of the read-ahead distance and of its limits at track and cylinder ends.
     Ahead,
-    /// Flip of the policy bit with this name.
     Flip(&'static str),
 }
 
-/// Variations that the search tries for reads; the next constant holds those for writes.
 const OF_READS: [Variation; 4] = [
     Variation::Ahead,
     Variation::Flip("CRD"),
@@ -206,7 +200,6 @@ const OF_READS: [Variation; 4] = [
 const OF_WRITES: [Variation; 2] = [Variation::Flip("CWT"), Variation::Flip("SWT")];
 
 impl Variation {
-    /// Returns the policies that differ from the given one in this variation.
     fn of(self, mut policy: Policy) -> Vec<Policy> {
         match self {
             Self::Ahead => aheads(policy),

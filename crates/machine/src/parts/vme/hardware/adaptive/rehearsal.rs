@@ -13,16 +13,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Rehearsal in progress: a script, and the hardware that executes it.
 struct Bench {
     bare: Bare<Vme>,
     script: Rc<Script>,
-    /// Requests of the script's commands.
     requests: Vec<RequestId>,
     /// Number of conditions that each command still waits for.
     waits: RefCell<Vec<u8>>,
-    /// Start of the measured time. The next field is the time at which half of the commands had
-    /// ended.
+    /// Start of the measured time of a rehearsal, after the commands that only fill the cache.
     since: Cell<Time>,
     half: Cell<Time>,
 }
@@ -78,7 +75,6 @@ impl Rehearsal<'_> {
 }
 
 impl Bench {
-    /// Runs the script. Returns the measured time of both halves.
     fn run(self: &Rc<Self>) -> Halves {
         self.bare.run(Rc::clone(self).host());
         let half = self.half.get();

@@ -29,13 +29,13 @@ const AT_ONCE: Time = Time(4_000_000);
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) requests: Vec<Request>,
-    /// Commands that wait for the end of each command. The next field holds those that wait for its
-    /// arrival.
+    /// Commands of the script that wait for the end of each command.
     pub(super) after_end: Vec<Vec<usize>>,
     pub(super) after_coming: Vec<Vec<usize>>,
     /// Number of conditions of each command. The next field holds its delay after the last
     /// condition.
     pub(super) waits: Vec<u8>,
+    /// Delay of each command of the script after its last condition.
     pub(super) gaps: Vec<Time>,
     /// Number of commands that end before the measured time begins.
     pub(super) warm: usize,
