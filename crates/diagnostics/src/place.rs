@@ -99,7 +99,7 @@ impl Place {
         Place::new(&self.text, start..self.span.start + part.end)
     }
 
-    /// Text at the location.
+    /// Part of the user's text that a location marks.
     pub fn written(&self) -> &str {
         &self.text.content[self.span.clone()]
     }

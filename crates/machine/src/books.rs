@@ -51,7 +51,7 @@ impl Books {
         self.tiling.take();
     }
 
-    /// Time at which the accounts were opened.
+    /// Time at which the program's accounts were opened.
     pub(crate) fn opened(&self) -> Time {
         self.opened.get()
     }
@@ -66,7 +66,7 @@ impl Books {
         }
     }
 
-    /// Records a booked span. Kept out of line, because few runs record spans.
+    /// Records a span of a program for its trace. Kept out of line, because few runs record spans.
     #[cold]
     fn tile(&self, stage: Stage, until: Time, span: Time) {
         let mut tiling = self.tiling.borrow_mut();
@@ -88,7 +88,7 @@ impl Books {
         }
     }
 
-    /// Time booked to a stage so far.
+    /// Returns the time that a program has booked to a stage so far.
     pub(crate) fn booked(&self, stage: Stage) -> Time {
         Time(self.booked[stage.index()].get())
     }

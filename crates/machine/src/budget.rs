@@ -218,9 +218,9 @@ impl fmt::Display for Mebibytes {
 /// without a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongestStage {
-    /// Stage with the most time.
+    /// Stage in which the programs spent the most time.
     pub stage: Stage,
-    /// Whether the programs ran on a rig.
+    /// Whether the programs ran on a rig (drives without a computer).
     pub on_rig: bool,
 }
 

@@ -24,8 +24,8 @@ pub trait Controller: Sized {
     /// Reports whether the controller raises an interrupt for its driver.
     fn interrupts(&self, parts: &Parts<'_>) -> bool;
 
-    /// Returns the controller's busy time so far and the activity that it counts. None if the
-    /// controller does not count it.
+    /// Returns the controller's busy time so far, with the component that is counted (channel or
+    /// processor). None if the controller does not count it.
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
         None
     }
@@ -35,7 +35,8 @@ pub trait Controller: Sized {
         None
     }
 
-    /// Number of events of the controller's own simulations, in which it tries out alternatives.
+    /// Number of events in rehearsals: simulations in which the controller tries out cache
+    /// policies.
     fn rehearsed_events(&self) -> u64 {
         0
     }
@@ -95,7 +96,7 @@ macro_rules! each_controller {
             numbered: Vec<Numbered>,
         }
 
-        /// Reference to one of all controllers, by kind and number.
+        /// Reference to a controller of any kind, by its number among those of its kind.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Numbered {
@@ -159,7 +160,8 @@ macro_rules! each_controller {
                 self.numbered.iter().map(caches).collect()
             }
 
-            /// Number of events in the controllers' own simulations.
+            /// Number of events in the rehearsals of all controllers, in which they try out cache
+            /// policies.
             pub(crate) fn rehearsed_events(&self) -> u64 {
                 let events = |numbered: &Numbered| match numbered {
                     $(Numbered::$Part(id) => {

@@ -28,7 +28,7 @@ pub(crate) trait DriverHost {
     /// Spends processor time and books it to a stage.
     fn spend(&self, stage: Stage, cost: Time) -> impl Future<Output = ()>;
 
-    /// Receives a request that the controller has completed.
+    /// Receives a completed request from the driver.
     fn completed(&self, id: RequestId);
 
     /// Stops the machine because a request failed `tries` times.
@@ -58,7 +58,8 @@ pub(crate) trait DriverHost {
         self.mark(id, Stage::Driver);
     }
 
-    /// Accesses a controller to read its state or to command it.
+    /// Passes a controller to a function that reads its state or commands it, and returns the
+    /// function's result.
     fn ask<C: Kind, T>(
         &self,
         controller: Id<C>,
@@ -86,7 +87,7 @@ pub(crate) trait Driver: 'static {
         0
     }
 
-    /// Inserts a request into the queue of its drive.
+    /// Inserts a request into the driver's queue of its drive.
     fn insert(&self, hardware: &Hardware, id: RequestId);
 
     /// Submits queued requests of a drive to its controller, as many as the controller accepts.

@@ -29,16 +29,16 @@ pub struct Hardware {
     pub requests: Requests,
 }
 
-/// Surroundings of a hardware component that it may access: simulation and processors.
+/// Simulation and processors, as far as a hardware component may access them.
 pub struct Surroundings<'a> {
-    /// Simulation that the hardware belongs to.
+    /// Simulation in which the hardware runs.
     pub sim: &'a Sim<Event>,
-    /// Processors, whose memory the data transfers use.
+    /// Processors of the computer. Bus transfers slow them down, because both use the same memory.
     pub processors: &'a Processors,
 }
 
 impl Surroundings<'_> {
-    /// Current virtual time.
+    /// Current virtual time of the simulation.
     pub fn now(&self) -> Time {
         self.sim.now()
     }
@@ -65,7 +65,8 @@ impl Hardware {
         (controllers.get(id), parts)
     }
 
-    /// Accesses a controller to read its state or to command it.
+    /// Passes a controller to a function that reads its state or commands it, and returns the
+    /// function's result.
     pub(crate) fn ask<C: Kind, T>(
         &mut self,
         id: Id<C>,

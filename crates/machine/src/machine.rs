@@ -38,7 +38,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Conditions of a run that may differ between two runs of the same system.
+/// Conditions of a run that may differ between two runs of the same system, such as seed, drive
+/// phases and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
     /// Seed of all random streams.
@@ -345,7 +346,8 @@ impl Machine {
         mounts.borrow().get(drive).map(|mount| look(&mount.fs))
     }
 
-    /// Asserts invariants that hold for every run.
+    /// Asserts physical invariants of every run, for example that no drive is busy for more than
+    /// the elapsed time.
     fn assert_physics(&self) {
         let now = self.now();
         let (busy, in_handlers) = self.processor_busy();

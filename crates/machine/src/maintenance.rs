@@ -11,7 +11,7 @@ use diskperf_sim::Time;
 pub struct MaintenanceTimes {
     /// Number of tracks of the drive.
     pub tracks: u64,
-    /// Duration of one revolution.
+    /// Duration of one revolution of the drive.
     pub revolution: Time,
     /// Duration of formatting all tracks.
     pub format: Time,
@@ -22,9 +22,10 @@ pub struct MaintenanceTimes {
 /// Reason why no maintenance times are available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoMaintenance {
-    /// Unknown format procedure of the controller. The number of the drive is counted from 1.
+    /// Unknown format procedure of the controller of this drive. The drive's number is counted from
+    /// 1.
     Unknown(usize),
-    /// Drive number that the system does not have.
+    /// Absence of a drive with the given number.
     NoDrive,
 }
 

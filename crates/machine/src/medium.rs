@@ -1,4 +1,4 @@
-//! Contents of the drives.
+//! Storage of the data that simulated programs write to drives.
 
 use crate::written::{Known, Written};
 use std::collections::BTreeMap;
@@ -181,7 +181,7 @@ impl Medium {
         ((offset / block) as usize, (offset % block) as usize)
     }
 
-    /// Reads `bytes` bytes of a fragment.
+    /// Reads the first `bytes` bytes from the start of a fragment on.
     pub(crate) fn read(&self, fragment: u32, bytes: u32) -> Page {
         let (first, offset) = self.place(fragment);
         let whole = offset == 0 && bytes == self.block_bytes;

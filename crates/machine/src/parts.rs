@@ -90,7 +90,7 @@ impl DriverReading<'_> {
 pub(crate) struct Attaching<'a> {
     controllers: &'a mut Controllers,
     all: &'a Drives,
-    /// Drives attached to the part.
+    /// Drives that are attached to the part, by their numbers.
     pub(crate) drives: &'a [usize],
     pub(crate) drive_count: usize,
     /// Request order for drivers that sort their queues.
@@ -119,7 +119,7 @@ impl Attaching<'_> {
 
 macro_rules! each_part {
     ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
-        /// Kind of part.
+        /// Kind of part: the controller type between the bus and the drives.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum PartKind {
             $($(#[$doc])* $Part,)*

@@ -14,7 +14,7 @@ struct State {
     expected: usize,
     came: Vec<TaskId>,
     ended: u64,
-    /// End of the last meeting.
+    /// Time at which the last meeting of the workers ended.
     released: Time,
     broken: bool,
     notices: u64,
@@ -32,9 +32,9 @@ enum Arrival {
 
 /// Worker that attends a meeting, with access to its engine.
 pub(crate) trait Waiter {
-    /// Task of the worker.
+    /// Task that executes the worker.
     fn task(&self) -> TaskId;
-    /// Current virtual time.
+    /// Current virtual time of the worker's simulation.
     fn now(&self) -> Time;
     /// Sleeps until the worker is woken, or at most until `until`. At this deadline, `give_up`
     /// returns whether the worker was not woken.
@@ -70,7 +70,7 @@ impl Rendezvous {
         self.give_notice(who);
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice: wakes the workers that wait for one.
     pub(crate) fn give_notice(&self, who: &impl Waiter) {
         who.wake_all(&self.notify());
     }

@@ -23,10 +23,10 @@ pub enum RingOperation {
     Discard,
 }
 
-/// Request of a ring.
+/// Request in a ring: operation, file, range and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingRequest {
-    /// Operation of the request.
+    /// Operation of the ring request: read, write, flush or discard.
     pub operation: RingOperation,
     /// Number of the file among those given when the ring was opened.
     pub file: usize,
@@ -56,7 +56,7 @@ pub struct RingSize {
     pub buffer_bytes: u32,
 }
 
-/// Value of the bytes that a ring writes from slots without contents.
+/// Value of each byte that a ring writes from a slot without contents.
 const WRITTEN: u8 = 0xa5;
 
 /// Buffers and completions of a ring, and the program's wait for completions.
@@ -108,12 +108,12 @@ impl RingState {
         }
     }
 
-    /// Moves all completions into a list.
+    /// Moves all completions of the ring into a list.
     pub(crate) fn take_done(&self, into: &mut Vec<RingCompletion>) {
         into.append(&mut self.done.borrow_mut());
     }
 
-    /// Number of requests in flight.
+    /// Number of requests of the ring that are in flight.
     pub(crate) fn under_way(&self) -> usize {
         self.in_flight.get()
     }

@@ -21,7 +21,7 @@ const NO_FILES: Result<()> = Err(Errno::NoEntry);
 
 macro_rules! sessions {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// Process or program with its system calls.
+        /// Process on a computer or program on a rig, with the system calls that it may make.
         pub enum Session {
             $($(#[$doc])* $Kernel($session),)*
             /// Program on a rig.
@@ -74,7 +74,7 @@ impl Session {
         on_each!(self, session => session.end().await);
     }
 
-    /// Current virtual time.
+    /// Current virtual time of the session's machine.
     pub fn now(&self) -> Time {
         on_each!(self, session => session.now())
     }
@@ -90,7 +90,7 @@ impl Session {
     }
 }
 
-/// Calls on files.
+/// System calls on open files.
 impl Session {
     /// Opens a file, as open(2). Returns the number of the file.
     pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
@@ -189,7 +189,7 @@ impl Session {
         on_each!(self, session => session.ring_contents(slot))
     }
 
-    /// Number of requests in flight.
+    /// Number of requests of the session's ring that are in flight.
     pub fn under_way(&self) -> usize {
         on_each!(self, session => session.under_way())
     }
@@ -200,7 +200,7 @@ impl Session {
     }
 }
 
-/// Calls on paths and attributes.
+/// System calls on paths and file attributes.
 impl Session {
     /// Changes the attributes of a file, as chown(2), chmod(2) and utimes(2).
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
@@ -264,7 +264,7 @@ impl Session {
         on_each!(self, session => session.notices())
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice: wakes the workers that wait for one.
     pub fn give_notice(&self) {
         on_each!(self, session => session.give_notice());
     }
@@ -279,14 +279,14 @@ impl Session {
         on_each!(self, session => session.give_up_meeting());
     }
 
-    /// Takes an end of a pipe.
+    /// Opens an end of a prepared pipe and returns its file number. Each end can be opened once.
     pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
         on_each!(self, session => session.pipe_end(number).await, _ => Err(Errno::BadFile))
     }
 }
 
-/// Access to the cache from outside. These are not system calls, and they are not part of the timed
-/// phase.
+/// Access to the buffer cache from outside of the process. These are not system calls, and they are
+/// not part of the timed phase.
 impl Session {
     /// Writes dirty blocks of a file, and drops all of its blocks from the cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {

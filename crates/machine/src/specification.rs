@@ -122,7 +122,7 @@ pub struct UnixSpecification {
     pub edition: Edition,
 }
 
-/// UNIX edition.
+/// UNIX edition: 4.2BSD or the seventh edition.
 #[derive(Clone, Copy, Debug)]
 pub enum Edition {
     /// 4.2BSD and similar kernels. Each volume has its own file layout.

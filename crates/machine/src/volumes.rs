@@ -37,7 +37,7 @@ impl Volumes {
         }
     }
 
-    /// Number of volumes.
+    /// Number of volumes of the machine.
     pub(crate) fn count(&self) -> usize {
         self.partitions.len()
     }

@@ -18,7 +18,7 @@ impl<'a> Written<'a> {
         Self { bytes, kept }
     }
 
-    /// Returns a part of the written data.
+    /// Returns a byte range of the written data.
     #[inline]
     pub fn part(self, range: Range<usize>) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// Written bytes.
+    /// Bytes that the program writes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes

@@ -28,7 +28,8 @@ pub type Level = u8;
 #[derive(Clone, Copy, Debug)]
 pub struct Completion(CpuId);
 
-/// Breakdown of the time that a piece of work needed; the three parts add up to the elapsed time.
+/// Breakdown of the time that a piece of simulated work needed; the three parts add up to the
+/// elapsed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Time of the work itself at full speed.

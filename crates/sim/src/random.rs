@@ -63,7 +63,7 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Returns true with this probability.
+    /// Draws a random boolean that is true with the given probability.
     #[inline]
     pub fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability

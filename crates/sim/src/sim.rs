@@ -17,8 +17,8 @@ pub struct Sim<E> {
     turns: Turns,
     queue: RefCell<Queue<Due<E>>>,
     next_queued: Cell<Turn>,
-    /// Event of the timer. The timer is stored outside of the queue, because it is reset far more
-    /// often than it expires.
+    /// Event of the simulation's timer. The timer is stored outside of the queue, because it is
+    /// reset far more often than it expires.
     timer: Cell<Option<E>>,
     timer_turn: Cell<Turn>,
     /// Time of the next entry or timer expiry. Cached, because it is read even more often than the
@@ -56,9 +56,9 @@ enum Due<E> {
 /// Deadlock of a simulation: no event is left, but a task has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Time of the deadlock.
+    /// Virtual time of the deadlock.
     pub at: Time,
-    /// All tasks that have not ended.
+    /// Tasks that had not ended at the time of the deadlock.
     pub waiting: Vec<Waiting>,
 }
 
@@ -110,7 +110,7 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Current virtual time.
+    /// Current virtual time of the simulation.
     #[inline]
     pub fn now(&self) -> Time {
         self.now.get()
@@ -297,7 +297,7 @@ impl<E> Sim<E> {
         })
     }
 
-    /// Polls a [`Sim::wait`].
+    /// Performs one poll of [`Sim::wait`] for the current task.
     pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
         let mut tasks = self.tasks.borrow_mut();
         let slot = &mut tasks[self.current().place()];

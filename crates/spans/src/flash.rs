@@ -89,7 +89,7 @@ pub struct TracedDie {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashLevels {
-    /// Time of the sample.
+    /// Time at which the fill levels were sampled.
     pub at: Nanoseconds,
     /// Mapping units in the write buffer, including those whose program is in progress.
     pub buffer_units: u32,

@@ -7,7 +7,7 @@
 pub struct Nanoseconds(pub u64);
 
 impl Nanoseconds {
-    /// Duration of zero.
+    /// Duration of zero nanoseconds.
     pub const ZERO: Self = Self(0);
 
     /// Reports whether the duration is zero.

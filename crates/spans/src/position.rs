@@ -20,9 +20,9 @@ pub enum Position {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DiskPosition {
-    /// Cylinder number.
+    /// Cylinder of the sector.
     pub cylinder: u32,
-    /// Head number.
+    /// Head of the sector, which selects the track within the cylinder.
     pub head: u32,
     /// Angular slot of the sector, including track and cylinder skew, of the [`Self::slots`] that
     /// divide the track.

@@ -25,7 +25,7 @@ pub enum Stage {
     CpuWait,
     /// CPU slowdown by data transfers that compete for its memory.
     MemoryContention,
-    /// Wait for a free buffer.
+    /// Wait for a free buffer of the kernel.
     BufferWait,
     /// Wait in the driver's queue.
     DriverQueue,
@@ -86,7 +86,7 @@ pub enum Stage {
     Completion,
     /// Think time: the program sleeps voluntarily.
     Think,
-    /// Time inside a real device.
+    /// Time inside a real device, where stages cannot be observed.
     Device,
     /// Time on a real system that cannot be assigned to a stage.
     Unattributed,
@@ -119,9 +119,9 @@ pub enum Deadline {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum DieBusy {
-    /// Read for the host.
+    /// Read of a flash page for the host.
     Read,
-    /// Program of host data.
+    /// Program of a flash page with host data.
     Program,
     /// Erase for garbage collection.
     Erase,
@@ -135,7 +135,7 @@ pub enum DieBusy {
 }
 
 impl DieBusy {
-    /// All missed-deadline causes.
+    /// All causes that keep a flash die busy, in the order in which they are declared.
     pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Program,
@@ -147,7 +147,7 @@ impl DieBusy {
 }
 
 impl Deadline {
-    /// All causes that keep a flash die busy.
+    /// All deadlines whose miss costs a revolution, in the order in which they are declared.
     pub const ALL: [Self; 7] = [
         Self::Search,
         Self::TransferCommand,

@@ -27,7 +27,8 @@ impl Turns {
     }
 }
 
-/// Submission of as many requests as a controller accepts, by only one activity at a time.
+/// Guard for the submission of requests to a controller, so that only one submission loop runs at a
+/// time.
 #[derive(Default)]
 pub(crate) struct Giving {
     starting: Cell<bool>,

@@ -76,7 +76,8 @@ impl<C: Kind> Bare<C> {
         }
     }
 
-    /// Accesses the controller to read its state or to command it.
+    /// Passes the controller to a function that reads its state or commands it, and returns the
+    /// function's result.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut C, &Surroundings<'_>, &mut Parts<'_>) -> T,

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 /// Cache statistics of one class of accesses since the computer was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Number of reads.
+    /// Read commands of this class of accesses.
     pub reads: u64,
-    /// Reads for which the arm did not have to start any work.
+    /// Cache hits: reads that needed no new work of the arm.
     pub hits: u64,
-    /// Sectors read.
+    /// Sectors of all read commands of this class of accesses.
     pub sectors: u64,
     /// Sectors of reads that were in the cache when the command was decoded.
     pub sectors_held: u64,
-    /// Number of writes.
+    /// Write commands of this class of accesses.
     pub writes: u64,
     /// Number of times that the arm chose among several waiting commands, the first of which was of
     /// this class.
@@ -132,7 +132,7 @@ impl Cache {
         self.held = 0;
     }
 
-    /// Number of sectors in the cache.
+    /// Number of sectors in the controller's cache.
     #[cfg(test)]
     pub(crate) fn held(&self) -> u64 {
         self.held

@@ -132,7 +132,7 @@ impl Drives {
         self.devices.iter().map(Device::recorded_bytes).sum()
     }
 
-    /// Bare mechanisms among the drives.
+    /// Drives that are bare mechanisms.
     pub fn mechanisms(&self) -> &[Mechanism] {
         &self.mechanisms
     }

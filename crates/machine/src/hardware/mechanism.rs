@@ -24,15 +24,15 @@ use std::sync::Arc;
 /// Constant properties of a disk mechanism.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
-    /// Location of the sectors.
+    /// Layout of the sectors on the tracks.
     pub geometry: Geometry,
-    /// Seek time by distance.
+    /// Seek curve: seek time by distance in cylinders.
     pub seek: SeekCurve,
     /// Settle time after a seek, as far as the seek times do not include it.
     pub settle: Time,
-    /// Additional settle time of a write.
+    /// Additional settle time of a write compared with a read.
     pub write_settle: Time,
-    /// Duration of a head switch.
+    /// Duration of a head switch within a cylinder.
     pub head_switch: Time,
 }
 
@@ -129,12 +129,12 @@ impl Mechanism {
         Self { what_if, ..self }
     }
 
-    /// Location of the sectors.
+    /// Layout of the sectors on the tracks.
     pub fn geometry(&self) -> &Geometry {
         &self.mechanics.geometry
     }
 
-    /// Rotation of the mechanism.
+    /// Spindle, which determines the angle of the platters at any time.
     pub fn spindle(&self) -> &Spindle {
         &self.spindle
     }

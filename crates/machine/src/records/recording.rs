@@ -7,7 +7,7 @@ use diskperf_device::{Operation, RequestId, Requests, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 
-/// Recorded requests and completions.
+/// Recorded requests to drives and their completions.
 #[derive(Default)]
 pub(crate) struct Recording {
     events: Vec<DeviceEvent>,

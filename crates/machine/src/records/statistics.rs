@@ -4,7 +4,7 @@ use diskperf_device::{Operation, Request};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// Statistics over all requests.
+/// Statistics over all drive requests of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Request statistics of each drive.

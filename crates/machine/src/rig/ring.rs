@@ -12,7 +12,7 @@ use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Ring with the requests of a program.
+/// Ring of a program on a rig, with its requests in flight.
 pub(crate) struct Ring {
     worker: Rc<Worker>,
     /// Open files that requests may use, each with its descriptor.

@@ -1,4 +1,4 @@
-//! Program on a rig, with its calls.
+//! Calls of a program on a rig: open, read, write, flush and synchronization with other programs.
 
 use super::ring::Ring;
 use super::{Rig, Worker};
@@ -23,7 +23,7 @@ pub struct RigSession {
     pub(super) ring: Option<Rc<Ring>>,
 }
 
-/// Open device with its offset.
+/// Open device of a program, with the current offset.
 #[derive(Clone, Copy)]
 pub(super) struct OpenFile {
     pub(super) what: What,
@@ -35,15 +35,15 @@ pub(super) struct OpenFile {
 /// Device behind an open file number.
 #[derive(Clone, Copy)]
 pub(super) enum What {
-    /// Null device, `/dev/null`.
+    /// Device `/dev/null`, which drops written data.
     Null,
-    /// Source of zeroes, `/dev/zero`.
+    /// Device `/dev/zero`, a source of zeroes.
     Zero,
     /// Partition of a drive, as a raw device.
     Volume(Volume),
 }
 
-/// Volume with its open flags.
+/// Open volume, with the flags that it was opened with.
 #[derive(Clone, Copy)]
 pub(super) struct Volume {
     pub(super) number: u32,
@@ -123,7 +123,7 @@ impl RigSession {
         workers.retain(|other| !Rc::ptr_eq(other, &self.worker));
     }
 
-    /// Current virtual time.
+    /// Current virtual time of the rig.
     pub fn now(&self) -> Time {
         self.rig.sim.now()
     }
@@ -318,7 +318,7 @@ impl RigSession {
         self.meeting.notices()
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice: wakes the workers that wait for one.
     pub fn give_notice(&self) {
         self.meeting.give_notice(self);
     }

@@ -33,7 +33,7 @@ pub enum DriveHardware {
     Device(DeviceSpecification),
 }
 
-/// Bare disk mechanism.
+/// Bare disk mechanism, which needs a controller.
 #[derive(Clone, Debug)]
 pub struct MechanismSpecification {
     /// Layout, seek curve and head times of the mechanism.
@@ -59,7 +59,7 @@ impl MechanismSpecification {
     }
 }
 
-/// Partition of a drive.
+/// Partition of a drive, with its location and label.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionSpecification {
     /// First sector of the partition on the drive.

@@ -47,7 +47,7 @@ pub(crate) trait ReadKernel: Sized {
     ) -> (Self, Vec<Volume>);
 }
 
-/// Machine on which a kernel runs.
+/// Speed and memory of the machine on which a kernel runs.
 pub(crate) struct KernelHost {
     /// Speed of this machine relative to the machine for which costs are given.
     pub(crate) speed: f64,

@@ -11,14 +11,14 @@ use diskperf_device::disk::layout::{
 use diskperf_device::disk::spindle::Turn;
 use std::ops::Range;
 
-/// Format of a drive. Skews are in slots.
+/// Low-level format of a disk drive. Skews are in slots, the sector positions of a track.
 #[derive(Clone, Debug, Default)]
 pub struct Format {
-    /// Number of cylinders.
+    /// Number of cylinders of the drive.
     pub cylinders: u32,
     /// Number of heads, which is the number of tracks of a cylinder.
     pub heads: u32,
-    /// Size of a sector, in bytes.
+    /// Size of a sector of the drive, in bytes.
     pub sector_bytes: u32,
     /// Zones in ascending order from cylinder 0; at least one.
     pub zones: Vec<Zone>,
@@ -67,7 +67,7 @@ pub struct Revectored {
     /// First replacement sector: a physical sector in a [`Format`], or the logical sector with the
     /// same location in a [`Geometry`].
     pub to: u64,
-    /// Number of sectors of the run.
+    /// Number of sectors in the run of bad sectors.
     pub sectors: u64,
 }
 
@@ -97,7 +97,7 @@ pub enum GeometryError {
     /// First zone that does not start at the first cylinder.
     #[error("zones start at cylinder 0, ascend, and lie on the drive")]
     Zones,
-    /// Layout that no disk can have.
+    /// Contradiction in the layout of zones and sectors.
     #[error("{0}")]
     Layout(LayoutError),
     /// Slipped sector beyond the end of the drive.
@@ -249,7 +249,7 @@ impl Geometry {
         self.revectored.iter().filter_map(first).min()
     }
 
-    /// Number of cylinders.
+    /// Number of cylinders of the drive.
     pub fn cylinders(&self) -> u32 {
         self.layout.cylinders()
     }
@@ -259,7 +259,7 @@ impl Geometry {
         self.layout.surfaces()
     }
 
-    /// Size of a sector, in bytes.
+    /// Size of a sector of the drive, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         self.sector_bytes
     }
@@ -298,12 +298,12 @@ impl Geometry {
         per_head.sum::<u64>() * u64::from(self.heads())
     }
 
-    /// Number of logical sectors.
+    /// Number of logical sectors of the drive.
     pub fn sectors(&self) -> u64 {
         self.layout.sectors()
     }
 
-    /// Capacity, in bytes.
+    /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.sectors() * u64::from(self.sector_bytes)
     }

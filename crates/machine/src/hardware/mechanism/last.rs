@@ -125,7 +125,7 @@ impl Mechanism {
         self.passage(of.at, all, of.write, |_| ()).0
     }
 
-    /// Returns the parts of a whole transfer.
+    /// Returns the times of a whole transfer, from its command to its last sector.
     pub(super) fn whole(&mut self, of: Commanded) -> Passage {
         match of.passage {
             Some((passage, _)) => passage,

@@ -1,4 +1,4 @@
-//! Parts of a transfer and their times.
+//! Times of a disk transfer: seek, settle, head switch, rotational latency and media transfer.
 
 use super::LastRun;
 use diskperf_device::Busy;
@@ -8,13 +8,13 @@ use diskperf_timeline::Stage;
 /// Times of an arm movement to a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// Seek time across cylinders.
+    /// Seek time of the arm movement, zero within a cylinder.
     pub seek: Time,
-    /// Settle time of the arm.
+    /// Settle time at the end of the arm movement.
     pub settle: Time,
-    /// Additional settle time of a write.
+    /// Additional settle time of a write compared with a read.
     pub write_settle: Time,
-    /// Head switch time.
+    /// Head switch time if the track is on the same cylinder.
     pub head_switch: Time,
 }
 
@@ -44,7 +44,7 @@ pub struct Passage {
     pub latency: Time,
     /// Arm movements to further tracks, if the transfer continues there.
     pub between: Move,
-    /// Rotational latency on further tracks.
+    /// Rotational latency of the transfer on further tracks.
     pub between_latency: Time,
     /// Media transfer time, including sectors in between if sectors are interleaved.
     pub transfer: Time,
@@ -67,7 +67,7 @@ impl Passage {
     }
 }
 
-/// Absence of an arm movement.
+/// Arm movement of zero duration, for a transfer that begins on the current track.
 pub(super) const STILL: Move = Move {
     seek: Time::ZERO,
     settle: Time::ZERO,
@@ -77,9 +77,9 @@ pub(super) const STILL: Move = Move {
 
 /// Leg of a transfer: a run of sectors, or the way to the next run.
 pub(super) enum Leg<'a> {
-    /// Passing of the first sectors of a run.
+    /// Run of consecutive slots that pass under the head, with the number of sectors used.
     Run { run: &'a LastRun, sectors: u32 },
-    /// Way to the next run, with its start.
+    /// Movement and wait between two runs of a transfer.
     Between {
         begins: Time,
         arm: Move,

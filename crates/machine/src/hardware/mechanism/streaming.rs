@@ -8,9 +8,9 @@ use diskperf_sim::Time;
 /// Full-track read, which starts at the first sector that passes.
 #[derive(Clone, Debug)]
 pub struct TrackRead {
-    /// Arm movement to the track.
+    /// Arm movement to the track of a full-track read.
     pub to_track: Move,
-    /// Time when the first sector begins to pass.
+    /// Start of the first sector of a full-track read.
     pub begins: Time,
     /// Sectors of the track with the time when each has passed, in the order of passing.
     pub sectors: Vec<(u64, Time)>,

@@ -27,7 +27,7 @@ pub(crate) struct DirectDriver {
     units: Vec<Unit>,
 }
 
-/// State of a device in its driver.
+/// State of a device in its driver, with the requests that wait for it.
 struct Unit {
     number: usize,
     connection: Id<Direct>,

@@ -23,7 +23,7 @@ pub enum Attention {
     WhenIdle,
 }
 
-/// Parameters of a MASSBUS adaptor.
+/// Parameters of a MASSBUS adaptor: search behaviour, command times and late data.
 #[derive(Clone, Debug)]
 pub struct MassbusConfig {
     /// Condition of a search report; see [`Attention`].
@@ -76,7 +76,8 @@ pub struct Massbus {
     channel: Option<Channel>,
     /// Transfer that has ended and that the driver has not yet reaped.
     done: Option<Done>,
-    /// Attention flag of each drive: whether it has found its sector.
+    /// Whether each drive has found its searched sector and reports it to the driver (attention
+    /// flag).
     attention: Vec<bool>,
     searches: Vec<Option<Search>>,
     /// Start and end of the last use of the channel.
@@ -104,10 +105,10 @@ struct Channel {
     moving: bool,
 }
 
-/// Transfer that has ended.
+/// Ended transfer of the adaptor, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Request of the transfer.
+    /// Request that the ended transfer belongs to.
     pub transfer: RequestId,
     /// Whether a sector was late, so that the transfer ended there.
     pub data_late: bool,

@@ -20,24 +20,24 @@ use std::collections::VecDeque;
 /// Order in which a drive's commands are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Order of arrival.
+    /// Execution in the order of arrival.
     Arrival,
-    /// Order of seek distance: the command with the nearest cylinder comes first.
+    /// Execution in the order of seek distance: the command with the nearest cylinder comes first.
     Nearest,
 }
 
-/// Parameters of a UDA50.
+/// Parameters of a UDA50: buffer, credits, processing times and order of execution.
 #[derive(Clone, Debug)]
 pub struct Uda50Config {
     /// Size of the buffer for all drives, in sectors.
     pub buffer_sectors: u32,
     /// Maximum number of commands that the host may have in flight.
     pub credits: u32,
-    /// Processing time per command before the transfer.
+    /// Time of the controller's processor to decode a command, before its transfer.
     pub decode: Time,
-    /// Processing time per command after the transfer.
+    /// Time of the controller's processor to finish a command, after its transfer.
     pub finish: Time,
-    /// Additional processing time per sector after the transfer.
+    /// Time of the controller's processor to finish a command, per sector of the command.
     pub finish_per_sector: Time,
     /// Variation of the three processing times, as a share of their mean.
     pub spread: f64,
@@ -57,7 +57,7 @@ pub struct Uda50 {
     engine: VecDeque<Job>,
     engine_working: bool,
     engine_busy: Time,
-    /// Transfers over the bus, in order.
+    /// Transfers that wait for the bus, in order; the first one may be in progress.
     bus: VecDeque<(RequestId, Time)>,
     bus_working: bool,
     buffer_free: u32,
@@ -382,7 +382,8 @@ impl Uda50 {
         self.move_next(around, parts, place);
     }
 
-    /// Returns the position of the next command in a drive's queue.
+    /// Chooses the next command from a drive's queue in the configured order. Returns its position
+    /// in the queue.
     fn choose(
         &self,
         queue: &VecDeque<RequestId>,

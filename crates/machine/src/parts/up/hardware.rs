@@ -14,14 +14,15 @@ use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 
-/// Parameters of an up controller.
+/// Parameters of an up controller: buffer, command time and bus wait.
 #[derive(Clone, Debug)]
 pub struct UpHardwareConfig {
     /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
     /// Time from a command until the arm or the transfer acts on it.
     pub command: Time,
-    /// Maximum wait for the bus per sector.
+    /// Maximum wait of the controller for the bus, per sector. The wait is random, uniform up to
+    /// this maximum.
     pub grant: Time,
 }
 
@@ -33,7 +34,8 @@ pub struct Up {
     transfer: Option<Transfer>,
     /// Transfer that has ended and that the driver has not yet reaped.
     done: Option<Done>,
-    /// Attention flag of each drive: whether it has found its sector.
+    /// Whether each drive has found its searched sector and reports it to the driver (attention
+    /// flag).
     attention: Vec<bool>,
     busy: Time,
     grants: Stream,
@@ -51,10 +53,10 @@ struct Transfer {
     data_late: bool,
 }
 
-/// Transfer that has ended.
+/// Ended transfer of the controller, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Request of the transfer.
+    /// Request that the ended transfer belongs to.
     pub request: RequestId,
     /// Whether a sector was late, so that the transfer ended there.
     pub data_late: bool,
@@ -65,9 +67,9 @@ pub struct Done {
 pub enum UpEvent {
     /// Arrival of a drive at its searched sector, given by the drive's place on the controller.
     Found(u8),
-    /// Start of the data transfer over the bus.
+    /// Start of a transfer's data movement over the bus.
     Moves,
-    /// End of the transfer.
+    /// End of a transfer, complete or cut short by late data.
     End,
 }
 

@@ -27,7 +27,7 @@ use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// Parameters of a VMEbus controller.
+/// Parameters of a VMEbus controller: processing times, write lead, cache and maintenance.
 #[derive(Clone, Debug)]
 pub struct VmeConfig {
     /// Processor time of the controller per command.
@@ -63,18 +63,18 @@ impl VmeConfig {
 /// Procedure of a controller and its maintenance program for format and verify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Time between two operations on tracks.
+    /// Time between two track operations of a format or verify.
     pub track_command: Time,
     /// Whether each track is read after it has been formatted.
     pub format_check: bool,
-    /// Verify pass of the procedure.
+    /// Kind of verify pass after a format.
     pub verify: VerifyPass,
 }
 
 /// Kind of verify pass over a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyPass {
-    /// Read of the track by the board.
+    /// Verify by reading: the board reads the track.
     Read,
     /// Pattern test: the host generates a pattern, which is written, read back and compared.
     Pattern,
@@ -83,7 +83,7 @@ pub enum VerifyPass {
 /// Caching scheme of a controller for read and written sectors.
 #[derive(Clone, Debug)]
 pub enum Caching {
-    /// No cache.
+    /// Controller without a sector cache.
     None,
     /// Track cache. A read miss reads the whole track, starting at any sector, and sequential reads
     /// prefetch the next track.
@@ -174,7 +174,7 @@ pub enum VmeEvent {
     Decoded(RequestId),
     /// Start of a command's data transfer over the bus, with its rate in bytes per second.
     Moves(RequestId, u32),
-    /// End of a command.
+    /// End of a command: all of its data are in memory or on the drive.
     Finished(RequestId),
     /// End of the arm's current work, given by the place of the drive and the generation of that
     /// work.
@@ -284,7 +284,7 @@ impl Vme {
         Some(done)
     }
 
-    /// Accepts a command.
+    /// Accepts a command from the driver.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.outstanding += 1;
         self.watch(around.now(), parts, id);

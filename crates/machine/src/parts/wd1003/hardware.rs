@@ -14,7 +14,7 @@ use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
-/// Parameters of a WD1003 controller.
+/// Parameters of a WD1003 controller: buffer, command time and poll interval.
 #[derive(Clone, Debug)]
 pub struct Wd1003Config {
     /// Size of the buffer, in sectors.
@@ -56,7 +56,7 @@ struct Command {
 pub enum Wd1003Event {
     /// Start of the command's execution.
     Begin,
-    /// End of a passing sector.
+    /// End of a sector that passes under the head.
     Sector,
 }
 
@@ -65,19 +65,19 @@ pub enum Wd1003Event {
 pub enum Asks {
     /// Fetch of a sector from the buffer.
     Fetch {
-        /// Request of the transfer.
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
         /// Whether this is the last sector of the command.
         last: bool,
     },
     /// Supply of the next sector to write.
     Bring {
-        /// Request of the transfer.
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
     /// No further action, because the last sector has been written.
     Nothing {
-        /// Request of the transfer.
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
 }
@@ -141,11 +141,7 @@ impl Wd1003 {
         (command.moved < sectors && room).then_some(Asks::Bring { transfer })
     }
 
-    /// Accepts a command.
-    ///
-    /// # Panics
-    ///
-    /// If a command is in progress.
+    /// Accepts a command from the driver.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.is_idle(), "one command at a time");
         let late = self.poll.within(self.config.command_poll);

@@ -57,7 +57,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// Returns the policy for the command. Read-ahead is limited at the start of a sequence.
+    /// Returns the cache policy for a command. At the start of a sequence, read-ahead is limited to
+    /// twice the length of the sequence.
     fn policy(self, choice: &Choice) -> Policy {
         let policy = choice.policy(self.kind);
         // A sequence that has just begun may be over as soon.

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// State of one drive on the controller.
 #[derive(Default)]
 pub(super) struct Unit {
-    /// Commands that wait for the arm.
+    /// Decoded commands that wait for the arm of the drive.
     pub(super) waiting: VecDeque<Command>,
     pub(super) arm: Option<Arm>,
     /// Generation of the arm's current work. Events of earlier work carry another generation and
@@ -32,13 +32,14 @@ pub(super) struct Unit {
     pub(super) watch: Watch,
 }
 
-/// Current work of an arm.
+/// Current work of a drive's arm.
 pub(super) enum Arm {
-    /// Read stream in progress.
+    /// Arm that reads a stream of sectors.
     Read(Stream),
-    /// Seek for a write, until enough data to write have been fetched.
+    /// Arm that is at or on its way to the start of a write, until enough data to write have been
+    /// fetched.
     Seek(Command),
-    /// Write in progress.
+    /// Arm that writes the data of a command.
     Write(Command),
 }
 

@@ -40,7 +40,8 @@ const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
 /// Initial read-ahead distance for sequences, in sectors: half a track.
 const AT_FIRST: u32 = 30;
 
-/// Threshold for a search: one in so many commands must be of the kind.
+/// Rarity limit of a kind of command: the search considers a kind only if at least one in this many
+/// commands is of it.
 const WORTH: usize = 16;
 
 /// Minimum gain of an accepted change, as a share. Some of the many tried changes are better by
@@ -68,7 +69,7 @@ fn sum(halves: Halves) -> Time {
     halves[0] + halves[1]
 }
 
-/// Policies of all kinds of commands.
+/// Cache policies chosen for all kinds of commands.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     policies: [Policy; Kind::COUNT],

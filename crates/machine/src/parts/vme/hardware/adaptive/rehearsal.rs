@@ -118,7 +118,7 @@ impl Bench {
         }
     }
 
-    /// Schedules a command after its think time.
+    /// Schedules the submission of a command after its delay in the script.
     fn give_later(self: &Rc<Self>, number: usize) {
         let bench = Rc::clone(self);
         let at = self.bare.sim.now() + self.script.gaps[number];

@@ -29,11 +29,11 @@ const AT_ONCE: Time = Time(4_000_000);
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) requests: Vec<Request>,
-    /// Commands of the script that wait for the end of each command.
+    /// Commands of the script that wait for the end of each command, by the index of that command.
     pub(super) after_end: Vec<Vec<usize>>,
     pub(super) after_coming: Vec<Vec<usize>>,
-    /// Number of conditions of each command. The next field holds its delay after the last
-    /// condition.
+    /// Number of conditions (ends and arrivals of other commands) that each command of the script
+    /// waits for.
     pub(super) waits: Vec<u8>,
     /// Delay of each command of the script after its last condition.
     pub(super) gaps: Vec<Time>,
