@@ -1,4 +1,5 @@
-//! Arguments and results of the system calls that programs make on a kernel or a rig.
+//! Arguments and results of the system calls that programs make on a kernel, or on a rig (drives
+//! without a computer).
 
 use diskperf_sim::Time;
 use diskperf_timeline::Ledger;

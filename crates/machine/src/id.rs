@@ -1,4 +1,4 @@
-//! Typed numbers of controllers and drives.
+//! Numbers of controllers and drives whose type carries the kind of component.
 
 use std::fmt;
 use std::marker::PhantomData;

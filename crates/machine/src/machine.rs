@@ -63,7 +63,8 @@ pub struct Circumstances {
     pub what_if: WhatIf,
     /// Limits of the run in events, time and memory.
     pub budget: Budget,
-    /// Events of earlier machines of the same command, which count toward the budget.
+    /// Number of events of earlier machines of the same command, which count toward the event
+    /// limit.
     pub events_before: u64,
 }
 
@@ -96,7 +97,7 @@ impl Default for Circumstances {
     }
 }
 
-/// Modelled computer or rig in virtual time.
+/// Modelled computer, or rig (drives without a computer), in virtual time.
 pub struct Machine {
     kernel: Kernel,
     budget: Budget,
@@ -284,8 +285,8 @@ impl Machine {
             .with_drives(|drives| drives.iter().map(Drive::busy).collect())
     }
 
-    /// Returns the busy time of the processors, and the part of it in interrupt handlers. Both are
-    /// zero for a rig.
+    /// Returns the busy time of the processors, and the time of it spent in interrupt handlers.
+    /// Both are zero for a rig (drives without a computer).
     pub fn processor_busy(&self) -> (Time, Time) {
         match self.kernel.base() {
             Base::Computer(computer) => computer.cpus.processors.busy(&computer.sim),
@@ -293,7 +294,8 @@ impl Machine {
         }
     }
 
-    /// Returns the processor time of the driver routines, at full speed. Zero for a rig.
+    /// Returns the processor time of the driver routines, at full speed. Zero for a rig (drives
+    /// without a computer).
     pub fn driver_busy(&self) -> Time {
         match self.kernel.base() {
             Base::Computer(computer) => computer.cpus.driver_time(),
@@ -382,12 +384,12 @@ struct Watch {
     since: Time,
 }
 
-/// Number of events of a rig between two checks: few enough to stop soon, and many enough to make
-/// the checks cheap.
+/// Number of events of a rig (drives without a computer) between two checks of its limits: few
+/// enough to stop soon, and many enough to make the checks cheap.
 const EVENTS_BETWEEN_LOOKS: u64 = 256;
 
 impl Watch {
-    /// Checks whether the run must end. Called at each tick of a modelled clock, and after each
+    /// Checks whether a run must end. Called at each tick of a modelled clock, and after each
     /// [`EVENTS_BETWEEN_LOOKS`] events of a rig.
     fn look(&self) {
         if self.stop.load(Ordering::Relaxed) {

@@ -67,7 +67,7 @@ pub fn maintain(
     })
 }
 
-/// Drive in maintenance, with its position in time.
+/// Maintenance in progress: the drive, its procedure and the current time.
 struct Work {
     drive: Mechanism,
     maintenance: Maintenance,

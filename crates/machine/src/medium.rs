@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::{Rc, Weak};
 use twox_hash::XxHash3_64;
 
-/// Contents of a block. Several locations may share them.
+/// Contents of a block, called a page. Several locations may share it.
 pub(crate) type Page = Rc<[u8]>;
 
 /// Contents of a partition, block by block. A block that was never written reads as zeroes.
@@ -218,7 +218,7 @@ struct Change {
     made: Made,
 }
 
-/// Number of remembered pages and changes; a power of two.
+/// Number of pages and changes that are remembered for sharing; a power of two.
 const REMEMBERED: usize = 1024;
 
 impl Pages {
@@ -233,8 +233,8 @@ impl Pages {
         page
     }
 
-    /// Returns a page with the given contents, shared with the last page of the same contents if
-    /// possible.
+    /// Returns a page with the given contents. Repeated contents return the same page if it is
+    /// still remembered.
     pub(crate) fn of(&mut self, data: Written<'_>) -> Page {
         if self.recent.is_empty() {
             self.recent.resize_with(REMEMBERED, || None);

@@ -30,19 +30,19 @@ use list::each_kind;
 use std::rc::Rc;
 use vme::Maintenance;
 
-/// Part and the drives that are attached to it.
+/// Part (controller with its driver), and the drives that are attached to it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// Controller and its driver.
+    /// Controller between bus and drives, with its driver.
     pub part: Part,
     /// Attached drives, as indices into
     /// [`Specification::drives`](crate::specification::Specification::drives).
     pub drives: Vec<usize>,
 }
 
-/// Description of a part in the catalogue.
+/// Description of a part (controller with its driver) in the catalogue.
 pub(crate) trait Described: Sized {
-    /// Driver of the part.
+    /// Driver type of the part's controllers.
     type Driver: Driver;
 
     /// Reads the parameters of the controller and of its driver from the catalogue.
@@ -68,10 +68,10 @@ pub(crate) trait Described: Sized {
 /// Source of a driver's parameters in the catalogue.
 pub(crate) struct DriverReading<'a> {
     pub(crate) system: &'a System,
-    /// Number of the drive that has this driver for itself, counted from 1. None for the shared
-    /// driver.
+    /// Number of the drive that has a driver for itself, counted from 1. None for the driver shared
+    /// by all drives.
     pub(crate) own: Option<u32>,
-    /// All drives of the system.
+    /// Descriptions of all drives of the system.
     pub(crate) drives: &'a [DriveSpecification],
     /// Indices of the drives that are attached to the part.
     pub(crate) of: &'a [usize],
@@ -123,7 +123,7 @@ macro_rules! each_part {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum PartKind {
             $($(#[$doc])* $Part,)*
-            /// Controller without published figures.
+            /// Controller for which no document publishes any figure.
             Unpublished,
         }
 
@@ -142,7 +142,7 @@ macro_rules! each_part {
             }
         }
 
-        /// Part as described in the catalogue: controller and driver.
+        /// Part as described in the catalogue: a controller with its driver.
         #[derive(Clone, Debug)]
         pub enum Part {
             $($(#[$doc])* $Part($folder::Specification),)*
@@ -184,7 +184,7 @@ macro_rules! each_part {
             }
         }
 
-        /// Driver of any kind of part.
+        /// Driver of any kind of controller.
         pub(crate) enum PartDriver {
             $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
         }

@@ -12,7 +12,7 @@ use diskperf_device::Request;
 use recording::Recording;
 use std::cell::RefCell;
 
-/// Records of the activity of a rig or of a computer.
+/// Records of drive activity on a computer or on a rig (drives without a computer).
 pub(crate) struct Records {
     pub(crate) statistics: RefCell<Statistics>,
     /// Trace of the run, if recorded.

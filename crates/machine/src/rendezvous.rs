@@ -30,7 +30,7 @@ enum Arrival {
     Early(u64),
 }
 
-/// Worker that attends a meeting, with access to its engine.
+/// Worker that attends a meeting, with access to the simulation that runs it.
 pub(crate) trait Waiter {
     /// Task that executes the worker.
     fn task(&self) -> TaskId;
@@ -140,7 +140,7 @@ impl Rendezvous {
         std::mem::take(&mut state.came)
     }
 
-    /// Counts a notice. Returns the tasks that wait for it.
+    /// Counts a notice to the workers. Returns the tasks that wait for it.
     fn notify(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
         state.notices += 1;

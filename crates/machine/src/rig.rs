@@ -27,11 +27,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use transfer::Transfer;
 
-/// Timer event at the time of a drive's next event.
+/// Timer event of a rig, at the time of a drive's next event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriveDue;
 
-/// Drives without a computer, in virtual time.
+/// Rig: drives without a computer, in virtual time, with the programs that use them.
 pub struct Rig {
     pub(crate) sim: Sim<DriveDue>,
     pub(crate) drives: RefCell<RigDrives>,
@@ -40,11 +40,11 @@ pub struct Rig {
     workers: RefCell<Vec<Rc<Worker>>>,
     /// Expiry of the timer: the earliest next event of any drive. None if no drive has one.
     due: Cell<Option<Time>>,
-    /// Reason why the rig is halted, if it is.
+    /// Reason why the rig is halted. None while it may run.
     pub(crate) halted: RefCell<Option<Standstill>>,
 }
 
-/// Drives of a rig and their requests.
+/// Drives of a rig (drives without a computer) and their requests.
 pub(crate) struct RigDrives {
     pub(crate) all: Drives,
     requests: Requests,
@@ -57,7 +57,7 @@ struct Queue {
     waiting: VecDeque<RequestId>,
 }
 
-/// Program on a rig.
+/// Program on a rig (drives without a computer).
 pub(crate) struct Worker {
     number: usize,
     task: TaskId,
@@ -74,7 +74,8 @@ enum Owner {
 }
 
 impl Rig {
-    /// Returns a rig of idle drives, all of them devices, with the partitions that programs see.
+    /// Returns a rig (drives without a computer) of idle devices, with the partitions that programs
+    /// see.
     pub(crate) fn new(
         sim: Sim<DriveDue>,
         all: Drives,
@@ -102,7 +103,7 @@ impl Rig {
         }
     }
 
-    /// Halts the rig; [`crate::Machine::run`] returns the reason.
+    /// Halts the rig. [`crate::Machine::run`] then returns the given reason.
     pub(crate) fn halt(&self, why: Standstill) {
         *self.halted.borrow_mut() = Some(why);
         self.sim.halt();
@@ -123,7 +124,7 @@ impl Rig {
         (self.volumes.made_bytes(), recorded as u64)
     }
 
-    /// Returns the trace since the last call.
+    /// Returns the trace recorded since the last call. None if no trace is recorded.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let drives = &mut self.drives.borrow_mut().all;
         let taken = self.records.take_trace(drives, self.sim.now())?;

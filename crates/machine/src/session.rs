@@ -1,4 +1,4 @@
-//! Process on a modelled computer with any kernel, or program on a rig.
+//! Process on a modelled computer with any kernel, or program on a rig (drives without a computer).
 
 use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
@@ -16,15 +16,16 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Result of calls with a path on a rig, where drives have no files.
+/// Result of calls with a path on a rig (drives without a computer), which has no files.
 const NO_FILES: Result<()> = Err(Errno::NoEntry);
 
 macro_rules! sessions {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// Process on a computer or program on a rig, with the system calls that it may make.
+        /// Process on a computer or program on a rig (drives without a computer), with the system
+        /// calls that it may make.
         pub enum Session {
             $($(#[$doc])* $Kernel($session),)*
-            /// Program on a rig.
+            /// Program on a rig (drives without a computer).
             Rig(RigSession),
         }
 
@@ -49,7 +50,8 @@ macro_rules! sessions {
 }
 each_kernel! { sessions! {} }
 
-/// Dispatches a call to the kernel of the session, or to the given expression on a rig.
+/// Dispatches a call to the kernel of the session, or to the given expression for a program on a
+/// rig.
 macro_rules! on_each {
     ($self:ident, $session:ident => $call:expr, $rig:pat => $on_rig:expr) => {
         each_kernel! { on_each! { $self, $session => $call, $rig => $on_rig } }
@@ -313,7 +315,7 @@ impl Session {
         on_each!(self, session => session.volumes(), _ => 0)
     }
 
-    /// Reports whether the volume of this number exists, mounted or not.
+    /// Reports whether a volume with the given number exists, mounted or not.
     pub fn has_volume(&self, drive: u32) -> bool {
         on_each!(self, session => session.has_volume(drive))
     }
@@ -326,7 +328,7 @@ impl Session {
         }
     }
 
-    /// Returns the processor time of a unit of work on this machine.
+    /// Returns the processor time that the given work takes on this machine. Zero on a rig.
     #[must_use]
     pub fn time_of(&self, work: Work) -> Time {
         on_each!(self, session => session.time_of(work), _ => Time::ZERO)

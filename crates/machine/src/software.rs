@@ -1,4 +1,4 @@
-//! Software that serves programs: a kernel on its computer, or a rig without one.
+//! Software that serves programs: a kernel on its computer, or a rig (drives without a computer).
 
 use crate::kernel::computer::Computer;
 use crate::kernel::list::each_kernel;
@@ -29,7 +29,7 @@ pub(crate) trait RunningKernel {
     fn ring_note(&self) -> &'static str;
 }
 
-/// Reference to a computer with any kernel, or to a rig.
+/// Reference to a computer with any kernel, or to a rig (drives without a computer).
 pub(crate) enum Base<'a> {
     Computer(&'a Computer),
     Rig(&'a Rc<Rig>),
@@ -37,7 +37,7 @@ pub(crate) enum Base<'a> {
 
 macro_rules! kernels {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// Kernel on its computer, or a rig, which has neither.
+        /// Kernel on its computer, or a rig: drives without a kernel and a computer.
         #[derive(Clone)]
         pub enum Kernel {
             $($(#[$doc])* $Kernel(Rc<$running>),)*
@@ -46,7 +46,7 @@ macro_rules! kernels {
         }
 
         impl Kernel {
-            /// Returns the computer of the kernel, or the rig.
+            /// Returns the computer of the kernel, or the rig if there is no computer.
             #[inline]
             pub(crate) fn base(&self) -> Base<'_> {
                 match self {
@@ -55,7 +55,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// Returns the kernel. None for a rig.
+            /// Returns the running kernel. None for a rig (drives without a computer).
             pub(crate) fn running(&self) -> Option<Rc<dyn RunningKernel>> {
                 match self {
                     $(Self::$Kernel(kernel) => Some(Rc::<$running>::clone(kernel)),)*
@@ -68,8 +68,8 @@ macro_rules! kernels {
 each_kernel! { kernels! {} }
 
 impl Kernel {
-    /// Returns the remark about runs with several requests in flight: the kernel had no call for
-    /// that, and how the requests block each other. None for a rig.
+    /// Returns a remark about runs with several requests in flight: the kernel had no call for
+    /// that, and how the requests block each other. None for a rig (drives without a computer).
     pub fn ring_note(&self) -> Option<&'static str> {
         self.running().map(|kernel| kernel.ring_note())
     }

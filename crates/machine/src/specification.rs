@@ -34,7 +34,7 @@ pub struct Specification {
     pub drives: Vec<DriveSpecification>,
     /// Partitions that programs see, in the order of the drives.
     pub volumes: Vec<Volume>,
-    /// Kernel and its hardware, or a rig.
+    /// Kernel and its hardware, or a rig (drives without a computer).
     pub software: Software,
 }
 
@@ -63,7 +63,7 @@ pub(crate) trait DescribedKernel {
 
 macro_rules! software {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// Kernel with its computer and attached hardware, or a rig.
+        /// Kernel with its computer and attached hardware, or a rig (drives without a computer).
         #[derive(Clone, Debug)]
         pub enum Software {
             /// Rig without a computer: programs use the drives directly.
@@ -72,7 +72,7 @@ macro_rules! software {
         }
 
         impl Software {
-            /// Returns the kernel. None for a rig.
+            /// Returns the described kernel. None for a rig (drives without a computer).
             pub(crate) fn kernel(&self) -> Option<&dyn DescribedKernel> {
                 match self {
                     Self::Rig => None,
@@ -96,7 +96,7 @@ macro_rules! software {
 }
 each_kernel! { software! {} }
 
-/// Computer without the hardware attached to its bus.
+/// Description of a computer, without the hardware attached to its bus.
 #[derive(Clone, Debug)]
 pub struct ComputerSpecification {
     /// Bandwidth of the bus, in bytes per second.
@@ -110,7 +110,7 @@ pub struct ComputerSpecification {
 /// UNIX kernel on its computer.
 #[derive(Clone, Debug)]
 pub struct UnixSpecification {
-    /// Computer: its bus, its speed and the costs of its software.
+    /// Computer of the kernel: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// Controllers of the computer, with their drives.
     pub attachments: Vec<Attachment>,
@@ -134,7 +134,7 @@ pub enum Edition {
 /// Minix kernel on its computer.
 #[derive(Clone, Debug)]
 pub struct MinixSpecification {
-    /// Computer: its bus, its speed and the costs of its software.
+    /// Computer of the kernel: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
     /// Controllers of the computer, with their drives.
     pub attachments: Vec<Attachment>,
@@ -144,7 +144,7 @@ pub struct MinixSpecification {
     pub filesystem: Option<MinixParameters>,
 }
 
-/// File layout of a volume.
+/// File layout of a volume: raw, or the layout of a file system.
 #[derive(Clone, Copy, Debug)]
 pub enum Layout {
     /// Raw drive without a file system.
@@ -295,7 +295,7 @@ fn read_kernel<K: ReadKernel>(
 }
 
 struct Controlled<'a> {
-    /// Drive that has this controller for itself, counted from 1. None for the shared controller.
+    /// Drive that has a controller for itself, counted from 1. None for the shared controller.
     of: Option<u32>,
     reader: Reader<'a>,
     kind: PartKind,

@@ -42,7 +42,7 @@ impl Volumes {
         self.partitions.len()
     }
 
-    /// Reports whether a volume of this number exists.
+    /// Reports whether a volume with the given number exists.
     pub(crate) fn has(&self, volume: u32) -> bool {
         (volume as usize) < self.partitions.len()
     }

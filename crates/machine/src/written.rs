@@ -69,7 +69,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Reports whether the data are the same kept bytes, without comparing the contents.
+    /// Reports whether the data are the same kept bytes as before, without comparing the contents.
     #[inline]
     pub(crate) fn is(&self, data: Written<'_>) -> bool {
         let same = |kept: &Rc<[u8]>| Rc::ptr_eq(kept, &self.kept);

@@ -269,7 +269,8 @@ impl Processor {
         }
     }
 
-    /// Completes the innermost work, and wakes its task or leaves its handler.
+    /// Completes the innermost work of the processor, then wakes its task or leaves its interrupt
+    /// handler.
     fn complete<E: From<Completion>>(&self, sim: &Sim<E>) {
         if self.ends.is_some() {
             self.set_end(sim, None);

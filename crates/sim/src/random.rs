@@ -12,12 +12,12 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Returns the random streams of this seed.
+    /// Returns the random streams of a simulation with the given seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// Returns the random stream of this name. The same seed and name give the same numbers.
+    /// Returns the random stream with the given name. The same seed and name give the same numbers.
     pub fn stream(self, name: &str) -> Stream {
         // FNV-1a spreads the name over the 2^127 streams of PCG.
         let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

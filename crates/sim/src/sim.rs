@@ -524,7 +524,7 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Processes the next event. Returns whether it is the horizon.
+    /// Processes the next event. Returns true if it is the end of a [`Sim::run_until`].
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) -> bool {
         let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());

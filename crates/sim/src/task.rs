@@ -9,7 +9,7 @@ use std::pin::Pin;
 pub struct TaskId(NonZeroU32);
 
 impl TaskId {
-    /// Returns the identifier of the task at this index of the task table.
+    /// Returns the identifier of the task at the given index of the task table.
     pub(crate) fn of_place(place: usize) -> Self {
         let number = u32::try_from(place + 1).expect("fewer than 2^32 tasks");
         Self(NonZeroU32::new(number).expect("places are counted from 1"))

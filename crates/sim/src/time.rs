@@ -10,7 +10,7 @@ pub struct Time(pub u64);
 impl Time {
     /// Start of every simulation, and duration of zero.
     pub const ZERO: Self = Self(0);
-    /// Time that is never reached.
+    /// Largest time, which is never reached.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// Returns a duration of a whole number of milliseconds.

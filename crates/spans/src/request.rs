@@ -15,7 +15,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span {
-    /// Stage in which the request spent this time.
+    /// Stage in which the request spent the time of this span.
     pub stage: Stage,
     /// End of the span.
     pub until: Nanoseconds,

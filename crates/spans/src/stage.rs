@@ -23,7 +23,7 @@ pub enum Stage {
     Interrupt,
     /// Wait for the CPU: the process is ready while another process runs.
     CpuWait,
-    /// CPU slowdown by data transfers that compete for its memory.
+    /// CPU slowdown by data transfers that compete with the CPU for the memory.
     MemoryContention,
     /// Wait for a free buffer of the kernel.
     BufferWait,
@@ -129,8 +129,8 @@ pub enum DieBusy {
     Collection,
     /// Suspension of a program or an erase, so that reads can proceed.
     Suspension,
-    /// Channel transfer only: data of earlier reads occupy the die's registers until the channel
-    /// has carried them.
+    /// Channel transfer only: the die has finished its reads, but their data occupy its registers
+    /// until the channel has carried them.
     Channel,
 }
 

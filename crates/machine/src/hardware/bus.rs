@@ -3,7 +3,7 @@
 use super::Surroundings;
 use diskperf_sim::Time;
 
-/// Bus with its current data streams.
+/// Bus between controllers and memory, with its current data streams.
 #[derive(Clone, Debug)]
 pub struct Bus {
     bytes_per_s: u64,
@@ -32,7 +32,7 @@ impl Bus {
         }
     }
 
-    /// Returns an idle bus with the same parameters.
+    /// Returns an idle copy of the bus with the same parameters.
     pub(crate) fn idle(&self) -> Self {
         Self {
             moving: 0,
@@ -52,7 +52,7 @@ impl Bus {
         self.busy + self.busy_since.map_or(Time::ZERO, |since| now - since)
     }
 
-    /// Starts a data stream of this rate.
+    /// Starts a data stream over the bus with the given rate, which slows the processors.
     pub fn start(&mut self, around: &Surroundings<'_>, bytes_per_s: u64) {
         if self.moving == 0 {
             self.busy_since = Some(around.now());
@@ -61,7 +61,7 @@ impl Bus {
         self.slow_processor(around);
     }
 
-    /// Ends a data stream of this rate.
+    /// Ends a data stream over the bus with the given rate.
     ///
     /// # Panics
     ///

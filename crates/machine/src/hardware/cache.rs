@@ -15,8 +15,8 @@ pub struct CacheStatistics {
     pub sectors_held: u64,
     /// Write commands of this class of accesses.
     pub writes: u64,
-    /// Number of times that the arm chose among several waiting commands, the first of which was of
-    /// this class.
+    /// Number of times that the arm chose among several waiting commands, counted by the class of
+    /// the first one.
     pub choices: u64,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Run {
 pub(crate) struct Cache {
     capacity: u64,
     held: u64,
-    /// Runs of sectors, the least recently used first.
+    /// Cached runs of sectors, the least recently used first.
     runs: VecDeque<Run>,
 }
 

@@ -57,7 +57,7 @@ impl Drives {
         self.numbered.push(Numbered::Device(id));
     }
 
-    /// Returns the drive of this number.
+    /// Returns the drive with the given number.
     #[inline]
     pub fn get(&self, number: usize) -> Drive<'_> {
         match self.numbered[number] {
@@ -102,14 +102,14 @@ impl Drives {
         self.devices_mut().for_each(|(_, device)| device.record());
     }
 
-    /// Returns the background work of disk arms since the last call.
+    /// Returns the recorded background work of disk arms since the last call.
     pub(crate) fn take_arms(&mut self, now: Time) -> Vec<TracedArm> {
         let all = self.devices_mut();
         all.flat_map(|(number, device)| device.recorded_arm(now, number))
             .collect()
     }
 
-    /// Returns the activity of flash drives since the last call.
+    /// Returns the recorded activity of flash drives since the last call.
     pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
         let all = self.devices_mut();
         all.filter_map(|(number, device)| device.recorded_flash(now, number))

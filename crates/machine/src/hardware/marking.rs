@@ -30,7 +30,7 @@ pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until:
 
 /// Starts a drive's transfer of a request's sectors at time `at`, directly after the arm movement,
 /// and books the time up to the first sector. `late` is the deadline to which a missed revolution
-/// is booked. Returns the time when the first sector passes, and the parts of the transfer.
+/// is booked. Returns the time when the first sector passes, and the times of the transfer.
 pub(crate) fn go_for(
     (transfer, drive): (&mut Request, &mut Mechanism),
     at: Time,

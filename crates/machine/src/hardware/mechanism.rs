@@ -21,7 +21,7 @@ use diskperf_sim::Time;
 use passage::{Leg, STILL};
 use std::sync::Arc;
 
-/// Constant properties of a disk mechanism.
+/// Constant properties of a disk mechanism: geometry, seek curve and head times.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     /// Layout of the sectors on the tracks.
@@ -54,7 +54,7 @@ pub struct Mechanism {
     what_if: WhatIf,
 }
 
-/// Transfer with the drive's position when it was commanded.
+/// Transfer of the mechanism, with the arm position when it was commanded.
 #[derive(Clone, Copy, Debug)]
 struct Commanded {
     at: Time,
@@ -119,7 +119,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns an idle mechanism with the same properties.
+    /// Returns an idle copy of the mechanism at cylinder 0, head 0.
     pub(crate) fn at_rest(&self) -> Self {
         Self::of_shared(Arc::clone(&self.mechanics), self.spindle).supposing(self.what_if)
     }
@@ -149,7 +149,7 @@ impl Mechanism {
         self.last.map(|last| last.ends)
     }
 
-    /// Busy times of the mechanism so far.
+    /// Busy times of the mechanism so far: positioning, rotational latency and transfer.
     pub fn busy(&self) -> Busy {
         self.busy
     }
@@ -196,7 +196,7 @@ impl Mechanism {
     }
 
     /// Reads or writes `count` sectors from `sector` on, starting now. Returns the times of the
-    /// parts. Afterwards, the mechanism is at the last sector.
+    /// seek, the waits and the transfer. Afterwards, the mechanism is at the last sector.
     #[inline]
     pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
         self.transfer_watched(now, (sector, count), write, self.last_transfer())
@@ -268,7 +268,7 @@ impl Mechanism {
         u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
-    /// Computes the parts of a transfer, and passes each leg to `tell`.
+    /// Computes the times of a transfer, and passes each leg of it to `tell`.
     #[inline]
     fn passage(
         &mut self,
@@ -297,7 +297,7 @@ impl Mechanism {
         self.passage_from(first, of, write, tell)
     }
 
-    /// Computes the parts of a transfer from the start of one of its runs on. The transfer may
+    /// Computes the times of a transfer from the start of one of its runs on. The transfer may
     /// cross ends of tracks and cylinders, interleaved sectors and slipped sectors.
     fn passage_from(
         &mut self,

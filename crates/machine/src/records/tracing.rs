@@ -1,4 +1,5 @@
-//! Recording of a trace, as far as rigs and computers have it in common.
+//! Recording of a trace of requests and programs, as far as rigs (drives without a computer) and
+//! computers have it in common.
 
 use super::Records;
 use crate::books::Books;
@@ -10,7 +11,7 @@ use diskperf_timeline::trace::{
 };
 use diskperf_timeline::{Nanoseconds, Span};
 
-/// Trace recorded so far.
+/// Trace of requests and programs recorded so far.
 #[derive(Default)]
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,

@@ -1,5 +1,5 @@
-//! Ring on a rig: several requests of a program in flight, each in its own slot. Rings make use of
-//! a drive's queue.
+//! Ring of a program on a rig (drives without a computer): several requests in flight, each in its
+//! own slot. The ring makes use of a drive's queue.
 
 use super::session::{OpenFile, RigSession, What};
 use super::transfer::Transfer;
@@ -88,13 +88,13 @@ impl RigSession {
         Ok(())
     }
 
-    /// Contents of a slot's buffer. None without an open ring.
+    /// Contents of the buffer of a ring's slot. None without an open ring.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
         Some(ring.state.contents(slot))
     }
 
-    /// Number of requests in flight.
+    /// Number of requests of the ring that are in flight.
     pub fn under_way(&self) -> usize {
         self.ring.as_ref().map_or(0, |ring| ring.state.under_way())
     }

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Program on a rig, with its open devices.
+/// Program on a rig (drives without a computer), with its open devices.
 pub struct RigSession {
     pub(super) rig: Rc<Rig>,
     pub(super) worker: Rc<Worker>,
@@ -59,7 +59,7 @@ impl Volume {
 }
 
 impl Rig {
-    /// Returns the device with this path. A rig has no files.
+    /// Returns the device with the given path. A rig has no files.
     fn find(&self, path: &str, dsync: bool) -> Result<What> {
         match path {
             "/dev/null" => return Ok(What::Null),
@@ -293,7 +293,7 @@ impl RigSession {
         }
     }
 
-    /// Reports whether the rig has a volume of this number.
+    /// Reports whether the rig has a volume with the given number.
     pub fn has_volume(&self, volume: u32) -> bool {
         self.rig.volumes.has(volume)
     }

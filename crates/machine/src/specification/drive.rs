@@ -182,7 +182,7 @@ impl DriveSpecification {
 
 const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, a flash drive, or a device without mechanics; disk if absent";
 
-/// Returns a nominal label, for file systems on a device that hides its tracks.
+/// Returns a nominal label for a device that hides its tracks. File systems need the label.
 fn label(device: &DeviceSpecification) -> ffs::Geometry {
     // What contradicts itself is refused; its label is never used.
     let sectors = device.sectors().unwrap_or(1).max(1);

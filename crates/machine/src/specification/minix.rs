@@ -7,8 +7,7 @@ use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
-/// Reads the costs of Minix, both those of its own and those that the shared parts of the model
-/// use.
+/// Reads the costs and sizes of Minix, and the costs that the code shared by all kernels uses.
 pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixConfig) {
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     let message = cost(

@@ -26,7 +26,7 @@ pub(super) struct State {
 pub(super) enum Handler {
     /// Task that enters and leaves the handler.
     Task(TaskId),
-    /// No task: the interrupt only consumes this much processor time.
+    /// No task: the interrupt only consumes the given processor time.
     Cost(Time),
 }
 
@@ -77,7 +77,7 @@ impl Rate {
         }
     }
 
-    /// Returns the duration of work of this cost at the current rate.
+    /// Returns the duration of work with the given cost at the current rate.
     #[inline]
     pub(super) fn duration(self, cost: u64) -> Time {
         if self.thousandths == FULL {

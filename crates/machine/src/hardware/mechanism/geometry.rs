@@ -133,7 +133,8 @@ pub struct Geometry {
     sector_bytes: u32,
     /// Track formats by first cylinder; at least one.
     tracks: Vec<Tracks>,
-    /// Whether each sector is in the slot of its own number.
+    /// Whether each sector of a track is in the slot of its own number, because the format has no
+    /// interleave, skew and index gap.
     is_plain: bool,
     has_index_gap: bool,
     /// Runs of bad sectors, sorted by their first sectors.

@@ -27,7 +27,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Returns the driver of a controller.
+    /// Returns the driver of an ACSI controller.
     pub(crate) fn new(config: DiskTaskConfig, controller: Id<Acsi>) -> Self {
         Self {
             config,

@@ -34,7 +34,7 @@ pub struct Acsi {
 /// Event that an ACSI controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum AcsiEvent {
-    /// Start of the command's execution.
+    /// Start of a command's execution by the controller.
     Begin,
     /// End of the transfer: the last sector is in memory or on the drive.
     End,
@@ -69,7 +69,8 @@ impl Controller for Acsi {
 }
 
 impl Acsi {
-    /// Returns an idle controller with its drives. `number` is its number among all controllers.
+    /// Returns an idle ACSI controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: AcsiConfig,
@@ -92,7 +93,7 @@ impl Acsi {
         self.interrupts = false;
     }
 
-    /// Accepts a command.
+    /// Accepts a command from the driver.
     ///
     /// # Panics
     ///
@@ -110,8 +111,8 @@ impl Acsi {
         self.id.schedule(around, begin, AcsiEvent::Begin);
     }
 
-    /// Moves the arm and transfers the sectors. Returns the time at which all sectors are in memory
-    /// or on the drive.
+    /// Executes a command: moves the arm and transfers the sectors. Returns the time at which all
+    /// sectors are in memory or on the drive.
     fn begin(&self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
         let now = around.now();
         let transfer = &mut parts.requests[id];

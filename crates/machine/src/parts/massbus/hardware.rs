@@ -31,7 +31,7 @@ pub struct MassbusConfig {
     /// Poll interval per drive, for a controller whose own processor polls the drives for search
     /// commands. The delay is up to one interval for each drive. Zero if searches are wired.
     pub search_poll_per_drive: Time,
-    /// Time to act on a search command, once such a processor has found it.
+    /// Time from the poll that finds a search command until the controller's processor acts on it.
     pub search_command: Time,
     /// Time from a command until the arm or the channel acts on it.
     pub command: Time,
@@ -97,7 +97,7 @@ struct Channel {
     /// Time at which the first sector begins to pass under the head.
     first_sector: Time,
     passed: Time,
-    /// Delay from the passing of a sector until it is in memory.
+    /// Delay from the end of a sector under the head until it is in memory.
     behind: Time,
     sectors: u32,
     per_sector: Time,
@@ -136,7 +136,7 @@ pub enum MassbusEvent {
         /// Random draw; the sector is late if the draw is below the current probability.
         draw: f64,
     },
-    /// End of the last sector of the transfer.
+    /// End of the last sector of the adaptor's transfer.
     LastSector,
 }
 
@@ -166,7 +166,8 @@ impl Controller for Massbus {
 }
 
 impl Massbus {
-    /// Returns an idle adaptor with its drives. `number` is its number among all controllers.
+    /// Returns an idle MASSBUS adaptor with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: MassbusConfig,

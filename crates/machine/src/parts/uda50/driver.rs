@@ -24,7 +24,7 @@ pub struct UdaConfig {
     pub complete: Time,
 }
 
-/// Driver of a UDA50.
+/// Driver of a UDA50, with the requests that wait for it.
 pub(crate) struct Uda {
     config: UdaConfig,
     controller: Id<Uda50>,
@@ -34,7 +34,7 @@ pub(crate) struct Uda {
 }
 
 impl Uda {
-    /// Returns the driver of a controller, on a computer with the given number of drives.
+    /// Returns the driver of a UDA50, on a computer with the given number of drives.
     pub(crate) fn new(config: UdaConfig, controller: Id<Uda50>, drives: usize) -> Self {
         Self {
             config,

@@ -47,7 +47,7 @@ pub struct Uda50Config {
     pub overlap_decode: bool,
 }
 
-/// State of a UDA50.
+/// State of a UDA50 controller: its queues, its processor, its buffer and its bus transfers.
 pub struct Uda50 {
     id: Id<Uda50>,
     config: Uda50Config,
@@ -85,11 +85,11 @@ enum Job {
 /// Event that a UDA50 schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Uda50Event {
-    /// End of the processor's current job.
+    /// End of the current job of the controller's processor.
     EngineDone,
     /// Arrival of a drive's transfer at its first sector.
     FirstSector(RequestId),
-    /// End of a drive's last sector.
+    /// End of the last sector of a drive's transfer.
     LastSector(RequestId),
     /// Time at which enough data of a write is in the buffer to start the drive.
     Buffered(RequestId),
@@ -124,7 +124,7 @@ impl Controller for Uda50 {
 }
 
 impl Uda50 {
-    /// Returns an idle controller with its drives.
+    /// Returns an idle UDA50 with its drives.
     pub fn new(id: Id<Self>, config: Uda50Config, drives: Mechanisms, spread: Stream) -> Self {
         Self {
             id,
@@ -155,7 +155,7 @@ impl Uda50 {
         self.done.pop_front()
     }
 
-    /// Accepts a command into the ring.
+    /// Accepts a command into the controller's command ring.
     ///
     /// # Panics
     ///

@@ -41,7 +41,7 @@ pub struct UpConfig {
     pub complete: Time,
 }
 
-/// Driver of an up controller.
+/// Driver of an up controller, with the state of its drives.
 pub(crate) struct UpDriver {
     order: QueueOrder,
     configs: Vec<UpConfig>,
@@ -111,8 +111,8 @@ impl Driver for UpDriver {
 }
 
 impl UpDriver {
-    /// Returns the driver of a controller. `configs` holds the constants and costs for each drive
-    /// of the computer.
+    /// Returns the driver of an up controller. `configs` holds the constants and costs for each
+    /// drive of the computer.
     pub(crate) fn new(order: QueueOrder, configs: Vec<UpConfig>, controller: Id<Up>) -> Self {
         let state = State {
             units: vec![Unit::default(); configs.len()],

@@ -105,7 +105,7 @@ impl Controller for Up {
 }
 
 impl Up {
-    /// Returns an idle controller with its drives. `number` is its number among all controllers.
+    /// Returns an idle up controller with its drives. `number` is its number among all controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: UpHardwareConfig,

@@ -30,7 +30,7 @@ pub enum ScanFrom {
 pub struct VmeDriverConfig {
     /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
-    /// Start of the scan; see [`ScanFrom`].
+    /// Start of the upward scan of a request queue; see [`ScanFrom`].
     pub scan_from: ScanFrom,
     /// Maximum number of commands in the controller. None means no limit.
     pub commands: Option<u32>,
@@ -42,7 +42,7 @@ pub struct VmeDriverConfig {
     pub complete: Time,
 }
 
-/// Driver of a VMEbus controller.
+/// Driver of a VMEbus controller, with the request queue of each drive.
 pub(crate) struct VmeDriver {
     config: VmeDriverConfig,
     controller: Id<Vme>,
@@ -56,7 +56,7 @@ pub(crate) struct VmeDriver {
 }
 
 impl VmeDriver {
-    /// Returns the driver of a controller, on a computer with the given number of drives.
+    /// Returns the driver of a VMEbus controller, on a computer with the given number of drives.
     pub(crate) fn new(config: VmeDriverConfig, controller: Id<Vme>, drives: usize) -> Self {
         Self {
             config,
@@ -90,7 +90,8 @@ impl VmeDriver {
         })
     }
 
-    /// Removes a completed request from the head of its drive's queue. The scan then starts afresh.
+    /// Removes a completed request from the head of its drive's queue, if it is there. The scan
+    /// then starts afresh.
     fn forget(&self, drive: usize, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[drive];
         let given = &mut self.given.borrow_mut()[drive];

@@ -42,7 +42,7 @@ pub struct VmeConfig {
     pub write_lead_sectors: u32,
     /// Caching scheme of the controller.
     pub caching: Caching,
-    /// Procedure for format and verify. None if it is unknown.
+    /// Procedure of the controller for format and verify of a drive. None if it is unknown.
     pub maintenance: Option<Maintenance>,
 }
 
@@ -60,7 +60,7 @@ impl VmeConfig {
     }
 }
 
-/// Procedure of a controller and its maintenance program for format and verify.
+/// Procedure of a controller and its maintenance program to format and verify a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
     /// Time between two track operations of a format or verify.
@@ -97,7 +97,7 @@ pub enum Caching {
     Sectors {
         /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// Policy of each class of requests, by [`Hint`].
+        /// Cache policy of each class of requests, by [`Hint`].
         policies: [Policy; 3],
         /// Whether the controller adapts the policies itself and ignores the given ones.
         adaptive: bool,
@@ -106,7 +106,7 @@ pub enum Caching {
     Rehearsed {
         /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// Policy of each request, by the index of the request.
+        /// Cache policy of each request of the rehearsal, by the index of the request.
         policies: Vec<Policy>,
     },
 }
@@ -184,7 +184,7 @@ pub enum VmeEvent {
     LeaveOff(u8, u32),
 }
 
-/// Command for which a stream was started, relative to the command that it serves.
+/// Origin of the read stream that serves a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
     /// Stream that was started for the command. Its sectors go from the drive directly over the
@@ -201,7 +201,7 @@ struct Command {
     /// First sector of the command that is not yet served.
     next: u64,
     end: u64,
-    /// Time at which the served sectors are in memory, or are fetched from it.
+    /// Time at which the sectors served so far are in memory (read) or fetched from memory (write).
     ready: Time,
     /// Time at which enough data of a write has been fetched to start the drive.
     enough: Time,
@@ -249,7 +249,8 @@ impl Controller for Vme {
 }
 
 impl Vme {
-    /// Returns an idle controller with its drives. `number` is its number among all controllers.
+    /// Returns an idle VMEbus controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: VmeConfig,

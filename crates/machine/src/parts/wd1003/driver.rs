@@ -27,7 +27,7 @@ pub struct HdConfig {
     pub complete: Time,
 }
 
-/// Driver of a PC-AT's disk controller.
+/// Driver of a PC-AT's disk controller, with the request queue of each drive.
 pub(crate) struct Hd {
     config: HdConfig,
     controller: Id<Wd1003>,
@@ -37,7 +37,8 @@ pub(crate) struct Hd {
 }
 
 impl Hd {
-    /// Returns the driver of a controller, on a computer with the given number of drives.
+    /// Returns the driver of a PC-AT disk controller, on a computer with the given number of
+    /// drives.
     pub(crate) fn new(config: HdConfig, controller: Id<Wd1003>, drives: usize) -> Self {
         Self {
             config,

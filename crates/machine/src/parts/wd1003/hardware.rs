@@ -44,7 +44,7 @@ struct Command {
     /// Number of sectors of the command that have passed under the head.
     passed: u32,
     moved: u32,
-    /// Time at which each sector from `from` on has passed.
+    /// Time at which each sector of the command from `from` on has passed.
     passes: Vec<Time>,
     from: u32,
     /// Whether the command only waits for space in the buffer, or for a sector to write.
@@ -54,7 +54,7 @@ struct Command {
 /// Event that a WD1003 controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Wd1003Event {
-    /// Start of the command's execution.
+    /// Start of a command's execution by the controller.
     Begin,
     /// End of a sector that passes under the head.
     Sector,
@@ -63,14 +63,14 @@ pub enum Wd1003Event {
 /// Action that an interrupt of the controller requests from the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// Fetch of a sector from the buffer.
+    /// Fetch of a read sector from the controller's buffer.
     Fetch {
         /// Request that the controller's interrupt concerns.
         transfer: RequestId,
         /// Whether this is the last sector of the command.
         last: bool,
     },
-    /// Supply of the next sector to write.
+    /// Supply of the next sector to write into the controller's buffer.
     Bring {
         /// Request that the controller's interrupt concerns.
         transfer: RequestId,
@@ -102,7 +102,8 @@ impl Controller for Wd1003 {
 }
 
 impl Wd1003 {
-    /// Returns an idle controller with its drives. `number` is its number among all controllers.
+    /// Returns an idle WD1003 controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: Wd1003Config,

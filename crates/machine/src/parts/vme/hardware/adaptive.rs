@@ -35,7 +35,7 @@ const WARM: usize = 32;
 
 const BETWEEN: u64 = 32;
 
-/// Command history of one drive, with its current policies.
+/// Command history of one drive, with the cache policies chosen from it.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     reads: Sequences,
@@ -84,7 +84,7 @@ struct Sequences {
 struct Sequence {
     number: u64,
     end: u64,
-    /// Length of the sequence, in sectors, without its first access.
+    /// Length of the sequence of accesses, in sectors, without its first access.
     length: u64,
 }
 
@@ -173,7 +173,7 @@ impl Watch {
         self.undecoded.remove(place).policy(&self.choice)
     }
 
-    /// Records the end of a command.
+    /// Records the end of a command in the drive's history.
     pub(super) fn ended(&mut self, now: Time, id: RequestId) {
         let mut last = self.seen.iter_mut().rev();
         if let Some((_, seen)) = last.find(|(asked, _)| asked.id == id) {

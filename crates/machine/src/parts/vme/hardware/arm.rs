@@ -20,9 +20,9 @@ pub(super) struct Unit {
     /// Generation of the arm's current work. Events of earlier work carry another generation and
     /// are ignored.
     pub(super) generation: u32,
-    /// End of the last sequential read, if the arm has not moved since.
+    /// Sector at which the last read stream of a sequence ended. None if the arm has moved since.
     pub(super) tail: Option<u64>,
-    /// Sectors of the last stream that are kept only until the next stream.
+    /// Range of sectors of the last read stream that stays in the cache only until the next stream.
     unsaved: Option<(u64, u64)>,
     /// End of the last read of the drive, as a sector number.
     pub(super) sequence_end: u64,
@@ -44,7 +44,7 @@ pub(super) enum Arm {
 }
 
 impl Vme {
-    /// Reports whether read-ahead for this command leaves the arm to a waiting write.
+    /// Reports whether read-ahead for a command gives way to a waiting write.
     pub(super) fn yields(&self, place: usize, command: &Command) -> bool {
         let mut waiting = self.units[place].waiting.iter();
         !command.policy.keeps_arm() && waiting.any(|command| command.write)
@@ -251,7 +251,8 @@ impl Vme {
         self.set_arm(around, place, Arm::Read(stream), ends);
     }
 
-    /// Removes sectors of earlier streams from the cache, if they were not to be saved.
+    /// Removes the sectors of earlier read streams from the cache, if their policy was not to keep
+    /// read sectors.
     fn forget_unsaved(&mut self, place: usize) {
         let unit = &mut self.units[place];
         if let Some((first, end)) = unit.unsaved.take() {
@@ -359,7 +360,7 @@ impl Vme {
     }
 }
 
-/// Books the time of a request up to its first sector.
+/// Books the time of a request from the arm movement up to its first sector.
 fn mark_way(
     parts: &mut Parts<'_>,
     command: &Command,

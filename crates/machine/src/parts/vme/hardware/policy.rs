@@ -23,11 +23,11 @@ pub struct Policy {
     pub ahead_sectors: u32,
 }
 
-/// Maximum read-ahead of such a controller, in sectors (Zachariassen 1987).
+/// Maximum read-ahead of a VMEbus controller with policy bits, in sectors (Zachariassen 1987).
 pub const MOST_AHEAD_SECTORS: u32 = 244;
 
 impl Policy {
-    /// Returns the bits with their names, in the order of the seed.
+    /// Returns the policy bits with their names, in a fixed order.
     pub fn bits(&mut self) -> [(&'static str, &mut bool); 8] {
         [
             ("SEA", &mut self.search),

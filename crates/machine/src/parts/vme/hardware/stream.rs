@@ -10,12 +10,12 @@ use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// Read in progress, which serves commands and reads ahead of them.
+/// Read stream in progress, which serves commands and reads ahead of them.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     /// Sectors in the order of passing, with the time when each has passed.
     pub(super) sectors: Vec<(u64, Time)>,
-    /// Number of these sectors that have passed and been entered into the cache.
+    /// Number of the stream's sectors that have passed and been entered into the cache.
     pub(super) absorbed: usize,
     /// Whether the stream is a full-track read that starts at any sector, not a sequence.
     pub(super) whole_track: bool,
@@ -28,7 +28,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Returns the end of the stream.
+    /// Returns the time at which the last sector of the stream passes.
     pub(super) fn ends(&self) -> Time {
         self.sectors
             .last()
@@ -115,7 +115,7 @@ impl Vme {
         }
     }
 
-    /// Serves a command from the current stream, and extends the stream for it.
+    /// Serves a read command from the current stream, and extends the stream for it.
     pub(super) fn follow(
         &mut self,
         around: &Surroundings<'_>,

@@ -134,8 +134,8 @@ impl Choice {
         self
     }
 
-    /// Improves the policies for commands of these kinds. `took` returns the time of the commands
-    /// with given policies.
+    /// Improves the cache policies by rehearsal. `kinds` holds the kind of each recent command, and
+    /// `took` returns the time of these commands with given policies.
     pub(super) fn improve(&mut self, kinds: &[Kind], took: impl Fn(&Self) -> Halves) {
         let of_own = took(self);
         let (own, of_own) = self.clone().climbed(of_own, kinds, &took);
@@ -155,8 +155,8 @@ impl Choice {
         };
     }
 
-    /// Improves the policies in single steps (hill climbing). `best` is the time of the commands
-    /// without a step. Returns the policies and the time of the commands with them.
+    /// Improves the cache policies in single steps (hill climbing). `best` is the time of the
+    /// commands without a step. Returns the policies and the time of the commands with them.
     fn climbed(
         mut self,
         mut best: Halves,

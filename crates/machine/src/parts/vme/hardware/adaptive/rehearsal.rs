@@ -31,8 +31,8 @@ pub(in super::super) struct Rehearsal<'a> {
     pub(in super::super) bus: &'a Bus,
     /// Number of events in the rehearsals' simulations so far.
     pub(in super::super) events: Cell<u64>,
-    /// Results of policies that were already rehearsed. Searches often reach the same policies
-    /// again.
+    /// Times of the commands with policies that were already rehearsed. Searches often reach the
+    /// same policies again.
     pub(in super::super) known: RefCell<BTreeMap<Vec<Policy>, Halves>>,
 }
 
@@ -107,7 +107,8 @@ impl Bench {
         }
     }
 
-    /// Counts down the conditions of the given commands, and schedules those that are now free.
+    /// Counts down the conditions of the given script commands, and schedules those that wait for
+    /// nothing more.
     fn waited(self: &Rc<Self>, numbers: &[usize]) {
         for number in numbers {
             let waits = &mut self.waits.borrow_mut()[*number];

@@ -7,11 +7,11 @@
 use diskperf_device::Request;
 use diskperf_sim::Time;
 
-/// Command that arrived, and its outcome.
+/// Command that arrived at the controller, with its times of arrival and end.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) request: Request,
-    /// Number of the sequence that the command belongs to.
+    /// Number of the sequence of accesses that the command belongs to.
     pub(super) sequence: u64,
     pub(super) arrived: Time,
     pub(super) ended: Option<Time>,
