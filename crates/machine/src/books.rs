@@ -18,7 +18,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Returns empty time accounts, opened at time zero.
+    /// Returns empty time accounts of a program, opened at time zero.
     pub(crate) fn new() -> Self {
         Self {
             booked: [const { Cell::new(0) }; Stage::COUNT],

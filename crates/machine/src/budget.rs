@@ -7,7 +7,8 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::fmt;
 
-/// Limits of the machines that do the work of one command.
+/// Limits on the simulated machines that do the work of one command: events, virtual time and
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Event limit, summed over all machines that run in sequence. Events determine the processor
@@ -109,7 +110,7 @@ impl Default for Budget {
 pub enum Exceeded {
     /// Event limit exceeded.
     Events {
-        /// Events so far, summed over all machines of the command.
+        /// Number of events when the limit was exceeded, summed over all machines of the command.
         events: u64,
         /// Virtual time since the last [`crate::Machine::run`] began.
         time: Time,
@@ -118,7 +119,7 @@ pub enum Exceeded {
     },
     /// Virtual time limit exceeded.
     Time {
-        /// Virtual time of the run so far.
+        /// Virtual time of the run when the limit was exceeded.
         time: Time,
         /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,

@@ -37,7 +37,7 @@ pub enum From {
 
 /// Time account of a process since the account was opened.
 pub struct Account {
-    /// Time of the process by stage.
+    /// Time of the process, split by stage.
     pub ledger: Ledger,
     /// CPU time in user mode, counted in clock ticks.
     pub user: Time,

@@ -18,7 +18,7 @@ pub trait Controller: Sized {
     /// Handles an event that the controller scheduled.
     fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
 
-    /// Connects the controller's interrupts to the task that they wake.
+    /// Sets the task that the controller's interrupts wake.
     fn connect(&mut self, interrupt: TaskId);
 
     /// Reports whether the controller raises an interrupt for its driver.
@@ -58,7 +58,7 @@ pub trait Kind: Controller {
     fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
     #[doc(hidden)]
     fn numbered(id: Id<Self>) -> Numbered;
-    /// Wraps an event of a controller of this kind for the event queue.
+    /// Converts an event of a controller to the event type of the computer.
     fn event(id: Id<Self>, event: Self::Event) -> PartEvent;
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Worker {
     number: usize,
     task: TaskId,
     books: Books,
-    /// Time record of the request of the current call, after its completion.
+    /// Stages of the request of the current call, after its completion.
     answered: RefCell<Option<Spans>>,
     is_woken: Cell<bool>,
 }

@@ -18,7 +18,7 @@ pub enum TieBreak {
 /// Priority among entries at the same nanosecond, independent of the [`TieBreak`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// Hardware event, which comes first.
+    /// Hardware event, which comes before sleeping tasks.
     Event,
     /// Wake-up of a sleeping task, which comes after hardware events. Timeouts are served by the
     /// clock's interrupt, so a timeout that ends at a tick runs after the tick.
@@ -29,7 +29,8 @@ pub(crate) enum Rank {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     pub(crate) at: Time,
-    /// Rank in the highest bit, insertion order in the bits below.
+    /// Order among entries of the same time: the rank in the highest bit, the insertion order in
+    /// the bits below.
     order: u64,
 }
 

@@ -68,13 +68,13 @@ impl TracedFlash {
     }
 }
 
-/// Busy period of one flash die.
+/// Period in which a flash die was busy with one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedDie {
     /// Number of the die in the drive. Consecutive dies are on consecutive channels.
     pub die: u32,
-    /// Cause that keeps the die busy.
+    /// Operation that keeps the die busy.
     pub by: DieBusy,
     /// Whether a program or erase of the die was suspended during the busy period.
     #[cfg_attr(feature = "serde", serde(default))]

@@ -43,7 +43,7 @@ pub enum Stage {
     Settle,
     /// Additional settle time of a write compared with a read.
     WriteSettle,
-    /// Head switch within a cylinder.
+    /// Head switch: selection of another head within the cylinder.
     HeadSwitch,
     /// Rotational latency: wait until the first sector passes under the head.
     RotationalLatency,
@@ -114,7 +114,7 @@ pub enum Deadline {
     PartOfSector,
 }
 
-/// Cause that keeps a flash die busy and makes a read wait.
+/// Operation that keeps a flash die busy and makes a read wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

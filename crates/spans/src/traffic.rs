@@ -25,7 +25,7 @@ pub struct FlashTraffic {
     pub levelling_units: u64,
     /// Mapping units of the drive's own mapping table and journal.
     pub map_units: u64,
-    /// Padding units in programs that could not wait for more data.
+    /// Mapping units of padding, in programs that could not wait for more data.
     pub padding_units: u64,
     /// Number of superblocks erased. A superblock is a block of every plane of every die.
     pub erases: u64,

@@ -23,7 +23,8 @@ use std::ops::{Index, IndexMut};
 pub struct Drives {
     mechanisms: Vec<Mechanism>,
     devices: Vec<Device>,
-    /// Mechanism or device of each drive number that requests use.
+    /// Typed number (mechanism or device) of each drive, indexed by the drive number that requests
+    /// use.
     numbered: Vec<Numbered>,
 }
 

@@ -18,7 +18,7 @@ use diskperf_sim::Time;
 pub struct DriveSpecification {
     /// Hardware of the drive: a bare mechanism or a device.
     pub hardware: DriveHardware,
-    /// Name of the drive's type in the driver.
+    /// Name of the drive's type, by which the driver selects its parameters.
     pub driver_type: String,
     /// Partitions in the order in which programs see them; at least one.
     pub partitions: Vec<PartitionSpecification>,

@@ -49,7 +49,7 @@ pub(super) const FULL: u64 = 1000;
 #[derive(Clone, Copy)]
 pub(super) struct Rate {
     pub(super) thousandths: u64,
-    /// Divisor for the current reduced speed. Unused at [`FULL`] speed.
+    /// Divisor for work at the current reduced speed, in thousandths. Unused at [`FULL`] speed.
     pub(super) slowed: StrengthReducedU64,
 }
 

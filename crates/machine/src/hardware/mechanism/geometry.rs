@@ -55,7 +55,7 @@ pub struct Zone {
 pub struct HeadGroups {
     /// Heads per group, at least one. The last group has the remaining heads.
     pub heads: u32,
-    /// Additional skew of the first track of a group, in slots.
+    /// Additional skew of the first track of a head group, in slots.
     pub skew: u32,
 }
 

@@ -87,11 +87,11 @@ const MOST_ERRORS: u32 = 27;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No activity for the first request of the queue, or an empty queue.
+    /// Idle drive: its queue is empty, or its first request has not been started.
     Idle,
-    /// Search of the drive for the first request of the queue.
+    /// Searching drive: it moves to the sector ahead of the first request of its queue.
     Positioning,
-    /// Wait for the channel, or transfer over it.
+    /// Transferring drive: it waits for the channel, or has it.
     Transferring,
 }
 

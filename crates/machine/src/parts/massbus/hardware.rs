@@ -16,10 +16,10 @@ use diskperf_timeline::{Deadline, Stage};
 /// Condition under which a drive may report that it has found its sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
-    /// Report whenever the sector passes.
+    /// Search report whenever the sector passes.
     WhileTransferring,
-    /// Report only when the sector passes while no other drive transfers, because a controller does
-    /// not monitor searches during a transfer.
+    /// Search report only when the sector passes while no other drive transfers, because a
+    /// controller does not monitor searches during a transfer.
     WhenIdle,
 }
 
@@ -29,7 +29,8 @@ pub struct MassbusConfig {
     /// Condition of a search report; see [`Attention`].
     pub attention: Attention,
     /// Poll interval per drive, for a controller whose own processor polls the drives for search
-    /// commands. The delay is up to one interval for each drive. Zero if searches are wired.
+    /// commands. A search starts up to one interval per attached drive later. Zero if searches are
+    /// wired.
     pub search_poll_per_drive: Time,
     /// Time from the poll that finds a search command until the controller's processor acts on it.
     pub search_command: Time,
@@ -41,8 +42,8 @@ pub struct MassbusConfig {
     /// Probability that a sector's memory access is late while a process runs, which writes through
     /// its cache at every turn. Interrupt handlers move little data outside the cache.
     pub data_late: f64,
-    /// Factor on that probability for written sectors while no process runs. Read data need only be
-    /// passed on, but written data must arrive in time.
+    /// Factor on the probability of a late sector while no process runs, for written sectors. Read
+    /// data need only be passed on, but written data must arrive in time.
     pub data_late_idle_share: f64,
     /// Whether a repeated transfer may fail again. Always true, except in a counterfactual run in
     /// which a repetition costs no time and could fail forever.
@@ -127,11 +128,11 @@ struct Search {
 pub enum MassbusEvent {
     /// Arrival of a drive at its searched sector, given by the drive's place on the adaptor.
     Found(u8),
-    /// Start of the first sector of the transfer.
+    /// Start of the first sector of the adaptor's transfer.
     FirstSector,
-    /// End of a sector that may be late.
+    /// End of a sector whose data may be late.
     Sector {
-        /// Number of the sector in the transfer.
+        /// Number of the sector in the transfer, counted from 1.
         number: u32,
         /// Random draw; the sector is late if the draw is below the current probability.
         draw: f64,

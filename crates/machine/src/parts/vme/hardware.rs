@@ -187,11 +187,11 @@ pub enum VmeEvent {
 /// Origin of the read stream that serves a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
-    /// Stream that was started for the command. Its sectors go from the drive directly over the
-    /// bus.
+    /// Read stream that was started for the command itself. Its sectors go from the drive directly
+    /// over the bus.
     ForIt,
-    /// Stream that was started for another command or as read-ahead. Its sectors go through the
-    /// cache.
+    /// Read stream that was started for another command or as read-ahead. Its sectors go through
+    /// the cache.
     FromOthers,
 }
 

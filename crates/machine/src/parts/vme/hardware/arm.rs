@@ -205,7 +205,7 @@ impl Vme {
         unit.waiting.remove(best)
     }
 
-    /// Starts to read a sequence of sectors, for a command or as read-ahead.
+    /// Starts to read consecutive sectors, for a command or as read-ahead.
     pub(super) fn start_stream(
         &mut self,
         around: &Surroundings<'_>,

@@ -21,9 +21,9 @@ pub(super) struct Stream {
     pub(super) whole_track: bool,
     /// Whether passing sectors are entered into the cache.
     pub(super) kept: bool,
-    /// Time until which a command needs the stream.
+    /// Time until which some command needs the read stream.
     pub(super) needed: Time,
-    /// Whether writes wait for the end of the stream.
+    /// Whether waiting writes must wait for the end of the read stream.
     pub(super) keeps_arm: bool,
 }
 
@@ -240,7 +240,7 @@ impl Vme {
         }
     }
 
-    /// Starts to read the next track after sequential reads, if the arm is free.
+    /// Starts to prefetch the next track after sequential reads, if the arm is free.
     pub(super) fn read_next_track(
         &mut self,
         around: &Surroundings<'_>,

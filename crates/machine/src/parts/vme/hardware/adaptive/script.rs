@@ -17,8 +17,8 @@ pub(super) struct Seen {
     pub(super) ended: Option<Time>,
 }
 
-/// Maximum distance from a command to its successor, in commands. It is above the number of
-/// commands in flight.
+/// Maximum distance, in commands, from a command to the later command that responds to its end. It
+/// is above the number of commands in flight.
 const ANSWERED_WITHIN: usize = 16;
 
 /// Maximum delay after which a command counts as a response to the end of a command of another
@@ -76,9 +76,9 @@ impl Script {
     }
 }
 
-/// Returns the end and the number of the command to which a command responds. A program has some
-/// commands in flight, mostly of one sequence, and submits the next one when the first of them has
-/// ended and has been processed.
+/// Returns the end time and the number of the earlier command to whose end a command responds. A
+/// program has some commands in flight, mostly of one sequence, and submits the next one when the
+/// first of them has ended and has been processed.
 fn answers(seen: &[&Seen], answered: &[bool], number: usize) -> Option<(Time, usize)> {
     let one = seen[number];
     let is_own = |before: usize| seen[before].sequence == one.sequence;
