@@ -9,7 +9,6 @@ use std::cell::{Cell, RefCell};
 
 /// Time accounts of one program since the accounts were opened.
 pub struct Books {
-    /// Nanoseconds booked to each stage, by [`Stage::index`].
     booked: [Cell<u64>; Stage::COUNT],
     opened: Cell<Time>,
     storage_read: Cell<u64>,

@@ -176,8 +176,8 @@ impl Machine {
     }
 
     /// Runs the machine as [`Machine::run`] does, but stops early if `stop` is set or the
-    /// [`Budget`] is exceeded. The check is done at each tick of the modelled clock, independent of
-    /// the state of the processes.
+    /// [`Budget`] is exceeded. The check is done at each tick of the modelled clock, or every few
+    /// hundred events on a rig, independent of the state of the processes.
     ///
     /// # Errors
     ///
@@ -443,7 +443,6 @@ impl Drop for Machine {
 }
 
 impl Kernel {
-    /// Number of events so far, counted as in [`Budget::events`].
     fn events(&self) -> u64 {
         match self.base() {
             Base::Computer(computer) => computer.events(),
@@ -521,7 +520,6 @@ fn rig(specification: &Specification, circumstances: Circumstances, mut drives: 
     Rig::new(Sim::new(circumstances.tie_break), drives, blank)
 }
 
-/// Builds a computer with empty media.
 fn computer(
     (specification, of): (&Specification, &ComputerSpecification),
     circumstances: Circumstances,

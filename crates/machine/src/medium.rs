@@ -21,7 +21,6 @@ pub(crate) struct Medium {
     /// Recently allocated blocks, by a hash of their contents. Repeated writes of the same
     /// contents, as from a load's buffers, share a block.
     last_made: BTreeMap<u64, Weak<[u8]>>,
-    /// Block of zeroes, the initial contents before a partial write.
     zeroes: Page,
 }
 
@@ -168,7 +167,6 @@ impl Medium {
         self.chunks[block / CHUNK_BLOCKS].as_ref()?[block % CHUNK_BLOCKS].as_ref()
     }
 
-    /// Returns the entry of a block for a write, and allocates its chunk if necessary.
     #[inline]
     fn block(&mut self, block: usize) -> &mut Option<Page> {
         let chunk = &mut self.chunks[block / CHUNK_BLOCKS];

@@ -14,7 +14,6 @@ struct State {
     expected: usize,
     came: Vec<TaskId>,
     ended: u64,
-    /// Time at which the last meeting of the workers ended.
     released: Time,
     broken: bool,
     notices: u64,

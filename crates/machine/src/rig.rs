@@ -212,7 +212,6 @@ impl Rig {
         self.drives.borrow_mut().feed(number, now);
     }
 
-    /// Reaps the next completion of a drive, if any.
     fn take_done(&self, number: usize, now: Time) -> Option<(Owner, Request)> {
         let drives = &mut *self.drives.borrow_mut();
         let device = drives.queues[number].device;

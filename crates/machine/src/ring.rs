@@ -69,7 +69,6 @@ pub(crate) struct RingState {
     done: RefCell<Vec<RingCompletion>>,
     /// Number of completions that the program waits for; 0 if it does not wait.
     wanted: Cell<usize>,
-    /// Slot whose completion ended the program's wait.
     woken_by: Cell<Option<u32>>,
 }
 

@@ -92,7 +92,6 @@ impl Session {
     }
 }
 
-/// System calls on open files.
 impl Session {
     /// Opens a file, as open(2). Returns the number of the file.
     pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
@@ -202,7 +201,6 @@ impl Session {
     }
 }
 
-/// System calls on paths and file attributes.
 impl Session {
     /// Changes the attributes of a file, as chown(2), chmod(2) and utimes(2).
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
@@ -240,7 +238,6 @@ impl Session {
     }
 }
 
-/// Calls for time and for synchronization with other workers.
 impl Session {
     /// Sleeps until a given time.
     pub async fn sleep_until(&mut self, at: Time) {

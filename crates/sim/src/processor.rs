@@ -237,7 +237,6 @@ impl Processor {
         state
     }
 
-    /// Sets the timer to the completion of the innermost frame's work, as of now.
     fn reschedule<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         self.innermost.set(state.top().and_then(|frame| frame.task));
         let working = state.top().filter(|frame| frame.working);

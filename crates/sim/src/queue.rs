@@ -145,7 +145,6 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Moves a new entry to its sorted position among many earlier entries.
     #[cold]
     fn place_far(&mut self, at: usize) {
         let turn = self.entries[at].turn;

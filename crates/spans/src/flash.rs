@@ -3,7 +3,7 @@
 
 use crate::{DieBusy, Nanoseconds};
 
-/// Busy time of the parts of a flash drive from the start of the simulation to a given time.
+/// Cumulative busy time of the parts of a flash drive up to a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashBusy {

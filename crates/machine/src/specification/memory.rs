@@ -83,7 +83,6 @@ impl Memory {
 }
 
 impl DriveSpecification {
-    /// Returns the memory of a drive's table of cylinders, in bytes.
     fn memory_bytes(&self) -> u64 {
         let cylinders = self
             .mechanism()

@@ -98,7 +98,6 @@ enum State {
 #[derive(Default)]
 struct Adaptor {
     waiting: VecDeque<usize>,
-    /// Whether the first waiting drive repeats a failed transfer.
     repeat: bool,
 }
 

@@ -53,7 +53,6 @@ pub struct Uda50 {
     config: Uda50Config,
     drives: Mechanisms,
     units: Vec<Unit>,
-    /// Jobs of the controller's processor, in order.
     engine: VecDeque<Job>,
     engine_working: bool,
     engine_busy: Time,

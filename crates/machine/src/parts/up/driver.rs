@@ -52,7 +52,6 @@ pub(crate) struct UpDriver {
 struct State {
     units: Vec<Unit>,
     waiting: VecDeque<usize>,
-    /// Whether the first waiting drive repeats a failed transfer.
     repeat: bool,
     /// Drives that wait for a search command because data were moving (upsoftas).
     soft: Vec<usize>,

@@ -156,7 +156,6 @@ pub struct Vme {
     cache: Cache,
     drives: Mechanisms,
     units: Vec<Unit>,
-    /// Time until which the controller's processor is busy.
     engine_free: Time,
     /// Transfers in progress over the bus, with their rates in bytes per second.
     moving: Vec<(RequestId, u64)>,
@@ -326,7 +325,6 @@ impl Vme {
         self.config.caching.policy(id, class)
     }
 
-    /// Records a command for the adaptive policy, if the controller is adaptive.
     fn watch(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
         if !self.config.caching.adapts() {
             return;

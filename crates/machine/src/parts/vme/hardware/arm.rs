@@ -360,7 +360,6 @@ impl Vme {
     }
 }
 
-/// Books the time of a request from the arm movement up to its first sector.
 fn mark_way(
     parts: &mut Parts<'_>,
     command: &Command,
