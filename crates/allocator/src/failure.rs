@@ -1,11 +1,13 @@
-//! The end of a process that gets no memory.
+//! Termination of the process when an allocation fails, with a message on standard error.
 
 use std::fmt::{self, Write};
 
-/// Bytes of a message, which is made without any memory.
+/// Size limit of the message about a failed allocation, in bytes. The message is formatted in this
+/// fixed buffer because no memory can be allocated for it.
 const MESSAGE_BYTES_MAX: usize = 400;
 
-/// Returns a piece of memory, or ends the process with the limit that it met.
+/// Returns the pointer of an allocation, or ends the process if it is null, with a message that
+/// names the memory limit.
 #[inline]
 pub(crate) fn require(piece: *mut u8, bytes: usize) -> *mut u8 {
     if piece.is_null() {
@@ -63,7 +65,6 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
     )
 }
 
-/// Text in a place of its own.
 struct Message {
     text: [u8; MESSAGE_BYTES_MAX],
     length: usize,

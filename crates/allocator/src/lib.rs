@@ -1,13 +1,13 @@
-//! The allocator of the program and of the Python module: mimalloc's, and the system's for
-//! what is large.
+//! Global allocator of the program and of the Python module. Small allocations go to mimalloc,
+//! large ones to the system allocator.
 //!
-//! Models take and free small pieces at every event and megabytes at every run. musl's
-//! allocator has one lock for all threads, and gives each large piece back to the system;
-//! glibc's takes longer for the small ones. The tables of a flash drive are gigabytes of
-//! zeroes of which a run touches little: mimalloc writes all of these, where the system maps
-//! pages that take no memory until then.
+//! Models allocate and free small blocks at every event and megabytes at every run. musl's
+//! allocator has one lock for all threads, and returns each large block to the system; glibc's is
+//! slower for small blocks. The tables of a flash drive are gigabytes of zeroes, and a run touches
+//! few of them: mimalloc writes all of these zeroes, where the system maps pages that use no memory
+//! until they are touched.
 //!
-//! Where there is no memory the process ends, with the limit that it met.
+//! When an allocation fails, the process ends with a message that names the memory limit.
 #![allow(unsafe_code)]
 
 mod failure;
@@ -15,10 +15,10 @@ mod failure;
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// What is as large as this is the system's.
+/// Smallest allocation that goes to the system allocator, in bytes.
 const LARGE_BYTES: usize = 32 << 20;
 
-/// mimalloc, and the system for what is large.
+/// Global allocator: mimalloc for small allocations, the system allocator for large ones.
 #[derive(Debug)]
 pub struct Allocator;
 

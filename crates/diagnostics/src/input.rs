@@ -1,15 +1,17 @@
-//! Files that a user names as input: regular files, or refused by what they are.
+//! Access to input files that a user names. Only regular files and shell pipes are accepted;
+//! anything else is refused with a message that names its kind.
 
 use std::fs::{File, FileType};
 use std::io;
 use std::path::Path;
 
-/// Opens a file that ends: a regular one, or a pipe that the shell passes by the number of a
-/// descriptor (`<(...)`).
+/// Opens an input file that is sure to end: a regular file, or a pipe that the shell passes by
+/// descriptor number (`<(...)`).
 ///
 /// # Errors
 ///
-/// What is there instead, and what to do; the system's reason where nothing can be opened.
+/// For anything else, a message with the kind of file and the remedy. The system's error if the
+/// file cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     let is_of_shell = ["/dev/fd", "/proc/self/fd"]
         .iter()
@@ -21,7 +23,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Describes what a path leads to, if it may never end, or never begin.
+/// Describes the kind of file behind a path and the remedy, if reading the file may never end or
+/// never begin. Returns None for an acceptable file.
 fn unfit(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
     if is_of_shell && (is_pipe(kind) || kind.is_file()) {
@@ -33,7 +36,8 @@ fn unfit(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// Regular files of the kernel have no end of their own.
+/// Describes the problem with a regular file of the kernel (`/proc`, or a trace pipe in `/sys`),
+/// which may never end. Returns None for other files.
 fn of_kernel(path: &Path) -> Option<&'static str> {
     let is_stream = path
         .file_name()

@@ -1,34 +1,36 @@
-//! What a modelled run may take, and what of it was too much.
+//! Limits of a modelled run, and the limit that a run exceeded.
 //!
-//! All of it is counted and nothing is timed: what ends a run on one computer ends
-//! it on every other at the same event, and no figure hangs on it.
+//! All limits are counts, not wall-clock times: a run that ends on one computer ends on every other
+//! computer at the same event, and no result depends on the limits.
 
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::fmt;
 
-/// The most that machines may take which do the work of one command.
+/// Limits on the simulated machines that do the work of one command: events, virtual time and
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Events of all machines, one after the other: they are what takes processor time. One of
-    /// a computer with its kernel takes as much as two of a rig, and as three of a controller's
-    /// rehearsals, and counts as one.
+    /// Event limit, summed over all machines that run in sequence. Events determine the processor
+    /// time. An event of a computer with a kernel costs as much as two events of a rig, or three of
+    /// a controller's rehearsals, and counts as one.
     pub events: u64,
-    /// Virtual time that passes in one [`crate::Machine::run`].
+    /// Limit of the virtual time of one [`crate::Machine::run`].
     pub time: Time,
-    /// Bytes of memory: the tables that the machine is built with, what its drives
-    /// hold that programs did not write in whole blocks, and what is recorded of it.
-    /// What its cache holds is shared with who wrote it.
+    /// Memory limit, in bytes. It covers the tables of the machine, drive contents that programs
+    /// did not write in whole blocks, and recordings. Cached data are shared with the program that
+    /// wrote them and do not count.
     pub bytes: u64,
-    /// Bytes of the tables alone.
+    /// Memory limit of the machine's tables alone, in bytes.
     pub table_bytes: u64,
 }
 
 const DAY: Time = Time::from_millis(24 * 60 * 60 * 1000);
 
 impl Budget {
-    /// Far above what one repetition of any suite takes on any system of the catalogue; an
-    /// engine that does some millions of events a second is at it for a minute.
+    /// Default limits. They are far above the needs of one repetition of any suite on any system of
+    /// the catalogue. An engine that processes some millions of events a second needs a minute for
+    /// them.
     pub const USUAL: Self = Self {
         events: 200_000_000,
         time: Time(7 * DAY.0),
@@ -36,7 +38,7 @@ impl Budget {
         table_bytes: 2 << 30,
     };
 
-    /// No limit but that of the clock, which counts nanoseconds in 64 bits.
+    /// Absence of limits, except that of the clock, which counts nanoseconds in 64 bits.
     pub const NONE: Self = Self {
         events: u64::MAX,
         time: Time(500 * 365 * DAY.0),
@@ -44,7 +46,7 @@ impl Budget {
         table_bytes: u64::MAX,
     };
 
-    /// The same for so many repetitions, one after the other.
+    /// Returns the limits for a number of repetitions that run in sequence.
     pub fn for_repetitions(self, repetitions: u64) -> Self {
         Self {
             events: self.events.saturating_mul(repetitions),
@@ -52,8 +54,8 @@ impl Budget {
         }
     }
 
-    /// That of systems with settings of the user's, who also chose that programs move so
-    /// many bytes.
+    /// Returns the limits for systems with user settings. `asked_bytes` is the amount of data that
+    /// the user's programs transfer.
     pub fn with_settings(asked_bytes: u64) -> Self {
         let asked = (asked_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
         Self {
@@ -63,7 +65,7 @@ impl Budget {
         }
     }
 
-    /// What is within both.
+    /// Returns the stricter of two sets of limits, limit by limit.
     pub fn min(self, other: Self) -> Self {
         Self {
             events: self.events.min(other.events),
@@ -73,7 +75,7 @@ impl Budget {
         }
     }
 
-    /// The usual one, unless it is lifted.
+    /// Returns the default limits, or no limits if they are lifted.
     pub fn unless(lifted: bool) -> Self {
         match lifted {
             true => Self::NONE,
@@ -82,16 +84,19 @@ impl Budget {
     }
 }
 
-/// Events of a rig, and of a controller's rehearsals, that count as one: measured, a computer
-/// does 1.1 millions in a second of processor time, a rig 2.3, rehearsals 2.6.
+/// Number of events of a rig that count as one event of the budget. Measured per second of
+/// processor time: 1.1 million events of a computer, 2.3 million of a rig, and 2.6 million of a
+/// controller's rehearsals.
 pub(crate) const RIG_EVENTS: u64 = 2;
 pub(crate) const REHEARSED_EVENTS: u64 = 3;
 
-/// Events that end within ten seconds. Without settings, what takes most of the catalogue, the
-/// suite of `sun3-rimfire-2344:adaptive`, takes 8.1 millions.
+/// Event limit with user settings; so many events end within ten seconds. Without settings, the
+/// most expensive run of the catalogue, the suite of `sun3-rimfire-2344:adaptive`, needs 8.1
+/// million.
 const EVENTS_WITH_SETTINGS: u64 = 9_000_000;
 
-/// Events that a slow system may take for each KiB: 4 KiB at random take five in all on most.
+/// Event limit per KiB of transferred data, for a slow system. On most systems, a random 4 KiB
+/// transfer needs five events in all.
 const EVENTS_PER_KIB: u64 = 4;
 
 impl Default for Budget {
@@ -100,47 +105,47 @@ impl Default for Budget {
     }
 }
 
-/// What grew beyond its [`Budget`].
+/// Limit of a [`Budget`] that a run exceeded, with the amounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Events.
+    /// Event limit exceeded.
     Events {
-        /// How many there were, of all machines of the command.
+        /// Number of events when the limit was exceeded, summed over all machines of the command.
         events: u64,
-        /// The virtual time since the last [`crate::Machine::run`] began.
+        /// Virtual time since the last [`crate::Machine::run`] began.
         time: Time,
-        /// What the programs were at for the longest part of it.
+        /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,
     },
-    /// Virtual time.
+    /// Virtual time limit exceeded.
     Time {
-        /// How much passed.
+        /// Virtual time of the run when the limit was exceeded.
         time: Time,
-        /// What the programs were at for the longest part of it.
+        /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,
     },
-    /// Memory, while the machine ran.
+    /// Memory limit exceeded while the machine ran.
     Memory {
-        /// How much it held.
+        /// Memory of the machine, in bytes.
         bytes: u64,
-        /// Of that, what was recorded of it.
+        /// Part of the memory that recordings use, in bytes.
         recorded: u64,
     },
-    /// Memory that it would be built with.
+    /// Memory limit of the machine's tables exceeded, before the machine is built.
     Tables {
-        /// How much, in all.
+        /// Memory of all tables, in bytes.
         bytes: u64,
-        /// What the largest part of it is for.
+        /// Parameter that determines the size of the largest table.
         parameter: &'static str,
-        /// That part.
+        /// Size of the largest table, in bytes.
         part: u64,
-        /// The most that it may be.
+        /// Memory limit of the tables, in bytes.
         limit: u64,
     },
 }
 
 impl Exceeded {
-    /// Whether that is known before the machine runs.
+    /// Reports whether the exceeded limit is known before the machine runs.
     pub fn is_known_before(&self) -> bool {
         matches!(self, Self::Tables { .. })
     }
@@ -187,7 +192,6 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// Virtual time, in the unit that fits.
 struct Span(Time);
 
 impl fmt::Display for Span {
@@ -211,17 +215,17 @@ impl fmt::Display for Mebibytes {
     }
 }
 
-/// The stage that took most of the time of a computer, or of a rig, which is drives by themselves.
+/// Stage in which the programs of a computer or a rig spent the most time. A rig is a set of drives
+/// without a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongestStage {
-    /// The stage.
+    /// Stage in which the programs spent the most time.
     pub stage: Stage,
-    /// Whether it is of a rig.
+    /// Whether the programs ran on a rig (drives without a computer).
     pub on_rig: bool,
 }
 
 impl LongestStage {
-    /// The parameters that its time hangs on first. A rig has those of its drives alone.
     fn parameters(self) -> Option<&'static str> {
         match self.stage {
             Stage::Completion if self.on_rig => Some("drive.*completion*"),
@@ -237,7 +241,6 @@ impl LongestStage {
     }
 }
 
-/// What took most of the time, and the parameters that it hangs on.
 struct Most(Option<LongestStage>);
 
 impl fmt::Display for Most {
@@ -251,7 +254,7 @@ impl fmt::Display for Most {
     }
 }
 
-/// The parameters that the time of a stage of a computer hangs on first.
+/// Returns the parameters with the most influence on the time of a stage of a computer.
 fn parameters_of(stage: Stage) -> Option<&'static str> {
     match stage {
         Stage::User => Some("host.speed, program.think_ns"),

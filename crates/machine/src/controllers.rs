@@ -1,5 +1,5 @@
-//! The controllers of a computer: state machines between the bus and the drives, each kind
-//! under numbers of its own.
+//! Controllers of a computer: state machines between the bus and the drives. Each kind of
+//! controller has its own numbering.
 
 use crate::event::Event;
 use crate::hardware::cache::CacheStatistics;
@@ -12,43 +12,45 @@ use std::fmt;
 
 /// State machine of a controller: requests and events in, interrupts out.
 pub trait Controller: Sized {
-    /// What it schedules for itself.
+    /// Type of the events that the controller schedules.
     type Event: Copy + fmt::Debug;
 
-    /// One of its events has come up.
+    /// Handles an event that the controller scheduled.
     fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
 
-    /// The task that its interrupts wake.
+    /// Sets the task that the controller's interrupts wake.
     fn connect(&mut self, interrupt: TaskId);
 
-    /// Whether it has something to tell its driver.
+    /// Reports whether the controller raises an interrupt for its driver.
     fn interrupts(&self, parts: &Parts<'_>) -> bool;
 
-    /// For how long it was busy up to now, and what of it, if that is counted.
+    /// Returns the controller's busy time so far, with the component that is counted (channel or
+    /// processor). None if the controller does not count it.
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
         None
     }
 
-    /// What its cache did, if it has one that counts.
+    /// Returns the statistics of the controller's cache. None without a cache that counts.
     fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
         None
     }
 
-    /// Events of simulations of its own, in which it tries something out.
+    /// Number of events in rehearsals: simulations in which the controller tries out cache
+    /// policies.
     fn rehearsed_events(&self) -> u64 {
         0
     }
 }
 
 impl<C: Kind> Id<C> {
-    /// Has this controller's event come up at a moment.
+    /// Schedules an event of this controller at time `at`.
     #[inline]
     pub(crate) fn schedule(self, around: &Surroundings<'_>, at: Time, event: C::Event) {
         around.sim.schedule(at, Event::Part(C::event(self, event)));
     }
 }
 
-/// A kind of controllers, of which a computer keeps all together.
+/// Kind of controller. A computer stores all controllers of a kind together.
 pub trait Kind: Controller {
     #[doc(hidden)]
     fn all(controllers: &Controllers) -> &Vec<Self>;
@@ -56,12 +58,13 @@ pub trait Kind: Controller {
     fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
     #[doc(hidden)]
     fn numbered(id: Id<Self>) -> Numbered;
-    /// An event of one of them.
+    /// Converts an event of a controller to the event type of the computer.
     fn event(id: Id<Self>, event: Self::Event) -> PartEvent;
 }
 
 impl Controllers {
-    /// Adds a controller; `make` is told its number among those of its kind and its number among all.
+    /// Adds a controller. `make` receives its number among the controllers of its kind, and its
+    /// number among all controllers.
     pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
         let id = Id::of_place(C::all(self).len());
         let controller = make(id, self.numbered.len());
@@ -70,14 +73,14 @@ impl Controllers {
         id
     }
 
-    /// Its number among all.
+    /// Returns the number of a controller among all controllers of the computer.
     pub(crate) fn number<C: Kind>(&self, id: Id<C>) -> usize {
         let is_it = |numbered: &Numbered| *numbered == C::numbered(id);
         let number = self.numbered.iter().position(is_it);
         number.expect("a controller that was added")
     }
 
-    /// The controller of this number among those of its kind.
+    /// Returns the controller with this number among those of its kind.
     #[inline]
     pub(crate) fn get<C: Kind>(&mut self, id: Id<C>) -> &mut C {
         &mut C::all_mut(self)[id.place()]
@@ -86,21 +89,21 @@ impl Controllers {
 
 macro_rules! each_controller {
     ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
-        /// The controllers of a computer.
+        /// Controllers of a computer.
         #[derive(Default)]
         pub struct Controllers {
             $($folder: Vec<crate::parts::$folder::$Part>,)*
             numbered: Vec<Numbered>,
         }
 
-        /// One of all controllers.
+        /// Reference to a controller of any kind, by its number among those of its kind.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Numbered {
             $($Part(Id<crate::parts::$folder::$Part>),)*
         }
 
-        /// What a controller schedules for itself.
+        /// Event that a controller scheduled, with the controller it belongs to.
         #[derive(Clone, Copy, Debug)]
         pub enum PartEvent {
             $($(#[$doc])* $Part(Id<crate::parts::$folder::$Part>, <crate::parts::$folder::$Part as Controller>::Event),)*
@@ -127,7 +130,7 @@ macro_rules! each_controller {
         })*
 
         impl Controllers {
-            /// An event of one of them has come up.
+            /// Passes an event to the controller that scheduled it.
             pub(crate) fn handle(
                 &mut self,
                 around: &Surroundings<'_>,
@@ -139,7 +142,7 @@ macro_rules! each_controller {
                 }
             }
 
-            /// For how long each was busy up to now, in the order of their numbers.
+            /// Returns the busy time of each controller so far, in the order of their numbers.
             pub(crate) fn busy(&self, now: Time) -> Vec<Option<(Counted, Time)>> {
                 let busy = |numbered: &Numbered| match numbered {
                     $(Numbered::$Part(id) => self.$folder[id.place()].busy(now),)*
@@ -147,7 +150,7 @@ macro_rules! each_controller {
                 self.numbered.iter().map(busy).collect()
             }
 
-            /// What the cache of each did.
+            /// Returns the cache statistics of each controller, in the order of their numbers.
             pub(crate) fn cache_statistics(&self) -> Vec<Option<[CacheStatistics; 3]>> {
                 let caches = |numbered: &Numbered| match numbered {
                     $(Numbered::$Part(id) => {
@@ -157,7 +160,8 @@ macro_rules! each_controller {
                 self.numbered.iter().map(caches).collect()
             }
 
-            /// Events of simulations of their own.
+            /// Number of events in the rehearsals of all controllers, in which they try out cache
+            /// policies.
             pub(crate) fn rehearsed_events(&self) -> u64 {
                 let events = |numbered: &Numbered| match numbered {
                     $(Numbered::$Part(id) => {

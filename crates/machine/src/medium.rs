@@ -1,4 +1,4 @@
-//! What is written on the drives.
+//! Storage of the data that simulated programs write to drives.
 
 use crate::written::{Known, Written};
 use std::collections::BTreeMap;
@@ -6,39 +6,36 @@ use std::ops::Range;
 use std::rc::{Rc, Weak};
 use twox_hash::XxHash3_64;
 
-/// Contents of a block, which several places may share.
+/// Contents of a block, called a page. Several locations may share it.
 pub(crate) type Page = Rc<[u8]>;
 
-/// The contents of a partition, block by block. A block that was never
-/// written is zeroes.
+/// Contents of a partition, block by block. A block that was never written reads as zeroes.
 pub(crate) struct Medium {
     block_bytes: u32,
     fragment_bytes: u32,
-    /// In chunks, each of which is there once something of it was written.
+    /// Chunks of blocks. None for a chunk in which no block was ever written.
     chunks: Vec<Option<Chunk>>,
-    /// Bytes of the blocks that were made here, of parts of them: what is written
-    /// whole is shared with who wrote it.
+    /// Memory of the blocks that were allocated for the medium, in bytes. Whole blocks that are
+    /// shared with their writer do not count.
     made_bytes: u64,
-    /// Blocks that were made last, by a hash of their contents: who writes the same again
-    /// and again, as a load does from its buffers, shares them.
+    /// Recently allocated blocks, by a hash of their contents. Repeated writes of the same
+    /// contents, as from a load's buffers, share a block.
     last_made: BTreeMap<u64, Weak<[u8]>>,
-    /// What a block is that a part of is written first.
     zeroes: Page,
 }
 
-/// Places of neighbouring blocks.
+/// Blocks with consecutive numbers. None for a block that was never written.
 type Chunk = Box<[Option<Page>]>;
 
-/// Blocks of a chunk.
 const CHUNK_BLOCKS: usize = 512;
 
-/// Blocks that are remembered by their contents.
+/// Number of recent blocks that are remembered by their contents.
 const MOST_LAST_MADE: usize = 2048;
 
-/// What the place of a block takes in a chunk that is there.
+/// Memory of a block's entry in an allocated chunk, in bytes.
 pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
 
-/// What a volume takes of so many blocks before anything is written to it.
+/// Returns the memory of a volume with `blocks` blocks before the first write, in bytes.
 pub(crate) fn empty_bytes(blocks: u64) -> u64 {
     blocks.div_ceil(CHUNK_BLOCKS as u64) * size_of::<Option<Chunk>>() as u64
 }
@@ -56,7 +53,8 @@ impl Medium {
         }
     }
 
-    /// See [`Medium::made_bytes`].
+    /// Memory of the blocks that were allocated for the medium, in bytes. Whole blocks that are
+    /// shared with their writer do not count.
     pub(crate) fn made_bytes(&self) -> u64 {
         self.made_bytes
     }
@@ -71,7 +69,7 @@ impl Medium {
         )
     }
 
-    /// Puts the first `bytes` of a page at a fragment.
+    /// Writes the first `bytes` bytes of a page to a fragment.
     pub(crate) fn write(&mut self, fragment: u32, bytes: u32, page: &Page) {
         let (first, offset) = self.place(fragment);
         if offset == 0 && bytes == self.block_bytes && page.len() == bytes as usize {
@@ -85,7 +83,7 @@ impl Medium {
         u64::from(fragment) * u64::from(self.fragment_bytes)
     }
 
-    /// The bytes from an offset on.
+    /// Reads bytes from an offset into a buffer.
     pub(crate) fn read_bytes(&self, offset: u64, into: &mut [u8]) {
         let mut done = 0;
         while done < into.len() {
@@ -100,7 +98,7 @@ impl Medium {
         }
     }
 
-    /// Puts bytes at an offset.
+    /// Writes bytes at an offset.
     pub(crate) fn write_bytes(&mut self, offset: u64, data: &[u8]) {
         let mut done = 0;
         while done < data.len() {
@@ -122,7 +120,7 @@ impl Medium {
         }
     }
 
-    /// Makes a range of bytes zeroes, without memory for what was never written.
+    /// Sets a range of bytes to zeroes. Blocks that were never written use no memory afterwards.
     pub(crate) fn forget(&mut self, range: Range<u64>) {
         let mut at = range.start;
         while at < range.end {
@@ -143,7 +141,7 @@ impl Medium {
         }
     }
 
-    /// Puts a whole block, which may be one that was made before.
+    /// Writes a whole block. Identical recent contents are shared.
     fn write_whole(&mut self, block: usize, contents: &[u8]) {
         let hash = XxHash3_64::oneshot(contents);
         let made = self.last_made.get(&hash).and_then(Weak::upgrade);
@@ -164,13 +162,11 @@ impl Medium {
         }
     }
 
-    /// What was written to a block, if anything was.
     #[inline]
     fn page(&self, block: usize) -> Option<&Page> {
         self.chunks[block / CHUNK_BLOCKS].as_ref()?[block % CHUNK_BLOCKS].as_ref()
     }
 
-    /// The place of a block that is written to.
     #[inline]
     fn block(&mut self, block: usize) -> &mut Option<Page> {
         let chunk = &mut self.chunks[block / CHUNK_BLOCKS];
@@ -183,7 +179,7 @@ impl Medium {
         ((offset / block) as usize, (offset % block) as usize)
     }
 
-    /// The `bytes` at a fragment.
+    /// Reads the first `bytes` bytes from the start of a fragment on.
     pub(crate) fn read(&self, fragment: u32, bytes: u32) -> Page {
         let (first, offset) = self.place(fragment);
         let whole = offset == 0 && bytes == self.block_bytes;
@@ -196,8 +192,7 @@ impl Medium {
     }
 }
 
-/// Pages that many blocks share: zeroes, and what programs write again and
-/// again.
+/// Cache of pages that many blocks share: zeroes, and data that programs write repeatedly.
 #[derive(Default)]
 pub(crate) struct Pages {
     zeroes: Vec<Page>,
@@ -205,15 +200,15 @@ pub(crate) struct Pages {
     changed: Vec<Option<Change>>,
 }
 
-/// A page that was made of what a program wrote.
+/// Page that was created from data of a program.
 struct Made {
     page: Page,
-    /// Where the program keeps that, by which it is known again.
+    /// Identity of the program's data, by which a repeated write is recognized without comparison.
     known: Option<Known>,
 }
 
-/// A page that came of another when a part of it was written. Both are kept,
-/// and so neither changes any more.
+/// Page that was created from another page by a partial write. Both pages are kept, so that neither
+/// changes any more.
 struct Change {
     from: Page,
     start: usize,
@@ -221,11 +216,11 @@ struct Change {
     made: Made,
 }
 
-/// Pages and changes remembered; a power of two.
+/// Number of pages and changes that are remembered for sharing; a power of two.
 const REMEMBERED: usize = 1024;
 
 impl Pages {
-    /// A page of zeroes.
+    /// Returns a shared page of zeroes.
     pub(crate) fn zeroes(&mut self, bytes: u32) -> Page {
         let bytes = bytes as usize;
         if let Some(page) = self.zeroes.iter().find(|page| page.len() == bytes) {
@@ -236,8 +231,8 @@ impl Pages {
         page
     }
 
-    /// A page with these contents; the one that was made last time, if they
-    /// are the same.
+    /// Returns a page with the given contents. Repeated contents return the same page if it is
+    /// still remembered.
     pub(crate) fn of(&mut self, data: Written<'_>) -> Page {
         if self.recent.is_empty() {
             self.recent.resize_with(REMEMBERED, || None);
@@ -251,8 +246,8 @@ impl Pages {
         Rc::clone(&made.page)
     }
 
-    /// Writes a part of a page. A large part of a page that others share makes
-    /// the page that it made last time, if it is the same again.
+    /// Writes a part of a page. If the page is shared and the part is large, the result of a
+    /// repeated identical change is shared, too.
     pub(crate) fn change(&mut self, page: &mut Page, start: usize, data: Written<'_>) {
         let part = start..start + data.len();
         if let Some(own) = Rc::get_mut(page) {
@@ -286,8 +281,8 @@ impl Pages {
     }
 }
 
-/// What is smaller than a page by more than this is copied as it comes:
-/// remembering a page for each few bytes would be no gain.
+/// Divisor of the page size below which a partial write is copied without being remembered.
+/// Remembering a page for every few bytes would not pay.
 const LARGE_PART: usize = 4;
 
 impl Made {
@@ -296,8 +291,8 @@ impl Made {
         Self { page, known }
     }
 
-    /// Whether this part of the page is these data; they need not be compared if they
-    /// are known.
+    /// Reports whether this part of the page equals the data. Data with a known identity need no
+    /// comparison.
     fn is(&mut self, part: Range<usize>, data: Written<'_>) -> bool {
         let known = self.known.as_ref().is_some_and(|known| known.is(data));
         if !known && self.page[part] == *data {
@@ -316,7 +311,7 @@ impl Change {
     }
 }
 
-/// Where something with this data is remembered, if it is.
+/// Returns the slot in which a page with this data is remembered.
 fn place(data: &[u8], besides: usize) -> usize {
     let mut hash = besides as u64;
     for word in [data.first_chunk::<8>(), data.last_chunk::<8>()] {

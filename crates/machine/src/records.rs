@@ -1,5 +1,4 @@
-//! Records of what drives do: what is counted of every run, and what is kept of one for
-//! those who ask for it.
+//! Records of drive activity: statistics of every run, and optional recordings.
 
 mod recording;
 mod statistics;
@@ -13,17 +12,16 @@ use diskperf_device::Request;
 use recording::Recording;
 use std::cell::RefCell;
 
-/// The records of a rig or of a computer.
+/// Records of drive activity on a computer or on a rig (drives without a computer).
 pub(crate) struct Records {
     pub(crate) statistics: RefCell<Statistics>,
-    /// The trace of what happens, if it is kept.
+    /// Trace of the run, if recorded.
     pub(crate) tracing: Option<RefCell<Tracing>>,
-    /// The recording of all requests to the drives, if it is kept.
     recording: Option<RefCell<Recording>>,
 }
 
 impl Records {
-    /// Empty ones of so many drives.
+    /// Returns empty records for the given number of drives.
     pub(crate) fn new(drives: usize, (trace, record): (bool, bool)) -> Self {
         Self {
             statistics: RefCell::new(Statistics::new(drives)),
@@ -32,8 +30,8 @@ impl Records {
         }
     }
 
-    /// Counts a request that is over, of a kernel's buffer if it is one's, for which
-    /// somebody waited or nobody.
+    /// Counts a completed request. `of` is the kernel buffer of the request, if any; `awaited` is
+    /// whether a program waits for it.
     pub(crate) fn count(
         &self,
         of: Option<usize>,
@@ -44,7 +42,7 @@ impl Records {
         self.trace_request(of, request, drive, awaited);
     }
 
-    /// Memory that they take, with what drives keep of themselves.
+    /// Returns the memory of the records, including recordings inside the drives, in bytes.
     pub(crate) fn bytes(&self, drives: &Drives) -> usize {
         let recording = self.recording.as_ref();
         let events = recording.map_or(0, |recording| recording.borrow().bytes());

@@ -1,8 +1,8 @@
-//! A rig: drives by themselves, and programs that use them.
+//! Rig: drives without a computer, and programs that use them.
 //!
-//! Nothing stands between a program and a drive: no kernel, no processor, no bus. A call
-//! takes no time of its own; a program waits for drives, for a moment, and for other
-//! programs. What a drive's queue does not take waits here, in the order of its arrival.
+//! No kernel, processor or bus lies between a program and a drive. A call takes no time of its own;
+//! a program waits for drives, for a time, and for other programs. Requests that a drive's queue
+//! does not accept wait here, in their order of arrival.
 
 mod ring;
 mod session;
@@ -27,62 +27,55 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use transfer::Transfer;
 
-/// The timer event: the next event of a drive is due.
+/// Timer event of a rig, at the time of a drive's next event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriveDue;
 
-/// Drives by themselves, in virtual time.
+/// Rig: drives without a computer, in virtual time, with the programs that use them.
 pub struct Rig {
     pub(crate) sim: Sim<DriveDue>,
     pub(crate) drives: RefCell<RigDrives>,
     pub(crate) volumes: Volumes,
     pub(crate) records: Records,
-    /// Programs that have begun and not ended.
     workers: RefCell<Vec<Rc<Worker>>>,
-    /// Moment of the timer: the earliest next event of any drive.
+    /// Expiry of the timer: the earliest next event of any drive. None if no drive has one.
     due: Cell<Option<Time>>,
-    /// Why nothing more happens, if so.
+    /// Reason why the rig is halted. None while it may run.
     pub(crate) halted: RefCell<Option<Standstill>>,
 }
 
-/// The drives of a rig, and what they are asked for.
+/// Drives of a rig (drives without a computer) and their requests.
 pub(crate) struct RigDrives {
     pub(crate) all: Drives,
     requests: Requests,
-    /// By the numbers of the drives.
     queues: Vec<Queue>,
-    /// By the places of the requests.
     owners: Vec<Option<Owner>>,
 }
 
-/// A device, and what its own queue does not take.
 struct Queue {
     device: Id<Device>,
     waiting: VecDeque<RequestId>,
 }
 
-/// A program on a rig.
+/// Program on a rig (drives without a computer).
 pub(crate) struct Worker {
     number: usize,
     task: TaskId,
     books: Books,
-    /// The request of its present call, once that is complete.
+    /// Stages of the request of the current call, after its completion.
     answered: RefCell<Option<Spans>>,
-    /// Whether it was woken since it went to sleep.
     is_woken: Cell<bool>,
 }
 
-/// The receiver of a request's completion.
 #[derive(Clone)]
 enum Owner {
-    /// A program that waits for its call.
     Call(Rc<Worker>),
-    /// A slot of a ring.
     Slot(Rc<Ring>, u32),
 }
 
 impl Rig {
-    /// Idle drives, all of them devices, and the partitions that programs see.
+    /// Returns a rig (drives without a computer) of idle devices, with the partitions that programs
+    /// see.
     pub(crate) fn new(
         sim: Sim<DriveDue>,
         all: Drives,
@@ -110,19 +103,20 @@ impl Rig {
         }
     }
 
-    /// Nothing more happens; [`crate::Machine::run`] says why.
+    /// Halts the rig. [`crate::Machine::run`] then returns the given reason.
     pub(crate) fn halt(&self, why: Standstill) {
         *self.halted.borrow_mut() = Some(why);
         self.sim.halt();
     }
 
-    /// The stage in which programs have spent the most time.
+    /// Returns the stage in which programs have spent the most time.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         let workers = self.workers.borrow();
         books::longest_stage(workers.iter().map(|worker| &worker.books))
     }
 
-    /// Memory of blocks that were made on the drives, and of what is recorded.
+    /// Returns the memory of the blocks that were allocated for the drives, and that of the
+    /// recordings, in bytes.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
         let workers = self.workers.borrow();
         let of_workers = workers.iter().map(|worker| worker.books.tiling_bytes());
@@ -130,7 +124,7 @@ impl Rig {
         (self.volumes.made_bytes(), recorded as u64)
     }
 
-    /// Takes the trace that was recorded since it was last taken.
+    /// Returns the trace recorded since the last call. None if no trace is recorded.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let drives = &mut self.drives.borrow_mut().all;
         let taken = self.records.take_trace(drives, self.sim.now())?;
@@ -140,7 +134,6 @@ impl Rig {
         })
     }
 
-    /// A program's timed part begins or ends.
     fn trace_busy(&self) {
         self.records.trace_busy(|| {
             let now = self.sim.now();
@@ -156,9 +149,8 @@ impl Rig {
     }
 }
 
-/// Requests.
 impl Rig {
-    /// Issues a request, which its drive is given as soon as its queue takes it.
+    /// Submits a request. The drive receives it as soon as its queue accepts it.
     fn issue(&self, mut request: Request, owner: Owner) {
         let now = self.sim.now();
         request.spans.issue(moment(now));
@@ -176,7 +168,6 @@ impl Rig {
         self.see_to_next(&drives);
     }
 
-    /// Sets the timer to the earliest next event of any drive.
     fn see_to_next(&self, drives: &RigDrives) {
         let of = |queue: &Queue| drives.all[queue.device].next_event();
         let next = drives.queues.iter().filter_map(of).min();
@@ -189,7 +180,7 @@ impl Rig {
         }
     }
 
-    /// Advances all drives to the present moment and delivers their completions.
+    /// Advances all drives to the current time and delivers their completions.
     pub(crate) fn advance(&self) {
         self.due.set(None);
         let now = self.sim.now();
@@ -221,7 +212,6 @@ impl Rig {
         self.drives.borrow_mut().feed(number, now);
     }
 
-    /// Takes the next completion of a drive.
     fn take_done(&self, number: usize, now: Time) -> Option<(Owner, Request)> {
         let drives = &mut *self.drives.borrow_mut();
         let device = drives.queues[number].device;
@@ -235,7 +225,7 @@ impl Rig {
         Some((owner.expect("a request has an owner"), request))
     }
 
-    /// The present request of a worker's transfer, which it waits for.
+    /// Submits the current request of a worker's transfer, and waits for its completion.
     async fn request(&self, worker: &Rc<Worker>, transfer: &Transfer) {
         let from = self.sim.now();
         self.issue_part(worker, transfer, Owner::Call(Rc::clone(worker)));
@@ -248,8 +238,8 @@ impl Rig {
         worker.books.book_request(&spans, from, self.sim.now());
     }
 
-    /// A worker sleeps until [`Rig::wake`], at most until a moment, at which `give_up` says
-    /// whether nobody has woken it.
+    /// Puts a worker to sleep until [`Rig::wake`], at most until a deadline. At the deadline,
+    /// `give_up` returns whether the worker was not woken.
     async fn sleep(
         &self,
         worker: &Worker,
@@ -268,7 +258,6 @@ impl Rig {
         }
     }
 
-    /// Ends a worker's sleep.
     fn wake(&self, worker: &Worker) {
         worker.is_woken.set(true);
         self.sim.wake(worker.task);
@@ -276,7 +265,6 @@ impl Rig {
 }
 
 impl RigDrives {
-    /// Gives a drive as many requests as its queue takes.
     fn feed(&mut self, number: usize, now: Time) {
         let Queue { device, waiting } = &mut self.queues[number];
         let device = &mut self.all[*device];

@@ -1,4 +1,4 @@
-//! What a machine is built from: a system of the catalogue, read and checked.
+//! Specification of a machine: a system of the catalogue, read and validated.
 
 pub(crate) mod drive;
 pub(crate) mod kernel;
@@ -25,54 +25,54 @@ use crate::parts::{Attachment, DriverReading, Drivers, Part, PartKind};
 use crate::software::Kernel;
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
-/// A system, ready to be built.
+/// System of the catalogue, ready to be built.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// Its name in the catalogue.
+    /// Name of the system in the catalogue.
     pub name: String,
-    /// Its drives, as configured.
+    /// Drives of the system as configured.
     pub drives: Vec<DriveSpecification>,
-    /// The partitions that programs see, in the order of the drives.
+    /// Partitions that programs see, in the order of the drives.
     pub volumes: Vec<Volume>,
-    /// The kernel, and what it commands; or none.
+    /// Kernel and its hardware, or a rig (drives without a computer).
     pub software: Software,
 }
 
-/// A kernel, as the catalogue describes it.
+/// Kernel as described in the catalogue.
 pub(crate) trait DescribedKernel {
-    /// Its computer.
+    /// Computer of the kernel.
     fn computer(&self) -> &ComputerSpecification;
 
-    /// What the drives hang on.
+    /// Controllers of the computer, with their drives.
     fn attachments(&self) -> &[Attachment];
 
-    /// Order of the queues of drivers that sort them.
+    /// Request order of drivers that sort their queues.
     fn order(&self) -> QueueOrder {
         QueueOrder::Arrival
     }
 
-    /// How files are laid out on a volume; none where programs have the drive alone.
+    /// Returns the file layout of a volume. None if programs use the raw drive.
     fn layout(&self, volume: &Volume) -> Option<Layout>;
 
-    /// Memory of its cache, with the parameter that says how large it is.
+    /// Memory of the cache, in bytes, with the parameter that determines its size.
     fn cache_memory(&self) -> (&'static str, u64);
 
-    /// Makes the kernel, with file systems on these volumes.
+    /// Builds the kernel with file systems on the given volumes.
     fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel;
 }
 
 macro_rules! software {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// A kernel, with its computer and what hangs on that.
+        /// Kernel with its computer and attached hardware, or a rig (drives without a computer).
         #[derive(Clone, Debug)]
         pub enum Software {
-            /// None, and no computer: programs have the drives by themselves.
+            /// Rig without a computer: programs use the drives directly.
             Rig,
             $($(#[$doc])* $Kernel($described),)*
         }
 
         impl Software {
-            /// The kernel; none of a rig.
+            /// Returns the described kernel. None for a rig (drives without a computer).
             pub(crate) fn kernel(&self) -> Option<&dyn DescribedKernel> {
                 match self {
                     Self::Rig => None,
@@ -80,7 +80,6 @@ macro_rules! software {
                 }
             }
 
-            /// Reads a kernel, its computer, and what hangs on that.
             fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
@@ -97,82 +96,81 @@ macro_rules! software {
 }
 each_kernel! { software! {} }
 
-/// A computer, without what hangs on its bus.
+/// Description of a computer, without the hardware attached to its bus.
 #[derive(Clone, Debug)]
 pub struct ComputerSpecification {
-    /// Bytes per second of the bus.
+    /// Bandwidth of the bus, in bytes per second.
     pub bus_bytes_per_s: u64,
-    /// Share of the processor's speed that moving 1 MB/s costs.
+    /// Share of the processor's speed that a transfer of 1 MB/s costs.
     pub memory_contention_share: f64,
-    /// What kernels of all kinds have.
+    /// Parameters common to all kinds of kernels.
     pub kernel: KernelSpecification,
 }
 
-/// UNIX, on its computer.
+/// UNIX kernel on its computer.
 #[derive(Clone, Debug)]
 pub struct UnixSpecification {
-    /// The computer: its bus, its speed and the costs of its software.
+    /// Computer of the kernel: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
-    /// What the drives hang on.
+    /// Controllers of the computer, with their drives.
     pub attachments: Vec<Attachment>,
-    /// Memory of the buffer cache.
+    /// Memory of the buffer cache, in bytes.
     pub cache_bytes: u32,
-    /// How drivers that order their queues do it.
+    /// Request order of drivers that sort their queues.
     pub order: QueueOrder,
-    /// Whose file systems it has.
+    /// UNIX edition, which determines the kind of file system.
     pub edition: Edition,
 }
 
-/// Which UNIX it is.
+/// UNIX edition: 4.2BSD or the seventh edition.
 #[derive(Clone, Copy, Debug)]
 pub enum Edition {
-    /// 4.2BSD, and kernels like it: each volume says how its files are laid out.
+    /// 4.2BSD and similar kernels. Each volume has its own file layout.
     Bsd,
-    /// The seventh edition, with what mkfs is told; nothing where programs have the
-    /// drives by themselves.
+    /// Seventh edition, with the parameters of mkfs. None if programs use the raw drives.
     Seventh(Option<V7Parameters>),
 }
 
-/// Minix, on its computer.
+/// Minix kernel on its computer.
 #[derive(Clone, Debug)]
 pub struct MinixSpecification {
-    /// The computer: its bus, its speed and the costs of its software.
+    /// Computer of the kernel: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
-    /// What the drives hang on.
+    /// Controllers of the computer, with their drives.
     pub attachments: Vec<Attachment>,
-    /// Its costs and sizes.
+    /// Costs and sizes of Minix.
     pub config: MinixConfig,
-    /// What mkfs is told; nothing where programs have the drives by themselves.
+    /// Parameters of mkfs. None if programs use the raw drives.
     pub filesystem: Option<MinixParameters>,
 }
 
-/// How files are laid out on a volume.
+/// File layout of a volume: raw, or the layout of a file system.
 #[derive(Clone, Copy, Debug)]
 pub enum Layout {
-    /// Not at all: programs have the drive by itself.
+    /// Raw drive without a file system.
     Raw,
-    /// The fast file system.
+    /// Layout of the fast file system (FFS).
     Ffs(Parameters),
-    /// Minix's.
+    /// Layout of the Minix file system.
     Minix(MinixParameters),
-    /// The seventh edition's.
+    /// Layout of the seventh edition's file system.
     V7(V7Parameters),
 }
 
-/// A partition that programs see, and how files are laid out on it.
+/// Partition that programs see, with its file layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
-    /// The drive's place in [`Specification::drives`].
+    /// Drive of the volume, as an index into [`Specification::drives`].
     pub drive: usize,
-    /// Where it is on the drive.
+    /// Location of the partition on the drive.
     pub partition: PartitionSpecification,
-    /// None where it has no file system that is modelled. All volumes of a
+    /// Parameters of the fast file system. None without a modelled one. Either all volumes of a
     /// system have one, or none has.
     pub filesystem: Option<Parameters>,
 }
 
 impl Specification {
-    /// Whether data come late at times: how fast a program is is then chance.
+    /// Reports whether data may be late at times. Program speed then depends on chance.
     pub fn loses_data(&self) -> bool {
         let mut parts = self
             .software
@@ -182,12 +180,12 @@ impl Specification {
         parts.any(|one| one.part.loses_data())
     }
 
-    /// Reads a system; also everything that was read, for lists and for the
+    /// Reads and validates a system. Also returns all parameters read, for lists and for the
     /// accuracy card.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, each with its place.
+    /// All problems of the system, each with its place.
     pub fn read(system: System) -> Result<(Self, Vec<Parameter>), Errors> {
         let mut drives = Vec::new();
         for number in 1..=system.drives() {
@@ -209,7 +207,7 @@ impl Specification {
         Ok((specification, parameters))
     }
 
-    /// How files are laid out on a volume.
+    /// Returns the file layout of a volume.
     pub fn layout(&self, volume: &Volume) -> Layout {
         let layout = self
             .software
@@ -218,8 +216,8 @@ impl Specification {
         layout.unwrap_or(Layout::Raw)
     }
 
-    /// Bytes of a volume's blocks and of its fragments; without a file system, of
-    /// what the contents of a drive are kept in.
+    /// Returns the sizes of a volume's blocks and fragments, in bytes. Without a file system, these
+    /// are the units in which the drive's contents are stored.
     pub(crate) fn block_sizes(&self, volume: &Volume) -> (u32, u32) {
         match self.layout(volume) {
             Layout::Ffs(parameters) => (parameters.block_bytes, parameters.fragment_bytes),
@@ -228,15 +226,15 @@ impl Specification {
         }
     }
 
-    /// How files are laid out on the first volume, by the fast file system.
+    /// Returns the parameters of the fast file system on the first volume, if any.
     pub fn filesystem(&self) -> Option<Parameters> {
         self.volumes.first().and_then(|volume| volume.filesystem)
     }
 }
 
 impl UnixSpecification {
-    /// Buffers of the cache: one for each block of the seventh edition's, which never
-    /// trade memory; one for each two kilobytes, as 4.2BSD has it; and at least some.
+    /// Number of buffers of the cache. The seventh edition has one per block, because its buffers
+    /// never trade memory. 4.2BSD has one per 2 KiB. A cache has a minimum number of buffers.
     pub(crate) fn buffers(&self) -> u32 {
         let bytes_each = match self.edition {
             Edition::Seventh(Some(_)) => V7_BLOCK_BYTES as u32,
@@ -246,7 +244,6 @@ impl UnixSpecification {
     }
 }
 
-/// Drives by themselves.
 fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
     for (number, drive) in drives.iter().enumerate() {
         if drive.mechanism().is_some() {
@@ -260,7 +257,6 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
     (Software::Rig, volumes.collect())
 }
 
-/// Bytes per second of the bus, and the share of the processor's speed that 1 MB/s costs.
 fn read_bus(system: &System) -> (u64, f64) {
     let mut bus = system.reader(Component::Bus, None);
     let bytes_per_s = bus.integer(
@@ -277,7 +273,6 @@ fn read_bus(system: &System) -> (u64, f64) {
     (bytes_per_s, memory_contention_share)
 }
 
-/// A kernel of this type, its computer, and what hangs on that.
 fn read_kernel<K: ReadKernel>(
     ((bus_bytes_per_s, memory_contention_share), mut controlled, reading): (
         (u64, f64),
@@ -299,17 +294,15 @@ fn read_kernel<K: ReadKernel>(
     K::attach(own, (computer, attachments), (system, drives))
 }
 
-/// A controller that is being read, and the drives that hang on it.
 struct Controlled<'a> {
-    /// The drive whose own it is, counted from one.
+    /// Drive that has a controller for itself, counted from 1. None for the shared controller.
     of: Option<u32>,
     reader: Reader<'a>,
     kind: PartKind,
     drives: Vec<usize>,
 }
 
-/// The controller that most drives hang on, and those that a drive has for
-/// itself.
+/// Begins to read the controllers: the shared one, and those that a single drive has for itself.
 fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     let (own, shared): (Vec<usize>, Vec<usize>) =
         (0..drives).partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
@@ -329,7 +322,6 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-/// Each controller with its driver.
 fn read_parts(
     (system, drives, speed): (&System, &[DriveSpecification], f64),
     controlled: Vec<Controlled<'_>>,
@@ -365,10 +357,8 @@ fn read_parts(
     controlled.into_iter().map(attachment).collect()
 }
 
-/// Said of a mechanism that nothing commands.
 const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
 
-/// The partitions of a drive, with this file system.
 fn volumes_of(
     number: usize,
     drive: &DriveSpecification,
@@ -381,7 +371,7 @@ fn volumes_of(
     })
 }
 
-/// Every partition with its file system.
+/// Reads all partitions with their file systems.
 pub(crate) fn read_volumes(
     system: &System,
     drives: &[DriveSpecification],
@@ -407,7 +397,7 @@ pub(crate) fn read_volumes(
     volumes
 }
 
-/// Reads newfs's parameters, and makes sure that these drives take them.
+/// Reads the parameters of newfs, and validates them against the given drives.
 fn read_filesystem(
     system: &System,
     number: Option<u32>,
@@ -469,10 +459,9 @@ fn read_filesystem(
     Some(parameters)
 }
 
-/// Buffers of the smallest cache.
+/// Minimum number of buffers of a cache.
 pub(crate) const FEWEST_BUFFERS: u32 = 16;
 
-/// What is said of a file system besides its kind.
 const FILESYSTEM_KEYS: [&str; 8] = [
     "block_bytes",
     "fragment_bytes",
@@ -484,7 +473,7 @@ const FILESYSTEM_KEYS: [&str; 8] = [
     "bytes_per_inode",
 ];
 
-/// The key that a refusal of newfs is about, and what it says.
+/// Returns the catalogue key that a newfs error is about, and the error's message.
 fn blamed(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
     let message = error.to_string();
     let key = [

@@ -1,10 +1,9 @@
-//! A processor: one process at the bottom, interrupts on top of it.
+//! Simulated processor that runs one process, which interrupts preempt.
 //!
-//! Work has a cost in time at full speed. How long it takes is not known when
-//! it starts: interrupts of a higher level preempt it, and the rate at which
-//! work gets done changes while it runs ([`Processors::set_rate`]). Its end is
-//! the simulation's timer, of which there is one: several processors set it to the
-//! earliest of their ends ([`Processors`]).
+//! Work has a cost: its duration at full speed. Its end is not known when it starts, because
+//! interrupts of a higher level preempt it and the speed of the processor may change meanwhile
+//! ([`Processors::set_rate`]). The end of the current work is the simulation's only timer; several
+//! processors set this timer to the earliest of their ends ([`Processors`]).
 
 mod several;
 mod state;
@@ -21,36 +20,36 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
-/// An interrupt priority level; 0 lets every interrupt in.
+/// Interrupt priority level. Level 0 masks no interrupt.
 pub type Level = u8;
 
-/// The innermost work of a processor has come to its end. The owner of the engine hands it
-/// to [`Processors::complete`].
+/// Event at the end of the innermost work of a processor. The owner of the engine passes it to
+/// [`Processors::complete`].
 #[derive(Clone, Copy, Debug)]
 pub struct Completion(CpuId);
 
-/// Where the time of one piece of work went; the three add up to the time
-/// that passed.
+/// Breakdown of the time that a piece of simulated work needed; the three parts add up to the
+/// elapsed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The work itself, at full speed.
+    /// Time of the work itself at full speed.
     pub work: Time,
-    /// Waiting for interrupts that came in between.
+    /// Time in which interrupts preempted the work.
     pub interrupted: Time,
-    /// What the work took longer because the processor was slowed.
+    /// Additional time because the processor ran below full speed.
     pub slowed: Time,
 }
 
-/// A processor with preemption by level and a rate that may change.
+/// Processor with preemption by interrupt level and a variable speed.
 pub struct Processor {
     id: CpuId,
-    /// Ends of the work of all processors, where there are several.
+    /// End of the current work of every processor. None on a computer with one processor.
     ends: Option<Rc<Ends>>,
     state: RefCell<State>,
-    /// Who runs, or may.
+    /// Task of the innermost frame: the task that runs or may run.
     innermost: Cell<Option<TaskId>>,
     rate: Cell<Rate>,
-    /// Time worked that `state` has not been told of.
+    /// Time worked that is not yet included in `state`.
     unsettled: Cell<Time>,
 }
 
@@ -74,13 +73,12 @@ impl Processor {
     }
 }
 
-/// The process at the bottom.
 impl Processor {
     /// Gives the processor to a process.
     ///
     /// # Panics
     ///
-    /// When another process has it.
+    /// If another process has it.
     pub fn give(&self, process: TaskId) {
         let mut state = self.state.borrow_mut();
         assert!(state.base.is_none(), "two processes on one processor");
@@ -90,11 +88,11 @@ impl Processor {
         }
     }
 
-    /// The process gives the processor up.
+    /// Takes the processor from the current process, which gives it up.
     ///
     /// # Panics
     ///
-    /// When it does not have it, or has interrupts masked.
+    /// If the process does not have the processor, or has interrupts masked.
     pub fn give_up<E>(&self, sim: &Sim<E>) {
         let mut state = self.open(sim.now());
         let frame = state.base.take();
@@ -108,7 +106,7 @@ impl Processor {
         );
     }
 
-    /// The process that has the processor.
+    /// Returns the process that has the processor.
     #[inline]
     pub fn process(&self) -> Option<TaskId> {
         self.state
@@ -120,14 +118,14 @@ impl Processor {
 }
 
 impl Processor {
-    /// Whether anything runs.
+    /// Reports whether the processor does any work.
     #[inline]
     pub fn is_busy(&self) -> bool {
         let state = self.state.borrow();
         state.top().is_some_and(|frame| frame.working)
     }
 
-    /// Whether this process has the processor and no handler is in its way.
+    /// Reports whether the given process has the processor and no interrupt handler preempts it.
     #[inline]
     pub fn runs(&self, process: TaskId) -> bool {
         let state = self.state.borrow();
@@ -138,14 +136,12 @@ impl Processor {
                 .is_some_and(|base| base.task == Some(process))
     }
 
-    /// For how long something ran up to now, and how much of it was in
-    /// handlers of interrupts.
+    /// Returns the processor's busy time so far, and the part of it in interrupt handlers.
     pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
         let state = self.open(sim.now());
         (state.busy, state.busy_in_handlers)
     }
 
-    /// Work gets done at `thousandths` of full speed from now on.
     fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
         assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
         let rate = self.rate.get();
@@ -157,9 +153,8 @@ impl Processor {
         self.reschedule(&mut state, sim);
     }
 
-    /// Does work that costs `cost` at full speed, for the task that asks, if
-    /// nothing can come in between; how much longer it took for the
-    /// processor's being slowed.
+    /// Performs work of the current task that costs `cost` at full speed, if no event can interrupt
+    /// it. Returns the additional time due to a reduced speed, or None if the work was not done.
     #[inline]
     pub fn try_work<E>(&self, sim: &Sim<E>, cost: Time) -> Option<Time> {
         if self.innermost.get() != sim.current_task() {
@@ -173,7 +168,7 @@ impl Processor {
         Some(passed - cost)
     }
 
-    /// Does work that costs `cost` at full speed, for the task that asks.
+    /// Performs work of the current task that costs `cost` at full speed.
     #[inline]
     pub async fn work<E: From<Completion>>(&self, sim: &Sim<E>, cost: Time) -> Usage {
         if let Some(slowed) = self.try_work(sim, cost) {
@@ -187,9 +182,8 @@ impl Processor {
         poll_fn(move |_| self.poll_work(sim, &mut started, cost)).await
     }
 
-    /// One poll of work that something may come in between, for those who
-    /// have asked [`Processor::try_work`] before the first; `started` is
-    /// false then.
+    /// Polls work that may be interrupted. The caller has tried [`Processor::try_work`] first;
+    /// `started` is false at the first poll.
     #[inline(never)]
     pub fn poll_work<E: From<Completion>>(
         &self,
@@ -232,7 +226,7 @@ impl Processor {
         }
     }
 
-    /// The state, with the innermost frame's account brought up to now.
+    /// Returns the processor's state, with the account of the innermost frame brought up to now.
     fn open(&self, now: Time) -> RefMut<'_, State> {
         let mut state = self.state.borrow_mut();
         // Work that nothing came in between has moved time on without a
@@ -243,8 +237,6 @@ impl Processor {
         state
     }
 
-    /// Sets the timer to the completion of the innermost frame's work, as of
-    /// now.
     fn reschedule<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         self.innermost.set(state.top().and_then(|frame| frame.task));
         let working = state.top().filter(|frame| frame.working);
@@ -255,13 +247,13 @@ impl Processor {
         );
     }
 
-    /// Whether no other processor's work ends before that of this one.
     fn is_next_to_end(&self) -> bool {
         let ends = self.ends.as_ref();
         ends.is_none_or(|ends| ends.first().is_some_and(|(_, id)| id == self.id))
     }
 
-    /// Sets the timer, now that the innermost work ends at this moment, or there is none.
+    /// Sets the timer for a new end of the innermost work. None means that the processor has no
+    /// work.
     fn set_end<E: From<Completion>>(&self, sim: &Sim<E>, end: Option<Time>) {
         let first = match &self.ends {
             None => end.map(|at| (at, self.id)),
@@ -276,7 +268,8 @@ impl Processor {
         }
     }
 
-    /// A piece of work has come to its end.
+    /// Completes the innermost work of the processor, then wakes its task or leaves its interrupt
+    /// handler.
     fn complete<E: From<Completion>>(&self, sim: &Sim<E>) {
         if self.ends.is_some() {
             self.set_end(sim, None);
@@ -291,7 +284,6 @@ impl Processor {
         }
     }
 
-    /// The innermost handler is over.
     fn leave_innermost<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         state.handlers.pop();
         state.admit(sim);
@@ -306,10 +298,9 @@ impl Processor {
     }
 }
 
-/// Interrupts.
 impl Processor {
-    /// Enters a handler at this level, for the task that asks, as soon as
-    /// nothing of this level or above runs.
+    /// Enters an interrupt handler at this level for the current task, as soon as no work of this
+    /// level or above runs.
     pub async fn enter<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) {
         {
             let mut state = self.open(sim.now());
@@ -326,8 +317,8 @@ impl Processor {
         }
     }
 
-    /// Interrupts, all at this moment, that do nothing but take their time:
-    /// each its level and its cost, the highest first.
+    /// Raises several interrupts at the present time that only consume processor time, given as
+    /// level and cost, highest level first.
     pub fn interrupt<E: From<Completion>>(&self, sim: &Sim<E>, interrupts: &[(Level, Time)]) {
         let mut state = self.open(sim.now());
         if !self.pass(&mut state, sim, interrupts) {
@@ -344,9 +335,8 @@ impl Processor {
         self.reschedule(&mut state, sim);
     }
 
-    /// Interrupts that nothing can come in between, neither before them nor
-    /// while they last, pass in one step: what they interrupted goes on when
-    /// they are over.
+    /// Performs interrupts in a single step if no event can preempt or delay them; the interrupted
+    /// work resumes at their end. Returns whether it did.
     fn pass<E>(&self, state: &mut State, sim: &Sim<E>, interrupts: &[(Level, Time)]) -> bool {
         let now = sim.now();
         let rate = self.rate.get();
@@ -369,11 +359,11 @@ impl Processor {
         true
     }
 
-    /// Leaves the handler.
+    /// Leaves the innermost interrupt handler.
     ///
     /// # Panics
     ///
-    /// When the task that asks is not in the innermost one.
+    /// If the current task is not in the innermost handler.
     pub fn leave<E: From<Completion>>(&self, sim: &Sim<E>) {
         let mut state = self.open(sim.now());
         let frame = state.handlers.last().expect("a handler is left once");
@@ -384,7 +374,7 @@ impl Processor {
         self.leave_innermost(&mut state, sim);
     }
 
-    /// Raises the level of the process that asks; the level before.
+    /// Raises the interrupt level of the current task. Returns the previous level.
     pub fn mask<E>(&self, sim: &Sim<E>, level: Level) -> Level {
         let mut state = self.state.borrow_mut();
         let frame = state.frame_mut(sim.current());
@@ -392,8 +382,8 @@ impl Processor {
         std::mem::replace(&mut frame.level, level)
     }
 
-    /// Lowers the level of the process that asks. What was masked is let in;
-    /// returns when that is over, with how long it took.
+    /// Lowers the interrupt level of the current task and lets pending interrupts run. Returns the
+    /// time until they end.
     pub async fn unmask<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) -> Time {
         let from = sim.now();
         let task = sim.current();

@@ -1,46 +1,47 @@
-//! The event queue: by time; where times are equal, events before those who
-//! sleep until then; and among the like by insertion.
+//! Event queue, ordered by time. At equal times, events come before sleeping tasks; within each of
+//! the two, insertion order decides.
 
 use crate::time::Time;
 use std::cell::Cell;
 
-/// Which of two events of one [`Rank`] at the same nanosecond comes first.
+/// Order of two events of the same [`Rank`] at the same nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TieBreak {
-    /// The one that was scheduled first.
+    /// Insertion order: the event scheduled first comes first.
     #[default]
     Insertion,
-    /// The one that was scheduled last. Only tests want this: a result that
-    /// it moves hangs on the order of things that happen at once.
+    /// Reversed insertion order: the event scheduled last comes first. Only for tests: a result
+    /// that changes with it depends on the order of simultaneous events.
     Reversed,
 }
 
-/// What comes first at the same nanosecond, whatever the [`TieBreak`].
+/// Priority among entries at the same nanosecond, independent of the [`TieBreak`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// What hardware does.
+    /// Hardware event, which comes before sleeping tasks.
     Event,
-    /// A task's sleep is over. Timeouts are served by the clock's interrupt:
-    /// one that ends at a tick ends because of it, not before it.
+    /// Wake-up of a sleeping task, which comes after hardware events. Timeouts are served by the
+    /// clock's interrupt, so a timeout that ends at a tick runs after the tick.
     Sleeper,
 }
 
-/// When something is due, and its place among what is due then.
+/// Position of an entry in the event queue: its time, and its order among entries of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     pub(crate) at: Time,
-    /// The rank in the highest bit, the place among the like below.
+    /// Order among entries of the same time: the rank in the highest bit, the insertion order in
+    /// the bits below.
     order: u64,
 }
 
 impl Turn {
-    /// No turn comes after it.
+    /// Queue position after all others.
     pub(crate) const NEVER: Self = Self {
         at: Time::NEVER,
         order: u64::MAX,
     };
 
-    /// All that is due at this moment comes before it.
+    /// Returns the queue position after all entries of the given time.
     pub(crate) fn last_of(at: Time) -> Self {
         Self {
             at,
@@ -49,7 +50,7 @@ impl Turn {
     }
 }
 
-/// Hands out turns.
+/// Source of queue positions.
 pub(crate) struct Turns {
     given: Cell<u64>,
     tie_break: TieBreak,
@@ -63,7 +64,7 @@ impl Turns {
         }
     }
 
-    /// How many were handed out.
+    /// Number of queue positions that were handed out.
     #[inline]
     pub(crate) fn given(&self) -> u64 {
         self.given.get()
@@ -85,19 +86,17 @@ impl Turns {
     }
 }
 
-/// The bit of [`Turn::order`] that says [`Rank::Sleeper`].
+/// Bit of [`Turn::order`] that marks [`Rank::Sleeper`].
 const SLEEPER: u64 = 1 << 63;
 
-/// Entries that are looked at one after the other.
+/// Number of entries that an insertion searches linearly before it uses binary search.
 const NEAR: usize = 8;
 
-/// What is due, the last first. Few things are due at a time (a clock's tick,
-/// what each drive and each channel does next): to move those that come before
-/// a new one takes less than to keep a heap. What is due stays where it is: only
-/// turns move.
+/// Queue of scheduled entries, sorted with the next one last. Few entries are pending at a time (a
+/// clock's tick, the next step of each drive and each channel), so moving entries at an insertion
+/// costs less than a heap. The contents stay in their slots; only queue positions move.
 pub(crate) struct Queue<T> {
     entries: Vec<Entry>,
-    /// What is due, by [`Entry::slot`].
     slots: Vec<Option<T>>,
     vacant: Vec<u32>,
 }
@@ -146,7 +145,6 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Moves an entry on before which many things are due.
     #[cold]
     fn place_far(&mut self, at: usize) {
         let turn = self.entries[at].turn;
@@ -161,7 +159,7 @@ impl<T> Queue<T> {
         self.slots[slot as usize].take()
     }
 
-    /// The first turn; [`Turn::NEVER`] if there is none.
+    /// Returns the position of the next entry; [`Turn::NEVER`] if the queue is empty.
     #[inline]
     pub(crate) fn next(&self) -> Turn {
         self.entries.last().map_or(Turn::NEVER, |entry| entry.turn)

@@ -1,4 +1,4 @@
-//! The engine: what is due next, and who waits for it.
+//! Core of the simulation engine: the next event, and the tasks that wait.
 
 use crate::queue::{Queue, Rank, TieBreak, Turn, Turns};
 use crate::task::{Slot, TaskId};
@@ -10,65 +10,64 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// One simulation. `E` is what hardware schedules for itself.
+/// Simulation with its clock, event queue and tasks. `E` is the type of the events that hardware
+/// schedules.
 pub struct Sim<E> {
     now: Cell<Time>,
     turns: Turns,
     queue: RefCell<Queue<Due<E>>>,
-    /// The turn of the first of the queue.
     next_queued: Cell<Turn>,
-    /// What the timer is set for, and its turn if it is set: it is moved far
-    /// more often than it runs out.
+    /// Event of the simulation's timer. The timer is stored outside of the queue, because it is
+    /// reset far more often than it expires.
     timer: Cell<Option<E>>,
     timer_turn: Cell<Turn>,
-    /// When the first of both is due: looked at far more often still.
+    /// Time of the next entry or timer expiry. Cached, because it is read even more often than the
+    /// timer is set.
     next_due: Cell<Time>,
-    /// Events that something in the foreground may be waiting for.
+    /// Number of queued events that a foreground task may wait for.
     foreground_events: Cell<usize>,
     tasks: RefCell<Vec<Slot>>,
     foreground_tasks: Cell<usize>,
     halted: Cell<bool>,
     ready: RefCell<VecDeque<TaskId>>,
-    /// How many are ready.
     ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
-    /// Who events are handed to while a task waits on the spot, if a run says.
+    /// Event handler for [`Sim::run_on_the_spot`], while such a run is in progress.
     handler: RefCell<Option<Handler<E>>>,
-    /// Tasks that are polled while others wait on the spot.
+    /// Number of tasks that are polled from within another task's wait.
     nested: Cell<usize>,
 }
 
-/// Tasks that may be polled on top of each other: each takes room on the stack.
+/// Number of tasks that may be polled from within each other's wait. Each level uses stack space.
 const MOST_NESTED: usize = 8;
 
-/// Who events are handed to.
 type Handler<E> = Rc<dyn Fn(E)>;
 
 enum Due<E> {
     Wake(TaskId),
     Event(E),
-    /// An event that goes on for ever, such as a clock's tick: alone it does
-    /// not keep the simulation alive.
+    /// Event that repeats forever, such as a clock's tick. Alone it does not keep the simulation
+    /// running.
     Background(E),
-    /// The end of a [`Sim::run_until`]: time does not jump over it.
+    /// End of a [`Sim::run_until`]; time does not jump beyond it.
     Horizon,
 }
 
-/// Nothing can happen any more, and yet a task has not ended.
+/// Deadlock of a simulation: no event is left, but a task has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// When.
+    /// Virtual time of the deadlock.
     pub at: Time,
-    /// Every task that has not ended.
+    /// Tasks that had not ended at the time of the deadlock.
     pub waiting: Vec<Waiting>,
 }
 
-/// A task and what it waits for.
+/// Task in a deadlock, with the reason of its wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The task's name.
+    /// Name of the task.
     pub task: String,
-    /// What it said it was waiting for.
+    /// Description of the event that the task waits for, as given to [`Sim::wait`].
     pub waiting_for: &'static str,
 }
 
@@ -89,7 +88,7 @@ impl std::fmt::Display for Deadlock {
 impl std::error::Error for Deadlock {}
 
 impl<E> Sim<E> {
-    /// A simulation at time zero with nothing in it.
+    /// Returns an empty simulation at time zero.
     pub fn new(tie_break: TieBreak) -> Self {
         Self {
             now: Cell::new(Time::ZERO),
@@ -111,36 +110,36 @@ impl<E> Sim<E> {
         }
     }
 
-    /// The present moment.
+    /// Current virtual time of the simulation.
     #[inline]
     pub fn now(&self) -> Time {
         self.now.get()
     }
 
-    /// How often something was made due so far, whether it still is or not: what a
-    /// simulation has cost, and the same wherever it runs.
+    /// Number of queue positions handed out so far, for events that are still pending or not. It
+    /// measures the cost of a simulation, and is the same on every computer.
     #[inline]
     pub fn events(&self) -> u64 {
         self.turns.given()
     }
 
-    /// Has `event` handed to the handler of [`Sim::run`] at the moment `at`.
+    /// Schedules `event` for the handler of [`Sim::run`] at time `at`.
     ///
     /// # Panics
     ///
-    /// When `at` has passed.
+    /// If `at` has passed.
     #[inline]
     pub fn schedule(&self, at: Time, event: E) {
         self.foreground_events.set(self.foreground_events.get() + 1);
         self.push(at, Rank::Event, Due::Event(event));
     }
 
-    /// Sets the one timer that may be set anew or stopped before it runs out;
-    /// what it was set to before is forgotten.
+    /// Sets the simulation's only timer, which may be reset or stopped before it expires. A
+    /// previous setting is dropped.
     ///
     /// # Panics
     ///
-    /// When `at` has passed.
+    /// If `at` has passed.
     #[inline]
     pub fn set_timer(&self, at: Time, event: E) {
         assert!(
@@ -152,7 +151,7 @@ impl<E> Sim<E> {
         self.next_due.set(at.min(self.next_queued.get().at));
     }
 
-    /// Stops the timer.
+    /// Stops the simulation's timer.
     #[inline]
     pub fn stop_timer(&self) {
         self.timer_turn.set(Turn::NEVER);
@@ -163,8 +162,8 @@ impl<E> Sim<E> {
         self.timer_turn.get() != Turn::NEVER
     }
 
-    /// As [`Sim::schedule`], for an event that repeats for ever: nothing in
-    /// the foreground waits for it.
+    /// Schedules an event that repeats forever. It differs from [`Sim::schedule`] in that no
+    /// foreground task waits for the event.
     pub fn schedule_background(&self, at: Time, event: E) {
         self.push(at, Rank::Event, Due::Background(event));
     }
@@ -181,9 +180,9 @@ impl<E> Sim<E> {
         self.next_due.set(self.next_due.get().min(at));
     }
 
-    /// When the next event is due, the background's too: now, if a task is ready;
-    /// [`Time::NEVER`], if nothing more can happen. With [`Sim::run_until`], all
-    /// that it takes to keep step with a clock on the wall.
+    /// Returns the time of the next event, including background events. Now if a task is ready;
+    /// [`Time::NEVER`] if no event is left. Together with [`Sim::run_until`] it suffices to keep
+    /// step with a wall clock.
     pub fn next_due(&self) -> Time {
         match self.ready_count.get() {
             0 => self.next_due.get(),
@@ -191,15 +190,14 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Whether nothing but the timer is due until then, that moment included,
-    /// and no task is ready.
+    /// Reports whether only the timer is due up to and including `to`, and no task is ready.
     #[inline]
     pub(crate) fn is_quiet_until(&self, to: Time) -> bool {
         self.ready_count.get() == 0 && self.next_queued.get().at > to
     }
 
-    /// Moves time to `to` if nothing is due until then, that moment included,
-    /// and no other task is ready. Returns whether it did.
+    /// Advances time to `to` if no event is due up to and including `to`, and no other task is
+    /// ready. Returns whether it did.
     #[inline]
     pub fn try_advance(&self, to: Time) -> bool {
         if self.next_due.get() <= to || self.ready_count.get() > 0 {
@@ -211,10 +209,9 @@ impl<E> Sim<E> {
     }
 }
 
-/// Tasks.
 impl<E> Sim<E> {
-    /// Starts a task. The simulation runs until all tasks of the foreground
-    /// have ended; one of the background (a daemon) may go on for ever.
+    /// Starts a task. The simulation runs until all foreground tasks have ended; a background task
+    /// (a daemon) may run forever.
     pub fn spawn(
         &self,
         name: impl Into<String>,
@@ -245,30 +242,29 @@ impl<E> Sim<E> {
         self.ready_count.set(self.ready_count.get() + 1);
     }
 
-    /// The next task that is ready to be polled.
     fn take_ready(&self) -> Option<TaskId> {
         let count = self.ready_count.get().checked_sub(1)?;
         self.ready_count.set(count);
         self.ready.borrow_mut().pop_front()
     }
 
-    /// The task that is being polled.
+    /// Returns the task that is being polled.
     ///
     /// # Panics
     ///
-    /// When none is: hardware has no task.
+    /// If no task is polled, as during a hardware event.
     #[inline]
     pub fn current(&self) -> TaskId {
         self.current.get().expect("only a task may ask which it is")
     }
 
-    /// The running task; none while hardware is served.
+    /// Returns the task that is being polled, or None during a hardware event.
     #[inline]
     pub(crate) fn current_task(&self) -> Option<TaskId> {
         self.current.get()
     }
 
-    /// Ends a task's [`Sim::wait`]: the present one, or else its next.
+    /// Wakes a task: ends its current [`Sim::wait`], or its next one if it does not wait.
     #[inline]
     pub fn wake(&self, task: TaskId) {
         let mut tasks = self.tasks.borrow_mut();
@@ -280,16 +276,15 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Waits to be woken. `what` stands in the report of a deadlock. Whoever
-    /// waits for something in particular looks whether it is there: a task may
-    /// be woken for another reason.
+    /// Waits until the current task is woken. `what` appears in a deadlock report. A task may be
+    /// woken for another reason, so the caller must check its condition.
     #[inline]
     pub fn wait(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
         std::future::poll_fn(move |_| self.poll_wait(what))
     }
 
-    /// As [`Sim::wait`]; in [`Sim::run_on_the_spot`] the task goes on without being polled
-    /// anew where it can.
+    /// Waits as [`Sim::wait`] does, but resumes without a new poll where [`Sim::run_on_the_spot`]
+    /// allows it.
     #[inline]
     pub fn wait_in_place(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
         std::future::poll_fn(move |_| {
@@ -302,7 +297,7 @@ impl<E> Sim<E> {
         })
     }
 
-    /// One poll of [`Sim::wait`].
+    /// Performs one poll of [`Sim::wait`] for the current task.
     pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
         let mut tasks = self.tasks.borrow_mut();
         let slot = &mut tasks[self.current().place()];
@@ -313,8 +308,8 @@ impl<E> Sim<E> {
         Poll::Pending
     }
 
-    /// Waits until the moment `at`; not at all if it has passed. Whatever
-    /// hardware does at that moment, it has done.
+    /// Waits until time `at`, after all hardware events of that time. Returns at the current time
+    /// if `at` has passed.
     pub async fn sleep_until(&self, at: Time) {
         if at <= self.now() || self.try_advance(at) {
             return;
@@ -325,19 +320,18 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Has the task that asks woken at the moment `at`, whatever it waits for then, once
-    /// hardware has done what it does at that moment: a wait that ends of itself.
+    /// Schedules a wake-up of the current task at time `at`, after the hardware events of that
+    /// time, so that a wait can have a deadline.
     ///
     /// # Panics
     ///
-    /// When `at` has passed.
+    /// If `at` has passed.
     pub fn wake_at(&self, at: Time) {
         self.foreground_events.set(self.foreground_events.get() + 1);
         self.push(at, Rank::Sleeper, Due::Wake(self.current()));
     }
 
-    /// As [`Sim::sleep_until`], for a daemon: nothing in the foreground waits
-    /// for it to come round again.
+    /// Waits like [`Sim::sleep_until`], for a daemon: no foreground task depends on the wake-up.
     pub async fn sleep_in_background_until(&self, at: Time, wake: impl FnOnce(TaskId) -> E) {
         let wake = wake(self.current());
         self.push(at, Rank::Sleeper, Due::Background(wake));
@@ -375,16 +369,13 @@ impl<E> Sim<E> {
     }
 }
 
-/// Running.
 impl<E> Sim<E> {
-    /// Runs until every task of the foreground has ended, handing each event
-    /// to `handle`. Whatever is still under way stays as it is, and goes on
-    /// with the next call. Somebody may [halt](Sim::halt) it before.
+    /// Runs until every foreground task has ended, and passes each event to `handle`. Pending
+    /// events remain, and continue with the next call. [`Sim::halt`] ends the run early.
     ///
     /// # Errors
     ///
-    /// [`Deadlock`] when nothing but background events is left and a task of
-    /// the foreground still waits.
+    /// [`Deadlock`] if only background events are left and a foreground task still waits.
     pub fn run(&self, mut handle: impl FnMut(E)) -> Result<(), Deadlock> {
         loop {
             while let Some(task) = self.take_ready() {
@@ -400,15 +391,14 @@ impl<E> Sim<E> {
         }
     }
 
-    /// As [`Sim::run`]; but a task that waits for the processor, for its work on it or
-    /// for its wake-up polls who comes before it from where it waits, as interrupts run
-    /// on the stack of what they interrupt. What happens is the same, and in the same
-    /// order: only the way out of the task's calls and back is saved, which is longer
-    /// than most of what happens meanwhile.
+    /// Runs as [`Sim::run`] does, but a task that waits for the processor or for a wake-up polls
+    /// the tasks due before it from within its own wait, as interrupts run on the stack of the code
+    /// they interrupt. Events and their order are the same. This saves the return through the
+    /// task's calls and back, which costs more than most of the events in between.
     ///
     /// # Errors
     ///
-    /// As [`Sim::run`].
+    /// The errors of [`Sim::run`].
     pub fn run_on_the_spot(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
         let handle: Handler<E> = Rc::new(handle);
         *self.handler.borrow_mut() = Some(Rc::clone(&handle));
@@ -417,9 +407,9 @@ impl<E> Sim<E> {
         outcome
     }
 
-    /// Goes on with events and with other tasks, as [`Sim::run`] would, until the task that
-    /// asks is the next one to be polled, and is; false where that takes the turn of a task
-    /// that waits below it, or cannot be seen from here.
+    /// Processes events and other tasks from within a wait, as [`Sim::run`] would, until the
+    /// current task is woken. Returns false if the next task to poll waits below on the stack, or
+    /// if the run cannot continue here.
     pub(crate) fn wait_on_the_spot(&self) -> bool {
         let handler = self.handler.borrow();
         let Some(handler) = &*handler else {
@@ -452,8 +442,8 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Moves time on to the end of what the timer is set for, and stops it, if that is what
-    /// happens next and the task that asks may wait for it on the spot.
+    /// Advances time to the timer's expiry and stops the timer, if that is the next event and the
+    /// current run allows waits within a task. Returns whether it did.
     #[inline]
     pub(crate) fn pass_to_timer(&self) -> bool {
         let timer = self.timer_turn.get();
@@ -468,7 +458,6 @@ impl<E> Sim<E> {
         true
     }
 
-    /// The task that is to be polled next, if one is ready.
     #[inline]
     fn first_ready(&self) -> Option<TaskId> {
         match self.ready_count.get() {
@@ -477,8 +466,8 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Polls the first of the tasks that are ready while another waits on the spot; false,
-    /// with nothing done, where it is one that waits on the spot itself.
+    /// Polls the first ready task from within another task's wait. Returns false without a poll if
+    /// that task itself waits below on the stack, or if the nesting limit is reached.
     fn poll_nested(&self, first: TaskId) -> bool {
         let nested = self.nested.get();
         let is_below = {
@@ -495,27 +484,27 @@ impl<E> Sim<E> {
         true
     }
 
-    /// Whether nobody in the foreground is left, or somebody has halted it.
     fn is_over(&self) -> bool {
         self.foreground_tasks.get() == 0 || self.halted.get()
     }
 
-    /// Whether nothing is due that a task of the foreground may wait for.
+    /// Reports whether no event is due that a foreground task may wait for.
     fn is_stuck(&self) -> bool {
         self.foreground_events.get() == 0 && !self.timer_is_set()
     }
 
-    /// Ends the present [`Sim::run`], and every later one, before the next event.
+    /// Halts the simulation: ends the current [`Sim::run`] and every later one before the next
+    /// event.
     pub fn halt(&self) {
         self.halted.set(true);
     }
 
-    /// Runs events, the background's too, up to the moment `until`, which is then
-    /// the present one; or until somebody [halts](Sim::halt) it.
+    /// Runs all events, including background events, up to time `until`, and advances the clock to
+    /// it. [`Sim::halt`] ends the run early.
     ///
     /// # Panics
     ///
-    /// When `until` has passed.
+    /// If `until` has passed.
     pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
         assert!(until >= self.now(), "a run until {until}, which has passed");
         let horizon = Turn::last_of(until);
@@ -535,7 +524,7 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Goes on to what is due next; whether that is the horizon.
+    /// Processes the next event. Returns true if it is the end of a [`Sim::run_until`].
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) -> bool {
         let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());
@@ -582,8 +571,8 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Drops every task and every event. Tasks usually own what owns the
-    /// simulation; without this, neither would ever go.
+    /// Drops all tasks and events. Tasks usually own the owner of the simulation; without this
+    /// call, the reference cycle is never freed.
     pub fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);

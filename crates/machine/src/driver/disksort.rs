@@ -1,23 +1,23 @@
-//! The order of a drive's queue.
+//! Ordering of a drive's request queue in the driver.
 
 use crate::hardware::Hardware;
 use diskperf_device::RequestId;
 
-/// How a driver orders what waits for a drive.
+/// Order of the requests that wait in a driver's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
-    /// The 1983 source: a one-way scan over cylinders, upwards from the
-    /// request that is being served, then on from the lowest; equal cylinders
-    /// as they came. Reads and writes alike.
+    /// One-way scan over the cylinders, as in the 1983 source: upwards from the request in service,
+    /// then again from the lowest cylinder. Requests for the same cylinder keep their order of
+    /// arrival. Reads and writes are treated alike.
     Scan,
-    /// The paper's rule, which is that of the 1980 source: reads before
-    /// writes, each by cylinder.
+    /// Reads before writes, each sorted by cylinder. This is the paper's rule, and that of the 1980
+    /// source.
     ReadsFirst,
-    /// As they came, as under VMS.
+    /// Order of arrival, as under VMS.
     Arrival,
 }
 
-/// A request that waits in a driver's queue, with what it is ordered by.
+/// Request in a driver's queue, with its sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queued<R = RequestId> {
     pub(crate) request: R,
@@ -36,15 +36,15 @@ impl Queued {
     }
 }
 
-/// Requests of one drive: the first is being served.
+/// Request queue of one drive. The first request is in service.
 pub(crate) type Queue = Vec<Queued>;
 
-/// Queues a request for its drive, where it belongs.
+/// Inserts a request into the queue of its drive, at its position in the given order.
 pub(crate) fn queue(order: QueueOrder, queue: &mut Queue, (hardware, id): (&Hardware, RequestId)) {
     insert(order, queue, Queued::of(hardware, id));
 }
 
-/// Puts a request where it belongs.
+/// Inserts a request into a queue at its position in the given order.
 pub(crate) fn insert<R>(order: QueueOrder, queue: &mut Vec<Queued<R>>, one: Queued<R>) {
     let place = match order {
         QueueOrder::Arrival => queue.len(),

@@ -1,19 +1,19 @@
-//! Giving a controller requests, drives in turn.
+//! Submission of queued requests to a controller, in turn over its drives.
 
 use crate::driver::DriverHost;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use std::cell::Cell;
 
-/// The drives of a driver, each of which is looked at first once.
+/// Round-robin choice among the drives of a driver.
 #[derive(Default)]
 pub(crate) struct Turns {
     next: Cell<usize>,
 }
 
 impl Turns {
-    /// The first that one of the drives has, from the one whose turn it is on; it is the
-    /// turn of the drive behind that then.
+    /// Returns the first result of `of` over the drives, beginning with the drive whose turn it is.
+    /// The turn then passes to the drive after the one chosen.
     pub(crate) fn find<T>(
         &self,
         drives: usize,
@@ -27,18 +27,20 @@ impl Turns {
     }
 }
 
-/// Giving a controller as many requests as it takes, by one at a time.
+/// Guard for the submission of requests to a controller, so that only one submission loop runs at a
+/// time.
 #[derive(Default)]
 pub(crate) struct Giving {
     starting: Cell<bool>,
 }
 
 impl Giving {
-    /// Gives what `next` says, each at this cost, until it says nothing.
+    /// Submits the requests that `next` returns until it returns None. Each costs the processor
+    /// time `cost`.
     ///
     /// # Panics
     ///
-    /// When it is being done already.
+    /// If a submission is already in progress.
     pub(crate) async fn all(
         &self,
         host: &impl DriverHost,

@@ -1,4 +1,4 @@
-//! A computer without software: a controller and its drives, and somebody who commands
+//! Computer without an operating system: a controller with its drives, and a script that commands
 //! them.
 
 use super::bus::Bus;
@@ -13,7 +13,7 @@ use diskperf_sim::{Processors, Sim, TieBreak};
 use std::cell::RefCell;
 use std::future::Future;
 
-/// Hardware with one controller, in a simulation of its own.
+/// Hardware with a single controller, in its own simulation.
 pub(crate) struct Bare<C> {
     pub(crate) sim: Sim<Event>,
     pub(crate) processors: Processors,
@@ -22,8 +22,8 @@ pub(crate) struct Bare<C> {
 }
 
 impl<C: Kind> Bare<C> {
-    /// One controller, made with its numbers and these drives on it, and these requests
-    /// to ask for.
+    /// Returns hardware with a single controller, its drives, and the requests that the script will
+    /// submit.
     pub(crate) fn new(
         drives: Vec<Mechanism>,
         controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
@@ -48,12 +48,12 @@ impl<C: Kind> Bare<C> {
         }
     }
 
-    /// Runs a script, which the controller's interrupts wake, and all that it starts, to
-    /// the end.
+    /// Runs a script that the controller's interrupts wake, and all tasks that it starts, to their
+    /// end.
     ///
     /// # Panics
     ///
-    /// When one of them waits for something that never comes.
+    /// If one of the tasks waits forever.
     pub(crate) fn run(&self, script: impl Future<Output = ()> + 'static) {
         let task = self.sim.spawn("script", true, script);
         self.ask(|controller, _, _| controller.connect(task));
@@ -76,7 +76,8 @@ impl<C: Kind> Bare<C> {
         }
     }
 
-    /// Does something with the controller.
+    /// Passes the controller to a function that reads its state or commands it, and returns the
+    /// function's result.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut C, &Surroundings<'_>, &mut Parts<'_>) -> T,

@@ -1,5 +1,5 @@
-//! Controllers without a kernel: a script commands them and is what their
-//! interrupts wake.
+//! Test bench for controllers without a kernel: a script commands the controller and receives its
+//! interrupts.
 
 pub(crate) use super::bare::Bare as Bench;
 pub(crate) use super::bus::Bus;
@@ -24,8 +24,8 @@ pub(crate) const HEADS: u32 = 2;
 pub(crate) const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
 const RPM: f64 = 3961.0;
 
-/// A drive of the shape of an Eagle, but with fewer cylinders, at this share
-/// of a revolution at time zero.
+/// Returns a drive with the geometry of an Eagle, but fewer cylinders. `phase` is its rotational
+/// offset at time zero.
 pub(crate) fn drive(phase: u32) -> Mechanism {
     let format = Format {
         cylinders: CYLINDERS,
@@ -62,13 +62,12 @@ pub(crate) fn period() -> Time {
     drive(0).spindle().period()
 }
 
-/// So many slots of a track.
+/// Returns the time in which the given number of slots of a track pass.
 pub(crate) fn slots(count: u32) -> Time {
     drive(0).slots_time(0, count)
 }
 
-/// Asserts that two times are the same but for this many roundings to a
-/// whole nanosecond.
+/// Asserts that two times are equal, up to the given number of roundings to a whole nanosecond.
 #[track_caller]
 pub(crate) fn assert_near(one: Time, other: Time, roundings: u64) {
     let apart = one.0.abs_diff(other.0);
@@ -76,7 +75,7 @@ pub(crate) fn assert_near(one: Time, other: Time, roundings: u64) {
 }
 
 impl<C: Kind + 'static> Bench<C> {
-    /// One controller, and these drives on it.
+    /// Returns a test bench with a single controller and the given drives.
     pub(crate) fn with(
         drives: Vec<Mechanism>,
         controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
@@ -89,7 +88,7 @@ impl<C: Kind + 'static> Bench<C> {
         Rc::new(Self::new(drives, controller, bus, requests))
     }
 
-    /// Keeps the processor working for this long from now on.
+    /// Keeps the processor busy with a process for the given duration from now on.
     pub(crate) fn keep_busy(self: &Rc<Self>, span: Time) {
         let bench = Rc::clone(self);
         self.sim.spawn("program", true, async move {
@@ -100,7 +99,8 @@ impl<C: Kind + 'static> Bench<C> {
         });
     }
 
-    /// The same with what a handler of interrupts does, and no process.
+    /// Keeps the processor busy in an interrupt handler, without a process, for the given duration
+    /// from now on.
     pub(crate) fn keep_handling(self: &Rc<Self>, span: Time) {
         self.processors[CpuId::default()].interrupt(&self.sim, &[(1, span)]);
     }
@@ -109,8 +109,8 @@ impl<C: Kind + 'static> Bench<C> {
         self.sim.now()
     }
 
-    /// A request that is issued now: drive, first sector, sectors, and
-    /// whether it writes.
+    /// Submits a request now, given its drive, first sector, number of sectors, and whether it
+    /// writes.
     pub(crate) fn issue(
         &self,
         id: u32,
@@ -129,15 +129,14 @@ impl<C: Kind + 'static> Bench<C> {
         id
     }
 
-    /// The driver has had the request up to now.
+    /// Marks the time of a request up to now as spent in the driver.
     pub(crate) fn mark(&self, id: RequestId) {
         let now = moment(self.sim.now());
         let mut hardware = self.hardware.borrow_mut();
         hardware.requests[id].mark(Stage::DriverQueue, now);
     }
 
-    /// The spans of a request, as stages and their lengths; together they
-    /// are exactly its time up to now.
+    /// Returns the stages of a request and their durations. They cover exactly its time up to now.
     #[track_caller]
     pub(crate) fn spans(&self, id: RequestId) -> Vec<(Stage, Time)> {
         let hardware = self.hardware.borrow();
@@ -157,7 +156,7 @@ impl<C: Kind + 'static> Bench<C> {
         spans
     }
 
-    /// What of a request's time went to a stage.
+    /// Returns the time that a request has spent in a stage.
     #[track_caller]
     pub(crate) fn span(&self, id: RequestId, stage: Stage) -> Time {
         let spans = self.spans(id);
@@ -173,7 +172,7 @@ impl<C: Kind + 'static> Bench<C> {
         hardware.drives.mechanisms()[drive].until_slot(self.sim.now(), slot)
     }
 
-    /// The slot under the heads of a drive a moment from now.
+    /// Returns the slot that is under the heads of a drive shortly after now.
     pub(crate) fn slot_soon(&self, drive: usize) -> u32 {
         let hardware = self.hardware.borrow();
         hardware.drives.mechanisms()[drive].slot_under_head(self.sim.now() + Time(1))

@@ -1,28 +1,27 @@
-//! The way between controllers and memory.
+//! Bus between controllers and memory.
 
 use super::Surroundings;
 use diskperf_sim::Time;
 
-/// A bus, with what moves over it now.
+/// Bus between controllers and memory, with its current data streams.
 #[derive(Clone, Debug)]
 pub struct Bus {
-    /// The most that it moves, in bytes per second.
     bytes_per_s: u64,
-    /// Thousandths of the processor's speed that each MB/s (10^6 bytes)
-    /// costs it, for both want the same memory.
+    /// Processor slowdown per MB/s (10^6 bytes) of bus traffic, in thousandths of full speed.
+    /// Processor and bus compete for the memory.
     contention: u64,
-    /// What moves now, in bytes per second.
+    /// Rate of the current data streams, in bytes per second.
     moving: u64,
     busy_since: Option<Time>,
     busy: Time,
 }
 
-/// A processor is never slowed below this, in thousandths.
+/// Lower limit of the processor's speed, in thousandths of full speed.
 const SLOWEST: u64 = 100;
 
 impl Bus {
-    /// An idle bus of this rate; `contention_share` is the share of the
-    /// processor's speed that moving 1 MB/s takes.
+    /// Returns an idle bus with the given bandwidth. `contention_share` is the share of the
+    /// processor's speed that a transfer of 1 MB/s costs.
     pub fn new(bytes_per_s: u64, contention_share: f64) -> Self {
         Self {
             bytes_per_s,
@@ -33,7 +32,7 @@ impl Bus {
         }
     }
 
-    /// Another one like it, that has done nothing.
+    /// Returns an idle copy of the bus with the same parameters.
     pub(crate) fn idle(&self) -> Self {
         Self {
             moving: 0,
@@ -43,17 +42,17 @@ impl Bus {
         }
     }
 
-    /// How long it needs for this much.
+    /// Returns the duration of a transfer over the bus.
     pub fn time(&self, bytes: u64) -> Time {
         Time((bytes * 1_000_000_000).div_ceil(self.bytes_per_s))
     }
 
-    /// For how long something has moved over it up to now.
+    /// Returns the time in which data moved over the bus, up to now.
     pub fn busy(&self, now: Time) -> Time {
         self.busy + self.busy_since.map_or(Time::ZERO, |since| now - since)
     }
 
-    /// A stream of this rate starts.
+    /// Starts a data stream over the bus with the given rate, which slows the processors.
     pub fn start(&mut self, around: &Surroundings<'_>, bytes_per_s: u64) {
         if self.moving == 0 {
             self.busy_since = Some(around.now());
@@ -62,11 +61,11 @@ impl Bus {
         self.slow_processor(around);
     }
 
-    /// A stream of this rate ends.
+    /// Ends a data stream over the bus with the given rate.
     ///
     /// # Panics
     ///
-    /// When less than that moves.
+    /// If less than this rate is moving.
     pub fn stop(&mut self, around: &Surroundings<'_>, bytes_per_s: u64) {
         assert!(self.moving >= bytes_per_s, "a stream ended twice");
         self.moving -= bytes_per_s;

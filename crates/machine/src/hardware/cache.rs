@@ -1,27 +1,26 @@
-//! What a controller keeps of the drives' sectors: runs of sectors, the ones
-//! longest unused forgotten first.
+//! Sector cache of a controller: runs of sectors, with eviction of the least recently used.
 
 use std::collections::VecDeque;
 
-/// What the cache did, of one class of accesses, since the computer was built.
+/// Cache statistics of one class of accesses since the computer was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Reads.
+    /// Read commands of this class of accesses.
     pub reads: u64,
-    /// Reads that the arm did not have to begin anything for.
+    /// Cache hits: reads that needed no new work of the arm.
     pub hits: u64,
-    /// Sectors read.
+    /// Sectors of all read commands of this class of accesses.
     pub sectors: u64,
-    /// Of these, how many were in the cache when the command was decoded.
+    /// Sectors of reads that were in the cache when the command was decoded.
     pub sectors_held: u64,
-    /// Writes.
+    /// Write commands of this class of accesses.
     pub writes: u64,
-    /// Times that the arm was given to one of several commands that waited for
-    /// it, of which the first was of this class.
+    /// Number of times that the arm chose among several waiting commands, counted by the class of
+    /// the first one.
     pub choices: u64,
 }
 
-/// A run of sectors of one drive.
+/// Run of consecutive sectors of one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     drive: usize,
@@ -29,12 +28,12 @@ pub(crate) struct Run {
     end: u64,
 }
 
-/// The cache: at most so many sectors, each in one run only.
+/// Sector cache with a fixed capacity. Each sector is in one run only.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     capacity: u64,
     held: u64,
-    /// The longest unused first.
+    /// Cached runs of sectors, the least recently used first.
     runs: VecDeque<Run>,
 }
 
@@ -47,7 +46,7 @@ impl Cache {
         }
     }
 
-    /// How many sectors from `first` on, up to `end`, it holds without a gap.
+    /// Returns the number of cached sectors in `first..end` that follow `first` without a gap.
     pub(crate) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
         let mut at = first;
         while at < end {
@@ -60,7 +59,7 @@ impl Cache {
         at - first
     }
 
-    /// These sectors were used now: they are forgotten last.
+    /// Marks sectors as most recently used.
     pub(crate) fn touch(&mut self, drive: usize, first: u64, end: u64) {
         let mut touched = self.remove(drive, first, end);
         for run in touched.drain(..) {
@@ -68,7 +67,7 @@ impl Cache {
         }
     }
 
-    /// Takes sectors in.
+    /// Inserts sectors into the cache, and evicts the least recently used if the cache is full.
     pub(crate) fn insert(&mut self, drive: usize, first: u64, end: u64) {
         self.remove(drive, first, end);
         if first < end {
@@ -96,7 +95,7 @@ impl Cache {
         }
     }
 
-    /// Forgets sectors; what was there of them.
+    /// Removes sectors from the cache. Returns the runs that were cached.
     pub(crate) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<Run> {
         let mut removed = Vec::new();
         let shares =
@@ -127,13 +126,13 @@ impl Cache {
         removed
     }
 
-    /// Forgets everything.
+    /// Removes all sectors from the cache.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.held = 0;
     }
 
-    /// Sectors that it holds.
+    /// Number of sectors in the controller's cache.
     #[cfg(test)]
     pub(crate) fn held(&self) -> u64 {
         self.held

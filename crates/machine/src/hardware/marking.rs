@@ -1,12 +1,11 @@
-//! Where the time of a request goes on a mechanism: what all controllers share that
-//! drive one.
+//! Time accounting of requests on a mechanism, shared by all controllers that command one.
 
 use super::mechanism::{Mechanism, Move, Passage, was_missed};
 use diskperf_device::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 
-/// Books the arm's way.
+/// Books the phases of an arm movement to a request: seek, settle and head switch.
 pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
     let mut at = from;
     for (stage, span) in arm.stages() {
@@ -15,8 +14,8 @@ pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
     }
 }
 
-/// Books what a transfer has done from its first sector on up to a moment: its
-/// sectors passing, and the ways from one track to the next.
+/// Books a transfer from its first sector up to a given time: media transfer, and the switches
+/// between tracks.
 pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
     let from = Time(spans.marked().0);
@@ -29,9 +28,9 @@ pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until:
     spans.mark(Stage::MediaTransfer, moment(until));
 }
 
-/// Has a drive transfer sectors of a request from `at` on, with nothing between the arm's
-/// way and the first of them; books both. `late` is what a missed revolution was missed
-/// for. When the first sector comes by, and how the whole goes.
+/// Starts a drive's transfer of a request's sectors at time `at`, directly after the arm movement,
+/// and books the time up to the first sector. `late` is the deadline to which a missed revolution
+/// is booked. Returns the time when the first sector passes, and the times of the transfer.
 pub(crate) fn go_for(
     (transfer, drive): (&mut Request, &mut Mechanism),
     at: Time,
@@ -48,10 +47,10 @@ pub(crate) fn go_for(
     (first, passage)
 }
 
-/// What waiting for a sector that comes by at `comes` is: a missed revolution,
-/// if the sector came by before, since `since` (the drive's last transfer, or
-/// its finding the sector) with the arm where it is; otherwise the ordinary
-/// rotational latency.
+/// Returns the stage of the wait for a sector that passes at `comes`. The stage is a missed
+/// revolution if the sector already passed after `since` with the arm in position, where `since` is
+/// the end of the drive's last transfer or the time when the drive found the sector. Otherwise, it
+/// is the ordinary rotational latency.
 pub(crate) fn late_stage(
     transfer: &Request,
     since: Option<Time>,

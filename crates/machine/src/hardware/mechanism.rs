@@ -1,9 +1,8 @@
-//! A disk drive that a controller commands, over the layout, the seek curve and the spindle
-//! that all disks have.
+//! Disk mechanism that a controller commands, based on the layout, the seek curve and the spindle
+//! that all disks share.
 //!
-//! A drive knows no file and no request queue; it answers how long the way to
-//! some sectors and their transfer takes from a given moment, and then is
-//! where that left it.
+//! A mechanism knows no files and no request queue. It computes how long it takes to reach and
+//! transfer some sectors from a given time on, and then stays where the transfer ended.
 
 mod geometry;
 mod last;
@@ -22,43 +21,40 @@ use diskperf_sim::Time;
 use passage::{Leg, STILL};
 use std::sync::Arc;
 
-/// What a drive is made of.
+/// Constant properties of a disk mechanism: geometry, seek curve and head times.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
-    /// Where the sectors are.
+    /// Layout of the sectors on the tracks.
     pub geometry: Geometry,
-    /// How the arm moves.
+    /// Seek curve: seek time by distance in cylinders.
     pub seek: SeekCurve,
-    /// How long the arm takes to rest after a move, where the seek times do
-    /// not include it.
+    /// Settle time after a seek, as far as the seek times do not include it.
     pub settle: Time,
-    /// How much longer a write waits for that.
+    /// Additional settle time of a write compared with a read.
     pub write_settle: Time,
-    /// How long another head takes to take over.
+    /// Duration of a head switch within a cylinder.
     pub head_switch: Time,
 }
 
-/// A drive, at some cylinder, turning.
+/// Rotating disk mechanism with its current arm position.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
-    /// Shared by all that are like it: an adaptive controller rehearses on a new one again
-    /// and again.
+    /// Constant properties, shared with copies of the mechanism. An adaptive controller makes a new
+    /// copy for each rehearsal.
     mechanics: Arc<Mechanics>,
     spindle: Spindle,
     cylinder: u32,
     head: u32,
-    /// Its last transfer.
     last: Option<Commanded>,
-    /// The run of it from which its stages were told last, with its `at` and its sector: a
-    /// stream that grows for minutes is not gone through again from its first sector.
+    /// Last run from which stages were reported, with the start time and the first sector of its
+    /// transfer. A stream that grows for minutes need not be evaluated from its first sector again.
     told: Option<(Time, u64, LastRun)>,
     busy: Busy,
-    /// How long that takes which was booked last.
     booked_last: Time,
     what_if: WhatIf,
 }
 
-/// A transfer, and where the drive was when it was commanded.
+/// Transfer of the mechanism, with the arm position when it was commanded.
 #[derive(Clone, Copy, Debug)]
 struct Commanded {
     at: Time,
@@ -68,25 +64,23 @@ struct Commanded {
     cylinder: u32,
     head: u32,
     ends: Time,
-    /// What it is made of; none of a track that is read from whatever sector came first.
+    /// Parts of the transfer. None for a full-track read, which starts at any sector.
     passage: Option<(Passage, LastRun)>,
 }
 
-/// The last of a transfer's runs of sectors that lie side by side.
+/// Last run of consecutive slots in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct LastRun {
-    /// Sectors of the transfer before it.
     before: u32,
     begins: Time,
     run: Run,
-    /// The transfer up to there.
     passage: Passage,
-    /// As it turned then, if it was turned for a supposition since.
+    /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
 }
 
 impl LastRun {
-    /// How long its first `sectors` take to pass.
+    /// Returns the time in which the first `sectors` sectors of the run pass.
     #[inline]
     fn passing(&self, sectors: u32) -> Time {
         let place = &self.run.place;
@@ -95,9 +89,9 @@ impl LastRun {
     }
 }
 
-/// Whether a sector that comes by at `comes` came by before, since some moment
-/// (the drive's last transfer, or its finding the sector), with the arm where
-/// it is: then a revolution has been missed.
+/// Tests whether a sector that passes at `comes` already passed after `since` with the arm in
+/// position, so that a revolution was missed. `since` is the end of the drive's last transfer, or
+/// the time when it found the sector.
 pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> bool {
     match (since, comes.0.checked_sub(period.0)) {
         (Some(since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= since.0,
@@ -106,7 +100,7 @@ pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> 
 }
 
 impl Mechanism {
-    /// A drive at rest at cylinder 0, head 0.
+    /// Returns an idle mechanism at cylinder 0, head 0.
     pub fn new(mechanics: Mechanics, spindle: Spindle) -> Self {
         Self::of_shared(Arc::new(mechanics), spindle)
     }
@@ -125,48 +119,48 @@ impl Mechanism {
         }
     }
 
-    /// Another one like it, that has done nothing.
+    /// Returns an idle copy of the mechanism at cylinder 0, head 0.
     pub(crate) fn at_rest(&self) -> Self {
         Self::of_shared(Arc::clone(&self.mechanics), self.spindle).supposing(self.what_if)
     }
 
-    /// The same drive, with some of its costs taken away.
+    /// Returns the mechanism with some of its costs removed, for counterfactual runs.
     pub fn supposing(self, what_if: WhatIf) -> Self {
         Self { what_if, ..self }
     }
 
-    /// Where its sectors are.
+    /// Layout of the sectors on the tracks.
     pub fn geometry(&self) -> &Geometry {
         &self.mechanics.geometry
     }
 
-    /// How it turns.
+    /// Spindle, which determines the angle of the platters at any time.
     pub fn spindle(&self) -> &Spindle {
         &self.spindle
     }
 
-    /// The cylinder that the arm is at, or moving to.
+    /// Cylinder of the arm, or the target cylinder of a seek in progress.
     pub fn cylinder(&self) -> u32 {
         self.cylinder
     }
 
-    /// When its last transfer ended.
+    /// End of the last transfer. None before the first transfer.
     pub fn last_transfer(&self) -> Option<Time> {
         self.last.map(|last| last.ends)
     }
 
-    /// What it has done so far.
+    /// Busy times of the mechanism so far: positioning, rotational latency and transfer.
     pub fn busy(&self) -> Busy {
         self.busy
     }
 
-    /// How long that takes which it was told to do last. All of it is booked
-    /// when it begins.
+    /// Duration of the operation that was commanded last. All of it is booked when the operation
+    /// starts.
     pub fn booked_last(&self) -> Time {
         self.booked_last
     }
 
-    /// The number of the sector slot under the heads.
+    /// Returns the number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
         let arc = self.mechanics.geometry.arc(self.cylinder);
         let slot = self.spindle.angle(now).0 / arc;
@@ -174,20 +168,19 @@ impl Mechanism {
         (slot as u32).min(self.mechanics.geometry.slots(self.cylinder) - 1)
     }
 
-    /// The time in which so many slots of a cylinder's tracks pass, on as many tracks as
-    /// these are.
+    /// Returns the time in which the given number of slots of a cylinder's tracks pass, without
+    /// track switches.
     pub fn slots_time(&self, cylinder: u32, slots: u32) -> Time {
         let arcs = u128::from(self.mechanics.geometry.arc(cylinder)) * u128::from(slots);
         let revolutions = (arcs >> 64) as u64;
         Time(self.spindle.period().0 * revolutions) + self.spindle.turning(arcs as u64)
     }
 
-    /// The angle at which a slot of the present cylinder's tracks begins.
     fn angle_of_slot(&self, slot: u32) -> Turn {
         Turn(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
     }
 
-    /// Moves the arm to a cylinder; how long that takes.
+    /// Moves the arm to a cylinder. Returns the times of the movement.
     pub fn seek(&mut self, cylinder: u32, write: bool) -> Move {
         let arm = self.way(cylinder, self.head, write);
         self.cylinder = cylinder;
@@ -196,21 +189,21 @@ impl Mechanism {
         arm
     }
 
-    /// From `now` until the start of a slot of the present cylinder's tracks
-    /// comes by.
+    /// Returns the time from `now` until the start of a slot of the current cylinder's tracks
+    /// passes.
     pub fn until_slot(&self, now: Time, slot: u32) -> Time {
         self.spindle.until(now, self.angle_of_slot(slot))
     }
 
-    /// Reads or writes `count` sectors from `sector` on, commanded now; how
-    /// long each part takes. Afterwards the drive is where the last one was.
+    /// Reads or writes `count` sectors from `sector` on, starting now. Returns the times of the
+    /// seek, the waits and the transfer. Afterwards, the mechanism is at the last sector.
     #[inline]
     pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
         self.transfer_watched(now, (sector, count), write, self.last_transfer())
     }
 
-    /// The same, where whoever commands has been ready for the sector since
-    /// some moment: one that came by after that has been missed.
+    /// Performs a transfer like [`Mechanism::transfer`]. The controller has been ready for the
+    /// first sector since `since`, so that the sector was missed if it passed after that.
     #[inline]
     pub fn transfer_watched(
         &mut self,
@@ -241,8 +234,8 @@ impl Mechanism {
         passage
     }
 
-    /// Turns the platter back to where a sector that has been missed is under
-    /// the head when the arm is there.
+    /// Rotates the platter back to a missed sector, so that the sector is under the head when the
+    /// arm arrives. For counterfactual runs.
     fn turn_back_to(&mut self, now: Time, sector: u64, write: bool, since: Option<Time>) {
         let place = self.mechanics.geometry.locate(sector);
         let arm = self.way(place.cylinder, place.head, write);
@@ -253,9 +246,8 @@ impl Mechanism {
         }
     }
 
-    /// Waits, from `arrived` on after this way of the arm, for the start of a
-    /// slot of the present cylinder's tracks, which the drive was ready for
-    /// since some moment.
+    /// Returns the wait from `arrived` until the start of a slot of the current cylinder's tracks
+    /// passes, after the given arm movement. The drive has been ready for the slot since `since`.
     pub fn await_slot(
         &mut self,
         arrived: Time,
@@ -276,7 +268,7 @@ impl Mechanism {
         u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
-    /// The parts of a transfer; tells of each leg.
+    /// Computes the times of a transfer, and passes each leg of it to `tell`.
     #[inline]
     fn passage(
         &mut self,
@@ -305,8 +297,8 @@ impl Mechanism {
         self.passage_from(first, of, write, tell)
     }
 
-    /// The same, from the start of one of its runs on: over the ends of tracks and
-    /// cylinders, and over interleaved and slipped sectors.
+    /// Computes the times of a transfer from the start of one of its runs on. The transfer may
+    /// cross ends of tracks and cylinders, interleaved sectors and slipped sectors.
     fn passage_from(
         &mut self,
         mut run: LastRun,
@@ -359,8 +351,8 @@ impl Mechanism {
         }
     }
 
-    /// From `now` until an angle comes by; the platter is turned there at once
-    /// where nothing is to be waited for.
+    /// Returns the time from `now` until an angle passes. The platter is rotated there immediately
+    /// if a counterfactual run has no rotational latency.
     fn wait(&mut self, now: Time, angle: Turn) -> Time {
         if self.what_if.no_rotational_latency {
             self.spindle = self.spindle.turned_to(now, angle);

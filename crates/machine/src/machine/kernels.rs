@@ -1,4 +1,4 @@
-//! Kernels, made on their computers as the catalogue describes them.
+//! Construction of the kernels on their computers from the catalogue's description.
 
 use crate::driver::QueueOrder;
 use crate::kernel::buffers::{Buffers, CLICK, HEADER_BYTES};
@@ -79,7 +79,7 @@ impl DescribedKernel for MinixSpecification {
     }
 }
 
-/// UNIX on its computer, with file systems on the media.
+/// Builds a UNIX kernel on its computer, with file systems on the media.
 fn unix(
     (specification, of): (&Specification, &UnixSpecification),
     volumes: &[Volume],
@@ -128,7 +128,7 @@ fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) 
     Buffers::new(headers, (bytes, block), volumes)
 }
 
-/// The file systems of Minix on the volumes that are used.
+/// Returns the Minix file systems on the volumes in use.
 fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
     let made = |volume: &Volume| {
         minix::Volume::new(volume.partition.bytes(), of.filesystem?)

@@ -1,5 +1,5 @@
-//! Recording what drives are asked for, for a block trace: each request when software
-//! issues it, and when its completion is taken.
+//! Recording of requests to drives for a block trace: each request when software submits it, and
+//! each completion when it is reaped.
 
 use super::Records;
 use crate::hardware::drives::Drives;
@@ -7,18 +7,16 @@ use diskperf_device::{Operation, RequestId, Requests, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 
-/// What was recorded so far.
+/// Recorded requests to drives and their completions.
 #[derive(Default)]
 pub(crate) struct Recording {
     events: Vec<DeviceEvent>,
-    /// How many requests were issued.
     issued: u64,
-    /// Numbers of the requests that are under way, by their places.
     numbers: Vec<u64>,
 }
 
 impl Recording {
-    /// Memory that it takes.
+    /// Returns the memory of the recording, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<DeviceEvent>() * self.events.capacity()
             + size_of::<u64>() * self.numbers.capacity()
@@ -26,7 +24,7 @@ impl Recording {
 }
 
 impl Records {
-    /// What was recorded since the last time this was asked.
+    /// Returns the events recorded since the last call.
     pub(crate) fn take_events(&self) -> Vec<DeviceEvent> {
         let recording = self.recording.as_ref();
         recording.map_or_else(Vec::new, |recording| {
@@ -34,7 +32,7 @@ impl Records {
         })
     }
 
-    /// A request was issued, for which somebody waits or nobody.
+    /// Records the submission of a request. `awaited` is whether a program waits for it.
     pub(crate) fn issued(
         &self,
         id: RequestId,
@@ -75,7 +73,7 @@ impl Records {
         *issued += 1;
     }
 
-    /// The completion of a request is taken.
+    /// Records that the completion of a request is reaped.
     pub(crate) fn completed(&self, id: RequestId, now: Time) {
         let Some(recording) = &self.recording else {
             return;

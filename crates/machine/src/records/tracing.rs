@@ -1,5 +1,5 @@
-//! Recording what happens, for those who want to see it: what rigs and computers have in
-//! common.
+//! Recording of a trace of requests and programs, as far as rigs (drives without a computer) and
+//! computers have it in common.
 
 use super::Records;
 use crate::books::Books;
@@ -11,13 +11,12 @@ use diskperf_timeline::trace::{
 };
 use diskperf_timeline::{Nanoseconds, Span};
 
-/// The trace that was recorded so far.
+/// Trace of requests and programs recorded so far.
 #[derive(Default)]
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,
-    /// Of each buffer of a kernel, by number, the last request that completed for it.
+    /// Index of the last completed request of each kernel buffer, by buffer number.
     latest: Vec<Option<usize>>,
-    /// Bytes of what requests have for themselves.
     nested_bytes: usize,
 }
 
@@ -33,7 +32,7 @@ impl Tracing {
         self.trace.requests.push(request);
     }
 
-    /// A program has got a block that a transfer brought to this buffer.
+    /// Records that a program used a block that a transfer brought into this buffer.
     pub(crate) fn add_use(&mut self, buffer: usize, got: TracedUse) {
         if let Some(Some(request)) = self.latest.get(buffer) {
             self.nested_bytes += size_of::<TracedUse>();
@@ -41,7 +40,7 @@ impl Tracing {
         }
     }
 
-    /// Memory that the record takes.
+    /// Returns the memory of the trace, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let Trace {
             requests,
@@ -65,7 +64,7 @@ impl Tracing {
 }
 
 impl Records {
-    /// Takes the trace of drives and programs since it was last taken.
+    /// Returns the trace of drives and programs since the last call.
     pub(crate) fn take_trace(&self, drives: &mut Drives, now: Time) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;
         taken.flash = drives.take_flash(now);
@@ -74,7 +73,7 @@ impl Records {
         Some(taken)
     }
 
-    /// A request completed, of a buffer if it is one's.
+    /// Records a completed request, with the kernel buffer that it belongs to, if any.
     pub(super) fn trace_request(
         &self,
         buffer: Option<usize>,
@@ -104,7 +103,7 @@ impl Records {
         );
     }
 
-    /// A program's timed part begins or ends: so busy everything has been.
+    /// Records the busy times of all components at the start or end of a program's timed part.
     pub(crate) fn trace_busy(&self, busy: impl FnOnce() -> TracedBusy) {
         if let Some(tracing) = &self.tracing {
             let busy = busy();
@@ -112,7 +111,7 @@ impl Records {
         }
     }
 
-    /// The timed part of a program has ended.
+    /// Records a program at the end of its timed part.
     pub(crate) fn trace_program(&self, number: usize, books: &Books, work: Vec<TracedWork>) {
         let Some(tracing) = &self.tracing else { return };
         let opened = moment(books.opened());

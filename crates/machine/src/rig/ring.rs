@@ -1,5 +1,5 @@
-//! Several requests of a program in flight, each in a slot of its own: what a drive's queue
-//! is for.
+//! Ring of a program on a rig (drives without a computer): several requests in flight, each in its
+//! own slot. The ring makes use of a drive's queue.
 
 use super::session::{OpenFile, RigSession, What};
 use super::transfer::Transfer;
@@ -12,29 +12,28 @@ use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The requests of a program.
+/// Ring of a program on a rig, with its requests in flight.
 pub(crate) struct Ring {
     worker: Rc<Worker>,
-    /// Open files that requests may name, each with its descriptor.
+    /// Open files that requests may use, each with its descriptor.
     files: Vec<(usize, OpenFile)>,
     slots: RefCell<Vec<Slot>>,
     state: RingState,
 }
 
-/// A slot, with its present request or its last one.
 #[derive(Default)]
 struct Slot {
     transfer: Option<Transfer>,
-    /// Stages of the drive requests made for the slot's submission.
+    /// Stages of the drive requests for the slot's current request.
     spans: Spans,
 }
 
 impl RigSession {
-    /// Makes a ring for these open files.
+    /// Opens a ring for the given open files.
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] where there is one, [`Errno::Invalid`] for one without slots,
+    /// [`Errno::Busy`] if the program has a ring, [`Errno::Invalid`] for a ring without slots,
     /// [`Errno::BadFile`] for a file that is not open.
     pub fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         if self.ring.is_some() {
@@ -53,7 +52,7 @@ impl RigSession {
         Ok(())
     }
 
-    /// Gives requests to their drives, in order.
+    /// Submits requests to their drives, in order.
     ///
     /// # Errors
     ///
@@ -61,7 +60,7 @@ impl RigSession {
     ///
     /// # Panics
     ///
-    /// When a slot is in flight, or a request larger than its buffer.
+    /// If a slot is in flight, or if a request is larger than its buffer.
     pub fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
         let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
         for request in requests {
@@ -70,8 +69,9 @@ impl RigSession {
         Ok(())
     }
 
-    /// Waits until so many requests are complete, at most until a moment, and takes all
-    /// that are. Without a moment, no more are waited for than there are.
+    /// Waits until `at_least` requests are complete, at most until a deadline, and reaps all
+    /// completions. Without a deadline, the wait is for no more completions than there are
+    /// requests.
     ///
     /// # Errors
     ///
@@ -88,18 +88,18 @@ impl RigSession {
         Ok(())
     }
 
-    /// The contents of a slot's buffer, of a ring that is open.
+    /// Contents of the buffer of a ring's slot. None without an open ring.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
         Some(ring.state.contents(slot))
     }
 
-    /// Requests that are not complete.
+    /// Number of requests of the ring that are in flight.
     pub fn under_way(&self) -> usize {
         self.ring.as_ref().map_or(0, |ring| ring.state.under_way())
     }
 
-    /// Waits for what is in flight, and does without the ring from then on.
+    /// Waits for the requests in flight, and closes the ring.
     pub async fn close_ring(&mut self) {
         if let Some(ring) = self.ring.take() {
             self.rig.await_completions(&ring, usize::MAX, None).await;
@@ -108,7 +108,7 @@ impl RigSession {
 }
 
 impl Rig {
-    /// Gives a request to its drive; one that has nothing to do is complete at once.
+    /// Submits a request to its drive. A request without work for the drive completes immediately.
     fn submit(&self, ring: &Rc<Ring>, request: RingRequest) {
         ring.state.admit(request);
         match self.transfer_of(ring, request) {
@@ -136,7 +136,7 @@ impl Rig {
         }
     }
 
-    /// The transfer that a submission asks of its drive; none where it has nothing to do.
+    /// Returns the transfer that a request needs from its drive. None if the drive has no work.
     fn transfer_of(&self, ring: &Ring, request: RingRequest) -> Result<Option<Transfer>> {
         let mut files = ring.files.iter();
         let file = files.find(|(number, _)| *number == request.file);
@@ -169,7 +169,8 @@ impl Rig {
         Ok(self.begin_transfer(volume, operation, all))
     }
 
-    /// The drive has done a part of a slot's transfer: the next one follows, if there is one.
+    /// Continues a slot's transfer after a drive request of it is complete: submits the next part,
+    /// or completes the slot's request.
     pub(super) fn continue_transfer(&self, ring: &Rc<Ring>, slot: u32, spans: &Spans) {
         let slots = &mut ring.slots.borrow_mut();
         let of = &mut slots[slot as usize];
@@ -188,15 +189,14 @@ impl Rig {
         }
     }
 
-    /// A request is complete: its program is woken, if that is what it waits for.
     fn finish(&self, ring: &Ring, slot: u32, result: Result<u32>) {
         if ring.state.complete(slot, result) {
             self.wake(&ring.worker);
         }
     }
 
-    /// Waits until so many requests are complete, at most until a moment. Without one, no
-    /// more are waited for than there are.
+    /// Waits until `at_least` requests are complete, at most until a deadline. Without a deadline,
+    /// the wait is for no more completions than there are requests.
     async fn await_completions(&self, ring: &Ring, at_least: usize, until: Option<Time>) {
         let from = self.sim.now();
         if !ring.state.begin_wait((at_least, until), from) {

@@ -1,4 +1,4 @@
-//! A program on a rig, with the calls that it may make.
+//! Calls of a program on a rig: open, read, write, flush and synchronization with other programs.
 
 use super::ring::Ring;
 use super::{Rig, Worker};
@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// A program and what it has open.
+/// Program on a rig (drives without a computer), with its open devices.
 pub struct RigSession {
     pub(super) rig: Rc<Rig>,
     pub(super) worker: Rc<Worker>,
@@ -23,7 +23,7 @@ pub struct RigSession {
     pub(super) ring: Option<Rc<Ring>>,
 }
 
-/// Something that is open.
+/// Open device of a program, with the current offset.
 #[derive(Clone, Copy)]
 pub(super) struct OpenFile {
     pub(super) what: What,
@@ -32,35 +32,34 @@ pub(super) struct OpenFile {
     offset: u64,
 }
 
-/// The device behind an open file.
+/// Device behind an open file number.
 #[derive(Clone, Copy)]
 pub(super) enum What {
-    /// `/dev/null`.
+    /// Device `/dev/null`, which drops written data.
     Null,
-    /// `/dev/zero`.
+    /// Device `/dev/zero`, a source of zeroes.
     Zero,
-    /// The partition of a drive, as a raw device.
+    /// Partition of a drive, as a raw device.
     Volume(Volume),
 }
 
-/// A volume, and how it was opened.
+/// Open volume, with the flags that it was opened with.
 #[derive(Clone, Copy)]
 pub(super) struct Volume {
     pub(super) number: u32,
-    /// Whether a write is on the medium when it is complete (force unit access).
+    /// Whether a write is durable when it completes (force unit access).
     pub(super) dsync: bool,
 }
 
 impl Volume {
-    /// The operation of a write.
+    /// Returns the operation of a write to the volume.
     pub(super) fn write(self) -> Operation {
         Operation::Write { fua: self.dsync }
     }
 }
 
-/// Volumes, and requests for ranges of them.
 impl Rig {
-    /// The device of a name; there are no files.
+    /// Returns the device with the given path. A rig has no files.
     fn find(&self, path: &str, dsync: bool) -> Result<What> {
         match path {
             "/dev/null" => return Ok(What::Null),
@@ -75,8 +74,8 @@ impl Rig {
         }
     }
 
-    /// The bytes that a call moves which wants so many from an offset on: whole sectors,
-    /// and fewer at the end of the volume.
+    /// Returns the range of bytes that a call at an offset transfers: whole sectors, and fewer than
+    /// wanted at the end of the volume.
     pub(super) fn range(
         &self,
         volume: Volume,
@@ -96,7 +95,7 @@ impl Rig {
 }
 
 impl RigSession {
-    /// A new program, in the task that asks.
+    /// Begins a program in the current task.
     pub fn begin(rig: &Rc<Rig>, number: usize, meeting: &Rc<Rendezvous>) -> Self {
         let worker = Rc::new(Worker {
             number,
@@ -117,25 +116,25 @@ impl RigSession {
         }
     }
 
-    /// The program ends, when what it has in flight is complete.
+    /// Ends the program after its requests in flight are complete.
     pub async fn end(mut self) {
         self.close_ring().await;
         let mut workers = self.rig.workers.borrow_mut();
         workers.retain(|other| !Rc::ptr_eq(other, &self.worker));
     }
 
-    /// The present moment.
+    /// Current virtual time of the rig.
     pub fn now(&self) -> Time {
         self.rig.sim.now()
     }
 
-    /// Starts the account of where the program's time goes.
+    /// Opens the time account of the program.
     pub fn open_account(&self) {
         self.worker.books.open(self.now());
         self.rig.trace_busy();
     }
 
-    /// The account since [`Self::open_account`].
+    /// Returns the time account since [`Self::open_account`].
     pub fn account(&self) -> Account {
         let books = &self.worker.books;
         let ledger = books.ledger(self.now());
@@ -156,9 +155,8 @@ impl RigSession {
     }
 }
 
-/// Files.
 impl RigSession {
-    /// Opens a device; its number.
+    /// Opens a device and returns its number.
     pub fn open(&mut self, path: &str, how: How) -> Result<usize> {
         let file = OpenFile {
             what: self.rig.find(path, how.dsync)?,
@@ -175,7 +173,7 @@ impl RigSession {
         Ok(place)
     }
 
-    /// Reads from the offset of an open file; how much there was.
+    /// Reads from the offset of an open device. Returns the number of bytes read.
     pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
         let file = self.file(number)?;
         if !file.read {
@@ -198,7 +196,7 @@ impl RigSession {
         self.move_on(number, moved)
     }
 
-    /// Writes at the offset of an open file; how much was written.
+    /// Writes at the offset of an open device. Returns the number of bytes written.
     pub async fn write(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
         let file = self.file(number)?;
         if !file.write {
@@ -216,7 +214,6 @@ impl RigSession {
         self.move_on(number, moved)
     }
 
-    /// Moves a range of a volume, request after request.
     async fn transfer(&self, volume: Volume, operation: Operation, range: Range<u64>) {
         let Some(mut transfer) = self.rig.begin_transfer(volume, operation, range) else {
             return;
@@ -236,7 +233,7 @@ impl RigSession {
         Ok(moved)
     }
 
-    /// Moves the offset of an open file.
+    /// Moves the offset of an open device.
     pub fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
         let file = self.file(number)?;
         let base = match (from, file.what) {
@@ -255,7 +252,7 @@ impl RigSession {
         Ok(to)
     }
 
-    /// Has all that was written to a drive on its medium.
+    /// Flushes the write-back cache of a drive, so that all written data are durable.
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
         let What::Volume(volume) = self.file(number)?.what else {
             return Err(Errno::Invalid);
@@ -264,18 +261,18 @@ impl RigSession {
         Ok(())
     }
 
-    /// Closes an open file.
+    /// Closes an open device.
     pub fn close(&mut self, number: usize) -> Result<()> {
         let open = self.files.get_mut(number).and_then(Option::take);
         open.map(|_| ()).ok_or(Errno::BadFile)
     }
 
-    /// Closes everything.
+    /// Closes all open devices.
     pub fn close_all(&mut self) {
         self.files.clear();
     }
 
-    /// The length of what is open.
+    /// Returns the length of an open device, in bytes. Zero for `/dev/null` and `/dev/zero`.
     pub fn length(&self, number: usize) -> Result<u64> {
         Ok(match self.file(number)?.what {
             What::Null | What::Zero => 0,
@@ -283,12 +280,12 @@ impl RigSession {
         })
     }
 
-    /// Refuses what is done to a file that is open: a device takes it from nobody.
+    /// Refuses a change of an open device's length or attributes with [`Errno::Invalid`].
     pub fn change_open<T>(&self, number: usize) -> Result<T> {
         self.file(number).and(Err(Errno::Invalid))
     }
 
-    /// Bytes of a device that a cache holds: there is none.
+    /// Returns the number of bytes of a device in a cache: always zero, because a rig has no cache.
     pub fn resident_bytes(&self, path: &str) -> Result<u64> {
         match self.rig.find(path, false)? {
             What::Volume(_) => Ok(0),
@@ -296,42 +293,42 @@ impl RigSession {
         }
     }
 
-    /// Whether the rig has a volume of this number.
+    /// Reports whether the rig has a volume with the given number.
     pub fn has_volume(&self, volume: u32) -> bool {
         self.rig.volumes.has(volume)
     }
 }
 
-/// Time, and the others.
 impl RigSession {
-    /// Waits until a moment; the time goes to a stage.
+    /// Waits until a given time, and books the wait to a stage.
     pub async fn pass_until(&self, at: Time, stage: Stage) {
         let from = self.now();
         self.rig.sim.sleep_until(at).await;
         self.worker.book_since(stage, from, self.now());
     }
 
-    /// Waits for the other workers; none if one of them failed.
+    /// Waits for all other workers. Returns the time of the last arrival, or None if a worker has
+    /// failed.
     pub async fn barrier(&self) -> Option<Time> {
         self.meeting.meet(self).await
     }
 
-    /// Notices that workers gave each other.
+    /// Number of notices that workers have given each other so far.
     pub fn notices(&self) -> u64 {
         self.meeting.notices()
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice: wakes the workers that wait for one.
     pub fn give_notice(&self) {
         self.meeting.give_notice(self);
     }
 
-    /// Waits for more notices than `seen`, at most until a moment.
+    /// Waits until more than `seen` notices were given, at most until a deadline.
     pub async fn await_notice(&self, seen: u64, until: Option<Time>) {
         self.meeting.await_notice(self, (seen, until)).await;
     }
 
-    /// The others need not wait for this one.
+    /// Announces that this worker will never come to a barrier, so that the others need not wait.
     pub fn give_up_meeting(&self) {
         self.meeting.give_up(self);
     }

@@ -1,4 +1,4 @@
-//! A range of a volume that a drive moves, by one request after the other.
+//! Transfer of a range of a volume by a sequence of drive requests.
 
 use super::session::Volume;
 use super::{Owner, Rig, Worker};
@@ -6,20 +6,19 @@ use crate::ring::RingState;
 use diskperf_device::{Operation, Request};
 use std::ops::Range;
 
-/// What a call or a submission asks of a drive.
+/// Operation of a call or of a ring request on a range of a volume.
 #[derive(Clone)]
 pub(super) struct Transfer {
     volume: Volume,
     operation: Operation,
-    /// Bytes of the volume; none of a flush.
+    /// Byte range of the volume. Empty for a flush.
     all: Range<u64>,
-    /// Those of the present request.
     part: Range<u64>,
 }
 
 impl Rig {
-    /// The transfer of a range of a volume, in bytes; none where the drive has nothing to do:
-    /// of no bytes, and a flush of a drive that keeps no writes.
+    /// Begins an operation on a byte range of a volume. Returns None if the drive has no work: for
+    /// an empty range, and for a flush of a drive without a volatile cache.
     pub(super) fn begin_transfer(
         &self,
         volume: Volume,
@@ -43,14 +42,14 @@ impl Rig {
         has_work.then_some(transfer)
     }
 
-    /// The request that is done is followed by another; false if it was the last.
+    /// Advances the transfer to its next drive request. Returns false if the last one was the end.
     pub(super) fn next_part(&self, transfer: &mut Transfer) -> bool {
         self.take_part(transfer);
         !transfer.part.is_empty()
     }
 
-    /// Goes on to what the next request moves: all that is left, unless commands of the drive
-    /// move less.
+    /// Selects the range of the next drive request: the whole rest, up to the size limit of the
+    /// drive's commands.
     fn take_part(&self, transfer: &mut Transfer) {
         let partition = self.volumes.partition(transfer.volume.number);
         let most = match transfer.operation {
@@ -64,7 +63,7 @@ impl Rig {
         transfer.part = start..transfer.all.end.min(start.saturating_add(most));
     }
 
-    /// Issues the present request of a transfer.
+    /// Submits the current drive request of a transfer.
     pub(super) fn issue_part(&self, worker: &Worker, transfer: &Transfer, owner: Owner) {
         let Transfer {
             volume,
@@ -87,8 +86,7 @@ impl Rig {
         self.issue(request, owner);
     }
 
-    /// Moves the data of the present request, between the contents of a ring's slot and the
-    /// medium.
+    /// Copies the data of the current drive request between a ring's slot and the medium.
     pub(super) fn move_part(&self, transfer: &Transfer, (ring, slot): (&RingState, u32)) {
         let Transfer {
             volume, all, part, ..
@@ -113,7 +111,8 @@ impl Rig {
 }
 
 impl Transfer {
-    /// Bytes that a program learns were moved.
+    /// Returns the number of transferred bytes that the program sees. Zero for a flush or a
+    /// discard.
     pub(super) fn moved_bytes(&self) -> u64 {
         match self.operation {
             Operation::Read | Operation::Write { .. } => self.all.end - self.all.start,

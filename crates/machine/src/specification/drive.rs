@@ -1,4 +1,4 @@
-//! A drive, as the catalogue describes it.
+//! Drive as described in the catalogue.
 
 use crate::hardware::mechanism::{
     Format, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Zone,
@@ -13,38 +13,38 @@ use diskperf_device::disk::spindle::{PERIOD_NS, Spindle, Turn};
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 
-/// A drive, and the partitions on it that are measured.
+/// Drive with the partitions in use.
 #[derive(Clone, Debug)]
 pub struct DriveSpecification {
-    /// What it is.
+    /// Hardware of the drive: a bare mechanism or a device.
     pub hardware: DriveHardware,
-    /// How the driver calls it.
+    /// Name of the drive's type, by which the driver selects its parameters.
     pub driver_type: String,
-    /// In the order in which programs see them; at least one.
+    /// Partitions in the order in which programs see them; at least one.
     pub partitions: Vec<PartitionSpecification>,
 }
 
-/// What a controller or a driver commands.
+/// Hardware of a drive, which a controller or a driver commands.
 #[derive(Clone, Debug)]
 pub enum DriveHardware {
-    /// Platters and an arm, which a controller commands.
+    /// Bare mechanism of platters and an arm, which a controller commands.
     Mechanism(Box<MechanismSpecification>),
-    /// Something that serves requests itself.
+    /// Device that serves requests without an external controller.
     Device(DeviceSpecification),
 }
 
-/// A mechanism.
+/// Bare disk mechanism, which needs a controller.
 #[derive(Clone, Debug)]
 pub struct MechanismSpecification {
-    /// What it is made of.
+    /// Layout, seek curve and head times of the mechanism.
     pub mechanics: Mechanics,
-    /// Revolutions per minute.
+    /// Rotational speed, in revolutions per minute.
     pub rpm: f64,
 }
 
 impl MechanismSpecification {
-    /// The mechanism at another speed, to a hundredth of a revolution per minute, and at
-    /// this angle at time zero.
+    /// Returns the mechanism with another rotational speed, rounded to 0.01 revolutions per minute,
+    /// and with the given angle at time zero.
     pub(crate) fn turning(&self, rpm: f64, phase: Turn) -> Mechanism {
         let rpm_min = 60e9 / PERIOD_NS.end();
         let rpm = (rpm * 100.0).round() / 100.0;
@@ -52,23 +52,24 @@ impl MechanismSpecification {
         Mechanism::new(self.mechanics.clone(), spindle)
     }
 
-    /// The mechanism at its own speed, with its first slot below the heads at time zero.
+    /// Returns the mechanism with its own rotational speed. Its first slot is under the heads at
+    /// time zero.
     pub fn mechanism(&self) -> Mechanism {
         self.turning(self.rpm, Turn::ZERO)
     }
 }
 
-/// A partition of a drive.
+/// Partition of a drive, with its location and label.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionSpecification {
-    /// Where it starts on the drive.
+    /// First sector of the partition on the drive.
     pub first_sector: u64,
-    /// As its label describes it.
+    /// Geometry of the partition according to the drive's label.
     pub label: ffs::Geometry,
 }
 
 impl DriveSpecification {
-    /// Its mechanism, if it has one that a controller commands.
+    /// Returns the drive's bare mechanism. None for a device.
     pub fn mechanism(&self) -> Option<&MechanismSpecification> {
         match &self.hardware {
             DriveHardware::Mechanism(mechanism) => Some(mechanism),
@@ -83,27 +84,27 @@ impl DriveSpecification {
         }
     }
 
-    /// Its disk, if it is one with firmware.
+    /// Returns the disk. None if the drive is not a disk with firmware.
     pub fn disk(&self) -> Option<&DiskSpecification> {
         self.device()?.disk()
     }
 
-    /// Whether it has a medium that rotates.
+    /// Reports whether the drive has a rotating medium.
     pub fn has_spindle(&self) -> bool {
         self.mechanism().is_some() || self.disk().is_some()
     }
 
-    /// It, if it is a flash drive.
+    /// Returns the flash drive. None for other kinds of drives.
     pub fn flash(&self) -> Option<&FlashSpecification> {
         self.device()?.flash()
     }
 
-    /// Bytes that it keeps of reads and writes together; 0 of one without a cache.
+    /// Size of the drive's cache for reads and writes, in bytes; 0 without a cache.
     pub fn cache_bytes(&self) -> u64 {
         self.device().map_or(0, DeviceSpecification::cache_bytes)
     }
 
-    /// All that it holds.
+    /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         let partitions = || self.partitions.iter().map(PartitionSpecification::bytes);
         self.mechanism().map_or_else(
@@ -112,21 +113,21 @@ impl DriveSpecification {
         )
     }
 
-    /// Its mechanism, and the cylinder where its first partition begins.
+    /// Returns the drive's mechanism and the cylinder where its first partition begins. None for a
+    /// device.
     pub fn measured(&self) -> Option<(&MechanismSpecification, u32)> {
         let (mechanism, partition) = (self.mechanism()?, self.partitions.first()?);
         let geometry = &mechanism.mechanics.geometry;
         Some((mechanism, geometry.locate(partition.first_sector).cylinder))
     }
 
-    /// The fewest slots that a track of it is divided into; no end of them where it has
-    /// no tracks.
+    /// Minimum number of slots per track. `u64::MAX` for a drive without tracks.
     pub(crate) fn slots(&self) -> u64 {
         let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots_min());
         self.mechanism().map_or(u64::MAX, slots)
     }
 
-    /// Reads a drive.
+    /// Reads a drive from the catalogue.
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
         let kind = reader.optional_text("kind", KIND);
         let kind = kind.as_deref().unwrap_or("disk");
@@ -181,7 +182,7 @@ impl DriveSpecification {
 
 const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, a flash drive, or a device without mechanics; disk if absent";
 
-/// The label of a device that hides its tracks, for file systems that ask.
+/// Returns a nominal label for a device that hides its tracks. File systems need the label.
 fn label(device: &DeviceSpecification) -> ffs::Geometry {
     // What contradicts itself is refused; its label is never used.
     let sectors = device.sectors().unwrap_or(1).max(1);
@@ -200,11 +201,11 @@ fn label(device: &DeviceSpecification) -> ffs::Geometry {
     }
 }
 
-/// Of the label of a device without platters.
+/// Rotational speed in the label of a device without platters, in revolutions per second.
 const NOMINAL_REVOLUTIONS_PER_S: f64 = 60.0;
 
 impl PartitionSpecification {
-    /// As programs see it that go past the file system.
+    /// Returns the partition as programs see it without a file system.
     pub(crate) fn raw(&self, drive: usize) -> Partition {
         Partition {
             drive,
@@ -214,16 +215,15 @@ impl PartitionSpecification {
         }
     }
 
-    /// Bytes of it.
+    /// Size of the partition, in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.label.partition_sectors) * u64::from(self.label.sector_bytes)
     }
 }
 
-/// Partitions of a label: a to h.
+/// Number of partitions in a label: a to h.
 const MOST_PARTITIONS: usize = 8;
 
-/// The one partition that is measured, or several of them.
 fn read_partitions(
     reader: &mut Reader<'_>,
     geometry: &Geometry,
@@ -427,7 +427,8 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
     })
 }
 
-/// A skew of a track or more is one of less, and most likely a mistake.
+/// Refuses a skew of a full track or more. It has the effect of a smaller skew, and most likely is
+/// a mistake.
 fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: u32) {
     if skew >= slots {
         let allowed = format!("less than the {slots} slots of a track");
@@ -435,7 +436,7 @@ fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: 
     }
 }
 
-/// Groups of heads, if another group takes longer than another head.
+/// Reads the head groups, if a switch to another group takes longer than one within a group.
 fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Option<HeadGroups> {
     let group = reader.optional_integer(
         "head_group_heads",
@@ -473,8 +474,8 @@ fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Opti
     Some(HeadGroups { heads: group, skew })
 }
 
-/// Whether what a controller writes around each sector leaves room for as many
-/// slots as the format has, on drives whose unformatted track is known.
+/// Checks that the track has room for the slots of the format, with all that the controller writes
+/// around each sector. Done only for drives whose unformatted track size is known.
 fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
     let Some(track_bytes) = reader.optional_integer(
         "track_bytes",

@@ -1,5 +1,5 @@
-//! Host, kernel and driver, as the catalogue describes them: costs at the
-//! speed of the reference machine become costs on this one.
+//! Host, kernel and driver as described in the catalogue. Costs given for the reference machine are
+//! scaled to the speed of this machine.
 
 use super::{
     ComputerSpecification, DriveSpecification, Edition, MinixSpecification, UnixSpecification,
@@ -13,33 +13,33 @@ use crate::parts::{Attachment, PartKind};
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
-/// What kernels of all kinds have, on this machine.
+/// Parameters of a kernel of any kind, scaled to this machine.
 #[derive(Clone, Debug)]
 pub struct KernelSpecification {
-    /// What its routines cost.
+    /// Costs of the kernel's routines.
     pub costs: Costs,
-    /// Speed of the machine against the one that costs are given for.
+    /// Speed of this machine relative to the machine for which costs are given.
     pub speed: f64,
     /// Serial lines that are active all the time.
     pub serial: SerialLines,
 }
 
-/// A kernel, with what of it the catalogue says apart from its parts.
+/// Kernel of a system, as far as the catalogue describes it apart from its parts.
 pub(crate) trait ReadKernel: Sized {
-    /// Its kinds in the catalogue.
+    /// Names of the kernel's kinds in the catalogue.
     const KINDS: &[&str];
-    /// Message about a part that it has no driver for.
+    /// Message about a part for which the kernel has no driver.
     const NO_DRIVER: &str;
-    /// What it alone has of its table.
+    /// Parameters of this kernel that other kernels do not have.
     type Own;
 
-    /// Whether it has a driver for parts of this kind.
+    /// Reports whether the kernel has a driver for parts of this kind.
     fn has_driver(part: PartKind) -> bool;
 
-    /// Reads its table: what its routines cost, and what it alone has.
+    /// Reads the kernel's table: the costs of its routines, and its own parameters.
     fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, Self::Own);
 
-    /// Reads how files are laid out, once its parts are read.
+    /// Reads the file layouts, after the kernel's parts have been read.
     fn attach(
         own: Self::Own,
         on: (ComputerSpecification, Vec<Attachment>),
@@ -47,14 +47,14 @@ pub(crate) trait ReadKernel: Sized {
     ) -> (Self, Vec<Volume>);
 }
 
-/// The machine that a kernel runs on.
+/// Speed and memory of the machine on which a kernel runs.
 pub(crate) struct KernelHost {
-    /// Speed against the machine that costs are given for.
+    /// Speed of this machine relative to the machine for which costs are given.
     pub(crate) speed: f64,
     pub(crate) memory_bytes: u64,
 }
 
-/// UNIX's own parameters.
+/// Parameters of UNIX that other kernels do not have.
 pub(crate) struct OwnUnix {
     seventh: bool,
     cache_bytes: u32,
@@ -129,19 +129,19 @@ impl ReadKernel for MinixSpecification {
     }
 }
 
-/// Longest cost that makes sense, in ms.
+/// Maximum plausible cost, in milliseconds.
 pub(crate) const LONGEST_MS: f64 = 10_000.0;
 
-/// Rounded once, by one rule: to the nearest nanosecond.
+/// Scales a cost to the speed of a machine. The result is rounded once, to the nearest nanosecond.
 pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
     Time((nanoseconds as f64 / speed + 0.5) as u64)
 }
 
-/// A kernel's table that is being read, with that of its host.
+/// Reader of a kernel's table and of its host's table.
 pub(super) struct KernelReading<'a> {
     host: Reader<'a>,
     reader: Reader<'a>,
-    /// The kind of the kernel, one of those that there are.
+    /// Kind of the kernel, one of the known kinds.
     pub(super) kind: String,
     at: KernelHost,
     copy_per_kb: Time,
@@ -213,7 +213,7 @@ impl<'a> KernelReading<'a> {
     }
 }
 
-/// What UNIX costs, memory of its buffer cache, and how its drivers order their queues.
+/// Reads the costs of UNIX, the memory of its buffer cache, and the request order of its drivers.
 fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u32, QueueOrder) {
     let costs = read_costs(reader, speed);
     let share = reader.number(
@@ -234,8 +234,8 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
     (costs, cache_bytes, order)
 }
 
-/// The most of the processor that the clock and the lines may take: with more,
-/// programs come to no end.
+/// Maximum share of the processor that clock and serial lines may use. With a higher share,
+/// programs would not finish.
 const MOST_IN_INTERRUPTS: f64 = 0.95;
 
 fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) {
@@ -261,10 +261,10 @@ fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) 
     host.fail_allowing(key, &message, &allowed);
 }
 
-/// Bits of a character on a line: a start bit, eight of data, a stop bit.
+/// Bits of a character on a serial line: a start bit, eight data bits and a stop bit.
 const BITS_PER_CHARACTER: u64 = 10;
 
-/// Serial lines; none where the host says nothing of them.
+/// Reads the serial lines. A host without such keys has none.
 fn read_serial(host: &mut Reader<'_>) -> SerialLines {
     let mut number =
         |key, range, otherwise, doc| host.optional_integer(key, range, doc).unwrap_or(otherwise);

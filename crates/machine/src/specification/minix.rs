@@ -1,4 +1,4 @@
-//! Minix, as the catalogue describes it.
+//! Minix as described in the catalogue.
 
 use super::DriveSpecification;
 use super::kernel::{LONGEST_MS, scaled};
@@ -7,7 +7,7 @@ use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
-/// The kernel's costs, and what of them the shared parts go by.
+/// Reads the costs and sizes of Minix, and the costs that the code shared by all kernels uses.
 pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixConfig) {
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     let message = cost(
@@ -67,7 +67,7 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
     (costs, config)
 }
 
-/// Reads mkfs's parameters, and makes sure that every drive takes them.
+/// Reads the parameters of mkfs, and validates them against every drive.
 pub(super) fn read_filesystem(
     system: &System,
     drives: &[DriveSpecification],

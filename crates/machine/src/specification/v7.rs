@@ -1,14 +1,14 @@
-//! The file system of the seventh edition, as the catalogue describes it.
+//! File system of the seventh edition as described in the catalogue.
 
 use super::DriveSpecification;
 use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
 use diskperf_catalogue::{Component, Reader, System};
 
-/// The most blocks of a cylinder that mkfs can order (MAXFN).
+/// Maximum number of blocks per cylinder that mkfs can order (MAXFN).
 const MOST_PER_CYLINDER: u64 = 500;
 
-/// Reads what mkfs is told, and makes sure that every drive takes it; none
-/// where programs have the drives by themselves.
+/// Reads the parameters of mkfs, and validates them against every drive. None if programs use the
+/// raw drives.
 pub(super) fn read_filesystem(
     system: &System,
     drives: &[DriveSpecification],

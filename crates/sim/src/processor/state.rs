@@ -1,4 +1,4 @@
-//! What a processor is doing: the frames of its process and its handlers.
+//! State of a processor: stack frames of its process and its interrupt handlers.
 
 use super::{Level, Usage};
 use crate::sim::Sim;
@@ -8,35 +8,34 @@ use std::collections::VecDeque;
 use strength_reduce::StrengthReducedU64;
 
 pub(super) struct State {
-    /// The process that has the processor, if any.
+    /// Frame of the process that has the processor, if any.
     pub(super) base: Option<Frame>,
-    /// Handlers that have been entered, the innermost last.
+    /// Frames of the interrupt handlers that have been entered, the innermost last.
     pub(super) handlers: Vec<Frame>,
-    /// Interrupts that were requested and are masked, the highest first; of equal ones in the
-    /// order of request. While a driver masks them for seconds there are thousands.
+    /// Masked interrupts that are pending, highest level first, and in order of request within a
+    /// level. A driver that masks interrupts for seconds accumulates thousands.
     pub(super) pending: VecDeque<(Level, Handler)>,
-    /// Since when the innermost frame has run at this rate.
+    /// Time up to which the account of the innermost frame is settled.
     pub(super) since: Time,
     pub(super) busy: Time,
     pub(super) busy_in_handlers: Time,
 }
 
-/// Who handles an interrupt.
+/// Handler of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handler {
-    /// A task, which enters and leaves.
+    /// Task that enters and leaves the handler.
     Task(TaskId),
-    /// Nobody: it takes its time and is over.
+    /// No task: the interrupt only consumes the given processor time.
     Cost(Time),
 }
 
 pub(super) struct Frame {
-    /// None of an interrupt that only takes its time.
+    /// Task that executes the frame. None for an interrupt that only consumes time.
     pub(super) task: Option<TaskId>,
     pub(super) level: Level,
     pub(super) working: bool,
-    /// Of the present piece of work: its cost, what is left of it, and for how
-    /// long it has been running.
+    /// Cost of the current piece of work at full speed, in nanoseconds.
     pub(super) cost: u64,
     pub(super) left: u64,
     pub(super) running: Time,
@@ -46,11 +45,11 @@ pub(super) struct Frame {
 /// Full speed, in the unit of [`Processor::set_rate`].
 pub(super) const FULL: u64 = 1000;
 
-/// Work done per time.
+/// Speed of a processor, as work per time.
 #[derive(Clone, Copy)]
 pub(super) struct Rate {
     pub(super) thousandths: u64,
-    /// To divide by, unless that is [`FULL`].
+    /// Divisor for work at the current reduced speed, in thousandths. Unused at [`FULL`] speed.
     pub(super) slowed: StrengthReducedU64,
 }
 
@@ -64,8 +63,8 @@ impl Default for Rate {
 }
 
 impl Rate {
-    /// The divisor of a slower rate is kept for when it comes back: a bus
-    /// slows a processor by the same again and again.
+    /// Returns the rate changed to `thousandths`. The divisor of a reduced rate is kept, because
+    /// bus traffic slows a processor by the same rate repeatedly.
     pub(super) fn changed(self, thousandths: u64) -> Self {
         let kept = thousandths == FULL || thousandths == self.slowed.get();
         Self {
@@ -78,7 +77,7 @@ impl Rate {
         }
     }
 
-    /// How long work of this cost takes.
+    /// Returns the duration of work with the given cost at the current rate.
     #[inline]
     pub(super) fn duration(self, cost: u64) -> Time {
         if self.thousandths == FULL {
@@ -105,7 +104,7 @@ impl State {
         self.top().is_some_and(|frame| frame.task == Some(task))
     }
 
-    /// The level below which no interrupt gets in.
+    /// Returns the current interrupt level; only interrupts of a higher level get in.
     #[inline]
     pub(super) fn level(&self) -> Level {
         self.top().map_or(0, |frame| frame.level)
@@ -151,7 +150,7 @@ impl State {
         }
     }
 
-    /// Brings the innermost frame's account up to now.
+    /// Settles the account of the innermost frame up to now.
     pub(super) fn settle(&mut self, now: Time, rate: u64) {
         // What passed through ([`Processor::interrupt`]) may be ahead.
         let Some(passed) = now.0.checked_sub(self.since.0).map(Time) else {
@@ -171,14 +170,14 @@ impl State {
         self.count(passed);
     }
 
-    /// Requests an interrupt that is masked.
+    /// Adds a masked interrupt to the pending ones.
     pub(super) fn request(&mut self, level: Level, handler: Handler) {
         let behind = self.pending.partition_point(|(waits, _)| *waits >= level);
         self.pending.insert(behind, (level, handler));
     }
 
-    /// Enters the highest interrupt that waits, if it may; of equal ones the
-    /// first.
+    /// Enters the handler of the highest pending interrupt if its level is unmasked. Interrupts of
+    /// the same level run in order of request.
     pub(super) fn admit<E>(&mut self, sim: &Sim<E>) {
         let level = self.level();
         if self
@@ -202,7 +201,7 @@ impl State {
 }
 
 impl Frame {
-    /// A handler that nobody sees to.
+    /// Returns the frame of an interrupt that only consumes time and has no task.
     pub(super) fn costing(level: Level, cost: Time, now: Time) -> Self {
         Self {
             working: true,
@@ -213,13 +212,13 @@ impl Frame {
         }
     }
 
-    /// Its work has come to its end. What the rounding of a changed rate left over is less
-    /// than a nanosecond of work for each change.
+    /// Marks the work of the frame as done. Rounding at rate changes leaves less than a nanosecond
+    /// of work for each change, which is dropped.
     pub(super) fn end(&mut self) {
         (self.left, self.working) = (0, false);
     }
 
-    /// Where the time of the work went that has just ended.
+    /// Returns the time breakdown of the work that has just ended.
     pub(super) fn usage(&self, now: Time) -> Usage {
         Usage {
             work: Time(self.cost),

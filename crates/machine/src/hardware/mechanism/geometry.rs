@@ -1,8 +1,8 @@
-//! The tracks of a drive as its controller formatted them, over the layout of its sectors:
-//! interleave, the gap before the index, and bad sectors whose data is elsewhere.
+//! Tracks of a drive as its controller formatted them, on top of the layout of its sectors:
+//! interleave, the gap before the index, and bad sectors whose data are elsewhere.
 //!
-//! Controllers of the time count *slots* from the index on; with skew a track's first
-//! sector is not in its first slot.
+//! Controllers of the time count *slots* from the index on; with skew, a track's first sector is
+//! not in its first slot.
 
 use diskperf_device::disk::layout::{
     HeadGroups as LayoutHeadGroups, Layout, LayoutError, LayoutSpecification, Place, Run, Sparing,
@@ -11,63 +11,63 @@ use diskperf_device::disk::layout::{
 use diskperf_device::disk::spindle::Turn;
 use std::ops::Range;
 
-/// Format of a drive. Skews are in slots.
+/// Low-level format of a disk drive. Skews are in slots, the sector positions of a track.
 #[derive(Clone, Debug, Default)]
 pub struct Format {
-    /// Cylinders under the heads.
+    /// Number of cylinders of the drive.
     pub cylinders: u32,
-    /// Heads, which are the tracks of a cylinder.
+    /// Number of heads, which is the number of tracks of a cylinder.
     pub heads: u32,
-    /// Bytes of a sector.
+    /// Size of a sector of the drive, in bytes.
     pub sector_bytes: u32,
-    /// Zones, ascending from cylinder 0; at least one.
+    /// Zones in ascending order from cylinder 0; at least one.
     pub zones: Vec<Zone>,
-    /// Slots of each track that hold no data.
+    /// Spare slots per track, which hold no data.
     pub spare_slots: u32,
-    /// Slots from a sector to the next one; 1 is no interleave.
+    /// Interleave: slots from a sector to the next one. 1 means no interleave.
     pub interleave: u32,
-    /// Turn of each track against the one before it.
+    /// Skew of each track relative to the previous track of the cylinder, in slots.
     pub track_skew: u32,
-    /// Turn of a cylinder's first track against the track before it.
+    /// Skew of a cylinder's first track relative to the previous track, in slots.
     pub cylinder_skew: u32,
-    /// Heads that settle together.
+    /// Groups of heads with additional skew between the groups, if any.
     pub head_groups: Option<HeadGroups>,
     /// Gap between the last slot of a track and the index, as a share of a revolution.
     pub index_gap_share: f64,
-    /// Physical sectors that logical ones slip past, which shortens the drive. Counted
-    /// from the first slot of the first track on, without spare slots.
+    /// Physical sectors that are skipped by slipping, which reduces the capacity. They count from
+    /// the first slot of the first track on, without spare slots.
     pub slipped: Vec<u64>,
-    /// Bad sectors whose data is elsewhere.
+    /// Bad sectors whose data are elsewhere.
     pub revectored: Vec<Revectored>,
 }
 
-/// Cylinders with tracks of one size.
+/// Zone: cylinders with the same number of sectors per track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// The first of them.
+    /// First cylinder of the zone.
     pub first_cylinder: u32,
-    /// Data sectors of a track.
+    /// Data sectors per track.
     pub sectors_per_track: u32,
 }
 
-/// Heads that settle together, and what a step to the next group turns a track.
+/// Groups of heads that settle together, with the additional skew between groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadGroups {
-    /// Heads of a group, at least one; the last group has what is left.
+    /// Heads per group, at least one. The last group has the remaining heads.
     pub heads: u32,
-    /// Slots from a group to the next.
+    /// Additional skew of the first track of a head group, in slots.
     pub skew: u32,
 }
 
-/// Bad sectors that follow each other, and where their data is instead.
+/// Run of bad sectors, and the location of their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revectored {
-    /// The first bad one.
+    /// First bad sector of the run.
     pub from: u64,
-    /// The first of those that have their data: a physical sector in a [`Format`], the
-    /// logical sector that would be there in a [`Geometry`].
+    /// First replacement sector: a physical sector in a [`Format`], or the logical sector with the
+    /// same location in a [`Geometry`].
     pub to: u64,
-    /// Sectors of the run.
+    /// Number of sectors in the run of bad sectors.
     pub sectors: u64,
 }
 
@@ -88,34 +88,34 @@ impl Revectored {
     }
 }
 
-/// Contradictions of a format.
+/// Contradiction in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
-    /// An interleave of zero, or beyond the track.
+    /// Interleave of zero, or larger than the track.
     #[error("an interleave is between 1 and the sectors on a track")]
     Interleave,
-    /// A first zone that is not at the first cylinder.
+    /// First zone that does not start at the first cylinder.
     #[error("zones start at cylinder 0, ascend, and lie on the drive")]
     Zones,
-    /// What no disk has.
+    /// Contradiction in the layout of zones and sectors.
     #[error("{0}")]
     Layout(LayoutError),
-    /// A slipped sector beyond the drive.
+    /// Slipped sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
     SlippedBeyond(u64),
-    /// A revectored sector, or one for its data, beyond the drive.
+    /// Bad sector or replacement sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
     Beyond(u64),
-    /// Data of two sectors, or of a bad one, at the same place.
+    /// Replacement sector that is used twice, or is itself bad.
     #[error("sector {0} would hold the data of two others, or is bad itself")]
     Shared(u64),
-    /// A bad sector with two places for its data.
+    /// Bad sector with two replacement sectors.
     #[error("the data of sector {0} are to be in two places")]
     Twice(u64),
 }
 
 impl GeometryError {
-    /// The catalogue key whose value is wrong.
+    /// Returns the catalogue key whose value is wrong.
     pub fn key(&self) -> &'static str {
         match self {
             Self::Interleave => "interleave",
@@ -126,38 +126,38 @@ impl GeometryError {
     }
 }
 
-/// Where the sectors of a formatted drive are.
+/// Location of the sectors of a formatted drive.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     layout: Layout,
     sector_bytes: u32,
-    /// At least one, by first cylinder.
+    /// Track formats by first cylinder; at least one.
     tracks: Vec<Tracks>,
-    /// Whether sectors are in the slots of their own numbers.
+    /// Whether each sector of a track is in the slot of its own number, because the format has no
+    /// interleave, skew and index gap.
     is_plain: bool,
     has_index_gap: bool,
-    /// Runs of bad sectors, by their first sectors.
+    /// Runs of bad sectors, sorted by their first sectors.
     revectored: Vec<Revectored>,
 }
 
-/// Tracks of a zone.
 #[derive(Clone, Debug)]
 struct Tracks {
     first_cylinder: u32,
     sectors: u32,
     slots: u32,
-    /// Part of the circle that a slot has.
+    /// Angle of a slot, in units of 2^-64 of a revolution.
     arc: u64,
-    /// Slots from a sector to the next, and sectors of a round; none without interleave.
+    /// Slots from a sector to the next, and sectors per round. None without interleave.
     interleave: Option<(u32, u32)>,
 }
 
 impl Geometry {
-    /// The drive of a format.
+    /// Returns the geometry of a format.
     ///
     /// # Errors
     ///
-    /// [`GeometryError`] when the format contradicts itself.
+    /// [`GeometryError`] if the format contradicts itself.
     pub fn new(format: &Format) -> Result<Self, GeometryError> {
         let slots = |zone: &Zone| zone.sectors_per_track.saturating_add(format.spare_slots);
         if format
@@ -202,7 +202,6 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Has the data of bad sectors be elsewhere.
     fn revector(&mut self, runs: &[Revectored], slipped: &[u64]) -> Result<(), GeometryError> {
         let end = self.sectors();
         let slipped_before = |at: u64| slipped.partition_point(|bad| *bad < at);
@@ -241,8 +240,8 @@ impl Geometry {
         Ok(())
     }
 
-    /// The first of these logical sectors that holds the data of a bad one: no data of its
-    /// own may be on it.
+    /// Returns the first sector of a range that is a replacement for a bad sector, and so cannot
+    /// hold data of its own.
     pub fn stand_in_among(&self, sectors: Range<u64>) -> Option<u64> {
         let first = |run: &Revectored| {
             let first = run.to.max(sectors.start);
@@ -251,44 +250,45 @@ impl Geometry {
         self.revectored.iter().filter_map(first).min()
     }
 
-    /// Cylinders.
+    /// Number of cylinders of the drive.
     pub fn cylinders(&self) -> u32 {
         self.layout.cylinders()
     }
 
-    /// Heads, which are the tracks of a cylinder.
+    /// Number of heads, which is the number of tracks of a cylinder.
     pub fn heads(&self) -> u32 {
         self.layout.surfaces()
     }
 
-    /// Bytes in a sector.
+    /// Size of a sector of the drive, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         self.sector_bytes
     }
 
-    /// Data sectors on a track of a cylinder.
+    /// Returns the number of data sectors per track of a cylinder.
     pub fn sectors_per_track(&self, cylinder: u32) -> u32 {
         self.tracks_of(cylinder).sectors
     }
 
-    /// Slots that turn by on a track of a cylinder, spares included.
+    /// Returns the number of slots per track of a cylinder, including spare slots.
     pub fn slots(&self, cylinder: u32) -> u32 {
         self.tracks_of(cylinder).slots
     }
 
-    /// Part of the circle that a slot of a cylinder has.
+    /// Returns the angle of a slot on a cylinder, in units of 2^-64 of a revolution.
     #[inline]
     pub(super) fn arc(&self, cylinder: u32) -> u64 {
         self.tracks_of(cylinder).arc
     }
 
-    /// The fewest slots that a track has.
+    /// Minimum number of slots per track over all zones.
     pub fn slots_min(&self) -> u32 {
         let slots = self.tracks.iter().map(|tracks| tracks.slots);
         slots.min().expect("a drive has a zone")
     }
 
-    /// The number that the first sector of a cylinder has where none before it is bad.
+    /// Returns the number of a cylinder's first sector, under the assumption that no sector before
+    /// it is bad.
     pub fn first_sector(&self, cylinder: u32) -> u64 {
         let ends = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
         let ends = ends.chain([u32::MAX]);
@@ -299,12 +299,12 @@ impl Geometry {
         per_head.sum::<u64>() * u64::from(self.heads())
     }
 
-    /// Logical sectors.
+    /// Number of logical sectors of the drive.
     pub fn sectors(&self) -> u64 {
         self.layout.sectors()
     }
 
-    /// Logical bytes.
+    /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.sectors() * u64::from(self.sector_bytes)
     }
@@ -320,21 +320,23 @@ impl Geometry {
         &self.tracks[after - 1]
     }
 
-    /// Where a logical sector is; its number on the track is that of its slot.
+    /// Returns the location of a logical sector. The sector number of the location is that of its
+    /// slot.
     ///
     /// # Panics
     ///
-    /// When it is not on the drive.
+    /// If the sector is not on the drive.
     #[inline]
     pub fn locate(&self, sector: u64) -> Place {
         self.run(sector).place
     }
 
-    /// The same, and how many follow it slot by slot.
+    /// Returns the location of a logical sector, and the number of sectors in consecutive slots
+    /// from there on.
     ///
     /// # Panics
     ///
-    /// When it is not on the drive.
+    /// If the sector is not on the drive.
     #[inline]
     pub fn run(&self, sector: u64) -> Run {
         let run = match self.revectored.is_empty() {
@@ -364,7 +366,7 @@ impl Geometry {
         run
     }
 
-    /// The same sectors in their slots.
+    /// Converts a run of sectors from the plain layout to the slots of the format.
     fn formatted(&self, run: Run) -> Run {
         let Run {
             place, mut sectors, ..
@@ -397,7 +399,8 @@ impl Geometry {
 }
 
 impl Format {
-    /// A drive of one sector, in place of one that contradicts itself.
+    /// Returns the format of a drive with a single sector, as a substitute for a format that
+    /// contradicts itself.
     pub(crate) fn one_sector() -> Self {
         Self {
             cylinders: 1,
@@ -412,7 +415,8 @@ impl Format {
         }
     }
 
-    /// The layout of slots without interleave and gap, with these slipped sectors.
+    /// Returns the layout of the slots with the given slipped sectors, without interleave and index
+    /// gap.
     fn layout(&self, slipped: &[u64]) -> Result<Layout, GeometryError> {
         let heads = u64::from(self.heads);
         let groups = self.head_groups.unwrap_or(HeadGroups {
@@ -465,15 +469,14 @@ impl Format {
     }
 }
 
-/// The slot of a track's sector as a formatter chooses it: each lies a step of slots after the
-/// one before it, or in the next free slot after that, which it is when the steps have led round
-/// to the first.
+/// Returns the slot of a sector with interleave. As in a formatter, each sector is `step` slots
+/// after the previous one. When the steps lead back to the first slot, the next free slot follows.
 fn interleaved(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
     let steps = u64::from(sector % per_round) * u64::from(step);
     (steps % u64::from(sectors)) as u32 + sector / per_round
 }
 
-/// Sectors after which steps of so many slots lead round to the first.
+/// Returns the number of sectors after which steps of `step` slots lead back to the first slot.
 fn sectors_per_round(sectors: u32, step: u32) -> u32 {
     let (mut common, mut rest) = (sectors, step % sectors);
     while rest > 0 {
@@ -482,15 +485,15 @@ fn sectors_per_round(sectors: u32, step: u32) -> u32 {
     sectors / common
 }
 
-/// The first sector that two of these have; they ascend.
+/// Returns the first sector that two ranges of an ascending list share, if any.
 fn shared_within(ascending: &[Range<u64>]) -> Option<u64> {
     let mut pairs = ascending.windows(2);
     let shared = pairs.find(|pair| pair[0].end > pair[1].start);
     shared.map(|pair| pair[1].start)
 }
 
-/// A sector that one of these has and one of the others; these ascend, and no two of
-/// them share one.
+/// Returns a sector that is in both lists of ranges, if any. The first list is ascending and
+/// without overlaps.
 fn shared_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
     others.iter().find_map(|other| {
         let before = ascending.partition_point(|one| one.start < other.end);

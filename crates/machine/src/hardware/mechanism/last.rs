@@ -1,5 +1,5 @@
-//! A drive's last transfer, looked at again: when each of its sectors passes, what
-//! it does on its way, and what is left of it when something ends it early.
+//! Evaluation of a drive's last transfer: the time when each sector passes, the stages, and the
+//! part that remains when an event ends the transfer early.
 
 use super::passage::{Leg, Passage};
 use super::{Commanded, LastRun, Mechanism};
@@ -7,28 +7,27 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
 impl Commanded {
-    /// Whether it goes on to another track.
     fn crosses(&self) -> bool {
         self.passage.is_some_and(|(passage, _)| passage.crosses())
     }
 }
 
 impl Mechanism {
-    /// When each sector of the last transfer has passed, or will, if nothing
-    /// stops it.
+    /// Returns the time when each sector of the last transfer has passed or will pass without
+    /// interruption.
     ///
     /// # Panics
     ///
-    /// When there was none.
+    /// If there was no transfer.
     pub fn sectors_pass(&mut self) -> Vec<Time> {
         self.sectors_pass_after(0)
     }
 
-    /// The same, without the first so many sectors.
+    /// Returns the times of [`Mechanism::sectors_pass`] without the first `first` sectors.
     ///
     /// # Panics
     ///
-    /// When there was none.
+    /// If there was no transfer.
     pub fn sectors_pass_after(&mut self, first: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
         let after = (self.cylinder, self.head);
@@ -38,8 +37,8 @@ impl Mechanism {
         pass
     }
 
-    /// Goes through a transfer from its last run on, or from its start if the sectors
-    /// from `first` on begin before that, and tells when each of these has passed.
+    /// Evaluates a transfer from its last run on, or from its start if the sectors from `first` on
+    /// begin before that run. Adds the time when each of these sectors has passed to `pass`.
     pub(super) fn pass_after(
         &mut self,
         of: Commanded,
@@ -67,9 +66,9 @@ impl Mechanism {
         }
     }
 
-    /// Tells what the last transfer does from its first sector on, if nothing
-    /// stops it: each stage and when it ends, or only those that end after `from`.
-    /// Nothing of a transfer that stays on its track.
+    /// Passes each stage of the last transfer from its first sector on to `tell`, with its end, as
+    /// if nothing interrupts the transfer. Only stages that end after `from` are certain to be
+    /// included. A transfer within a track has no stages to report.
     pub fn tell_stages(&mut self, from: Time, mut tell: impl FnMut(Stage, Time)) {
         let Some(last) = self.last.filter(Commanded::crosses) else {
             return;
@@ -118,15 +117,15 @@ impl Mechanism {
         self.spindle = turned;
     }
 
-    /// The first `count` sectors of a transfer, from where the drive was when
-    /// it was commanded; it is where they end afterwards.
+    /// Evaluates the first `count` sectors of a transfer, from the drive's position when it was
+    /// commanded. Afterwards, the drive is at the end of these sectors.
     pub(super) fn first_part(&mut self, of: Commanded, count: u32) -> Passage {
         (self.cylinder, self.head) = (of.cylinder, of.head);
         let all = (of.sector, count);
         self.passage(of.at, all, of.write, |_| ()).0
     }
 
-    /// All of a transfer.
+    /// Returns the times of a whole transfer, from its command to its last sector.
     pub(super) fn whole(&mut self, of: Commanded) -> Passage {
         match of.passage {
             Some((passage, _)) => passage,
@@ -134,12 +133,12 @@ impl Mechanism {
         }
     }
 
-    /// The transfer under way ended at `now`, before its last sector; the
-    /// drive is where it was then, and was busy for no longer.
+    /// Ends the transfer in progress at `now`, before its last sector. The drive stays at its
+    /// current position, and its busy time ends now.
     ///
     /// # Panics
     ///
-    /// When none is under way.
+    /// If no transfer is in progress.
     pub fn cut_short(&mut self, now: Time) {
         let last = self.last.expect("a transfer is under way");
         assert!(now <= last.ends, "a transfer that has ended was cut short");

@@ -1,33 +1,32 @@
-//! Reads that go on for as long as a controller likes: transfers that grow and
-//! shrink while they are under way, and whole tracks from whatever sector
-//! comes first.
+//! Reads without a fixed end: transfers that grow and shrink while they are in progress, and
+//! full-track reads that start at any sector.
 
 use super::{Commanded, Mechanism, Move};
 use diskperf_device::disk::layout::Place;
 use diskperf_sim::Time;
 
-/// A track that is being read from the sector that came first.
+/// Full-track read, which starts at the first sector that passes.
 #[derive(Clone, Debug)]
 pub struct TrackRead {
-    /// The arm's way to it.
+    /// Arm movement to the track of a full-track read.
     pub to_track: Move,
-    /// When the first sector begins to pass.
+    /// Start of the first sector of a full-track read.
     pub begins: Time,
-    /// Each sector of the track and when it has passed, in that order.
+    /// Sectors of the track with the time when each has passed, in the order of passing.
     pub sectors: Vec<(u64, Time)>,
 }
 
-/// Time for which a sector that has begun to pass is still caught by a controller that
-/// takes any of a track: its header lies behind a preamble of some bytes.
+/// Time after the start of a sector in which a controller that accepts any sector of a track can
+/// still catch it. The header is preceded by a preamble of some bytes.
 const PREAMBLE: Time = Time(1_000);
 
 impl Mechanism {
-    /// Makes the transfer under way longer, `count` sectors in all; when each of the new
-    /// ones will have passed.
+    /// Extends the transfer in progress to `count` sectors in all. Returns the time when each new
+    /// sector will have passed.
     ///
     /// # Panics
     ///
-    /// When there was none.
+    /// If there was no transfer.
     pub fn lengthen(&mut self, count: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
         let old = self.whole(last);
@@ -46,8 +45,7 @@ impl Mechanism {
         pass
     }
 
-    /// Reads the whole track that a sector is on, from the first sector that
-    /// comes by.
+    /// Reads the whole track of a sector, starting with the first sector that passes.
     pub fn read_track(&mut self, now: Time, sector: u64) -> TrackRead {
         let place = self.mechanics.geometry.locate(sector);
         let to_track = self.way(place.cylinder, place.head, false);
@@ -89,8 +87,8 @@ impl Mechanism {
         }
     }
 
-    /// Tells of the sectors that are on the same track as this one and follow each other
-    /// up to it and from it on: each with a place, and its slots behind that.
+    /// Passes each sector of a run of consecutive sectors on the track of `sector` to `tell`: its
+    /// number, the location of its run, and its distance from the start of the run in slots.
     fn track_of(&self, sector: u64, mut tell: impl FnMut(u64, &Place, u32)) {
         let geometry = &self.mechanics.geometry;
         let track = geometry.locate(sector);
@@ -113,8 +111,8 @@ impl Mechanism {
     }
 }
 
-/// Puts sectors of a track in the order in which they pass, of equals the lower first. They
-/// nearly always have it, but for where they start.
+/// Sorts the sectors of a track in the order of passing, and by number if two pass at the same
+/// time. Usually only the start must be found.
 fn in_order_of_passing(sectors: &mut [(u64, Time)]) {
     let key = |(sector, passes): &(u64, Time)| (*passes, *sector);
     let numbered = sectors.iter().enumerate();

@@ -1,4 +1,4 @@
-//! The driver of an ACSI disk. It gives the controller one command at a time.
+//! Driver of an ACSI disk. It submits one command at a time to the controller.
 
 use super::hardware::Acsi;
 use crate::driver::{Driver, DriverHost};
@@ -8,18 +8,18 @@ use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use std::cell::Cell;
 
-/// The disk task's costs and its read-ahead.
+/// Costs and read-ahead of Minix's disk task.
 #[derive(Clone, Debug)]
 pub struct DiskTaskConfig {
-    /// A physical request: setting the DMA chip up, handing the command over
-    /// byte by byte, and fetching the status at its end.
+    /// Processor time of a physical request: setup of the DMA chip, transfer of the command byte by
+    /// byte, and fetch of the status at the end.
     pub request: Time,
-    /// Bytes that are read where fewer are asked for: what is too much is kept
-    /// for later requests. None: 0.
+    /// Minimum size of a read, in bytes. The surplus is kept for later requests. 0 means no
+    /// read-ahead.
     pub read_ahead_bytes: u32,
 }
 
-/// The driver.
+/// Driver of an ACSI disk, with its one request in flight.
 pub(crate) struct Disk {
     config: DiskTaskConfig,
     controller: Id<Acsi>,
@@ -27,7 +27,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// The driver of this controller.
+    /// Returns the driver of an ACSI controller.
     pub(crate) fn new(config: DiskTaskConfig, controller: Id<Acsi>) -> Self {
         Self {
             config,

@@ -1,6 +1,5 @@
-//! A disk on the DMA port of an Atari ST (ACSI): an embedded controller that
-//! takes one command at a time, moves its sectors to memory by DMA while they
-//! pass, and interrupts at the end.
+//! Disk on the DMA port of an Atari ST (ACSI): an embedded controller that accepts one command at a
+//! time, transfers its sectors to memory by DMA while they pass, and interrupts at the end.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
@@ -11,17 +10,17 @@ use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
-/// How such a controller is built.
+/// Parameters of an ACSI controller.
 #[derive(Clone, Debug)]
 pub struct AcsiConfig {
-    /// From a command until it looks for the sector.
+    /// Time from a command until the controller looks for the sector.
     pub command: Time,
-    /// How often its processor looks at its command register: it begins up to
-    /// this much later.
+    /// Poll interval of the command register. The controller starts a command up to one interval
+    /// later.
     pub command_poll: Time,
 }
 
-/// The controller's state.
+/// State of an ACSI controller.
 pub struct Acsi {
     id: Id<Acsi>,
     config: AcsiConfig,
@@ -32,12 +31,12 @@ pub struct Acsi {
     interrupt: Option<TaskId>,
 }
 
-/// What the controller schedules for itself.
+/// Event that an ACSI controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum AcsiEvent {
-    /// It begins with the command.
+    /// Start of a command's execution by the controller.
     Begin,
-    /// The last sector is in memory, or on the drive.
+    /// End of the transfer: the last sector is in memory or on the drive.
     End,
 }
 
@@ -70,7 +69,8 @@ impl Controller for Acsi {
 }
 
 impl Acsi {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle ACSI controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: AcsiConfig,
@@ -88,16 +88,16 @@ impl Acsi {
         }
     }
 
-    /// Its interrupt was seen to.
+    /// Clears the interrupt after the driver has handled it.
     pub fn acknowledge(&mut self) {
         self.interrupts = false;
     }
 
-    /// Takes a command.
+    /// Accepts a command from the driver.
     ///
     /// # Panics
     ///
-    /// When one is under way.
+    /// If a command is in progress.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(
             self.command.is_none() && !self.interrupts,
@@ -111,7 +111,8 @@ impl Acsi {
         self.id.schedule(around, begin, AcsiEvent::Begin);
     }
 
-    /// Positions the drive, and lets the sectors pass; when all are where they belong.
+    /// Executes a command: moves the arm and transfers the sectors. Returns the time at which all
+    /// sectors are in memory or on the drive.
     fn begin(&self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
         let now = around.now();
         let transfer = &mut parts.requests[id];

@@ -1,5 +1,4 @@
-//! A disk on the DMA port of an Atari ST and Minix's disk task, as the catalogue
-//! describes them.
+//! ACSI disk and Minix's disk task as described in the catalogue.
 
 use super::driver::{Disk, DiskTaskConfig};
 use super::hardware::{Acsi, AcsiConfig};
@@ -8,12 +7,12 @@ use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A disk with its embedded controller, and the task that commands it.
+/// Disk with its embedded controller, and the task that commands it.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the embedded controller.
     pub controller: AcsiConfig,
-    /// The task's costs and its read-ahead.
+    /// Costs and read-ahead of the disk task.
     pub driver: DiskTaskConfig,
 }
 

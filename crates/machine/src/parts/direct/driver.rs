@@ -1,5 +1,5 @@
-//! A driver with no order of its own: the device is given as much as it takes, and the
-//! rest waits as it came.
+//! Driver without a request order of its own. The device receives as many requests as it accepts,
+//! and the others wait in their order of arrival.
 
 use super::hardware::Direct;
 use crate::driver::giving::Giving;
@@ -12,26 +12,25 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// The driver's costs.
+/// Processor costs of the direct driver.
 #[derive(Clone, Debug)]
 pub struct DirectDriverConfig {
-    /// Queueing a request, and giving it to the device.
+    /// Processor time to queue a request and submit it to the device.
     pub start: Time,
-    /// Seeing to a request that is done.
+    /// Processor time to handle a completion.
     pub complete: Time,
 }
 
-/// The driver.
+/// Driver of directly attached devices.
 pub(crate) struct DirectDriver {
     config: DirectDriverConfig,
     units: Vec<Unit>,
 }
 
-/// A device, as its driver sees it.
+/// State of a device in its driver, with the requests that wait for it.
 struct Unit {
     number: usize,
     connection: Id<Direct>,
-    /// What it has not been given.
     waiting: RefCell<VecDeque<RequestId>>,
     giving: Giving,
 }
@@ -68,7 +67,7 @@ impl Driver for DirectDriver {
 }
 
 impl DirectDriver {
-    /// The driver of these devices, each with its number on the computer.
+    /// Returns the driver of the given devices, each with its drive number.
     pub(super) fn new(
         config: DirectDriverConfig,
         devices: impl Iterator<Item = (usize, Id<Direct>)>,
@@ -90,7 +89,6 @@ impl DirectDriver {
         unit.expect("the device is one of this driver's")
     }
 
-    /// Gives a device as many requests as it takes.
     async fn give_to(&self, host: &impl DriverHost, unit: &Unit) {
         let next = || {
             let takes = host.ask(unit.connection, |direct, parts| {

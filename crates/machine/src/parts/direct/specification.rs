@@ -1,4 +1,4 @@
-//! Devices by themselves and their driver, as the catalogue describes them.
+//! Directly attached devices and their driver as described in the catalogue.
 
 use super::driver::{DirectDriver, DirectDriverConfig};
 use super::hardware::Direct;
@@ -6,10 +6,10 @@ use crate::parts::{Attaching, Described, DriverReading};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 
-/// A connection for each device, and their driver.
+/// Connections of the directly attached devices, and their driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// The driver's costs.
+    /// Processor costs of the driver.
     pub driver: DirectDriverConfig,
 }
 

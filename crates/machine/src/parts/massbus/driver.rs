@@ -1,11 +1,10 @@
-//! The driver of MASSBUS disks (hp.c and mba.c of July 1983).
+//! Driver of MASSBUS disks (hp.c and mba.c of July 1983).
 //!
-//! With one drive configured on its adaptor a request is given to the drive
-//! at once, which finds its own way. With two or more, the drive is first
-//! told to search a sector some sectors ahead of the one wanted, so that the
-//! channel stays free for the others; when it says that it is there, the
-//! transfer follows. Two deadlines come of that: the search must be told
-//! before its sector passes, and the transfer before the wanted one does.
+//! With one drive configured on its adaptor, the drive receives a request immediately and seeks on
+//! its own. With two or more drives, the driver first commands a search for a sector ahead of the
+//! wanted one, so that the channel stays free for the other drives. When the drive reports that it
+//! is there, the transfer follows. This leads to two deadlines: the search command must arrive
+//! before its sector passes, and the transfer command before the wanted sector passes.
 
 use super::hardware::{Done, Massbus};
 use crate::driver::disksort::{self, Queue};
@@ -19,99 +18,92 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// How it is decided that a sector on the present cylinder is near enough to
-/// transfer without a search.
+/// Test whether a sector on the current cylinder is near enough to transfer without a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PositionTest {
-    /// hp.c 4.18 (March 1981) to 6.2: the head is in the last sectors of the
-    /// track, wherever the wanted one is.
+    /// Test of hp.c 4.18 (March 1981) to 6.2: the head is in the last sectors of the track,
+    /// independent of the wanted sector.
     #[default]
     LastSectors,
-    /// 6.3 (March 1984): the distance is above the maximum or below the
-    /// minimum.
+    /// Test of hp.c 6.3 (March 1984): the distance is above the maximum or below the minimum.
     OutsideWindow,
-    /// 7.6 (October 1987): the distance is within both.
+    /// Test of hp.c 7.6 (October 1987): the distance is between the minimum and the maximum.
     InsideWindow,
 }
 
-/// How far ahead a drive is told to search, and when it is not.
+/// Search parameters of a drive: the lead of the search, and the distances that need no search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchLead {
-    /// Sectors between the one searched and the one wanted.
+    /// Sectors between the searched sector and the wanted one.
     pub lead_sectors: u32,
-    /// Of [`PositionTest::LastSectors`]: how many last sectors.
+    /// Number of last sectors of the track in which [`PositionTest::LastSectors`] skips the search.
     pub window_sectors: u32,
-    /// Of the other two tests.
+    /// Minimum distance, in sectors, for [`PositionTest::OutsideWindow`] and
+    /// [`PositionTest::InsideWindow`].
     pub minimum_distance_sectors: u32,
-    /// Of the other two tests.
+    /// Maximum distance, in sectors, for [`PositionTest::OutsideWindow`] and
+    /// [`PositionTest::InsideWindow`].
     pub maximum_distance_sectors: u32,
 }
 
-/// The driver's constants and costs for a drive.
+/// Constants and costs of the hp driver for a drive.
 #[derive(Clone, Debug, Default)]
 pub struct HpConfig {
-    /// See [`PositionTest`].
+    /// Test whether a transfer needs no search; see [`PositionTest`].
     pub position_test: PositionTest,
-    /// See [`SearchLead`].
+    /// Search parameters; see [`SearchLead`].
     pub lead: SearchLead,
-    /// Queueing a request.
+    /// Processor time to queue a request.
     pub strategy: Time,
-    /// Deciding how to start one, and telling the drive.
+    /// Processor time to decide how to start a request, and to command the drive.
     pub start: Time,
-    /// One map register, which maps 512 bytes.
+    /// Processor time to set one map register, which maps 512 bytes.
     pub map_register: Time,
-    /// Seeing to a transfer that has ended.
+    /// Processor time to handle the end of a transfer.
     pub complete: Time,
 }
 
-/// The driver.
+/// Driver of MASSBUS disks.
 pub(crate) struct Hp {
     order: QueueOrder,
-    /// Of each drive of the computer.
     configs: Vec<HpConfig>,
-    /// Of each drive of the computer.
     units: RefCell<Vec<Unit>>,
-    /// Its adaptors, and what it knows of each.
     controllers: Vec<Id<Massbus>>,
     adaptors: RefCell<Vec<Adaptor>>,
 }
 
-/// A drive, as its driver sees it.
 struct Unit {
-    /// The place of its adaptor among those of the driver.
     adaptor: usize,
     queue: Queue,
     state: State,
-    /// When it found its sector.
+    /// Time at which the drive found the searched sector. None before that.
     found: Option<Time>,
-    /// How often the transfer of the first of the queue has failed.
     errors: u32,
 }
 
-/// A transfer that fails more often is given up (hp.c, hpdtint: `b_errcnt > 27`).
+/// Maximum number of failures of a transfer before the driver gives up (hp.c, hpdtint: `b_errcnt >
+/// 27`).
 const MOST_ERRORS: u32 = 27;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing is being done for the first of the queue, or there is none.
+    /// Idle drive: its queue is empty, or its first request has not been started.
     Idle,
-    /// The drive searches for it.
+    /// Searching drive: it moves to the sector ahead of the first request of its queue.
     Positioning,
-    /// It waits for the channel, or has it.
+    /// Transferring drive: it waits for the channel, or has it.
     Transferring,
 }
 
-/// An adaptor: the drives that wait for its channel, in order.
 #[derive(Default)]
 struct Adaptor {
     waiting: VecDeque<usize>,
-    /// The first of them repeats a transfer that failed.
     repeat: bool,
 }
 
 impl Hp {
-    /// The driver of these adaptors, each with the drives that hang on it, and with what
-    /// it has for each drive of the computer.
+    /// Returns the driver of the given adaptors and their drives. `configs` holds the constants and
+    /// costs for each drive of the computer.
     pub(crate) fn new(
         order: QueueOrder,
         configs: Vec<HpConfig>,
@@ -182,10 +174,7 @@ impl Driver for Hp {
     }
 }
 
-/// From the kernel.
 impl Hp {
-    /// Decides what to do for the first request of a drive: queue it for the
-    /// channel, or have the drive search.
     async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let first = {
             let mut units = self.units.borrow_mut();
@@ -226,7 +215,6 @@ impl Hp {
         }
     }
 
-    /// Gives the channel, if it is free, to the first drive that waits.
     async fn start_channel(&self, host: &impl DriverHost, adaptor: usize) {
         let (drive, repeat) = {
             let mut hardware = host.hardware().borrow_mut();
@@ -255,7 +243,7 @@ impl Hp {
     }
 }
 
-/// The slot to search for; none if the transfer may start at once.
+/// Returns the slot to search for, or None if the transfer may start without a search.
 fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> Option<u32> {
     let place = mechanism.geometry().locate(request.sector);
     let slots = place.sectors_per_track;
@@ -278,13 +266,12 @@ fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> O
     (!near).then_some(target)
 }
 
-/// The moment up to which a request has been marked, which is the present one
-/// for a driver that has just spent its time on it.
+/// Returns the time of a request's last mark. It is the current time for a driver that has just
+/// spent time on the request.
 fn hardware_now(request: &Request) -> Time {
     Time(request.spans.marked().0)
 }
 
-/// From the adaptor.
 impl Hp {
     fn found(&self, host: &impl DriverHost, drive: usize) {
         let mut units = self.units.borrow_mut();

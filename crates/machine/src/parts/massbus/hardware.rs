@@ -1,6 +1,6 @@
-//! A MASSBUS adaptor, and the SMD controllers that look like one: arms move
-//! and search at once, data moves for one drive at a time, and the channel is
-//! held from the transfer command until the last sector.
+//! MASSBUS adaptor, or an SMD controller compatible with one. Several drives may seek and search
+//! simultaneously, but only one drive transfers data. The channel is held from the transfer command
+//! until the last sector.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
@@ -13,50 +13,47 @@ use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 
-/// When a drive may say that it has found its sector.
+/// Condition under which a drive may report that it has found its sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
-    /// Whenever the sector comes by.
+    /// Search report whenever the sector passes.
     WhileTransferring,
-    /// Only when the sector comes by while no other drive transfers: a
-    /// controller that moves data does not watch.
+    /// Search report only when the sector passes while no other drive transfers, because a
+    /// controller does not monitor searches during a transfer.
     WhenIdle,
 }
 
-/// How an adaptor is built.
+/// Parameters of a MASSBUS adaptor: search behaviour, command times and late data.
 #[derive(Clone, Debug)]
 pub struct MassbusConfig {
-    /// See [`Attention`].
+    /// Condition of a search report; see [`Attention`].
     pub attention: Attention,
-    /// How often a controller whose own processor does the searching looks
-    /// for a command to search, drive by drive: it acts up to this much for
-    /// each drive on it after the command. Zero where searching is wired.
+    /// Poll interval per drive, for a controller whose own processor polls the drives for search
+    /// commands. A search starts up to one interval per attached drive later. Zero if searches are
+    /// wired.
     pub search_poll_per_drive: Time,
-    /// How long such a controller takes to act on the command, once it has
-    /// found it.
+    /// Time from the poll that finds a search command until the controller's processor acts on it.
     pub search_command: Time,
-    /// From a command to the arm or the channel acting on it.
+    /// Time from a command until the arm or the channel acts on it.
     pub command: Time,
-    /// Whether a sector that is read goes on to memory only when all of it has come and
-    /// was checked, while the next one comes: a read ends a sector later than its last
-    /// one has passed.
+    /// Whether a read sector is sent to memory only after it has been read completely and checked,
+    /// while the next sector passes. A read then ends one sector after its last sector has passed.
     pub reads_whole_sectors: bool,
-    /// How likely a sector is late for memory, or from it, while a process
-    /// runs, which writes through its cache at every turn. Handlers of
-    /// interrupts move little that is not in the cache.
+    /// Probability that a sector's memory access is late while a process runs, which writes through
+    /// its cache at every turn. Interrupt handlers move little data outside the cache.
     pub data_late: f64,
-    /// Share of that while none does, of sectors that are written: what is read
-    /// need only be handed on, and what is written has to come in time.
+    /// Factor on the probability of a late sector while no process runs, for written sectors. Read
+    /// data need only be passed on, but written data must arrive in time.
     pub data_late_idle_share: f64,
-    /// Whether a transfer that is repeated may fail again. It always may, but
-    /// where a repetition is supposed to cost no time it could fail for ever.
+    /// Whether a repeated transfer may fail again. Always true, except in a counterfactual run in
+    /// which a repetition costs no time and could fail forever.
     pub fails_again: bool,
 }
 
 impl MassbusConfig {
-    /// The same adaptor, whose deadlines are met where that is supposed; and
-    /// where nothing is waited for on a track, the sector does not come round
-    /// while the channel is held.
+    /// Returns the configuration for a counterfactual run. Data are never late if deadlines are
+    /// met, and a search report does not wait for the channel if deadlines are met or if there is
+    /// no rotational latency.
     pub(crate) fn supposing(&self, what_if: WhatIf) -> Self {
         let mut config = self.clone();
         if what_if.deadlines_met {
@@ -72,18 +69,19 @@ impl MassbusConfig {
     }
 }
 
-/// The adaptor's state.
+/// State of a MASSBUS adaptor.
 pub struct Massbus {
     id: Id<Massbus>,
     config: MassbusConfig,
     drives: Mechanisms,
     channel: Option<Channel>,
-    /// A transfer that has ended, until the driver has seen it.
+    /// Transfer that has ended and that the driver has not yet reaped.
     done: Option<Done>,
-    /// Of each drive: whether it has found its sector.
+    /// Whether each drive has found its searched sector and reports it to the driver (attention
+    /// flag).
     attention: Vec<bool>,
     searches: Vec<Option<Search>>,
-    /// When the channel was last taken and let go.
+    /// Start and end of the last use of the channel.
     held: (Time, Time),
     channel_busy: Time,
     late: Stream,
@@ -92,31 +90,28 @@ pub struct Massbus {
     data_late_errors: u64,
 }
 
-/// What the channel is held for.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     transfer: RequestId,
-    /// The rate while sectors pass, in bytes per second.
     rate: u64,
     since: Time,
-    /// When the first sector has begun to pass, and the last one has passed.
+    /// Time at which the first sector begins to pass under the head.
     first_sector: Time,
     passed: Time,
-    /// How long after it has passed a sector is in memory.
+    /// Delay from the end of a sector under the head until it is in memory.
     behind: Time,
     sectors: u32,
     per_sector: Time,
-    /// Whether sectors of it may be late.
     may_be_late: bool,
     moving: bool,
 }
 
-/// A transfer that has ended.
+/// Ended transfer of the adaptor, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which.
+    /// Request that the ended transfer belongs to.
     pub transfer: RequestId,
-    /// Whether a sector was late, and nothing after it was transferred.
+    /// Whether a sector was late, so that the transfer ended there.
     pub data_late: bool,
 }
 
@@ -124,26 +119,25 @@ pub struct Done {
 struct Search {
     transfer: RequestId,
     slot: u32,
-    /// When the sector first came by.
+    /// Time at which the searched sector first passed. None before that.
     first: Option<Time>,
 }
 
-/// What an adaptor schedules for itself.
+/// Event that a MASSBUS adaptor schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum MassbusEvent {
-    /// A drive, by its place on the adaptor, is at the sector that it was to
-    /// search.
+    /// Arrival of a drive at its searched sector, given by the drive's place on the adaptor.
     Found(u8),
-    /// The first sector of the transfer begins to move.
+    /// Start of the first sector of the adaptor's transfer.
     FirstSector,
-    /// A sector of the transfer has moved that may have been late.
+    /// End of a sector whose data may be late.
     Sector {
-        /// Which.
+        /// Number of the sector in the transfer, counted from 1.
         number: u32,
-        /// It was, if its draw is below the share that is late now.
+        /// Random draw; the sector is late if the draw is below the current probability.
         draw: f64,
     },
-    /// The last sector has moved.
+    /// End of the last sector of the adaptor's transfer.
     LastSector,
 }
 
@@ -173,7 +167,8 @@ impl Controller for Massbus {
 }
 
 impl Massbus {
-    /// An idle adaptor with these drives, of this number among all controllers.
+    /// Returns an idle MASSBUS adaptor with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: MassbusConfig,
@@ -198,41 +193,41 @@ impl Massbus {
         }
     }
 
-    /// The drives that are configured on it.
+    /// Drives attached to the adaptor.
     pub fn drives(&self) -> &Mechanisms {
         &self.drives
     }
 
-    /// Whether the channel can take a transfer.
+    /// Reports whether the channel can accept a transfer.
     pub fn is_idle(&self) -> bool {
         self.channel.is_none() && self.done.is_none()
     }
 
-    /// For how long the channel was held up to now.
+    /// Returns the time for which the channel was held, up to now.
     pub fn channel_busy(&self, now: Time) -> Time {
         let holding = self.channel.map_or(Time::ZERO, |held| now - held.since);
         self.channel_busy + holding
     }
 
-    /// How many sectors were late.
+    /// Number of late sectors so far.
     pub fn data_late_errors(&self) -> u64 {
         self.data_late_errors
     }
 
-    /// The transfer that has ended, once.
+    /// Takes the transfer that has ended, if any.
     pub fn take_done(&mut self) -> Option<Done> {
         self.done.take()
     }
 
-    /// The first place whose drive has found its sector, once.
+    /// Takes the first attention flag of a drive that has found its sector, and returns the drive's
+    /// place. None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
         let place = self.attention.iter().position(|raised| *raised)?;
         self.attention[place] = false;
         Some(place)
     }
 
-    /// Has a drive move to the transfer's cylinder and say when `slot` comes
-    /// by there.
+    /// Commands a drive to seek to the transfer's cylinder and to report when `slot` passes there.
     pub fn search(
         &mut self,
         around: &Surroundings<'_>,
@@ -275,12 +270,12 @@ impl Massbus {
             .schedule(around, found, MassbusEvent::Found(place as u8));
     }
 
-    /// Transfers; the channel is held from now on. `searched` tells when the
-    /// drive found the sector before it, if it was told to search.
+    /// Starts a transfer and holds the channel. `searched` is the time at which the drive found the
+    /// sector before it, if it was commanded to search.
     ///
     /// # Panics
     ///
-    /// When the channel is held already.
+    /// If the channel is already held.
     pub fn transfer(
         &mut self,
         around: &Surroundings<'_>,
@@ -337,8 +332,8 @@ impl Massbus {
             .schedule(around, first_sector + behind, MassbusEvent::FirstSector);
     }
 
-    /// A transfer command that was late because another drive had the channel
-    /// when the sector came by says so.
+    /// Returns the stage of a missed transfer command, changed to a held channel if another drive
+    /// held the channel when the sector passed.
     fn blame_channel(&self, stage: Stage, first_sector: Time, period: Time) -> Stage {
         let missed = Stage::MissedRevolution(Deadline::TransferCommand);
         let (taken, freed) = self.held;
@@ -380,10 +375,10 @@ impl Massbus {
         self.sectors_from(around, 1);
     }
 
-    /// One sector of buffer is all there is: a sector that the memory, busy
-    /// with the processor, does not give or take in time is late. Goes on to
-    /// the next sector, from this one on, that may be; whether it is depends
-    /// on whether a process has the processor when it has passed.
+    /// Schedules the next event of the transfer from this sector on: the next sector that may be
+    /// late, or the last sector. The buffer holds a single sector, so a sector is late if the
+    /// memory, shared with the processor, does not accept or supply it in time. Whether it is late
+    /// depends on whether a process has the processor when it has passed.
     fn sectors_from(&mut self, around: &Surroundings<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
         let may_be_late = channel.may_be_late;

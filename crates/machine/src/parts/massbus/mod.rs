@@ -1,4 +1,4 @@
-//! A MASSBUS adaptor, or what looks like one, and the hp driver of 4.2BSD.
+//! MASSBUS adaptor, or a controller compatible with one, with the hp driver of 4.2BSD.
 
 mod driver;
 mod hardware;

@@ -1,4 +1,4 @@
-//! MASSBUS adaptors and the hp driver, as the catalogue describes them.
+//! MASSBUS adaptors and the hp driver as described in the catalogue.
 
 use super::driver::{Hp, HpConfig, PositionTest, SearchLead};
 use super::hardware::{Attention, Massbus, MassbusConfig};
@@ -7,14 +7,14 @@ use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// One adaptor for all drives, or one for each, and their driver.
+/// One adaptor for all drives or one per drive, with their driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How an adaptor is built.
+    /// Parameters of an adaptor.
     pub controller: MassbusConfig,
-    /// Whether each drive has one for itself.
+    /// Whether each drive has its own adaptor.
     pub separate: bool,
-    /// The driver's constants and costs, for each drive of the computer.
+    /// Constants and costs of the driver for each drive of the computer.
     pub driver: Vec<HpConfig>,
 }
 
@@ -92,7 +92,6 @@ impl Described for Specification {
     }
 }
 
-/// The driver, which has numbers for each type of drive: for each drive of the computer.
 fn read_hp(driver: &DriverReading<'_>) -> Vec<HpConfig> {
     let mut configs = vec![HpConfig::default(); driver.drives.len()];
     for place in driver.of {

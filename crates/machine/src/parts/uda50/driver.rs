@@ -1,5 +1,5 @@
-//! The driver of the UDA50 (uda.c of July 1983): no order of its own, as many
-//! commands as the controller grants.
+//! Driver of the UDA50 (uda.c of July 1983). It has no request order of its own, and submits as
+//! many commands as the controller grants.
 
 use super::hardware::Uda50;
 use crate::driver::giving::{Giving, Turns};
@@ -12,32 +12,29 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// The driver's costs.
+/// Processor costs and request order of the uda driver.
 #[derive(Clone, Debug)]
 pub struct UdaConfig {
-    /// See [`QueueOrder`]; of its rules only that of reads before writes means
-    /// anything to this driver.
+    /// Request order; see [`QueueOrder`]. Only the order of reads before writes has an effect on
+    /// this driver.
     pub order: QueueOrder,
-    /// Queueing a request, making a command of it and giving that to the
-    /// controller.
+    /// Processor time to queue a request, build its command and submit it to the controller.
     pub start: Time,
-    /// Seeing to a response.
+    /// Processor time to handle a response.
     pub complete: Time,
 }
 
-/// The driver.
+/// Driver of a UDA50, with the requests that wait for it.
 pub(crate) struct Uda {
     config: UdaConfig,
-    /// Its controller.
     controller: Id<Uda50>,
-    /// Of each drive, what the controller has not been given.
     queues: RefCell<Vec<VecDeque<RequestId>>>,
     turns: Turns,
     giving: Giving,
 }
 
 impl Uda {
-    /// The driver of this controller, on a computer of so many drives.
+    /// Returns the driver of a UDA50, on a computer with the given number of drives.
     pub(crate) fn new(config: UdaConfig, controller: Id<Uda50>, drives: usize) -> Self {
         Self {
             config,
@@ -48,7 +45,6 @@ impl Uda {
         }
     }
 
-    /// Gives the controller as many commands as it takes, drives in turn.
     async fn give_commands(&self, host: &impl DriverHost) {
         let next = || {
             let takes = host.ask(self.controller, |uda50, _| uda50.takes_commands());

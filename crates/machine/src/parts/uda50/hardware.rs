@@ -1,11 +1,10 @@
-//! DEC's UDA50: commands in a ring, a processor of its own that all drives
-//! share, and enough buffer to take a whole block before the UNIBUS does.
+//! UDA50 controller of DEC: commands in a ring, one processor shared by all drives, and a buffer
+//! large enough to hold a whole block before the UNIBUS transfers it.
 //!
-//! Per drive: decode the command; for a write, fetch data over the bus until
-//! the rest comes in time for the medium; seek, wait and transfer; for a read,
-//! the data goes over the bus while and after it comes from the medium; finish;
-//! tell the host. Unless decoding
-//! overlaps, a drive's next command is decoded when the last one is finished.
+//! The steps per drive are: decode the command; for a write, fetch data over the bus until the rest
+//! will arrive in time for the media; seek, wait and transfer; for a read, send the data over the
+//! bus during and after the media transfer; finish; report to the host. Unless decoding overlaps,
+//! the next command of a drive is decoded after the previous one is finished.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
@@ -18,48 +17,46 @@ use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
-/// In which order a drive's commands are carried out.
+/// Order in which a drive's commands are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they came.
+    /// Execution in the order of arrival.
     Arrival,
-    /// The one that the arm reaches first.
+    /// Execution in the order of seek distance: the command with the nearest cylinder comes first.
     Nearest,
 }
 
-/// How a UDA50 is built.
+/// Parameters of a UDA50: buffer, credits, processing times and order of execution.
 #[derive(Clone, Debug)]
 pub struct Uda50Config {
-    /// Of its buffer, for all drives.
+    /// Size of the buffer for all drives, in sectors.
     pub buffer_sectors: u32,
-    /// Commands that the host may have under way.
+    /// Maximum number of commands that the host may have in flight.
     pub credits: u32,
-    /// For each command, before anything moves.
+    /// Time of the controller's processor to decode a command, before its transfer.
     pub decode: Time,
-    /// For each command, after all has moved.
+    /// Time of the controller's processor to finish a command, after its transfer.
     pub finish: Time,
-    /// For each sector of it, as well.
+    /// Time of the controller's processor to finish a command, per sector of the command.
     pub finish_per_sector: Time,
-    /// How far the three may be off their mean, as a share of it.
+    /// Variation of the three processing times, as a share of their mean.
     pub spread: f64,
-    /// See [`Order`].
+    /// Order of execution; see [`Order`].
     pub order: Order,
-    /// Whether a drive's next command is decoded while one is carried out.
+    /// Whether a drive's next command is decoded while another one is executed.
     pub overlap_decode: bool,
 }
 
-/// The controller's state.
+/// State of a UDA50 controller: its queues, its processor, its buffer and its bus transfers.
 pub struct Uda50 {
     id: Id<Uda50>,
     config: Uda50Config,
     drives: Mechanisms,
-    /// By the places of the drives.
     units: Vec<Unit>,
-    /// Jobs for the controller's own processor, in order.
     engine: VecDeque<Job>,
     engine_working: bool,
     engine_busy: Time,
-    /// Transfers over the bus, in order.
+    /// Transfers that wait for the bus, in order; the first one may be in progress.
     bus: VecDeque<(RequestId, Time)>,
     bus_working: bool,
     buffer_free: u32,
@@ -69,14 +66,11 @@ pub struct Uda50 {
     interrupt: Option<TaskId>,
 }
 
-/// What belongs to one drive.
 #[derive(Clone, Default)]
 struct Unit {
-    /// Not yet decoded.
     queued: VecDeque<RequestId>,
-    /// Decoded, and its data fetched, if it writes.
+    /// Commands that are decoded and ready for the drive. Writes have fetched enough of their data.
     ready: VecDeque<RequestId>,
-    /// Between decoding and the end of finishing.
     in_flight: u32,
     moving: bool,
 }
@@ -87,18 +81,18 @@ enum Job {
     Finish(RequestId),
 }
 
-/// What a UDA50 schedules for itself.
+/// Event that a UDA50 schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Uda50Event {
-    /// Its processor has done the first of its jobs.
+    /// End of the current job of the controller's processor.
     EngineDone,
-    /// A drive's transfer reaches its first sector.
+    /// Arrival of a drive's transfer at its first sector.
     FirstSector(RequestId),
-    /// A drive's last sector has passed.
+    /// End of the last sector of a drive's transfer.
     LastSector(RequestId),
-    /// Of a write, so much is in the buffer that the medium may start.
+    /// Time at which enough data of a write is in the buffer to start the drive.
     Buffered(RequestId),
-    /// The bus has moved the first of what waits for it.
+    /// End of the current transfer over the bus.
     BusDone,
 }
 
@@ -129,7 +123,7 @@ impl Controller for Uda50 {
 }
 
 impl Uda50 {
-    /// An idle controller with these drives.
+    /// Returns an idle UDA50 with its drives.
     pub fn new(id: Id<Self>, config: Uda50Config, drives: Mechanisms, spread: Stream) -> Self {
         Self {
             id,
@@ -149,22 +143,22 @@ impl Uda50 {
         }
     }
 
-    /// Whether the host may put another command into the ring: one credit is
-    /// kept for attention messages.
+    /// Reports whether the host may submit another command. One credit is reserved for attention
+    /// messages.
     pub fn takes_commands(&self) -> bool {
         self.outstanding + 1 < self.config.credits
     }
 
-    /// The next command that is done, once.
+    /// Takes the next completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
         self.done.pop_front()
     }
 
-    /// Puts a command into the ring.
+    /// Accepts a command into the controller's command ring.
     ///
     /// # Panics
     ///
-    /// When the host has no credit left.
+    /// If the host has no credit left.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.takes_commands(), "a command without a credit");
         self.outstanding += 1;
@@ -173,7 +167,6 @@ impl Uda50 {
         self.decode_next(around, parts, place);
     }
 
-    /// Hands a drive's next command to the processor, if it may be decoded.
     fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
         let limit = if self.config.overlap_decode {
             u32::MAX
@@ -202,13 +195,12 @@ impl Uda50 {
         self.work(around, parts);
     }
 
-    /// How much of the buffer a transfer takes: one that is longer passes
-    /// through all of it.
+    /// Returns the buffer space of a transfer, in sectors. A transfer larger than the buffer uses
+    /// all of it.
     fn buffer_share(&self, sectors: u32) -> u32 {
         sectors.min(self.config.buffer_sectors)
     }
 
-    /// Sets the processor to its first job, if it is idle.
     fn work(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let (false, Some(job)) = (self.engine_working, self.engine.front().copied()) else {
             return;
@@ -263,7 +255,6 @@ impl Uda50 {
         }
     }
 
-    /// Starts the drive on its next command that is ready.
     fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
         if self.units[place].moving {
             return;
@@ -286,7 +277,7 @@ impl Uda50 {
         self.id.schedule(around, ends, Uda50Event::LastSector(id));
     }
 
-    /// What is read goes on over the bus as soon as there is something.
+    /// Starts the bus transfer of a read when its first sector begins to pass.
     fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &parts.requests[id];
         if transfer.is_write() {
@@ -314,8 +305,8 @@ impl Uda50 {
         self.work(around, parts);
     }
 
-    /// Queues a transfer for the bus; the last sector of what is read cannot
-    /// go before it has come, at `not_before`.
+    /// Queues a transfer for the bus. Its last sector cannot be sent before `not_before`, when that
+    /// sector has been read.
     fn over_bus(
         &mut self,
         around: &Surroundings<'_>,
@@ -390,7 +381,8 @@ impl Uda50 {
         self.move_next(around, parts, place);
     }
 
-    /// The place in a queue of a drive of the command that is next.
+    /// Chooses the next command from a drive's queue in the configured order. Returns its position
+    /// in the queue.
     fn choose(
         &self,
         queue: &VecDeque<RequestId>,

@@ -1,4 +1,4 @@
-//! DEC's UDA50, and the uda driver of 4.2BSD.
+//! UDA50 controller of DEC, with the uda driver of 4.2BSD.
 
 mod driver;
 mod hardware;

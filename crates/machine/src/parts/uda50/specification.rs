@@ -1,4 +1,4 @@
-//! The UDA50 and the uda driver, as the catalogue describes them.
+//! UDA50 and the uda driver as described in the catalogue.
 
 use super::driver::{Uda, UdaConfig};
 use super::hardware::{Order, Uda50, Uda50Config};
@@ -8,12 +8,12 @@ use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A UDA50, and its driver.
+/// UDA50 controller and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: Uda50Config,
-    /// The driver's costs.
+    /// Processor costs and request order of the driver.
     pub driver: UdaConfig,
 }
 

@@ -1,9 +1,9 @@
-//! The up driver (up.c of 4.1c and 4.2BSD).
+//! Driver of the up controller (up.c of 4.1c and 4.2BSD).
 //!
-//! With one drive configured a request is given to the controller at once. With more, a
-//! drive is first told to search a sector some sectors ahead, unless its head is about
-//! to come there; but not while data moves, which would confuse the controller: such a
-//! drive is remembered, and started from the next interrupt.
+//! With one drive configured, the controller receives a request immediately. With more drives, the
+//! driver first commands a search for a sector some sectors ahead, unless that sector is about to
+//! pass. A search during a data transfer would confuse the controller, so the driver remembers such
+//! a drive and starts it at the next interrupt.
 
 use super::hardware::{Done, Up};
 use crate::driver::disksort::{self, Queue};
@@ -16,63 +16,58 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// How far ahead a drive is told to search, and when it is not.
+/// Search parameters of a drive: the lead of the search, and the distance that needs no search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lead {
-    /// Sectors between the one searched and the one wanted (sdist).
+    /// Sectors between the searched sector and the wanted one (sdist).
     pub lead_sectors: u32,
-    /// With the searched one less than so many sectors ahead there is no search (rdist).
+    /// Distance below which the driver does not search, in sectors from the head to the searched
+    /// sector (rdist).
     pub window_sectors: u32,
 }
 
-/// The driver's constants and costs for a drive.
+/// Constants and costs of the up driver for a drive.
 #[derive(Clone, Debug, Default)]
 pub struct UpConfig {
-    /// See [`Lead`].
+    /// Search parameters; see [`Lead`].
     pub lead: Lead,
-    /// Queueing a request.
+    /// Processor time to queue a request.
     pub strategy: Time,
-    /// Deciding how to start one, and telling the drive.
+    /// Processor time to decide how to start a request, and to command the drive.
     pub start: Time,
-    /// One map register of the UNIBUS adapter, which maps 512 bytes.
+    /// Processor time to set one map register of the UNIBUS adapter, which maps 512 bytes.
     pub map_register: Time,
-    /// Seeing to a transfer that has ended.
+    /// Processor time to handle the end of a transfer.
     pub complete: Time,
 }
 
-/// The driver.
+/// Driver of an up controller, with the state of its drives.
 pub(crate) struct UpDriver {
     order: QueueOrder,
-    /// Of each drive of the computer.
     configs: Vec<UpConfig>,
     controller: Id<Up>,
     state: RefCell<State>,
 }
 
-/// What it knows.
 struct State {
-    /// Of each drive of the computer.
     units: Vec<Unit>,
-    /// Drives that wait for the controller, in order.
     waiting: VecDeque<usize>,
-    /// The first of them repeats a transfer that failed.
     repeat: bool,
-    /// Drives that were not told to search, for data moved (upsoftas).
+    /// Drives that wait for a search command because data were moving (upsoftas).
     soft: Vec<usize>,
 }
 
 #[derive(Clone, Default)]
 struct Unit {
     queue: Queue,
-    /// Something is being done for the first of the queue.
+    /// Whether the first request of the queue has been started.
     active: bool,
-    /// When it found its sector.
+    /// Time at which the drive found the searched sector. None before that.
     found: Option<Time>,
-    /// How often the transfer of the first of the queue has failed.
     errors: u32,
 }
 
-/// A transfer that fails more often is given up.
+/// Maximum number of failures of a transfer before the driver gives up.
 const MOST_ERRORS: u32 = 28;
 
 impl Driver for UpDriver {
@@ -115,7 +110,8 @@ impl Driver for UpDriver {
 }
 
 impl UpDriver {
-    /// The driver of this controller, with what it has for each drive of the computer.
+    /// Returns the driver of an up controller. `configs` holds the constants and costs for each
+    /// drive of the computer.
     pub(crate) fn new(order: QueueOrder, configs: Vec<UpConfig>, controller: Id<Up>) -> Self {
         let state = State {
             units: vec![Unit::default(); configs.len()],
@@ -131,8 +127,8 @@ impl UpDriver {
         }
     }
 
-    /// Decides what to do for the first request of a drive (upustart): queue it for the
-    /// controller, have the drive search, or remember to do so.
+    /// Starts the first request of a drive (upustart): queues it for the controller, commands the
+    /// drive to search, or remembers to do so later.
     async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let (first, found) = {
             let unit = &mut self.state.borrow_mut().units[drive];
@@ -161,7 +157,7 @@ impl UpDriver {
         }
     }
 
-    /// The slot to search for; none if the transfer may start at once.
+    /// Returns the slot to search for, or None if the transfer may start without a search.
     fn search_slot(&self, host: &impl DriverHost, first: RequestId) -> Option<u32> {
         let mut hardware = host.hardware().borrow_mut();
         let (up, parts) = hardware.controller(self.controller);
@@ -180,7 +176,6 @@ impl UpDriver {
         (counted_back <= slots - lead.window_sectors).then_some(target)
     }
 
-    /// Gives the controller, if it is free, the first drive that waits (upstart).
     async fn start_transfer(&self, host: &impl DriverHost) {
         if !host.ask(self.controller, |up, _| up.is_idle()) {
             return;

@@ -1,9 +1,8 @@
-//! The controller: one transfer at a time, arms that search while it is idle, and a
-//! buffer of a few sectors between a drive that does not wait and a UNIBUS that may let
-//! it wait.
+//! SMD controller on a UNIBUS: one transfer at a time, searches only while it is idle, and a buffer
+//! of a few sectors between the drive and the UNIBUS, which may delay the controller.
 //!
-//! A sector that begins to pass while the buffer is full, or that is to be written and
-//! is not in the buffer, is lost: data is late, and the transfer ends there.
+//! A sector is lost if it begins to pass while the buffer is full, or if it must be written and is
+//! not in the buffer. The data are then late, and the transfer ends there.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
@@ -15,62 +14,62 @@ use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 
-/// How such a controller is built.
+/// Parameters of an up controller: buffer, command time and bus wait.
 #[derive(Clone, Debug)]
 pub struct UpHardwareConfig {
-    /// Sectors that it buffers.
+    /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
-    /// From a command to the arm, or the transfer, acting on it.
+    /// Time from a command until the arm or the transfer acts on it.
     pub command: Time,
-    /// How long the bus lets it wait for the data of a sector: up to this much.
+    /// Maximum wait of the controller for the bus, per sector. The wait is random, uniform up to
+    /// this maximum.
     pub grant: Time,
 }
 
-/// The controller's state.
+/// State of an up controller.
 pub struct Up {
     id: Id<Up>,
     config: UpHardwareConfig,
     drives: Mechanisms,
     transfer: Option<Transfer>,
-    /// A transfer that has ended, until the driver has seen it.
+    /// Transfer that has ended and that the driver has not yet reaped.
     done: Option<Done>,
-    /// Of each drive: whether it has found its sector.
+    /// Whether each drive has found its searched sector and reports it to the driver (attention
+    /// flag).
     attention: Vec<bool>,
     busy: Time,
     grants: Stream,
     interrupt: Option<TaskId>,
 }
 
-/// What it is doing.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     request: RequestId,
     since: Time,
-    /// How fast data moves over the bus, in bytes per second.
     rate: u64,
-    /// When the last sector that is not late has passed, and when all is over.
+    /// Time at which the last sector that was in time has passed.
     passed: Time,
     ends: Time,
     data_late: bool,
 }
 
-/// A transfer that has ended.
+/// Ended transfer of the controller, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which.
+    /// Request that the ended transfer belongs to.
     pub request: RequestId,
-    /// Whether a sector was late, and nothing after it was transferred.
+    /// Whether a sector was late, so that the transfer ended there.
     pub data_late: bool,
 }
 
-/// What the controller schedules for itself.
+/// Event that an up controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum UpEvent {
-    /// A drive, by its place, is at the sector that it was to search.
+    /// Arrival of a drive at its searched sector, given by the drive's place on the controller.
     Found(u8),
-    /// Data begins to move over the bus.
+    /// Start of a transfer's data movement over the bus.
     Moves,
-    /// The transfer is over.
+    /// End of a transfer, complete or cut short by late data.
     End,
 }
 
@@ -106,7 +105,7 @@ impl Controller for Up {
 }
 
 impl Up {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle up controller with its drives. `number` is its number among all controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: UpHardwareConfig,
@@ -126,33 +125,34 @@ impl Up {
         }
     }
 
-    /// The drives that are configured on it.
+    /// Drives attached to the controller.
     pub fn drives(&self) -> &Mechanisms {
         &self.drives
     }
 
-    /// Whether it can take a transfer, or a search.
+    /// Reports whether the controller can accept a transfer or a search.
     pub fn is_idle(&self) -> bool {
         self.transfer.is_none() && self.done.is_none()
     }
 
-    /// The transfer that has ended, once.
+    /// Takes the transfer that has ended, if any.
     pub fn take_done(&mut self) -> Option<Done> {
         self.done.take()
     }
 
-    /// The first drive that has found its sector, once.
+    /// Takes the first attention flag of a drive that has found its sector, and returns the drive.
+    /// None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
         let place = self.attention.iter().position(|raised| *raised)?;
         self.attention[place] = false;
         Some(self.drives.drive(place))
     }
 
-    /// Has a drive move to a request's cylinder and say when `slot` comes by there.
+    /// Commands a drive to seek to a request's cylinder and to report when `slot` passes there.
     ///
     /// # Panics
     ///
-    /// When a transfer is under way, which a search would disturb.
+    /// If a transfer is in progress, which a search would disturb.
     pub fn search(
         &mut self,
         around: &Surroundings<'_>,
@@ -177,12 +177,12 @@ impl Up {
         self.id.schedule(around, found, UpEvent::Found(place as u8));
     }
 
-    /// Transfers. `searched` tells when the drive found the sector before it, if it was
-    /// told to search; `repeated`, whether data was late the last time.
+    /// Starts a transfer. `searched` is the time at which the drive found the sector before it, if
+    /// it was commanded to search. `repeated` is whether data were late the last time.
     ///
     /// # Panics
     ///
-    /// When a transfer is under way.
+    /// If a transfer is in progress.
     pub fn transfer(
         &mut self,
         around: &Surroundings<'_>,
@@ -237,9 +237,10 @@ impl Up {
         self.id.schedule(around, ends, UpEvent::End);
     }
 
-    /// When the data of each sector has moved over the bus, up to the first that is
-    /// lost: of sectors that have passed at these moments, each in `slot`. Words move
-    /// while a sector passes; the buffer is what they may be behind, or ahead, of it.
+    /// Returns the time at which the data of each sector have moved over the bus, up to the first
+    /// lost sector. `passes` holds the time at which each sector has passed, and `slot` the time of
+    /// one sector. Words move while a sector passes; the buffer limits how far they may be behind
+    /// or ahead of it.
     fn moved(
         &mut self,
         (passes, slot): (&[Time], Time),

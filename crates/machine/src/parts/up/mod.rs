@@ -1,5 +1,5 @@
-//! An SMD controller on a UNIBUS that looks like a MASSBUS disk to software (Emulex SC21
-//! and its like), and the up driver of 4.2BSD.
+//! SMD controller on a UNIBUS that software accesses like a MASSBUS disk (Emulex SC21 and
+//! compatible), with the up driver of 4.2BSD.
 
 mod driver;
 mod hardware;

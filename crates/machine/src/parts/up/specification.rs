@@ -1,4 +1,4 @@
-//! An SMD controller on a UNIBUS and the up driver, as the catalogue describes them.
+//! SMD controller on a UNIBUS and the up driver as described in the catalogue.
 
 use super::driver::{Lead, UpConfig, UpDriver};
 use super::hardware::{Up, UpHardwareConfig};
@@ -7,12 +7,12 @@ use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A controller of this kind, and its driver.
+/// SMD controller on a UNIBUS and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: UpHardwareConfig,
-    /// The driver's constants and costs, for each drive of the computer.
+    /// Constants and costs of the driver for each drive of the computer.
     pub driver: Vec<UpConfig>,
 }
 
@@ -48,7 +48,6 @@ impl Described for Specification {
     }
 }
 
-/// The driver, which has numbers for each type of drive: for each drive of the computer.
 fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
     let mut configs = vec![UpConfig::default(); driver.drives.len()];
     for place in driver.of {

@@ -1,6 +1,6 @@
-//! The drivers of Sun's and of others' VMEbus controllers (xy, ip, rf): as many
-//! commands at a time as the board is given, and the rest in a queue of the
-//! driver's own, by drive; or, as the Multibus II board's, no queue at all.
+//! Drivers of VMEbus controllers by Sun and others (xy, ip, rf). The board receives a limited
+//! number of commands at a time, and the other requests wait in the driver's queue of each drive.
+//! The driver of the Multibus II board has no queue.
 
 use super::hardware::Vme;
 use crate::driver::disksort::{self, Queue};
@@ -13,51 +13,50 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 
-/// From where the scan over a drive's cylinders goes up.
+/// Start of the upward scan over a drive's cylinders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanFrom {
-    /// From the request that the controller has, which stays at the head of the queue
-    /// until it has ended, as in 4.2BSD's drivers: whoever goes on where the heads are
-    /// is served before all others.
+    /// Scan from the request in the controller. It stays at the head of the queue until it has
+    /// ended, as in 4.2BSD's drivers. A program that continues at the current head position is
+    /// served before all others.
     Active,
-    /// From the first that waits: a request is taken off the queue when it is given to
-    /// the controller. Of two that take turns, neither is overtaken.
+    /// Scan from the first waiting request. A request leaves the queue when the controller receives
+    /// it. If two programs alternate, neither overtakes the other.
     Waiting,
 }
 
-/// The driver's constants and costs.
+/// Constants and costs of a VMEbus controller's driver.
 #[derive(Clone, Debug)]
 pub struct VmeDriverConfig {
-    /// See [`QueueOrder`].
+    /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
-    /// See [`ScanFrom`].
+    /// Start of the upward scan of a request queue; see [`ScanFrom`].
     pub scan_from: ScanFrom,
-    /// Commands that the controller has at a time; none: all that there are.
+    /// Maximum number of commands in the controller. None means no limit.
     pub commands: Option<u32>,
-    /// Queueing a request.
+    /// Processor time to queue a request.
     pub strategy: Time,
-    /// Making a command of one and giving it to the controller.
+    /// Processor time to build a command and submit it to the controller.
     pub start: Time,
-    /// Seeing to a command that has ended.
+    /// Processor time to handle the end of a command.
     pub complete: Time,
 }
 
-/// The driver.
+/// Driver of a VMEbus controller, with the request queue of each drive.
 pub(crate) struct VmeDriver {
     config: VmeDriverConfig,
-    /// Its controller.
     controller: Id<Vme>,
-    /// Of each drive: first what was given to the controller last, if the scan goes up
-    /// from there, then what waits.
+    /// Request queue of each drive. If the scan starts at the active request, the last submitted
+    /// request is the first one.
     queues: RefCell<Vec<Queue>>,
-    /// Whether the first of a drive's queue was given to the controller already.
+    /// Whether the first request of each drive's queue has been submitted to the controller.
     given: RefCell<Vec<bool>>,
     turns: Turns,
     giving: Giving,
 }
 
 impl VmeDriver {
-    /// The driver of this controller, on a computer of so many drives.
+    /// Returns the driver of a VMEbus controller, on a computer with the given number of drives.
     pub(crate) fn new(config: VmeDriverConfig, controller: Id<Vme>, drives: usize) -> Self {
         Self {
             config,
@@ -69,7 +68,6 @@ impl VmeDriver {
         }
     }
 
-    /// The next request, drives in turn.
     fn next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
         let mut given = self.given.borrow_mut();
@@ -92,8 +90,8 @@ impl VmeDriver {
         })
     }
 
-    /// A transfer of the drive has ended: if it was the last given, the scan
-    /// starts afresh.
+    /// Removes a completed request from the head of its drive's queue, if it is there. The scan
+    /// then starts afresh.
     fn forget(&self, drive: usize, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[drive];
         let given = &mut self.given.borrow_mut()[drive];
@@ -103,7 +101,6 @@ impl VmeDriver {
         }
     }
 
-    /// Gives the controller as many commands as it is to have.
     async fn give_commands(&self, host: &impl DriverHost) {
         let next = || {
             let outstanding = host.ask(self.controller, |vme, _| vme.outstanding());

@@ -1,13 +1,11 @@
-//! Disk controllers for the VMEbus of the middle eighties: a processor of their
-//! own that decodes commands, memory that keeps sectors, and data that goes
-//! over the bus while the next sectors pass.
+//! Disk controllers for the VMEbus of the mid-1980s: a processor that decodes commands, a sector
+//! cache, and bus transfers during the passing of the next sectors.
 //!
-//! A command is decoded; what the cache holds of a read goes over the bus at
-//! once, sector by sector, through the controller's processor; what is passing
-//! under the heads follows as it passes; for the rest the read waits for the
-//! arm. What the arm reads goes on past the command as far as the policy says,
-//! and a read that follows is served from it. A write's data is fetched before
-//! its sectors come by; it ends reading ahead, which a read does not.
+//! A command is decoded first. Cached sectors of a read are sent over the bus immediately, one by
+//! one, by the controller's processor. Sectors that are passing under the heads follow as they
+//! pass, and for the rest the read waits for the arm. The arm reads beyond the command as far as
+//! the policy allows, and a following read is served from the stream. A write fetches its data
+//! before its sectors pass; unlike a read, it ends read-ahead.
 
 mod adaptive;
 mod arm;
@@ -29,27 +27,27 @@ use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// How such a controller is built.
+/// Parameters of a VMEbus controller: processing times, write lead, cache and maintenance.
 #[derive(Clone, Debug)]
 pub struct VmeConfig {
-    /// Its processor, for each command.
+    /// Processor time of the controller per command.
     pub command: Time,
-    /// How often its processor looks for commands: it begins up to this much
-    /// later.
+    /// Poll interval of the controller's processor for commands. A command starts up to one
+    /// interval later.
     pub command_poll: Time,
-    /// Its processor, for each sector that goes between the cache and memory.
+    /// Processor time of the controller per sector transferred between cache and memory.
     pub move_per_sector: Time,
-    /// Sectors of a write that it fetches before it starts the drive; all, of a
-    /// shorter one.
+    /// Number of sectors of a write that the controller fetches before it starts the drive. A
+    /// shorter write is fetched completely.
     pub write_lead_sectors: u32,
-    /// What it keeps.
+    /// Caching scheme of the controller.
     pub caching: Caching,
-    /// How it formats and verifies; none where nothing is known of it.
+    /// Procedure of the controller for format and verify of a drive. None if it is unknown.
     pub maintenance: Option<Maintenance>,
 }
 
 impl VmeConfig {
-    /// What stands for a controller that is refused.
+    /// Returns substitute parameters for a controller that is refused.
     pub(crate) fn unknown() -> Self {
         Self {
             command: Time::ZERO,
@@ -62,53 +60,53 @@ impl VmeConfig {
     }
 }
 
-/// How a controller and its maintenance program format and verify.
+/// Procedure of a controller and its maintenance program to format and verify a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Between two operations on tracks.
+    /// Time between two track operations of a format or verify.
     pub track_command: Time,
     /// Whether each track is read after it has been formatted.
     pub format_check: bool,
-    /// What a verify pass does.
+    /// Kind of verify pass after a format.
     pub verify: VerifyPass,
 }
 
-/// What a verify pass does to each track.
+/// Kind of verify pass over a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyPass {
-    /// The board reads it.
+    /// Verify by reading: the board reads the track.
     Read,
-    /// The host makes a pattern, which is written, read back and compared.
+    /// Pattern test: the host generates a pattern, which is written, read back and compared.
     Pattern,
 }
 
-/// What a controller keeps of what it reads and writes.
+/// Caching scheme of a controller for read and written sectors.
 #[derive(Clone, Debug)]
 pub enum Caching {
-    /// Nothing.
+    /// Controller without a sector cache.
     None,
-    /// Tracks: a read that misses reads the whole track, from whatever sector
-    /// comes first, and reads in sequence have the next track read ahead.
+    /// Track cache. A read miss reads the whole track, starting at any sector, and sequential reads
+    /// prefetch the next track.
     Tracks {
-        /// Sectors that it has room for.
+        /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// Whether any write empties it.
+        /// Whether every write clears the cache.
         flushed_by_writes: bool,
     },
-    /// Sectors, as the driver says with each command.
+    /// Sector cache with a policy that the driver gives with each command.
     Sectors {
-        /// Sectors that it has room for.
+        /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// By [`Hint`].
+        /// Cache policy of each class of requests, by [`Hint`].
         policies: [Policy; 3],
-        /// Whether the controller chooses by itself, whatever these say.
+        /// Whether the controller adapts the policies itself and ignores the given ones.
         adaptive: bool,
     },
-    /// The same, when commands are carried out again to see what a choice is worth.
+    /// Sector cache of a rehearsal, in which past commands are executed again to evaluate policies.
     Rehearsed {
-        /// Sectors that it has room for.
+        /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// By the place of the request.
+        /// Cache policy of each request of the rehearsal, by the index of the request.
         policies: Vec<Policy>,
     },
 }
@@ -129,7 +127,6 @@ impl Caching {
         }
     }
 
-    /// What is done for a request of this kind.
     fn policy(&self, id: RequestId, hint: Hint) -> Policy {
         match self {
             Self::None => Policy::default(),
@@ -152,20 +149,16 @@ impl Caching {
     }
 }
 
-/// The controller's state.
+/// State of a VMEbus controller.
 pub struct Vme {
     id: Id<Vme>,
     config: VmeConfig,
     cache: Cache,
     drives: Mechanisms,
-    /// By the places of the drives.
     units: Vec<Unit>,
-    /// Until when its processor has something to do.
     engine_free: Time,
-    /// Transfers whose data moves over the bus, and how fast, in bytes per
-    /// second.
+    /// Transfers in progress over the bus, with their rates in bytes per second.
     moving: Vec<(RequestId, u64)>,
-    /// What the host has not been told of.
     done: VecDeque<RequestId>,
     outstanding: u32,
     statistics: [CacheStatistics; 3],
@@ -173,42 +166,43 @@ pub struct Vme {
     interrupt: Option<TaskId>,
 }
 
-/// What such a controller schedules for itself.
+/// Event that a VMEbus controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum VmeEvent {
-    /// A command has been decoded.
+    /// End of the decoding of a command.
     Decoded(RequestId),
-    /// A command's data begins to move over the bus, at this rate in bytes per
-    /// second.
+    /// Start of a command's data transfer over the bus, with its rate in bytes per second.
     Moves(RequestId, u32),
-    /// A command is finished.
+    /// End of a command: all of its data are in memory or on the drive.
     Finished(RequestId),
-    /// The arm of a drive, by its place, has done what it was doing when this
-    /// was scheduled.
+    /// End of the arm's current work, given by the place of the drive and the generation of that
+    /// work.
     ArmDone(u8, u32),
-    /// The same is to leave off as soon as no command needs it.
+    /// Request to end the arm's read-ahead as soon as no command needs it, given by the place of
+    /// the drive and the generation of that work.
     LeaveOff(u8, u32),
 }
 
-/// Whom a stream was begun for.
+/// Origin of the read stream that serves a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
-    /// For the command: its sectors go from the drive over the bus.
+    /// Read stream that was started for the command itself. Its sectors go from the drive directly
+    /// over the bus.
     ForIt,
-    /// For another, or ahead of one: its sectors go through the cache.
+    /// Read stream that was started for another command or as read-ahead. Its sectors go through
+    /// the cache.
     FromOthers,
 }
 
-/// A command that has been decoded and is not finished.
 #[derive(Clone, Copy, Debug)]
 struct Command {
     id: RequestId,
-    /// The first sector that has not been seen to, and the end.
+    /// First sector of the command that is not yet served.
     next: u64,
     end: u64,
-    /// When what has been seen to is in memory, or fetched from it.
+    /// Time at which the sectors served so far are in memory (read) or fetched from memory (write).
     ready: Time,
-    /// Of a write, when enough has been fetched to start the drive.
+    /// Time at which enough data of a write has been fetched to start the drive.
     enough: Time,
     write: bool,
     policy: Policy,
@@ -254,7 +248,8 @@ impl Controller for Vme {
 }
 
 impl Vme {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle VMEbus controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: VmeConfig,
@@ -277,20 +272,19 @@ impl Vme {
         }
     }
 
-    /// Commands that it has been given and that the host has not been told the
-    /// end of.
+    /// Number of commands that the host has submitted and not yet reaped.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// A command that has ended, once.
+    /// Reaps a completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
         let done = self.done.pop_front()?;
         self.outstanding -= 1;
         Some(done)
     }
 
-    /// Takes a command.
+    /// Accepts a command from the driver.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.outstanding += 1;
         self.watch(around.now(), parts, id);
@@ -323,8 +317,6 @@ impl Vme {
         }
     }
 
-    /// What is done for a transfer: what its class has, or what the controller
-    /// chooses.
     fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, RequestId)) -> Policy {
         if self.config.caching.adapts() {
             return self.units[place].watch.policy(id);
@@ -333,7 +325,6 @@ impl Vme {
         self.config.caching.policy(id, class)
     }
 
-    /// A controller that chooses takes note of a command.
     fn watch(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
         if !self.config.caching.adapts() {
             return;
@@ -351,7 +342,7 @@ impl Vme {
         watch.come(now, (id, transfer), &rehearsal);
     }
 
-    /// A read: what is in the cache, what is passing, and the rest.
+    /// Executes a read: cached sectors, then sectors that are passing, then the rest.
     fn read(
         &mut self,
         around: &Surroundings<'_>,
@@ -383,7 +374,7 @@ impl Vme {
         }
     }
 
-    /// Sends what the cache holds of a read; how many sectors that is.
+    /// Sends the cached sectors at the start of a read to memory. Returns their number.
     fn serve_held(
         &mut self,
         around: &Surroundings<'_>,
@@ -409,7 +400,7 @@ impl Vme {
         held
     }
 
-    /// A write: its data is fetched, and waits for the arm.
+    /// Executes a write: fetches its data, and queues it for the arm.
     fn write(
         &mut self,
         around: &Surroundings<'_>,
@@ -450,7 +441,6 @@ impl Vme {
         self.start_arm(around, parts, place);
     }
 
-    /// Data of so many sectors moves over the bus from one moment to another.
     fn move_data(
         &mut self,
         around: &Surroundings<'_>,
@@ -465,7 +455,6 @@ impl Vme {
         self.id.schedule(around, from, VmeEvent::Moves(id, rate));
     }
 
-    /// A command is finished when all of it is in memory.
     fn finish(&mut self, around: &Surroundings<'_>, command: &Command) {
         self.id
             .schedule(around, command.ready, VmeEvent::Finished(command.id));
@@ -488,8 +477,8 @@ impl Vme {
             .wake(self.interrupt.expect("its interrupt is connected"));
     }
 
-    /// What the arm does now came to nothing more: the number of the next thing
-    /// that it does.
+    /// Starts a new generation of arm work, so that scheduled events of earlier work are ignored.
+    /// Returns the generation's number.
     fn next_generation(&mut self, place: usize) -> u32 {
         let unit = &mut self.units[place];
         unit.generation = unit.generation.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! A controller for the VMEbus and its driver, as the catalogue describes them.
+//! Controller for the VMEbus and its driver as described in the catalogue.
 
 use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
 use super::hardware::{
@@ -11,12 +11,12 @@ use diskperf_catalogue::Reader;
 use diskperf_device::Hint;
 use diskperf_sim::Time;
 
-/// A controller of this kind, and its driver.
+/// VMEbus controller and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: VmeConfig,
-    /// The driver's constants and costs.
+    /// Constants and costs of the driver.
     pub driver: VmeDriverConfig,
 }
 
@@ -47,7 +47,7 @@ impl Described for Specification {
 }
 
 impl Specification {
-    /// Refuses a controller of which nothing is known.
+    /// Refuses a controller about which nothing is known, and returns a substitute.
     pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
         buffer_sectors(reader);
         reader.fail_allowing(
@@ -62,7 +62,6 @@ impl Specification {
     }
 }
 
-/// What a controller for the VMEbus keeps of what it reads.
 #[derive(Clone, Copy)]
 enum Keeps {
     Nothing,
@@ -119,7 +118,6 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
     }
 }
 
-/// How it formats; nothing where its file does not say.
 fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
     let track_command = reader.optional_milliseconds(
         "maintenance_track_ms",
@@ -134,8 +132,8 @@ fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
     })
 }
 
-/// What is done for each class of accesses; the same for all, where that is
-/// said.
+/// Reads the cache policy of each class of accesses. A policy given for all accesses replaces those
+/// of the classes.
 fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
     let own = Hint::ALL.map(|class| read_policy(reader, class));
     let bits = reader.optional_text(

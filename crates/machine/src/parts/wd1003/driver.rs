@@ -1,5 +1,5 @@
-//! The driver of a PC-AT's disks: one command at a time, and the processor
-//! moves every word of every sector itself, in the handler.
+//! Driver of a PC-AT's disks. It submits one command at a time, and the processor moves every word
+//! of every sector in the interrupt handler.
 
 use super::hardware::{Asks, Wd1003};
 use crate::driver::disksort::{self, Queue};
@@ -12,33 +12,33 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 
-/// The driver's costs.
+/// Processor costs and request order of the hd driver.
 #[derive(Clone, Debug)]
 pub struct HdConfig {
-    /// See [`QueueOrder`].
+    /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
-    /// Queueing a request.
+    /// Processor time to queue a request.
     pub strategy: Time,
-    /// Loading the controller's registers.
+    /// Processor time to load the controller's registers.
     pub start: Time,
-    /// Moving one sector through the controller's data register.
+    /// Processor time to move one sector through the controller's data register.
     pub move_sector: Time,
-    /// Seeing to a transfer that has ended.
+    /// Processor time to handle the end of a transfer.
     pub complete: Time,
 }
 
-/// The driver.
+/// Driver of a PC-AT's disk controller, with the request queue of each drive.
 pub(crate) struct Hd {
     config: HdConfig,
-    /// Its controller.
     controller: Id<Wd1003>,
-    /// Of each drive; the first of the drive being served is under way.
+    /// Request queue of each drive. The first request of the drive in service is in flight.
     queues: RefCell<Vec<Queue>>,
     turns: Turns,
 }
 
 impl Hd {
-    /// The driver of this controller, on a computer of so many drives.
+    /// Returns the driver of a PC-AT disk controller, on a computer with the given number of
+    /// drives.
     pub(crate) fn new(config: HdConfig, controller: Id<Wd1003>, drives: usize) -> Self {
         Self {
             config,
@@ -48,8 +48,8 @@ impl Hd {
         }
     }
 
-    /// Gives the controller, if it is free, its next command: the first request of the
-    /// next drive that has any, drives in turn.
+    /// Submits the next command if the controller is free: the first request of the next drive, in
+    /// turn over the drives.
     async fn give_command(&self, host: &impl DriverHost) {
         if !host.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
@@ -80,7 +80,6 @@ impl Hd {
         });
     }
 
-    /// A transfer has ended: the next one is started before anybody is told.
     async fn done(&self, host: &impl DriverHost, id: RequestId) {
         host.spend(Stage::Driver, self.config.complete).await;
         let drive = host.hardware().borrow().requests[id].device;

@@ -1,10 +1,9 @@
-//! A controller of the PC-AT's kind (WD1003): one command at a time, sectors
-//! that the processor fetches and brings itself, word by word, through a small
-//! buffer, and an interrupt for each.
+//! Disk controller of a PC-AT (WD1003): one command at a time, a small buffer that the processor
+//! fills and empties word by word, and an interrupt for each sector.
 //!
-//! A sector that passes while the buffer is full is not read: the rest of the
-//! command waits for it to come round again. A sector that is written waits in
-//! the buffer for its place on the track.
+//! A sector that passes while the buffer is full is not read, and the rest of the command waits a
+//! revolution for it. A sector to be written waits in the buffer until its place on the track
+//! passes.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
@@ -15,72 +14,70 @@ use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
-/// How such a controller is built.
+/// Parameters of a WD1003 controller: buffer, command time and poll interval.
 #[derive(Clone, Debug)]
 pub struct Wd1003Config {
-    /// Sectors that it buffers.
+    /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
-    /// From a command until it looks for the sector.
+    /// Time from a command until the controller looks for the sector.
     pub command: Time,
-    /// How often its processor looks for commands: it begins up to this much
-    /// later.
+    /// Poll interval of the controller's processor for commands. A command starts up to one
+    /// interval later.
     pub command_poll: Time,
 }
 
-/// The controller's state.
+/// State of a WD1003 controller.
 pub struct Wd1003 {
     id: Id<Wd1003>,
     config: Wd1003Config,
     drives: Mechanisms,
     command: Option<Command>,
-    /// Sectors that have been read and not been fetched.
+    /// Number of sectors that have been read and not yet fetched by the processor.
     full: u32,
     poll: Stream,
     interrupt: Option<TaskId>,
 }
 
-/// The command under way.
 #[derive(Clone, Debug)]
 struct Command {
     transfer: RequestId,
-    /// Sectors that have passed, and that the processor has fetched or
-    /// brought.
+    /// Number of sectors of the command that have passed under the head.
     passed: u32,
     moved: u32,
-    /// When each sector from `from` on has passed.
+    /// Time at which each sector of the command from `from` on has passed.
     passes: Vec<Time>,
     from: u32,
-    /// Whether it waits for room in the buffer, and for nothing else.
+    /// Whether the command only waits for space in the buffer, or for a sector to write.
     stopped: bool,
 }
 
-/// What the controller schedules for itself.
+/// Event that a WD1003 controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Wd1003Event {
-    /// It begins with the command.
+    /// Start of a command's execution by the controller.
     Begin,
-    /// A sector has passed.
+    /// End of a sector that passes under the head.
     Sector,
 }
 
-/// What an interrupt of the controller is about.
+/// Action that an interrupt of the controller requests from the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// To fetch a sector; whether it is the command's last.
+    /// Fetch of a read sector from the controller's buffer.
     Fetch {
-        /// The transfer.
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
-        /// Nothing follows.
+        /// Whether this is the last sector of the command.
         last: bool,
     },
-    /// To bring the next sector.
+    /// Supply of the next sector to write into the controller's buffer.
     Bring {
-        /// The transfer.
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
-    /// Nothing more: the last sector has been written.
+    /// No further action, because the last sector has been written.
     Nothing {
-        /// The transfer.
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
 }
@@ -105,7 +102,8 @@ impl Controller for Wd1003 {
 }
 
 impl Wd1003 {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle WD1003 controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: Wd1003Config,
@@ -123,12 +121,12 @@ impl Wd1003 {
         }
     }
 
-    /// Whether it can take a command.
+    /// Reports whether the controller can accept a command.
     pub fn is_idle(&self) -> bool {
         self.command.is_none()
     }
 
-    /// What the processor is asked for now.
+    /// Returns the action that the controller requests from the processor now, if any.
     pub fn asks(&self, parts: &Parts<'_>) -> Option<Asks> {
         let command = self.command.as_ref()?;
         let transfer = command.transfer;
@@ -144,11 +142,7 @@ impl Wd1003 {
         (command.moved < sectors && room).then_some(Asks::Bring { transfer })
     }
 
-    /// Takes a command.
-    ///
-    /// # Panics
-    ///
-    /// When one is under way.
+    /// Accepts a command from the driver.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.is_idle(), "one command at a time");
         let late = self.poll.within(self.config.command_poll);
@@ -168,7 +162,7 @@ impl Wd1003 {
         }
     }
 
-    /// The processor has fetched a sector from the buffer.
+    /// Reports to the controller that the processor has fetched a sector from the buffer.
     pub fn fetched(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
         self.full -= 1;
         let command = self.command.as_mut().expect("a command is under way");
@@ -180,7 +174,7 @@ impl Wd1003 {
         }
     }
 
-    /// The processor has brought a sector to write.
+    /// Reports to the controller that the processor has supplied a sector to write.
     pub fn brought(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let command = self.command.as_mut().expect("a command is under way");
         command.moved += 1;
@@ -206,12 +200,11 @@ impl Wd1003 {
         }
     }
 
-    /// The last sector has been written, and the processor knows.
+    /// Ends a write command after the processor has been informed that its last sector is written.
     pub fn acknowledge(&mut self) {
         self.command = None;
     }
 
-    /// Goes for the sectors that are left.
     fn seek_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
         let now = around.now();
         let command = self.command.as_mut().expect("a command is under way");

@@ -1,4 +1,4 @@
-//! A controller of the PC-AT's kind, and the hd driver.
+//! Disk controller of a PC-AT (WD1003), with the hd driver.
 
 mod driver;
 mod hardware;

@@ -1,4 +1,4 @@
-//! A controller of the PC-AT's kind and the hd driver, as the catalogue describes them.
+//! PC-AT disk controller and the hd driver as described in the catalogue.
 
 use super::driver::{Hd, HdConfig};
 use super::hardware::{Wd1003, Wd1003Config};
@@ -8,12 +8,12 @@ use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A controller of this kind, and its driver.
+/// PC-AT disk controller and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: Wd1003Config,
-    /// The driver's costs.
+    /// Processor costs and request order of the driver.
     pub driver: HdConfig,
 }
 

@@ -1,16 +1,16 @@
-//! A policy that follows what is asked: nobody built it in 1987 ("adaptive
-//! algorithms would be nice", Zachariassen 1987).
+//! Adaptive cache policy that follows the requests. Nobody built it in 1987 ("adaptive algorithms
+//! would be nice", Zachariassen 1987).
 //!
-//! It remembers the last commands of a drive, and knows where the last reads and
-//! writes ended: a command that begins where one of them ended belongs to a sequence,
-//! any other stands alone. From time to time it carries out the last commands again,
-//! on a model of itself ([`rehearsal`]), with other bits and distances for each kind of
-//! command, and goes on with what would have taken the least time ([`choice`]). What
-//! one program's reads ahead cost another, what a small cache forgets too soon and
-//! where a revolution is lost all show there; none of it has to be known.
+//! The controller remembers the last commands of a drive and the ends of the last reads and writes.
+//! A command that begins at one of these ends belongs to a sequence; any other command stands
+//! alone. From time to time, the controller executes the last commands again on a model of itself
+//! ([`rehearsal`]), with other policy bits and read-ahead distances for each kind of command. It
+//! continues with the fastest combination ([`choice`]). This way, the controller finds the cost of
+//! one program's read-ahead for another, early evictions of a small cache, and lost revolutions,
+//! without knowing any of these effects.
 //!
-//! The rehearsals take none of the modelled processor's time: a board of 1987 could
-//! not have had them, one of today has idle cores.
+//! The rehearsals use none of the modelled processor's time: a board of 1987 could not have done
+//! them, but one of today has idle cores.
 
 mod choice;
 mod rehearsal;
@@ -25,44 +25,40 @@ use script::{Script, Seen};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Sequences of a drive that are remembered: more than programs read at once.
+/// Number of sequences per drive that are remembered; more than programs read at the same time.
 const SEQUENCES: usize = 16;
 
-/// Commands that are remembered, and of these such as only fill the cache when they
-/// are carried out again.
+/// Number of commands of a drive that are remembered for a rehearsal.
 const REMEMBERED: usize = 256;
+/// Remembered commands that only fill the cache at the start of a rehearsal.
 const WARM: usize = 32;
 
-/// Commands from one search to the next.
 const BETWEEN: u64 = 32;
 
-/// What is known of the commands of one drive.
+/// Command history of one drive, with the cache policies chosen from it.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     reads: Sequences,
     writes: Sequences,
-    /// Commands so far.
     commands: u64,
-    /// The last of them, and what came of them.
     seen: VecDeque<(Asked, Seen)>,
-    /// Those that have come and not been decoded.
     undecoded: Vec<Asked>,
     choice: Choice,
-    /// Events of the simulations in which policies were tried out.
+    /// Number of events in the simulations of rehearsals.
     pub(super) rehearsed_events: u64,
 }
 
-/// What a command is to those before it.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     id: RequestId,
     kind: Kind,
-    /// Sectors of the sequence that it goes on with; 0 if it begins one.
+    /// Length of the sequence that the command continues, in sectors; 0 if it begins one.
     length: u64,
 }
 
 impl Asked {
-    /// What is done for it.
+    /// Returns the cache policy for a command. At the start of a sequence, read-ahead is limited to
+    /// twice the length of the sequence.
     fn policy(self, choice: &Choice) -> Policy {
         let policy = choice.policy(self.kind);
         // A sequence that has just begun may be over as soon.
@@ -77,25 +73,23 @@ impl Asked {
     }
 }
 
-/// Accesses of which each began where the one before it ended.
+/// Sequences of accesses, each access of which began at the end of the previous one.
 #[derive(Clone, Debug, Default)]
 struct Sequences {
-    /// The longest unused first.
+    /// Remembered sequences, the least recently used first.
     known: Vec<Sequence>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// Its first access, of all of the drive.
     number: u64,
     end: u64,
-    /// Sectors since it was seen to be one.
+    /// Length of the sequence of accesses, in sectors, without its first access.
     length: u64,
 }
 
 impl Sequences {
-    /// Takes note of an access of this number; the sequence that it goes on with, or
-    /// begins.
+    /// Records an access. Returns the sequence that it continues or begins.
     fn follow(&mut self, number: u64, (first, end): (u64, u64)) -> Sequence {
         let goes_on = |sequence: &Sequence| sequence.end == first;
         let sequence = match self.known.iter().position(goes_on) {
@@ -122,7 +116,7 @@ impl Sequences {
 }
 
 impl Watch {
-    /// A command has come.
+    /// Records the arrival of a command, and rehearses policies from time to time.
     pub(super) fn come(
         &mut self,
         now: Time,
@@ -167,11 +161,11 @@ impl Watch {
         self.undecoded.push(asked);
     }
 
-    /// What to do for a command, once.
+    /// Returns the policy for an arrived command, and removes the command from the undecoded ones.
     ///
     /// # Panics
     ///
-    /// When it has not come.
+    /// If the command has not arrived.
     pub(super) fn policy(&mut self, id: RequestId) -> Policy {
         let mut undecoded = self.undecoded.iter();
         let place = undecoded.position(|asked| asked.id == id);
@@ -179,7 +173,7 @@ impl Watch {
         self.undecoded.remove(place).policy(&self.choice)
     }
 
-    /// A command has ended.
+    /// Records the end of a command in the drive's history.
     pub(super) fn ended(&mut self, now: Time, id: RequestId) {
         let mut last = self.seen.iter_mut().rev();
         if let Some((_, seen)) = last.find(|(asked, _)| asked.id == id) {

@@ -1,4 +1,4 @@
-//! What the arm of a drive does: one thing at a time, and what waits for it.
+//! Scheduling of a drive's arm: its current work, and the commands that wait for it.
 
 use super::adaptive::Watch;
 use super::stream::{Stream, ahead_limit};
@@ -11,46 +11,46 @@ use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
-/// What belongs to one drive.
+/// State of one drive on the controller.
 #[derive(Default)]
 pub(super) struct Unit {
-    /// Commands that wait for the arm.
+    /// Decoded commands that wait for the arm of the drive.
     pub(super) waiting: VecDeque<Command>,
     pub(super) arm: Option<Arm>,
-    /// Of what the arm does, so that what was scheduled for something else is
-    /// known to be over.
+    /// Generation of the arm's current work. Events of earlier work carry another generation and
+    /// are ignored.
     pub(super) generation: u32,
-    /// Where the last sequence that was read ended, if the arm has not moved
-    /// since.
+    /// Sector at which the last read stream of a sequence ended. None if the arm has moved since.
     pub(super) tail: Option<u64>,
-    /// Sectors of the last stream that are kept only until the next one.
+    /// Range of sectors of the last read stream that stays in the cache only until the next stream.
     unsaved: Option<(u64, u64)>,
-    /// Where the last read ended, and whether it began where the one before it
-    /// ended.
+    /// End of the last read of the drive, as a sector number.
     pub(super) sequence_end: u64,
+    /// Whether the last read of the drive began at the end of the read before it.
     pub(super) in_sequence: bool,
-    /// Of a controller that chooses by itself.
+    /// Command history for an adaptive controller.
     pub(super) watch: Watch,
 }
 
-/// What an arm does.
+/// Current work of a drive's arm.
 pub(super) enum Arm {
-    /// Reading.
+    /// Arm that reads a stream of sectors.
     Read(Stream),
-    /// On the way to where it writes, until there is enough to write.
+    /// Arm that is at or on its way to the start of a write, until enough data to write have been
+    /// fetched.
     Seek(Command),
-    /// Writing.
+    /// Arm that writes the data of a command.
     Write(Command),
 }
 
 impl Vme {
-    /// Whether reading ahead for this command leaves the arm to a write that waits.
+    /// Reports whether read-ahead for a command gives way to a waiting write.
     pub(super) fn yields(&self, place: usize, command: &Command) -> bool {
         let mut waiting = self.units[place].waiting.iter();
         !command.policy.keeps_arm() && waiting.any(|command| command.write)
     }
 
-    /// Has reading ahead leave off for a write that waits.
+    /// Ends read-ahead in favour of a waiting write, as soon as no command needs the stream.
     pub(super) fn make_way(&mut self, around: &Surroundings<'_>, place: usize) {
         let unit = &self.units[place];
         let Some(Arm::Read(stream)) = &unit.arm else {
@@ -89,7 +89,7 @@ impl Vme {
         self.start_arm(around, parts, place);
     }
 
-    /// The arm is free; what it read is kept until the next stream, or longer.
+    /// Frees the arm at the end of a stream. Its sectors are kept until the next stream, or longer.
     fn stream_over(&mut self, place: usize) {
         self.next_generation(place);
         let unit = &mut self.units[place];
@@ -132,7 +132,7 @@ impl Vme {
         }
     }
 
-    /// Gives the arm, if it is free, the next thing to do.
+    /// Starts the next command of the arm, if the arm is free.
     pub(super) fn start_arm(
         &mut self,
         around: &Surroundings<'_>,
@@ -172,8 +172,8 @@ impl Vme {
         }
     }
 
-    /// The next of the commands that wait: the first, or the nearest of its
-    /// direction on from the arm, upwards, if its policy sorts.
+    /// Takes the next waiting command: the first one, or with a sorting policy the nearest of the
+    /// same direction (read or write), upwards from the arm.
     fn next_command(&mut self, parts: &Parts<'_>, place: usize) -> Option<Command> {
         let unit = &mut self.units[place];
         let first = unit.waiting.front()?;
@@ -205,7 +205,7 @@ impl Vme {
         unit.waiting.remove(best)
     }
 
-    /// Reads a sequence of sectors, for a command or ahead of one.
+    /// Starts to read consecutive sectors, for a command or as read-ahead.
     pub(super) fn start_stream(
         &mut self,
         around: &Surroundings<'_>,
@@ -251,7 +251,8 @@ impl Vme {
         self.set_arm(around, place, Arm::Read(stream), ends);
     }
 
-    /// What was read before another stream, and was not to be saved, is lost.
+    /// Removes the sectors of earlier read streams from the cache, if their policy was not to keep
+    /// read sectors.
     fn forget_unsaved(&mut self, place: usize) {
         let unit = &mut self.units[place];
         if let Some((first, end)) = unit.unsaved.take() {
@@ -259,7 +260,7 @@ impl Vme {
         }
     }
 
-    /// Reads a whole track, for a command or ahead of it.
+    /// Starts to read a whole track, for a command or as read-ahead.
     pub(super) fn start_track(
         &mut self,
         around: &Surroundings<'_>,
@@ -294,7 +295,6 @@ impl Vme {
         self.set_arm(around, place, Arm::Read(stream), ends);
     }
 
-    /// The arm goes to where a write begins.
     fn start_write(
         &mut self,
         around: &Surroundings<'_>,
@@ -360,7 +360,6 @@ impl Vme {
     }
 }
 
-/// Marks a request's way to its first sector.
 fn mark_way(
     parts: &mut Parts<'_>,
     command: &Command,

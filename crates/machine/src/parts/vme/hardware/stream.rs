@@ -1,4 +1,4 @@
-//! What the arm is reading: sectors and when each has passed.
+//! Read streams of the arm: sectors with the time when each has passed.
 
 use super::arm::Arm;
 use super::{Command, Served, Vme, VmeEvent};
@@ -10,25 +10,25 @@ use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// A read under way, which serves commands and reads ahead of them.
+/// Read stream in progress, which serves commands and reads ahead of them.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    /// In the order in which they pass.
+    /// Sectors in the order of passing, with the time when each has passed.
     pub(super) sectors: Vec<(u64, Time)>,
-    /// How many of these are in the cache.
+    /// Number of the stream's sectors that have passed and been entered into the cache.
     pub(super) absorbed: usize,
-    /// Whether it is a track from whatever sector came first, not a sequence.
+    /// Whether the stream is a full-track read that starts at any sector, not a sequence.
     pub(super) whole_track: bool,
-    /// Whether what passes is put into the cache.
+    /// Whether passing sectors are entered into the cache.
     pub(super) kept: bool,
-    /// Until when some command needs it.
+    /// Time until which some command needs the read stream.
     pub(super) needed: Time,
-    /// Whether writes wait for its end.
+    /// Whether waiting writes must wait for the end of the read stream.
     pub(super) keeps_arm: bool,
 }
 
 impl Stream {
-    /// When it ends.
+    /// Returns the time at which the last sector of the stream passes.
     pub(super) fn ends(&self) -> Time {
         self.sectors
             .last()
@@ -49,7 +49,7 @@ impl Stream {
     }
 }
 
-/// Where reading ahead of `end` stops.
+/// Returns the sector at which read-ahead of a command stops.
 pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
     let policy = command.policy;
     let end = command.end;
@@ -75,7 +75,7 @@ pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
 }
 
 impl Vme {
-    /// What has passed of a stream is in the cache.
+    /// Enters the sectors of a stream that have passed into the cache.
     pub(super) fn absorb(&mut self, place: usize, now: Time) {
         let unit = &mut self.units[place];
         let Some(Arm::Read(stream)) = &mut unit.arm else {
@@ -97,7 +97,7 @@ impl Vme {
         }
     }
 
-    /// Whether what a command wants next is coming by.
+    /// Reports whether the next sector of a command is still to pass in the current stream.
     pub(super) fn is_passing(
         &self,
         around: &Surroundings<'_>,
@@ -115,7 +115,7 @@ impl Vme {
         }
     }
 
-    /// A command takes what passes, and has the stream go on for it.
+    /// Serves a read command from the current stream, and extends the stream for it.
     pub(super) fn follow(
         &mut self,
         around: &Surroundings<'_>,
@@ -173,7 +173,6 @@ impl Vme {
         }
     }
 
-    /// The stream goes on as far as a command and reading ahead of it go.
     fn extend(
         &mut self,
         around: &Surroundings<'_>,
@@ -209,8 +208,8 @@ impl Vme {
         }
     }
 
-    /// After a read was served from the cache: reads on ahead of it, if the arm
-    /// is still where the stream was.
+    /// Continues read-ahead after a read was served from the cache, if the arm is still at the end
+    /// of the stream.
     pub(super) fn read_ahead(
         &mut self,
         around: &Surroundings<'_>,
@@ -241,7 +240,7 @@ impl Vme {
         }
     }
 
-    /// Reads in sequence have the track after theirs read.
+    /// Starts to prefetch the next track after sequential reads, if the arm is free.
     pub(super) fn read_next_track(
         &mut self,
         around: &Surroundings<'_>,

@@ -1,19 +1,19 @@
-//! A policy for each kind of command, and the search for better ones.
+//! Policy for each kind of command, and the search for better policies.
 
 use super::super::policy::Policy;
 use diskperf_device::Hint;
 use diskperf_sim::Time;
 
-/// What a policy is chosen for.
+/// Kind of command for which a policy is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A read that goes on with a sequence.
+    /// Read that continues a sequence.
     Sequence(Hint),
-    /// Any other.
+    /// Read that continues no sequence.
     Other(Hint),
-    /// A write that goes on with a sequence.
+    /// Write that continues a sequence.
     WriteSequence,
-    /// Any other.
+    /// Write that continues no sequence.
     WriteOther,
 }
 
@@ -29,34 +29,34 @@ impl Kind {
         }
     }
 
-    /// Whether an index is of writes.
     fn is_write(index: usize) -> bool {
         index >= Self::COUNT - 2
     }
 }
 
-/// Distances that are tried, in sectors.
+/// Read-ahead distances that the search tries, in sectors.
 const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
 
-/// How far ahead of a sequence is read before anything is known: half a track.
+/// Initial read-ahead distance for sequences, in sectors: half a track.
 const AT_FIRST: u32 = 30;
 
-/// A kind is worth a search if it has one in so many of the commands.
+/// Rarity limit of a kind of command: the search considers a kind only if at least one in this many
+/// commands is of it.
 const WORTH: usize = 16;
 
-/// A change is worth it that gains this share: of the many that are tried some are
-/// better by chance.
+/// Minimum gain of an accepted change, as a share. Some of the many tried changes are better by
+/// chance.
 const GAIN: f64 = 0.03;
 
-/// A change that gains this share is worth it though it harms the first half: after
-/// other work has begun, what comes is like the second.
+/// Minimum gain, as a share, of an accepted change that harms the first half of the commands. After
+/// a change of the workload, future commands resemble the second half.
 const GAIN_AFTER_CHANGE: f64 = 0.1;
 
-/// How long commands take: the first half of them, and the second.
+/// Total time of the commands: of the first half and of the second half.
 pub(super) type Halves = [Time; 2];
 
-/// Whether some time is less than another by [`GAIN`], and no half of it is more; or the
-/// second is not, and both are less by [`GAIN_AFTER_CHANGE`].
+/// Tests whether `one` is better than `other`. The total must be lower by [`GAIN`] with neither
+/// half longer, or lower by [`GAIN_AFTER_CHANGE`] with only the first half longer.
 fn is_better(one: Halves, other: Halves) -> bool {
     let gain = match one[0] <= other[0] {
         true => GAIN,
@@ -69,7 +69,7 @@ fn sum(halves: Halves) -> Time {
     halves[0] + halves[1]
 }
 
-/// A policy for each kind.
+/// Cache policies chosen for all kinds of commands.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     policies: [Policy; Kind::COUNT],
@@ -107,19 +107,17 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// The policy for a command of a kind.
+    /// Returns the policy for a kind of command.
     pub(super) fn policy(&self, kind: Kind) -> Policy {
         self.policies[kind.index()]
     }
 
-    /// The policies of reads.
     fn reads(&mut self) -> impl Iterator<Item = &mut Policy> {
         let policies = self.policies.iter_mut().enumerate();
         let reads = policies.filter(|(index, _)| !Kind::is_write(*index));
         reads.map(|(_, policy)| policy)
     }
 
-    /// The same with another distance for all reads.
     fn at(mut self, ahead_sectors: u32) -> Self {
         for policy in self.reads() {
             policy.ahead_sectors = ahead_sectors;
@@ -127,8 +125,8 @@ impl Choice {
         self
     }
 
-    /// The same with all of the cache for what is written and what is read ahead: a host
-    /// with a cache of its own has what it has read.
+    /// Returns the policies without caching of read sectors, which leaves the cache to writes and
+    /// read-ahead. A host with its own cache already has the sectors that it has read.
     fn without_saved_reads(mut self) -> Self {
         for policy in self.reads() {
             policy.save_reads = false;
@@ -136,8 +134,8 @@ impl Choice {
         self
     }
 
-    /// Changes what makes commands of these kinds take less time; `took` says how long
-    /// they take with a choice.
+    /// Improves the cache policies by rehearsal. `kinds` holds the kind of each recent command, and
+    /// `took` returns the time of these commands with given policies.
     pub(super) fn improve(&mut self, kinds: &[Kind], took: impl Fn(&Self) -> Halves) {
         let of_own = took(self);
         let (own, of_own) = self.clone().climbed(of_own, kinds, &took);
@@ -157,8 +155,8 @@ impl Choice {
         };
     }
 
-    /// What one step after the other leads to, and how long commands take with it; they
-    /// take `best` without a step.
+    /// Improves the cache policies in single steps (hill climbing). `best` is the time of the
+    /// commands without a step. Returns the policies and the time of the commands with them.
     fn climbed(
         mut self,
         mut best: Halves,
@@ -187,16 +185,13 @@ impl Choice {
     }
 }
 
-/// What is tried of a policy.
 #[derive(Clone, Copy, Debug)]
 enum Variation {
-    /// Reading ahead by another distance, or over something else.
+    /// Variation of the read-ahead distance and of its limits at track and cylinder ends.
     Ahead,
-    /// The other state of the bit of this name.
     Flip(&'static str),
 }
 
-/// What is tried of reads, and of writes.
 const OF_READS: [Variation; 4] = [
     Variation::Ahead,
     Variation::Flip("CRD"),
@@ -206,7 +201,6 @@ const OF_READS: [Variation; 4] = [
 const OF_WRITES: [Variation; 2] = [Variation::Flip("CWT"), Variation::Flip("SWT")];
 
 impl Variation {
-    /// The policies that differ from one in it.
     fn of(self, mut policy: Policy) -> Vec<Policy> {
         match self {
             Self::Ahead => aheads(policy),
@@ -220,7 +214,8 @@ impl Variation {
     }
 }
 
-/// Reading ahead by another distance, or over something else.
+/// Returns policies with other read-ahead distances or with other limits at track and cylinder
+/// ends.
 fn aheads(policy: Policy) -> Vec<Policy> {
     let across = [(false, false), (true, false), (true, true)];
     let all = DISTANCES.into_iter().flat_map(|ahead_sectors| {

@@ -1,6 +1,5 @@
-//! What the last commands would have taken with other policies: a controller like
-//! this one carries them out again, with a drive like this one, in a simulation of
-//! their own.
+//! Rehearsal of the last commands with other policies: a controller and a drive like the real ones
+//! execute the commands again in their own simulation.
 
 use super::super::{Caching, Policy, Vme, VmeConfig};
 use super::choice::Halves;
@@ -14,33 +13,31 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A script, and what it is carried out on.
 struct Bench {
     bare: Bare<Vme>,
     script: Rc<Script>,
-    /// The requests of its commands.
     requests: Vec<RequestId>,
-    /// For how much each command waits still.
+    /// Number of conditions that each command still waits for.
     waits: RefCell<Vec<u8>>,
-    /// When the time that counts began, and when half of the commands had ended.
+    /// Start of the measured time of a rehearsal, after the commands that only fill the cache.
     since: Cell<Time>,
     half: Cell<Time>,
 }
 
-/// What commands are carried out again with.
+/// Hardware and parameters for the rehearsals of one search.
 pub(in super::super) struct Rehearsal<'a> {
     pub(in super::super) config: &'a VmeConfig,
     pub(in super::super) drive: &'a Mechanism,
     pub(in super::super) bus: &'a Bus,
-    /// Events of its simulations so far.
+    /// Number of events in the rehearsals' simulations so far.
     pub(in super::super) events: Cell<u64>,
-    /// How long the commands took with policies that were tried already: several searches come
-    /// by the same ones.
+    /// Times of the commands with policies that were already rehearsed. Searches often reach the
+    /// same policies again.
     pub(in super::super) known: RefCell<BTreeMap<Vec<Policy>, Halves>>,
 }
 
 impl Rehearsal<'_> {
-    /// How long the commands take, with a policy for each.
+    /// Returns the time of the commands with a policy for each.
     pub(super) fn took(&self, script: &Rc<Script>, policies: Vec<Policy>) -> Halves {
         if let Some(halves) = self.known.borrow().get(&policies) {
             return *halves;
@@ -78,14 +75,14 @@ impl Rehearsal<'_> {
 }
 
 impl Bench {
-    /// Runs the script; the time that counts.
     fn run(self: &Rc<Self>) -> Halves {
         self.bare.run(Rc::clone(self).host());
         let half = self.half.get();
         [half - self.since.get(), self.bare.sim.now() - half]
     }
 
-    /// Gives the commands, each when its time has come.
+    /// Submits the commands of the script in their order of dependence, and reaps their
+    /// completions.
     async fn host(self: Rc<Self>) {
         let free = |number: &usize| self.script.waits[*number] == 0;
         for number in (0..self.script.requests.len()).filter(free) {
@@ -110,7 +107,8 @@ impl Bench {
         }
     }
 
-    /// Something that these commands wait for has come.
+    /// Counts down the conditions of the given script commands, and schedules those that wait for
+    /// nothing more.
     fn waited(self: &Rc<Self>, numbers: &[usize]) {
         for number in numbers {
             let waits = &mut self.waits.borrow_mut()[*number];
@@ -121,7 +119,7 @@ impl Bench {
         }
     }
 
-    /// Gives a command, when who gives it is ready for that.
+    /// Schedules the submission of a command after its delay in the script.
     fn give_later(self: &Rc<Self>, number: usize) {
         let bench = Rc::clone(self);
         let at = self.bare.sim.now() + self.script.gaps[number];

@@ -1,47 +1,49 @@
-//! The last commands as a script: what each of them waited for.
+//! Script of the last commands with the conditions that each command waited for.
 //!
-//! Who asks waits for what it asked for before. So a command comes as long after the
-//! end of another one as it did in fact, and what is faster lets what follows come
-//! sooner.
+//! A program waits for its earlier requests. A command therefore arrives as long after the end of
+//! another command as it did in the recording, and a faster command lets its successors arrive
+//! earlier.
 
 use diskperf_device::Request;
 use diskperf_sim::Time;
 
-/// A command that came, and what came of it.
+/// Command that arrived at the controller, with its times of arrival and end.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) request: Request,
-    /// The number of the sequence that it belongs to.
+    /// Number of the sequence of accesses that the command belongs to.
     pub(super) sequence: u64,
     pub(super) arrived: Time,
     pub(super) ended: Option<Time>,
 }
 
-/// An end of a command is answered by one of so many that come next, or by none: more
-/// than are under way at once.
+/// Maximum distance, in commands, from a command to the later command that responds to its end. It
+/// is above the number of commands in flight.
 const ANSWERED_WITHIN: usize = 16;
 
-/// What comes so soon after the end of a command of another sequence answers that: the
-/// write of a copy. It is about what a system call and a driver take.
+/// Maximum delay after which a command counts as a response to the end of a command of another
+/// sequence, as the write of a copy does. It is about the time of a system call and a driver.
 const AT_ONCE: Time = Time(4_000_000);
 
-/// Commands in the order in which they came, and what each waits for.
+/// Commands in the order of their arrival, with the conditions that each waits for.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) requests: Vec<Request>,
-    /// Of each command those that wait for its end, and for its coming.
+    /// Commands of the script that wait for the end of each command, by the index of that command.
     pub(super) after_end: Vec<Vec<usize>>,
     pub(super) after_coming: Vec<Vec<usize>>,
-    /// For how many of these each waits, and how long it comes after the last.
+    /// Number of conditions (ends and arrivals of other commands) that each command of the script
+    /// waits for.
     pub(super) waits: Vec<u8>,
+    /// Delay of each command of the script after its last condition.
     pub(super) gaps: Vec<Time>,
-    /// The end of so many is where the time begins that counts.
+    /// Number of commands that end before the measured time begins.
     pub(super) warm: usize,
 }
 
 impl Script {
-    /// Of these commands; the end of `warm` of them is where the time begins that
-    /// counts.
+    /// Returns the script of the given commands. The measured time begins at the end of the first
+    /// `warm` commands.
     pub(super) fn new<'a>(seen: impl Iterator<Item = &'a Seen>, warm: usize) -> Self {
         let seen: Vec<&Seen> = seen.collect();
         let mut script = Self {
@@ -74,9 +76,9 @@ impl Script {
     }
 }
 
-/// The end of a command, and its number, to which the coming of another is an answer.
-/// Who asks has some commands under way, mostly of one sequence, and gives the next
-/// when the first of them has ended and he has done with it.
+/// Returns the end time and the number of the earlier command to whose end a command responds. A
+/// program has some commands in flight, mostly of one sequence, and submits the next one when the
+/// first of them has ended and has been processed.
 fn answers(seen: &[&Seen], answered: &[bool], number: usize) -> Option<(Time, usize)> {
     let one = seen[number];
     let is_own = |before: usize| seen[before].sequence == one.sequence;
