@@ -1,9 +1,9 @@
-//! The modelled kernel: 4.2BSD, and the seventh edition that it descends from,
-//! written as a kernel is.
+//! Modelled UNIX kernel: 4.2BSD, and the seventh edition that it descends from, structured like the
+//! real kernels.
 //!
-//! A system call is an async function that runs in a process; what costs
-//! processor time says so (`spend`), what waits gives the processor to
-//! somebody else (`sleep`). Interrupt handlers are tasks of their own.
+//! A system call is an async function that runs in a process. Code that costs processor time
+//! accounts for it (`spend`), and code that waits gives the processor to another process (`sleep`).
+//! Interrupt handlers are separate tasks.
 
 pub(crate) mod allocate;
 mod attributes;
@@ -47,15 +47,15 @@ use std::ops::Deref;
 use std::rc::Rc;
 use v7::{OnV7, V7};
 
-/// UNIX, on its computer.
+/// UNIX kernel on its computer.
 pub struct Unix {
     pub(crate) computer: Computer,
     pub(crate) drivers: Drivers,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) file_systems: FileSystems,
-    /// Who is told of a request's completion, by its place.
+    /// Receiver of each request's completion, indexed by request.
     pub(crate) owners: RefCell<Vec<driver::Owner>>,
-    /// Of each volume, and of those who have several transfers under way.
+    /// Raw I/O buffer headers of each volume, and of processes with several transfers in flight.
     pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
 }
 
@@ -68,21 +68,21 @@ impl Deref for Unix {
     }
 }
 
-/// The file systems of the volumes that have one: all are of one kind.
+/// File systems of the mounted volumes; all are of one kind.
 pub(crate) enum FileSystems {
-    /// 4.2BSD's; none where programs have the drives by themselves.
+    /// Fast file systems of 4.2BSD. Empty if programs use the raw drives.
     Ffs(RefCell<Vec<Mount>>),
-    /// The seventh edition's.
+    /// File systems of the seventh edition.
     V7(V7),
 }
 
-/// The kind of the file systems, with the kernel that uses them.
+/// Kind of the file systems, with the kernel that uses them.
 pub(crate) enum On<'a> {
     Ffs(OnFfs<'a>),
     V7(OnV7<'a>),
 }
 
-/// 4.2BSD's file systems, with the kernel that uses them.
+/// Fast file systems of 4.2BSD, with the kernel that uses them.
 pub(crate) struct OnFfs<'a> {
     unix: &'a Unix,
     mounts: &'a RefCell<Vec<Mount>>,
@@ -97,29 +97,28 @@ impl Deref for OnFfs<'_> {
     }
 }
 
-/// A mounted file system. Its number is its volume's.
+/// Mounted fast file system. Its index is the number of its volume.
 pub(crate) struct Mount {
     pub(crate) fs: FileSystem,
     pub(crate) inodes: BTreeMap<InodeNumber, InodeInCore>,
-    /// The superblock was changed since it was written.
+    /// Whether the superblock has changed since it was last written.
     pub(crate) modified: bool,
 }
 
-/// What the kernel knows of an inode while somebody uses it.
+/// In-core inode: the kernel's state of an inode in use.
 #[derive(Default)]
 pub(crate) struct InodeInCore {
-    /// Open files, and calls under way.
+    /// Number of users of the inode: open files and system calls in progress.
     pub(crate) users: u32,
-    /// The last block read, for read-ahead.
+    /// Last block that was read, for the detection of sequential reads.
     pub(crate) last_read: u32,
-    /// Changed since its block was last written.
+    /// Whether the inode has changed since its block was last written.
     pub(crate) modified: bool,
     locked: bool,
     waiters: Vec<Rc<Process>>,
 }
 
 impl InodeInCore {
-    /// Whether it is as one that nobody has used yet.
     fn is_blank(&self) -> bool {
         let Self {
             users,
@@ -132,22 +131,22 @@ impl InodeInCore {
     }
 }
 
-/// An inode of one of the mounts.
+/// Reference to an inode of a mounted file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnode {
-    /// The volume.
+    /// Number of the volume.
     pub(crate) volume: u32,
-    /// Its number there.
+    /// Number of the inode on its volume.
     pub(crate) inode: InodeNumber,
 }
 
 impl OnFfs<'_> {
-    /// Looks at a file system.
+    /// Passes a fast file system to a function that reads it, and returns the function's result.
     pub(crate) fn fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
         look(&self.mounts.borrow()[volume as usize].fs)
     }
 
-    /// Changes a file system.
+    /// Passes a fast file system to a function that changes it, and marks it as modified.
     pub(crate) fn change<T>(&self, volume: u32, change: impl FnOnce(&mut FileSystem) -> T) -> T {
         let mount = &mut self.mounts.borrow_mut()[volume as usize];
         mount.modified = true;
@@ -156,7 +155,7 @@ impl OnFfs<'_> {
 }
 
 impl Unix {
-    /// Its file systems.
+    /// Returns the file systems together with the kernel.
     #[inline]
     pub(crate) fn on(&self) -> On<'_> {
         match &self.file_systems {
@@ -165,7 +164,7 @@ impl Unix {
         }
     }
 
-    /// The inode's place in core.
+    /// Passes an in-core inode to a function, and returns the function's result.
     pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
         match &self.file_systems {
             FileSystems::Ffs(mounts) => {
@@ -176,7 +175,8 @@ impl Unix {
         }
     }
 
-    /// Keeps others off an inode until [`Unix::unlock`].
+    /// Locks an inode against other processes until [`Unix::unlock`]. Waits while another process
+    /// holds the lock.
     pub(crate) async fn lock(&self, process: &Rc<Process>, node: Vnode) {
         loop {
             let locked = self.in_core(node, |core| {
@@ -197,7 +197,7 @@ impl Unix {
         }
     }
 
-    /// Lets others at an inode again.
+    /// Unlocks an inode, and wakes the processes that wait for it.
     pub(crate) fn unlock(&self, node: Vnode) {
         let waiters = self.in_core(node, |core| {
             core.locked = false;
@@ -208,7 +208,7 @@ impl Unix {
         }
     }
 
-    /// Where a block is on its drive.
+    /// Returns the first sector of a block on its drive.
     pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
         let partition = self.volumes.partition(key.volume());
         let sector = match self.on() {
@@ -222,7 +222,7 @@ impl Unix {
         partition.first_sector + u64::from(sector)
     }
 
-    /// A page of zeroes.
+    /// Returns a shared page of zeroes.
     pub(crate) fn zeroes(&self, bytes: u32) -> Page {
         self.buffers.borrow_mut().pages.zeroes(bytes)
     }
