@@ -1,4 +1,4 @@
-//! Where in one file the next I/O is.
+//! Choice of the offset of the next I/O within one file.
 
 use super::bell::Bell;
 use super::map::Map;
@@ -9,25 +9,25 @@ use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
 use diskperf_fio::offsets::{Region, Sequential};
 use diskperf_fio::{Direction, Job, PerDirection};
 
-/// The random stream that offsets are drawn from.
+/// Random stream from which offsets are drawn.
 const OFFSET_STREAM: u128 = 9;
 
-/// What was done to a file, and so what is next.
+/// Position state of a file, from which the offset of the next I/O follows.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) region: Region,
     walks: PerDirection<Sequential>,
-    /// Where the last I/O of each direction began.
+    /// Offset of the last I/O of each direction.
     starts: PerDirection<Option<u64>>,
     zones: job::Zones,
     zone_start_bytes: u64,
-    /// Zones that are written in order.
+    /// Zones that accept only sequential writes, if the file has any.
     zoned: Option<ZonedFile>,
     map: Option<Map>,
     popular: PerDirection<Option<Popular>>,
-    /// What drawn offsets are multiples of.
+    /// Alignment of drawn offsets, by direction.
     align_bytes: PerDirection<u64>,
-    /// Smallest block.
+    /// Size of the smallest block, by direction.
     least_bytes: PerDirection<u64>,
     percent: PerDirection<u8>,
     is_random: bool,
@@ -36,11 +36,11 @@ pub(super) struct Places {
     seed: u64,
 }
 
-/// How often each block is asked for, where not all are equally often.
+/// Popularity of blocks, for distributions in which it varies.
 #[derive(Clone, Debug)]
 enum Popular {
     Blocks(Blocks),
-    /// Scattered as the others are.
+    /// Bell-shaped popularity, scattered over the file like the others.
     Bell(Bell, Blocks),
 }
 
@@ -53,13 +53,13 @@ impl Popular {
     }
 }
 
-/// A place that was found.
+/// Offset that was chosen for an I/O.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) offset_bytes: u64,
-    /// Whether sizes of random I/O are for it.
+    /// Whether the I/O takes a block size of random I/O.
     pub(super) is_random: bool,
-    /// Whether the map of blocks that were taken counts for it.
+    /// Whether the map of taken blocks counts the I/O.
     pub(super) is_mapped: bool,
 }
 
@@ -107,7 +107,8 @@ impl Places {
         places
     }
 
-    /// The map that fits the sizes: one size walks in an order that takes no memory.
+    /// Creates the map of taken blocks that fits the block sizes. With one block size, the map is a
+    /// computed order and takes no memory.
     fn new_map(&self, job: &Job) -> Map {
         let directions = job.pattern.access.directions();
         let sizes: Vec<Sizes> = directions.iter().map(|&of| job.blocks.sizes(of)).collect();
@@ -121,12 +122,12 @@ impl Places {
         }
     }
 
-    /// Places I/Os within zones that are written in order.
+    /// Sets the zones that accept only sequential writes.
     pub(super) fn with_zones(self, zoned: Option<ZonedFile>) -> Self {
         Self { zoned, ..self }
     }
 
-    /// Bytes of the zone, or of the file, that offsets are drawn in.
+    /// Returns the length of the zone or of the file region from which offsets are drawn.
     fn part_bytes(&self) -> u64 {
         match self.zones.mode {
             ZoneMode::Strided => self.zones.range_bytes,
@@ -134,7 +135,8 @@ impl Places {
         }
     }
 
-    /// Begins at the front again, with all blocks to take; random places go on as they do.
+    /// Returns to the start of the file region, with all blocks free. The random stream of offsets
+    /// continues.
     pub(super) fn reset(&mut self) {
         for direction in Direction::ALL {
             let walk = self.walks.get_mut(direction);
@@ -150,7 +152,7 @@ impl Places {
         }
     }
 
-    /// Draws the same again that it drew at first.
+    /// Restarts the random stream, so that the same offsets are drawn again.
     pub(super) fn repeat(&mut self) {
         self.random = Draws::new(self.seed, OFFSET_STREAM);
         if let Some(map) = &mut self.map {
@@ -158,8 +160,8 @@ impl Places {
         }
     }
 
-    /// The next place of a direction; `draws` says whether it is one that is drawn where
-    /// the job draws. Nothing at the end of the file.
+    /// Returns the offset of the next I/O of a direction, or `None` at the end of the file. `draws`
+    /// says whether a random job draws this offset.
     pub(super) fn find(&mut self, direction: Direction, draws: bool) -> Option<Found> {
         let found = |offset_bytes, is_random, is_mapped| Found {
             offset_bytes,
@@ -188,7 +190,7 @@ impl Places {
         (found.offset_bytes < self.region.file_bytes).then_some(found)
     }
 
-    /// Whether a random job draws this offset.
+    /// Reports whether a random job draws this offset at random (`percentage_random`).
     fn happens(&mut self, direction: Direction) -> bool {
         match *self.percent.get(direction) {
             100 => true,
@@ -196,7 +198,7 @@ impl Places {
         }
     }
 
-    /// Behind the last I/O of the direction.
+    /// Returns the offset after the last I/O of the direction.
     fn following(&mut self, direction: Direction) -> Option<u64> {
         self.walks.get_mut(direction).position()
     }
@@ -215,7 +217,8 @@ impl Places {
         (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
 
-    /// Number of places to draw from, at each of which the smallest block fits.
+    /// Returns the number of offsets to draw from, at each of which the smallest block fits, or
+    /// `None` if there are none.
     fn drawn_places(&self, direction: Direction) -> Option<u64> {
         let align_bytes = *self.align_bytes.get(direction);
         let beyond_bytes = self.least_bytes.get(direction).saturating_sub(align_bytes);
@@ -223,8 +226,8 @@ impl Places {
         Some(bytes / align_bytes).filter(|places| *places > 0)
     }
 
-    /// Returns the direction of an I/O: one that is to be read is written where nothing is
-    /// written yet that could be read.
+    /// Returns the direction to use for an I/O: a write instead of a read while nothing is written
+    /// yet that could be read.
     pub(super) fn readable(&self, direction: Direction) -> Direction {
         let has_written = self.starts.write.is_some();
         match &self.zoned {
@@ -235,7 +238,8 @@ impl Places {
         }
     }
 
-    /// Places an I/O within zones that are written in order; nothing where none takes it.
+    /// Places an I/O within the zones that accept only sequential writes. Returns `None` if no zone
+    /// accepts it.
     pub(super) fn place(&mut self, direction: Direction, at: Extent) -> Option<Extent> {
         match &mut self.zoned {
             Some(zoned) => zoned.place(direction, at),
