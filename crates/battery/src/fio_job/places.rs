@@ -247,13 +247,15 @@ impl Places {
         }
     }
 
-    /// Whether all that is in flight ends before the I/O that was placed last.
+    /// Reports whether all requests in flight must complete before the last placed I/O, and clears
+    /// the mark.
     pub(super) fn take_drain(&mut self) -> bool {
         self.zoned.as_mut().is_some_and(ZonedFile::take_drain)
     }
 
-    /// Takes an I/O that was found at a place and is done at another, and returns how much of
-    /// it is done: of one that the map counts, what is free.
+    /// Records an I/O that was found at one offset and placed at another, and returns how many
+    /// bytes of it to do. For an I/O that the map counts, these are the bytes that no earlier I/O
+    /// has taken.
     pub(super) fn take(&mut self, direction: Direction, found: Found, at: Extent) -> u64 {
         let bytes = at.bytes;
         let bytes = match &mut self.map {
@@ -276,13 +278,13 @@ impl Places {
         bytes
     }
 
-    /// Whether offsets are drawn.
+    /// Reports whether offsets are drawn at random.
     pub(super) fn is_random(&self) -> bool {
         self.is_random
     }
 
-    /// Whether a trim or a write is next, where each part is trimmed before it is written: as
-    /// in fio a trim where the last of both began at one offset.
+    /// Returns the direction that is next when each range is trimmed before it is written. As in
+    /// fio, a trim is next if the last trim and the last write began at the same offset.
     pub(super) fn trim_or_write(&self) -> Direction {
         match self.starts.write == self.starts.trim {
             true => Direction::Trim,
@@ -290,8 +292,8 @@ impl Places {
         }
     }
 
-    /// The place of the write behind a trim. fio adds the start of the file's part to the
-    /// offset of the trim, which has it already.
+    /// Returns the offset of the write that follows a trim. fio adds the start of the file region
+    /// to the trim's offset, which already contains it.
     pub(super) fn at_trim(&self) -> Option<Found> {
         let trim_bytes = self.starts.trim?;
         let is_within = trim_bytes < self.region.length_bytes;
@@ -303,8 +305,8 @@ impl Places {
         })
     }
 
-    /// Goes to the next zone when this one has had its share: so much was done in it, of any
-    /// file.
+    /// Enters the next zone once the current one has had its share of bytes. `zone_bytes` counts
+    /// the bytes done in the zone, in any file, and is reset.
     pub(super) fn enter_zone(&mut self, direction: Direction, zone_bytes: &mut u64) {
         if let Some(zoned) = &self.zoned {
             let walk = self.walks.get_mut(direction);
@@ -356,7 +358,8 @@ impl Places {
     }
 }
 
-/// How often each block of a region is asked for; nothing where all are equally often.
+/// Returns the popularity of the blocks of a file region, or `None` if all blocks are equally
+/// popular.
 fn popular(job: &Job, region: Region, direction: Direction) -> Option<Popular> {
     let least = job.blocks.sizes(direction).bounds().0.max(1);
     let unit_bytes = match *job.blocks.align.get(direction) {
