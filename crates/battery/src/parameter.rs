@@ -302,7 +302,8 @@ impl SizeMix {
         self.0.iter().map(|(_, weight)| weight).sum()
     }
 
-    /// Returns the request size at a point from 0 to the total weight, in the order of the sizes.
+    /// Returns the request size at a point below the total weight, where the sizes follow each
+    /// other with their weights.
     pub(crate) fn at(&self, point: u64) -> u64 {
         let mut left = point;
         for (bytes, weight) in &self.0 {
