@@ -7,37 +7,37 @@
 //!
 //! `runs`: one suite or program on one target.
 //!
-//! || column | |
-//! ||---|---|
-//! || `id` | ten hexadecimal digits |
-//! || `started_unix_ms` | milliseconds of Unix time |
-//! || `version` | version of the diskperf that made the run |
-//! || `suite`, `target`, `label` | `label` may be NULL |
-//! || `world` | `host` or `model` |
-//! || `cache` | `cold`, `warm` or `direct` |
-//! || `state`, `error` | `running` (or killed), `finished`, `interrupted`, `failed`; `error` only with the last |
+//! | column | |
+//! |---|---|
+//! | `id` | ten hexadecimal digits |
+//! | `started_unix_ms` | milliseconds of Unix time |
+//! | `version` | version of the diskperf that made the run |
+//! | `suite`, `target`, `label` | `label` may be NULL |
+//! | `world` | `host` or `model` |
+//! | `cache` | `cold`, `warm` or `direct` |
+//! | `state`, `error` | `running` (or killed), `finished`, `interrupted`, `failed`; `error` only with the last |
 //!
 //! `results`: one program within a run; `ordinal` is its position in the order of execution.
 //!
-//! || column | |
-//! ||---|---|
-//! || `run_id`, `ordinal` | |
-//! || `program`, `title` | `seqread`; `seqread layer=direct call_bytes=512` |
-//! || `drives` | number of drives that ran the program at the same time |
-//! || `filesystem` | `ext4/4096`, or a device's name |
-//! || `size_bytes` | bytes that each worker's program moves |
-//! || `cache` | as in `runs`, for this program |
+//! | column | |
+//! |---|---|
+//! | `run_id`, `ordinal` | |
+//! | `program`, `title` | `seqread`; `seqread layer=direct call_bytes=512` |
+//! | `drives` | number of drives that ran the program at the same time |
+//! | `filesystem` | `ext4/4096`, or a device's name |
+//! | `size_bytes` | bytes that each worker's program moves |
+//! | `cache` | as in `runs`, for this program |
 //!
 //! `repetitions`: `number` counts from 0, including discarded repetitions.
 //!
-//! || column | |
-//! ||---|---|
-//! || `run_id`, `ordinal`, `number` | |
-//! || `discarded` | 0 or 1 |
-//! || `elapsed_ns`, `durable_ns` | `durable_ns` is NULL if nothing was written |
-//! || `kb_per_s`, `durable_kb_per_s` | KB of 1024 bytes, the sum over the drives |
-//! || `cpu_percent` | CPU time in percent of elapsed time, the sum over the drives |
-//! || `payload_bytes` | bytes that count for `kb_per_s` |
+//! | column | |
+//! |---|---|
+//! | `run_id`, `ordinal`, `number` | |
+//! | `discarded` | 0 or 1 |
+//! | `elapsed_ns`, `durable_ns` | `durable_ns` is NULL if nothing was written |
+//! | `kb_per_s`, `durable_kb_per_s` | KB of 1024 bytes, the sum over the drives |
+//! | `cpu_percent` | CPU time in percent of elapsed time, the sum over the drives |
+//! | `payload_bytes` | bytes that count for `kb_per_s` |
 //!
 //! `workspaces`: folders that runs made and have not removed yet. `path` holds the bytes of the
 //! path, which need not be UTF-8. `filesystem` identifies the file system of the folder, and is
@@ -46,10 +46,10 @@
 //! `points`: outcomes of single combinations in a search for better settings, so that a killed
 //! search can continue.
 //!
-//! || column | |
-//! ||---|---|
-//! || `fingerprint` | hash of the model and of all settings of the point |
-//! || `document` | outcome of the point |
+//! | column | |
+//! |---|---|
+//! | `fingerprint` | fingerprint of the model and of everything that makes up the point |
+//! | `document` | outcome of the point |
 //!
 //! A query returns the mean KB/s of each program:
 //!
