@@ -36,7 +36,6 @@ fn random(bytes: usize, seed: u64) -> Buffer {
     buffer
 }
 
-/// Random stream from which file contents are drawn.
 const DATA_STREAM: u128 = 1;
 
 /// Reads one block and then spends the think time. A file that ends within the block is an error.

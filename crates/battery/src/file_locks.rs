@@ -17,7 +17,6 @@ struct State {
     ticket_next: u64,
 }
 
-/// Lock of one file.
 #[derive(Debug, Default)]
 struct FileLock {
     holders: Option<Holders>,
@@ -28,7 +27,6 @@ struct FileLock {
 /// Workers that hold the lock of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holders {
-    /// One exclusive holder.
     Alone,
     /// Number of holders that share the lock.
     Shared(u32),

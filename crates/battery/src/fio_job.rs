@@ -51,7 +51,6 @@ use std::sync::Arc;
 /// Name of the programs that run sections of fio job files.
 pub(crate) const NAME: &str = "fio_job";
 
-/// Interval of the samples over time.
 const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 #[derive(Clone, Debug)]
@@ -76,7 +75,6 @@ pub enum MadeBy {
     OneBesideIt,
 }
 
-/// Programs that run sections of fio job files.
 impl Program {
     /// Creates the program that does what fio does for one section of a job file. `existing` holds
     /// the sizes of existing files by the paths in the job file: fixed for a device or a user's
@@ -196,7 +194,6 @@ impl FioJob {
         self.starts.get(&file.path).copied().unwrap_or(0)
     }
 
-    /// Runs all I/O of a clone.
     async fn run_clone(
         &self,
         (system, worker): (&mut System, &Worker),

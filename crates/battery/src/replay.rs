@@ -23,7 +23,6 @@ use std::sync::{Arc, Mutex};
 /// Name of the replay programs, and of the file that stands for the trace's device.
 pub(crate) const NAME: &str = "replay";
 
-/// Interval of the samples over time.
 const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 /// Requests of a trace in the order of issue, as they are read. A read error ends them.
@@ -82,7 +81,6 @@ struct Replayed {
     ahead: ReadAhead,
 }
 
-/// Programs that replay a trace.
 impl Program {
     /// Creates the program that replays a trace.
     pub fn of_replay(replay: Replay) -> Self {
@@ -92,7 +90,6 @@ impl Program {
 }
 
 impl Replay {
-    /// Reports whether the replay issues requests of this kind.
     fn makes(&self, operation: Operation) -> bool {
         match operation {
             Operation::Read | Operation::Write | Operation::Flush => true,

@@ -95,7 +95,6 @@ const THREE_THAT_COUNT: Protocol = Protocol {
     ..THREE_RUNS
 };
 
-/// One run, which counts.
 const ONCE: Protocol = Protocol {
     repetitions: 1,
     ..THREE_THAT_COUNT
@@ -227,7 +226,6 @@ impl Suite {
 }
 
 impl From<Job> for Step {
-    /// Creates a step with a single job.
     fn from(job: Job) -> Self {
         Self { jobs: vec![job] }
     }

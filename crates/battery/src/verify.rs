@@ -80,7 +80,6 @@ pub(crate) struct Verifier {
     /// Layout of blocks that are too short for a header.
     short: BlockLayout,
     seeds: Seeds,
-    /// Writes issued so far.
     writes: u64,
     records: BlockRecords,
     /// Block in the buffer of each slot, by slot number. The list ends at the highest slot used so
@@ -322,7 +321,6 @@ impl Verifier {
         }
     }
 
-    /// Marks the last write as complete.
     fn complete_last(&mut self, place: BlockPlace) {
         self.records.complete(place, self.writes - 1);
         self.progress.complete(self.writes - 1);

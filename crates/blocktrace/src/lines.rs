@@ -3,7 +3,6 @@
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Maximum length of a line, in bytes. A file with a longer line is not a trace.
 const LONGEST_LINE: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -11,7 +10,6 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub(crate) struct Input {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
-    /// Offset of the next line, in bytes.
     byte: u64,
     number: u64,
     is_empty: bool,

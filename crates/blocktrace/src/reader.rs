@@ -239,7 +239,6 @@ impl Reader {
         }
     }
 
-    /// Counts a line by its kind.
     #[inline]
     fn count(&mut self, said: &Said) {
         if self.form == Form::Diskperf {

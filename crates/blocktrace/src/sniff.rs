@@ -123,7 +123,6 @@ fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
     }
 }
 
-/// Line of the beginning, with its number from 1.
 #[derive(Clone, Copy)]
 struct Line<'h> {
     number: usize,

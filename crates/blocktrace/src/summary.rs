@@ -144,7 +144,6 @@ impl Summarizer {
         );
     }
 
-    /// Adds uses of blocks of a device.
     fn touch(&mut self, device: DeviceIndex, blocks: Range<u64>, is_write: bool) {
         let Some(reuse) = &mut self.reuse else {
             return;

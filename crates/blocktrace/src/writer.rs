@@ -44,7 +44,6 @@ impl<W: Write> Write for Bounded<W> {
 pub struct Writer<W: Write> {
     output: BufWriter<Bounded<W>>,
     form: Form,
-    /// Device names by device index.
     devices: Vec<String>,
     /// Number of requests that the format cannot represent.
     left_out: u64,

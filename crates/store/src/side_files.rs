@@ -6,7 +6,6 @@
 use crate::error::StoreErrorKind;
 use std::path::Path;
 
-/// Suffixes that SQLite appends to the store's name.
 #[cfg(unix)]
 const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 

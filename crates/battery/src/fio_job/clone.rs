@@ -29,7 +29,6 @@ use diskperf_timeline::Nanoseconds;
 use source::{Halt, HeldIo};
 use waits::{sleep_until, wait_for_job};
 
-/// Random stream from which the start delay of a clone is drawn.
 const DELAY_STREAM: u128 = 15;
 
 /// Clone of a fio job while it runs.
@@ -73,12 +72,10 @@ pub(super) struct JobClone<'a> {
     held: Option<HeldIo>,
     /// Last issued I/O, until the follow-up to it is decided.
     issued: Option<Io>,
-    /// Lock on the file of the current I/O.
     lock: Option<FileGuard>,
     /// Whether the clone reaps completions and issues nothing. This starts when all slots are full,
     /// and ends when few enough requests are in flight to fill them again.
     is_refilling: bool,
-    /// Reason why the clone leaves its ring, if it does.
     halt: Option<Halt>,
 }
 
@@ -198,7 +195,6 @@ impl<'a> JobClone<'a> {
         }
     }
 
-    /// Begins the next measurement window of the queue depth search.
     fn begin_search_step(&mut self, system: &mut System) -> Result<(), ProgramError> {
         if self.search_step == SearchStep::LastWindow {
             self.stream.forget_amounts();

@@ -8,7 +8,6 @@ use rand_pcg::Pcg64;
 
 /// Random stream that decides which writes repeat data, and which data.
 const DUPLICATE_STREAM: u128 = 16;
-/// Random stream from which write data is drawn.
 const DATA_STREAM: u128 = 17;
 
 /// Length of the units of write data. A part of each unit is zeroes (`buffer_compress_percentage`).

@@ -6,7 +6,6 @@ use diskperf_system::{Operation, Submission, begin_log};
 use diskperf_timeline::Nanoseconds;
 use std::io::{BufWriter, Write};
 
-/// First line of an iolog of version 3.
 const HEADER: &str = "fio version 3 iolog\n";
 
 /// Beginning of the first line of an iolog of any version.

@@ -7,7 +7,6 @@ use diskperf_fio::job::RateProcess;
 use diskperf_fio::{Direction, Job, PerDirection};
 use diskperf_timeline::Nanoseconds;
 
-/// Random streams from which the gaps between I/Os are drawn, one for each direction.
 const GAP_STREAMS: PerDirection<u128> = PerDirection {
     read: 12,
     write: 13,
@@ -91,7 +90,6 @@ impl Rates {
     }
 }
 
-/// Rate limit of one direction.
 #[derive(Clone, Debug)]
 struct Limit {
     bytes_per_s: u64,

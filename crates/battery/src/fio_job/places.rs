@@ -9,7 +9,6 @@ use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
 use diskperf_fio::offsets::{Region, Sequential};
 use diskperf_fio::{Direction, Job, PerDirection};
 
-/// Random stream from which offsets are drawn.
 const OFFSET_STREAM: u128 = 9;
 
 /// Position state of a file, from which the offset of the next I/O follows.
@@ -25,7 +24,6 @@ pub(super) struct Places {
     zoned: Option<ZonedFile>,
     map: Option<Map>,
     popular: PerDirection<Option<Popular>>,
-    /// Alignment of drawn offsets, by direction.
     align_bytes: PerDirection<u64>,
     /// Size of the smallest block, by direction.
     least_bytes: PerDirection<u64>,

@@ -27,7 +27,6 @@ pub struct Script {
     is_of_blktrace: bool,
 }
 
-/// I/O of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ScriptedIo {
     /// Time of issue, from the start of the job.
@@ -46,7 +45,6 @@ const IOS_MAX: usize = 1 << 24;
 const AT_NS_MAX: u64 = 1 << 60;
 const NS_PER_YEAR: f64 = 365.25 * 86_400e9;
 
-/// Maximum length of an I/O of a log, in bytes.
 const IO_BYTES_MAX: u64 = 1 << 30;
 
 impl Script {

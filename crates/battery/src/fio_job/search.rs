@@ -12,7 +12,6 @@ pub(super) struct DepthSearch {
     rule: Latency,
     /// Maximum queue depth to try (`iodepth`).
     depth_max: u32,
-    /// Queue depth of the current window.
     depth: u32,
     /// Greatest depth found within the latency target. `high` is the lowest depth that exceeded it.
     low: u32,

@@ -5,7 +5,6 @@ use crate::random::Draws;
 use diskperf_fio::Job;
 use diskperf_fio::job::FileServiceOrder;
 
-/// Random stream from which files are drawn.
 const FILE_STREAM: u128 = 10;
 /// Parts of each file for the popularity of files, as in fio.
 const PARTS: u64 = 1 << 10;

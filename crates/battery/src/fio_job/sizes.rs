@@ -4,7 +4,6 @@ use crate::random::Draws;
 use diskperf_fio::job::{Blocks, Sizes};
 use diskperf_fio::{Direction, PerDirection};
 
-/// Random stream from which block sizes are drawn.
 const SIZE_STREAM: u128 = 8;
 
 /// Random source of block sizes, drawn as fio does.

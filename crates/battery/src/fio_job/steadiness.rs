@@ -13,7 +13,6 @@ pub(super) struct Steadiness {
     rule: Steady,
     /// Criterion and limit as the job file writes them, for messages.
     asked: String,
-    /// Number of samples in the window.
     window: usize,
     interval: Nanoseconds,
     samples: VecDeque<f64>,

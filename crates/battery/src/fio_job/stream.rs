@@ -12,7 +12,6 @@ use diskperf_fio::job::{Access, Amount, Verification, ZoneMode};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
 
-/// Random stream from which directions are drawn.
 const DIRECTION_STREAM: u128 = 11;
 
 /// I/O that a clone has decided on: direction, file, offset and length.

@@ -10,7 +10,6 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::Operation;
 use std::collections::VecDeque;
 
-/// Random stream that decides which blocks are trimmed.
 const TRIM_STREAM: u128 = 18;
 
 /// Selection of written blocks that are to be trimmed.

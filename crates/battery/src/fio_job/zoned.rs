@@ -249,7 +249,6 @@ impl ZonedFile {
         }
     }
 
-    /// Returns the bytes that a zone can still take.
     fn left_bytes(&self, zone: u64) -> u64 {
         let written_bytes = self.table().written_bytes(zone);
         self.capacity_bytes.saturating_sub(written_bytes)

@@ -27,7 +27,6 @@ pub(crate) struct Arrivals {
     random: Draws,
 }
 
-/// Random stream from which the gaps between arrivals are drawn.
 const GAP_STREAM: u128 = 5;
 
 impl Arrivals {

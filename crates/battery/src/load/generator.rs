@@ -6,7 +6,6 @@ use super::permutation::Permutation;
 use crate::parameter::SizeMix;
 use crate::random::Draws;
 
-/// Random stream from which offsets, sizes and directions are drawn.
 const REQUEST_STREAM: u128 = 4;
 
 /// Generator of requests at random offsets.

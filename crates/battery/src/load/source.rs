@@ -34,7 +34,6 @@ impl<Generate: FnMut() -> Request> LoadSource<Generate> {
         }
     }
 
-    /// Returns the request to issue now, if one is due.
     #[inline]
     fn request(&mut self, now: Nanoseconds) -> Option<Submission> {
         let every = self.durability.every_writes;

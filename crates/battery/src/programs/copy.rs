@@ -143,7 +143,6 @@ impl Copy {
         }
     }
 
-    /// Returns the medium on which the copy is written.
     fn output_medium(&self, worker: &Worker) -> Medium {
         match (self.destination, worker.other) {
             (Destination::Other, Some(other)) => other.medium,

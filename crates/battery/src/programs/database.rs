@@ -17,7 +17,6 @@ use diskperf_system::{Buffer, File, Open, Operation, Submission, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
-/// Random stream from which pages are drawn.
 const PAGE_STREAM: u128 = 7;
 
 pub(crate) const PROGRAMS: &[Entry] = &[Entry {
@@ -83,7 +82,6 @@ impl Database {
         self.page_bytes.max(self.log_record_bytes)
     }
 
-    /// Returns the bytes that one group of clients moves.
     fn group_bytes(&self) -> u64 {
         self.clients * ((self.reads + self.writes) * self.page_bytes + self.log_record_bytes)
     }

@@ -179,7 +179,6 @@ impl DumpRestore {
         Tree::new(populate::kind(worker, self.tree_seed))
     }
 
-    /// Compares the restored files with the dumped files.
     async fn verify(
         &self,
         place: (&mut System, &Worker),

@@ -28,7 +28,6 @@ struct Fsck {
     offset_ms: u64,
     tree_seed: u64,
     used_share: f64,
-    /// Result of the survey.
     reads: Option<Reads>,
 }
 

@@ -16,10 +16,8 @@ use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
-/// Name of a worker's log. Each worker has its own log.
 const LOG: &str = "log";
 
-/// Random stream from which record sizes are drawn.
 const RECORD_STREAM: u128 = 6;
 
 pub(crate) const PROGRAMS: &[Entry] = &[Entry {

@@ -48,7 +48,6 @@ enum Phase {
 
 impl Phase {
     const ALL: [Self; 4] = [Self::Create, Self::Stat, Self::Rename, Self::Unlink];
-    /// Names of the phases, in the order of the phases.
     const NAMES: &'static [&'static str] = &["create", "stat", "rename", "unlink"];
 }
 
@@ -311,9 +310,7 @@ impl Metadata {
     }
 }
 
-/// Contents of the created files.
 enum Contents<'c> {
-    /// The same contents for each file.
     Same(&'c [u8]),
     /// Distinct contents for each file, which are verified.
     Verified(&'c mut CallVerifier),

@@ -30,7 +30,6 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 struct Populate {
     tree_seed: u64,
     verify: YesNo,
-    /// Tree that the survey drew.
     tree: Option<Tree>,
 }
 

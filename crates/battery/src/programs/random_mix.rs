@@ -51,7 +51,6 @@ impl Default for RandomMix {
     }
 }
 
-/// Request of the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     offset_bytes: u64,
@@ -59,7 +58,6 @@ struct Request {
     write: bool,
 }
 
-/// Random stream from which requests are drawn.
 const REQUEST_STREAM: u128 = 2;
 
 impl Pattern for RandomMix {
@@ -201,7 +199,6 @@ impl RandomMix {
     }
 }
 
-/// Source of the requests of one repetition.
 struct Requests<'a> {
     mix: &'a RandomMix,
     area_bytes: u64,

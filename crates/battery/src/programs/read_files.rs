@@ -42,7 +42,6 @@ const CHURNED_MEAN_BYTES: f64 = 2048.0;
 const CHURNED_MOST_BYTES: u64 = 16 << 10;
 /// Bytes of the program's own files for each small file that ages the file system.
 const BYTES_PER_CHURNED: u64 = 2048;
-/// Random stream from which the small files that age the file system are drawn.
 const CHURN_STREAM: u128 = 4;
 /// Files per directory. With more of them, the name look-ups would take longer than the reads.
 const PER_DIRECTORY: u64 = 30;

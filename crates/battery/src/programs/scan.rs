@@ -120,7 +120,6 @@ impl Pattern for Scan {
 }
 
 impl Scan {
-    /// Returns the index of the area that a reader reads.
     fn area(&self, worker: &Worker) -> u32 {
         match self.areas {
             Areas::Same => 0,
@@ -128,7 +127,6 @@ impl Scan {
         }
     }
 
-    /// Returns the number of areas.
     fn area_count(&self) -> u64 {
         match self.areas {
             Areas::Same => 1,

@@ -143,7 +143,6 @@ impl Pattern for SequentialRead {
 }
 
 impl SequentialRead {
-    /// Returns the path of the file or device to read.
     fn path(&self, worker: &Worker) -> String {
         match self.layer {
             Layer::Null => "/dev/null".to_owned(),

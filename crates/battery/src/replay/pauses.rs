@@ -22,7 +22,6 @@ const MOST_AHEAD: usize = 4096;
 /// Predecessor of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// The start of the replay.
     Start,
     /// The completion of the request with this number, and the pause after it.
     Completion(u64, Nanoseconds),

@@ -97,7 +97,6 @@ impl TraceSource {
         self.in_flight_max = self.in_flight_max.max(slots.in_use());
     }
 
-    /// Converts a trace record into a request.
     fn request(
         &mut self,
         record: &blocktrace::Record,

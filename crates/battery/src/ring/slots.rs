@@ -20,7 +20,6 @@ pub(crate) struct Completed {
     pub(crate) is_passed_over: bool,
 }
 
-/// Completed parts of a short write.
 #[derive(Clone, Copy, Default)]
 struct Parts {
     moved_bytes: u32,
@@ -287,7 +286,6 @@ fn is_of_no_bytes(operation: Operation) -> bool {
     }
 }
 
-/// Returns the system call that a ring request stands for.
 fn call_of(operation: Operation) -> Call {
     match operation {
         Operation::Read => Call::Read,

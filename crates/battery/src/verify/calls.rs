@@ -12,7 +12,6 @@ use diskperf_timeline::Nanoseconds;
 /// Verifier of a worker whose calls write one block after another.
 pub(crate) struct CallVerifier {
     verifier: Verifier,
-    /// Paths of the files, by file index.
     paths: Vec<String>,
     /// Buffer of the block that is being written or was read.
     block: Buffer,

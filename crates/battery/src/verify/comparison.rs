@@ -8,7 +8,6 @@ use diskperf_fio::verify::{DifferingByte, Expectation, Field, Mismatch};
 /// Outcome of a comparison without a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compared {
-    /// The block holds the written data.
     Same,
     /// The block was not written, because the other run was interrupted before.
     NotWritten,

@@ -15,7 +15,6 @@ pub(crate) struct Survey {
     unit_bytes: u32,
     /// Whether each write covers one unit, so that its data follows from its seed.
     is_one_write: bool,
-    /// Parts of the files to search, in the order of the files.
     parts: Vec<Part>,
     /// File and unit to read next. `None` until the search reads all places.
     next: Option<(usize, u64)>,

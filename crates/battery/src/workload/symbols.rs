@@ -16,7 +16,6 @@ const ENTRY_BYTES: usize = 36;
 const NAME_UNIT_BYTES: usize = 4;
 /// Inodes for each list of the table.
 const INODES_PER_LIST: u32 = 5;
-/// Bytes of the table's header.
 const HEADER_BYTES: usize = 32;
 
 /// Returns the table for these paths, by inode. Each entry has its name, inode and number. The

@@ -45,7 +45,6 @@ const LARGEST_SHARE: f64 = 0.125;
 const FILES_PER_DIRECTORY: f64 = 10.6;
 /// Maximum depth of a directory below the top of the tree.
 const DEEPEST: usize = 7;
-/// Random stream from which trees are drawn.
 const TREE_STREAM: u128 = 3;
 
 /// Geometry of an image that stands for the drive of Zachariassen 1987, a Fujitsu 2344 ("620
@@ -233,7 +232,6 @@ fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
 
 /// Endings of file names, all equally likely.
 const FILE_ENDINGS: [&str; 8] = ["", "", "", ".c", ".h", ".o", ".1", ".a"];
-/// Endings of directory names.
 const DIRECTORY_ENDINGS: [&str; 1] = [""];
 
 #[cfg(test)]

@@ -5,14 +5,11 @@ use super::{Context, Said, bytes, time, wrong};
 use crate::columns::Columns;
 use crate::record::{Operation, Record};
 
-/// Maximum number of columns in a line.
 const MOST: usize = 64;
 
-/// Separator between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
     Byte(u8),
-    /// One or more blanks.
     Blanks,
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct Ftrace;
 /// Sector number that the kernel prints for a flush, which has no sector.
 const NO_SECTOR: &[u8] = b"18446744073709551615";
 
-/// Kernel events that are read, with their block layer steps.
 const EVENTS: [(&[u8], Step); 4] = [
     (b"block_rq_issue: ", Step::Issue),
     (b"block_rq_complete: ", Step::Complete),

@@ -47,7 +47,6 @@ pub(crate) const LONGEST: usize = PART_BYTES + 2 * LONGEST_NAME;
 /// Maximum length of a name in bytes: of a device, of a part, or of information on a trace.
 pub const LONGEST_NAME: usize = 4096;
 
-/// Operations by their number in the format.
 const OPERATIONS: [Operation; 5] = [
     Operation::Read,
     Operation::Write,

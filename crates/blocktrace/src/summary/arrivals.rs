@@ -17,7 +17,6 @@ pub(super) struct Arrivals {
     windows: Vec<Window>,
 }
 
-/// Request counts in windows of one length.
 #[derive(Clone, Debug)]
 struct Window {
     ns: u64,

@@ -5,7 +5,6 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Number of intervals of the time series.
 const INTERVALS: usize = 120;
 
 #[derive(Clone, Debug)]
@@ -89,7 +88,6 @@ impl Depth {
         &mut self.series[(at / self.interval_ns) as usize]
     }
 
-    /// Doubles the length of all intervals.
     fn widen(&mut self) {
         for number in 0..INTERVALS / 2 {
             let (one, other) = (self.series[2 * number], self.series[2 * number + 1]);

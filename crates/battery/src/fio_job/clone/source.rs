@@ -244,7 +244,6 @@ impl JobClone<'_> {
         pauses.then_some(Halt::Pause(direction))
     }
 
-    /// Reports whether another I/O may be in flight.
     fn has_room(&self, slots: &Slots) -> bool {
         let depth = self.search.as_ref().map(DepthSearch::depth);
         !slots.are_full() && depth.is_none_or(|depth| slots.in_use() < depth as usize)

@@ -23,7 +23,6 @@ pub(crate) struct Dump {
     inodes: Vec<Dumped>,
 }
 
-/// Inode to be dumped.
 #[derive(Clone, Debug)]
 struct Dumped {
     laid_out: LaidOut,
@@ -35,7 +34,6 @@ struct Dumped {
 
 /// Source from which dump reads file contents.
 enum Source {
-    /// Drive of the file system.
     Drive(File),
     /// Files of a real file system, read through that file system, because its drive has an unknown
     /// format.
@@ -160,7 +158,6 @@ impl Dumped {
     }
 }
 
-/// State of the running dump.
 struct Dumper<'a> {
     source: Source,
     /// Block of inodes that is in memory.

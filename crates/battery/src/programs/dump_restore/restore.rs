@@ -14,7 +14,6 @@ use diskperf_system::{Errno, File, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 
-/// State of the running restore.
 struct Restore<'b> {
     /// Directory under which everything is restored.
     top: String,
