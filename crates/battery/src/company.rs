@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Scope of an `exitall` of fio: jobs of a job file that end because another job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ended {
-    /// Ends all jobs of the reporting group with this number.
+    /// Scope of one reporting group, by its number.
     Group(u32),
-    /// Ends all jobs that have started.
+    /// Scope of all jobs that have started.
     Started,
-    /// Ends all jobs of the job file.
+    /// Scope of all jobs of the job file.
     All,
 }
 
@@ -31,7 +31,7 @@ pub struct Earlier {
     pub zones: BTreeMap<(u32, String), ZoneTable>,
 }
 
-/// Coordination groups of the workers of one step, one group for each drive.
+/// Groups of workers that coordinate with each other during one step, one group for each drive.
 #[derive(Debug, Default)]
 pub struct Companies {
     earlier: Arc<Earlier>,
@@ -39,7 +39,7 @@ pub struct Companies {
 }
 
 impl Companies {
-    /// Creates the coordination groups of a step that follows earlier steps.
+    /// Creates the worker groups of a step that follows earlier steps.
     pub fn after(earlier: Earlier) -> Self {
         Self {
             earlier: Arc::new(earlier),
@@ -47,7 +47,7 @@ impl Companies {
         }
     }
 
-    /// Adds a worker to the coordination group of a drive and returns its handle.
+    /// Adds a worker to the group of a drive and returns the worker's handle.
     pub fn seat(&self, drive: u32) -> Company {
         let mut boards = lock(&self.boards);
         let board = Arc::clone(boards.entry(drive).or_default());
@@ -89,7 +89,8 @@ impl Companies {
     }
 }
 
-/// Handle of a worker in the coordination group of its drive.
+/// Handle through which a worker coordinates with the other workers that run at the same time on
+/// its drive.
 #[derive(Clone, Debug)]
 pub struct Company {
     seat: usize,
@@ -167,7 +168,7 @@ pub(crate) struct Share {
 /// Properties of a worker that the other workers must know.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Member {
-    /// Name of the worker's job.
+    /// Name of the fio job that the worker runs.
     pub(crate) name: String,
     /// Paths of the worker's files.
     pub(crate) files: Vec<String>,

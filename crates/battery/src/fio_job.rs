@@ -56,9 +56,9 @@ const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 #[derive(Clone, Debug)]
 struct FioJob {
     job: Arc<Job>,
-    /// Files of each clone.
+    /// Files of each clone of the job, by clone index.
     files: Arc<[Vec<PlannedFile>]>,
-    /// Files that other sections make, by path.
+    /// Files that other sections of the job file make, by path.
     made: Arc<BTreeMap<String, MadeBy>>,
     /// First byte of each file that is an area of the target, by its path.
     starts: Arc<BTreeMap<String, u64>>,

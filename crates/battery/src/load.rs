@@ -404,7 +404,7 @@ pub(crate) struct Request {
     pub(crate) bytes: u32,
 }
 
-/// Times at which writes are made durable.
+/// Policy by which a program makes its writes durable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Durability {
     /// Number of writes after which a sync follows. 0 means no syncs.

@@ -29,19 +29,20 @@ pub(crate) struct Field<'a> {
 
 /// Value of a parameter, by its kind.
 pub(crate) enum Value<'a> {
-    /// Number of bytes, typed as `8192` or `8K`, with its minimum and maximum.
+    /// Parameter value that is a number of bytes, typed as `8192` or `8K`, with its minimum and
+    /// maximum.
     Bytes(&'a mut u64, u64, u64),
-    /// Whole number, with its minimum and maximum.
+    /// Parameter value that is a whole number, with its minimum and maximum.
     Count(&'a mut u64, u64, u64),
-    /// Share from 0 to 1.
+    /// Parameter value that is a share from 0 to 1.
     Share(&'a mut f64),
-    /// One name of a closed set.
+    /// Parameter value that is one name of a closed set.
     Choice(&'a mut dyn Choice),
-    /// One or more names of a closed set.
+    /// Parameter value that is a selection of one or more names of a closed set.
     Subset(&'a mut Subset),
-    /// Distribution of request sizes.
+    /// Parameter value that is a distribution of request sizes.
     Mix(&'a mut SizeMix),
-    /// Distribution of requests over an area.
+    /// Parameter value that is a distribution of requests over an area.
     Distribution(&'a mut Distribution),
 }
 
@@ -49,7 +50,7 @@ pub(crate) enum Value<'a> {
 pub(crate) trait Choice {
     /// Returns all names of the closed set, in order.
     fn names(&self) -> &'static [&'static str];
-    /// Returns the index of the current value.
+    /// Returns the index of the current value in the closed set.
     fn current(&self) -> usize;
     /// Selects the value with this index, which is below the number of names.
     fn choose(&mut self, index: usize);
@@ -95,7 +96,7 @@ pub enum ParameterError {
     /// No program of the suite has a parameter of this name.
     #[error("no program of {suite} has a parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("there are program.{}", known.join(", program.")), |near| format!("did you mean `program.{near}`?")))]
     UnknownToAll {
-        /// Name of the suite.
+        /// Name of the suite whose programs lack the parameter.
         suite: String,
         /// Parameter name that the user gave.
         name: String,
@@ -215,7 +216,7 @@ pub(crate) struct Subset {
 }
 
 impl Subset {
-    /// Creates a selection of all names.
+    /// Creates a selection of all names of a closed set.
     pub(crate) fn all(names: &'static [&'static str]) -> Self {
         let chosen = (1 << names.len()) - 1;
         Self { names, chosen }

@@ -18,7 +18,7 @@ pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>
 /// System that a program runs on, and the worker that runs it.
 pub(crate) type Place<'a> = (&'a mut System, &'a Worker);
 
-/// Returns a phase without steps.
+/// Returns a program phase that does nothing.
 pub(crate) fn nothing<'a>() -> Steps<'a> {
     Box::pin(std::future::ready(Ok(())))
 }
@@ -200,7 +200,7 @@ impl Facts {
     }
 }
 
-/// Cloning of boxed patterns.
+/// Cloning of I/O patterns behind a `Box`.
 pub(crate) trait Boxed {
     fn boxed(&self) -> Box<dyn Pattern>;
 }

@@ -71,7 +71,7 @@ pub enum ProgramError {
     /// A write accepted no bytes and returned no error.
     #[error("a write took no bytes and gave no error")]
     NothingTaken,
-    /// A copy to another file system has no other file system.
+    /// The plan has no other file system for a copy that needs one.
     #[error("destination=other needs a directory on another file system: give --other DIR")]
     NoOtherFilesystem,
     /// A tree of files cannot be laid out on its file system.
@@ -112,7 +112,7 @@ impl Program {
         })
     }
 
-    /// Creates a program that no list contains.
+    /// Creates a program from a pattern that is not in the list of programs.
     pub(crate) fn of_pattern(
         (name, files): (&'static str, &'static str),
         pattern: Box<dyn Pattern>,

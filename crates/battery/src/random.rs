@@ -5,7 +5,7 @@ use rand_core::Rng;
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
-/// Random stream.
+/// Stream of random numbers that is the same on every machine for the same seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws(Pcg64);
 

@@ -41,7 +41,8 @@ pub struct Replay {
     pub trace: Arc<dyn Trace>,
     /// Totals of the trace's requests.
     pub held: TraceFacts,
-    /// Rule for the times of issue.
+    /// Rule by which requests are issued: by the trace's times, at a fixed queue depth, or after
+    /// the completions that they followed.
     pub pace: ReplayPace,
     /// Time within the trace at which an open replay begins. `None` means the time of the first
     /// request.

@@ -54,7 +54,7 @@ pub struct Job {
 /// Requirement of a job that its target does not meet by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// No special requirement.
+    /// Job without special requirements.
     Nothing,
     /// The job needs a target of another kind.
     OtherMedium,
@@ -214,7 +214,7 @@ impl Suite {
         self.steps.iter().flat_map(|step| &step.jobs)
     }
 
-    /// Iterates over the jobs of all steps, for changes.
+    /// Iterates mutably over the jobs of all steps.
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
         self.steps.iter_mut().flat_map(|step| &mut step.jobs)
     }

@@ -108,7 +108,7 @@ struct Block {
 enum Purpose {
     /// Write of the block, with the number of the write.
     Write(u64),
-    /// Comparison of the block with its record.
+    /// Comparison of the block with the record of its write.
     Compare(BlockRecord),
     /// Check of the block against its own header.
     Check,

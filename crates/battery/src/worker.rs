@@ -32,7 +32,7 @@ pub struct Other {
     pub medium: Medium,
 }
 
-/// Worker of a plan.
+/// Worker of a plan, which runs a program on one drive.
 #[derive(Clone, Debug)]
 pub struct Worker {
     /// Index of the worker among the workers of its program on its drive, from 0.
@@ -55,7 +55,7 @@ pub struct Worker {
     pub seed: u64,
     /// CPU time that the program uses after each call, in user mode.
     pub think: Nanoseconds,
-    /// Handle of the worker in the coordination group of its drive.
+    /// Handle through which the worker coordinates with the other workers of its drive.
     pub company: Company,
 }
 

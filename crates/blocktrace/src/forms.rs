@@ -169,13 +169,13 @@ pub(crate) fn wrong(what: &str, word: &[u8]) -> String {
     format!("`{}` is not {what}", shown.escape_debug())
 }
 
-/// Parses a whole number.
+/// Parses a whole number in a line of a trace.
 #[inline]
 pub(crate) fn number(what: &str, word: &[u8]) -> Result<u64, String> {
     crate::number::whole(word).ok_or_else(|| wrong(what, word))
 }
 
-/// Parses a time and converts it to nanoseconds.
+/// Parses a time in a line of a trace, and converts it to nanoseconds.
 #[inline]
 pub(crate) fn time(what: &str, word: &[u8], digits: i32) -> Result<u64, String> {
     crate::number::nanoseconds(word, digits).ok_or_else(|| wrong(what, word))

@@ -20,11 +20,11 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Outcome of reading a line or a piece.
 pub(crate) enum Got {
-    /// The line or piece is complete.
+    /// Complete line or piece of the input.
     Whole,
-    /// The input ended within the line or piece.
+    /// Truncated line or piece: the input ended within it.
     Cut,
-    /// The input has ended.
+    /// End of the input.
     End,
 }
 
@@ -81,7 +81,7 @@ impl Input {
         self.number = 0;
     }
 
-    /// Returns the last line or piece.
+    /// Returns the line or piece that was read last.
     pub(crate) fn last(&self) -> &[u8] {
         &self.line
     }
@@ -92,7 +92,7 @@ impl Input {
         &mut self.line
     }
 
-    /// Reads the next line.
+    /// Reads the next line of the input.
     pub(crate) fn read_line(&mut self) -> io::Result<Got> {
         self.line.clear();
         let limit = LONGEST_LINE as u64 + 1;

@@ -124,7 +124,7 @@ impl Order {
         &self.open[(number - self.first) as usize]
     }
 
-    /// Adds an issued request.
+    /// Adds an issued request to those that wait for a completion.
     pub(crate) fn issue(&mut self, record: Record) {
         let number = self.first + self.open.len() as u64;
         self.by_key

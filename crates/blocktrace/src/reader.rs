@@ -31,7 +31,7 @@ pub struct ReadOptions {
 /// which has no lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lines {
-    /// Number of all lines.
+    /// Number of all lines of the trace.
     pub read: u64,
     /// Number of lines that begin a request, which is the number of requests.
     pub requests: u64,
@@ -200,7 +200,7 @@ impl Reader {
         self.begins_ns
     }
 
-    /// Returns the observations so far.
+    /// Returns the observations on the trace so far.
     pub fn notices(&self) -> Notices {
         Notices {
             dropped: self.context.dropped.clone(),

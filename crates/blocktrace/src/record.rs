@@ -3,15 +3,15 @@
 /// Operation that a request performs on storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Read of the range.
+    /// Read of a range of bytes.
     Read,
-    /// Write of the range.
+    /// Write of a range of bytes.
     Write,
     /// Flush: earlier acknowledged writes become durable. It has no range.
     Flush,
-    /// Discard: the range is no longer needed.
+    /// Discard of a range of bytes that is no longer needed.
     Discard,
-    /// Write of zeroes to the range, without data on the link.
+    /// Write of zeroes to a range of bytes, without data on the link.
     WriteZeroes,
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum Parser {
     Blktrace(Blktrace),
     Vscsi(Vscsi),
     Own(Own),
-    /// SRT. The parser is `None` until the header was read.
+    /// Parser of an SRT trace. `None` until the header of the trace was read.
     Srt(Option<Srt>),
 }
 

@@ -27,7 +27,7 @@ const EMPTY_LINES_MAX: u64 = 1 << 20;
 /// Outcome of reading the next line or record of a file.
 pub(crate) enum Step {
     Said(Said),
-    /// The trace is truncated here.
+    /// Truncation: the trace ends within a line or record.
     Cut,
     End,
 }
@@ -113,7 +113,7 @@ impl Source {
         }
     }
 
-    /// Reads the next line or record.
+    /// Reads the next line or record of the trace file.
     pub(crate) fn step(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
         match self.parser {
             Parser::Own(_) => self.own_block(context, partial),

@@ -92,7 +92,7 @@ impl Summarizer {
         }
     }
 
-    /// Adds the next request.
+    /// Adds the next request of the trace to the summary.
     pub fn add(&mut self, record: &Record) {
         let bytes = record.length_bytes;
         self.operations
@@ -289,11 +289,11 @@ pub struct Summary {
     pub span_ns: u64,
     /// Resolution of the times, if it is so coarse that requests share times.
     pub resolution: Option<Resolution>,
-    /// Summaries by operation.
+    /// Summaries of the requests by operation.
     pub operations: Vec<OperationSummary>,
     /// Number of requests that completed with an error.
     pub failed: u64,
-    /// Summaries by device, the busiest device first.
+    /// Summaries of the requests by device, the busiest device first.
     pub devices: Vec<DeviceSummary>,
     /// Most frequent sizes of reads and writes.
     pub sizes: Vec<SizeShare>,
@@ -344,7 +344,7 @@ pub struct DeviceSummary {
     pub moved: Moved,
 }
 
-/// Share of one request size.
+/// Share of the reads and writes with one request size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeShare {
     /// Request size in bytes.

@@ -62,7 +62,7 @@ fn write<T: Serialize + DeserializeOwned + PartialEq>(
         .ok_or_else(|| StoreErrorKind::NotStorable { place: place() })
 }
 
-/// Parses a document.
+/// Parses the JSON document of a row.
 pub(crate) fn read<T: DeserializeOwned>(
     text: &str,
     place: impl FnOnce() -> String,

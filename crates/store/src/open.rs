@@ -23,7 +23,7 @@ const LARGEST_COLUMN: i32 = 64 << 20;
 /// Pause between attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
 
-/// Opened store.
+/// Opened store: its database connection and its state.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
     /// Absolute path of the store's file.

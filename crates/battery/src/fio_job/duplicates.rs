@@ -21,7 +21,7 @@ pub(super) struct Duplicates {
     /// Number of contents from which duplicates are drawn in the mode with a working set.
     working_set: u64,
     compressible_percent: usize,
-    /// Number of distinct contents so far.
+    /// Number of distinct write contents so far.
     unique: u64,
     seed: u64,
     random: Draws,
@@ -47,7 +47,7 @@ impl Duplicates {
         })
     }
 
-    /// Fills the buffer of the next write.
+    /// Fills the buffer of the next write with new or repeated data.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) {
         let content = self.next_content();
         let mut random = Pcg64::new(

@@ -7,19 +7,19 @@ use crate::random::Draws;
 /// Blocks of a file that a pass has not taken yet.
 #[derive(Clone, Debug)]
 pub(super) enum Map {
-    /// Blocks of one size, in an order that is computed.
+    /// Random map for blocks of one size, in a computed order.
     Ordered {
         order: Permutation,
         blocks: u64,
         next: u64,
         seed: u64,
     },
-    /// Blocks of several sizes, marked in units. A block ends before a unit that is taken already.
-    /// As in fio, a unit is as large as the smallest block of the direction that uses it.
+    /// Random map for blocks of several sizes, in units. A block ends before a unit that is taken
+    /// already. As in fio, a unit is as large as the smallest block of the direction that uses it.
     Marked(Marks),
 }
 
-/// Units of a file that were taken.
+/// Units of a file that a pass has taken.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     /// Bit map with one bit for each taken unit.

@@ -22,9 +22,10 @@ pub(super) struct Rates {
 /// I/O that the rate limits permit at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// An I/O of this direction may be issued. With a rate, the time at which it was due is given.
+    /// Permission to issue an I/O of this direction, with the time at which it was due if the
+    /// direction has a rate.
     Issue(Direction, Option<Nanoseconds>),
-    /// No I/O may be issued before this time.
+    /// Wait until this time, before which no I/O may be issued.
     Wait(Nanoseconds),
 }
 

@@ -51,7 +51,7 @@ impl Popular {
     }
 }
 
-/// Offset that was chosen for an I/O.
+/// Offset that was chosen for an I/O, and the rules that apply to the I/O.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) offset_bytes: u64,

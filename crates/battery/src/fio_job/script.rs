@@ -261,15 +261,15 @@ pub(super) struct Cursor {
 
 /// Next step of a log that is repeated.
 pub(super) enum Step {
-    /// An I/O is due. `intended` is its time of issue, if the times of the log count.
+    /// I/O that is due. `intended` is its time of issue, if the times of the log count.
     Issue {
         operation: Operation,
         place: (usize, u64, u32),
         intended: Option<Nanoseconds>,
     },
-    /// No I/O is due before this time.
+    /// Wait until this time, before which no I/O of the log is due.
     Wait(Nanoseconds),
-    /// The log has ended.
+    /// End of the log.
     End,
 }
 

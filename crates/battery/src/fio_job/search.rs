@@ -31,18 +31,19 @@ pub(super) struct DepthSearch {
 /// Step of the queue depth search that follows a completion or the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchStep {
-    /// The current window continues.
+    /// Continuation of the current measurement window.
     None,
-    /// The next window begins.
+    /// Start of the next measurement window.
     Next,
-    /// The next window begins once nothing is in flight.
+    /// Start of the next measurement window once nothing is in flight.
     Quiesce,
-    /// The last window begins once nothing is in flight, and all earlier measurements are
+    /// Start of the last measurement window once nothing is in flight. All earlier measurements are
     /// discarded.
     LastWindow,
-    /// The queue depth was found and measured.
+    /// End of the search: the queue depth was found and measured.
     Done,
-    /// Depth 1 exceeds the latency target although all I/Os must be within it.
+    /// Failure of the search: queue depth 1 exceeds the latency target although all I/Os must be
+    /// within it.
     Failed,
 }
 
@@ -73,7 +74,7 @@ impl DepthSearch {
         self.start + Nanoseconds(self.rule.window_us.saturating_mul(1000))
     }
 
-    /// Begins a measurement window.
+    /// Begins a measurement window of the queue depth search.
     pub(super) fn begin(&mut self, now: Nanoseconds) {
         (self.start, self.ios, self.late_ios) = (now, 0, 0);
     }

@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// Marks all files as not done.
+    /// Marks all files of the job as not done in the current pass.
     pub(super) fn reset(&mut self) {
         self.live = (0..self.files).collect();
         self.current = None;
@@ -66,7 +66,7 @@ impl Service {
         self.popular.is_some()
     }
 
-    /// Marks a file as done.
+    /// Marks a file as done in the current pass.
     pub(super) fn done(&mut self, file: usize) {
         self.live.retain(|live| *live != file);
         if self.current == Some(file) {

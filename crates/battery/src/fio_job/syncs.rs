@@ -52,7 +52,7 @@ impl Syncs {
         }
     }
 
-    /// Counts an issued I/O.
+    /// Counts an issued I/O for the schedule of syncs.
     pub(super) fn count(&mut self, io: &Io) {
         self.was_last = false;
         if io.direction != Direction::Write {

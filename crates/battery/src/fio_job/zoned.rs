@@ -14,7 +14,7 @@ pub(super) struct ZonedFile {
     zones: SharedZones,
     region: Region,
     zone_bytes: u64,
-    /// Writable bytes of a zone.
+    /// Capacity of a zone: the number of its bytes that can be written.
     capacity_bytes: u64,
     skip_bytes: u64,
     options: WritePointers,

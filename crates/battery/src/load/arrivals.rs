@@ -53,7 +53,7 @@ impl Arrivals {
         self.start + Nanoseconds(self.next_ns as u64)
     }
 
-    /// Moves on to the next arrival.
+    /// Moves on to the next arrival of the open loop.
     #[inline]
     pub(crate) fn advance(&mut self) {
         self.count += 1;

@@ -171,7 +171,7 @@ impl Blocks {
         }
     }
 
-    /// Draws the next block.
+    /// Draws the block that the next request addresses.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Draws) -> u64 {
         let rank = match &self.ranks {
@@ -196,7 +196,7 @@ impl Blocks {
         self.place(rank)
     }
 
-    /// Returns the block of a rank.
+    /// Returns the block with a given popularity rank.
     #[inline]
     pub(crate) fn place(&self, rank: u64) -> u64 {
         let scattered = u128::from(rank.min(self.blocks - 1)) * u128::from(self.scatter);

@@ -23,7 +23,8 @@ pub(crate) struct RandomRequests<'a> {
 #[derive(Clone, Debug)]
 enum Places {
     Drawn(Blocks),
-    /// Each block once before any block repeats, in another order in every round.
+    /// Offsets that cover each block once before any block repeats, in another order in every
+    /// round.
     EachOnce {
         order: Permutation,
         blocks: u64,

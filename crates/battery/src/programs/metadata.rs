@@ -28,11 +28,11 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 choices! {
     /// Choice of the objects that are made durable after each operation.
     Fsync {
-        /// No object is made durable.
+        /// No fsync after any operation.
         None = "none",
-        /// A created file is made durable.
+        /// fsync of each created file.
         File = "file",
-        /// A created file is made durable, and so is the directory of every changed name.
+        /// fsync of each created file, and of the directory of every changed name.
         FileAndDirectory = "file_and_directory",
     }
 }
@@ -239,7 +239,7 @@ impl Metadata {
         self.file_bytes.max(1)
     }
 
-    /// Returns the number of files that make up a size.
+    /// Returns the number of files whose bytes add up to the given size, at least one.
     fn count(&self, size_bytes: u64) -> u64 {
         (size_bytes / self.unit()).max(1)
     }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 /// ahead waits until the other chains have come as far; that request is not late.
 const MOST_AHEAD: usize = 4096;
 
-/// Predecessor of a request.
+/// Event that a request follows, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Start,

@@ -10,18 +10,18 @@ use std::iter::Peekable;
 /// Action of a replay at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Issue a request. `due` is its due time, if it has one. [`Schedule::completed`] takes its
+    /// Issue of a request. `due` is its due time, if it has one. [`Schedule::completed`] takes its
     /// number.
     Issue {
         number: u64,
         record: Record,
         due: Option<Nanoseconds>,
     },
-    /// Wait until this time.
+    /// Wait until this time, before which no request is due.
     Wait(Nanoseconds),
-    /// Wait until a request completes.
+    /// Wait for a completion, before which no request can be issued.
     Await,
-    /// End: the trace has no further requests.
+    /// End of the replay: the trace has no further requests.
     Over,
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum FileCalls {
     Truncate,
     /// Call on the name of a file that is [not open](File::closed).
     Name {
-        /// Call to make on the name.
+        /// System call to make on the file's name.
         call: NamedCall,
         /// Paths of the files, by file number.
         paths: Vec<String>,

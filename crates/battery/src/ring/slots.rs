@@ -87,13 +87,13 @@ impl Slots {
         }
     }
 
-    /// Reports whether no slot is free.
+    /// Reports whether all slots of the ring are in use.
     #[inline]
     pub(crate) fn are_full(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Returns the number of slots.
+    /// Returns the number of slots of the ring.
     pub(crate) fn count(&self) -> usize {
         self.requests.len()
     }

@@ -6,7 +6,7 @@ use super::record::BlockPlace;
 use diskperf_fio::verify::{CompletedWrite, VerifyState};
 use std::collections::VecDeque;
 
-/// Number of issued writes kept in addition to those that a state lists, before old ones are
+/// Number of issued writes kept in addition to those that a saved state lists, before old ones are
 /// dropped.
 const SPARE: usize = 1024;
 
@@ -15,10 +15,10 @@ const SPARE: usize = 1024;
 pub(super) struct WriteProgress {
     /// Number of the first write in `issued`.
     first: u64,
-    /// Writes that a state may list, in the order of issue. The flag tells whether the write is
-    /// complete.
+    /// Writes that a saved state may list, in the order of issue. The flag tells whether the write
+    /// is complete.
     issued: VecDeque<(BlockPlace, bool)>,
-    /// Maximum number of writes in flight, which is also the number that a state lists.
+    /// Maximum number of writes in flight, which is also the number that a saved state lists.
     depth: usize,
 }
 
@@ -49,7 +49,7 @@ impl WriteProgress {
 }
 
 impl Verifier {
-    /// Sets how many writes are kept: as many as a state of this queue depth lists.
+    /// Sets how many writes are kept: as many as a saved state of this queue depth lists.
     pub(crate) fn keep_progress(&mut self, depth: u32) {
         self.progress.depth = depth as usize;
     }

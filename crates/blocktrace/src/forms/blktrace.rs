@@ -152,7 +152,7 @@ impl Blktrace {
         }
     }
 
-    /// Parses an event.
+    /// Parses an event of a blktrace file.
     pub(crate) fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, String> {
         let at_ns = self.u64(event, 8);
         let (action, bits) = self.action(event);

@@ -65,7 +65,7 @@ impl Asked {
     }
 }
 
-/// Event of a request.
+/// Event of a request in the Linux block layer.
 pub(crate) struct Event {
     pub(crate) step: Step,
     pub(crate) asked: Asked,

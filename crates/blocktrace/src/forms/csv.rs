@@ -58,12 +58,12 @@ fn plain(field: &[u8]) -> &[u8] {
 /// Parser of a table with named columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Csv {
-    /// Columns by number, from 0.
+    /// Positions of the table's columns, from 0.
     columns: Columns<usize>,
     separator: Separator,
     last: usize,
     began: bool,
-    /// Whether the first line is a heading. It is one if it defines column names in use.
+    /// Whether the first line is a heading. It is one if a column is given by its name.
     has_heading: bool,
 }
 

@@ -19,13 +19,13 @@ const TICK_NS: u64 = 100;
 const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
 
 impl Simple {
-    /// Creates the parser of a format.
+    /// Creates the parser of a format with one line per request.
     pub(crate) fn new(form: Form) -> Self {
         let has_begun = false;
         Self { form, has_begun }
     }
 
-    /// Parses a line of the trace.
+    /// Parses a line of a trace of MSR, SPC, Systor '17, Alibaba or Tencent.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         if !self.has_begun && is_heading(line) {

@@ -40,11 +40,7 @@ impl Srt {
         Self { sector_bytes }
     }
 
-    /// Returns the bytes of a record, from its first word.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no record can have that length.
+    /// Returns the bytes of an SRT record, from its first word.
     pub(crate) fn record_bytes(&self, first: &[u8]) -> Result<usize, String> {
         let bytes = u32::from_be_bytes([0, 1, 2, 3].map(|of| first[of])) as usize;
         let legal = (4 * LEAST_WORDS..=4 * MOST_WORDS).contains(&bytes) && bytes.is_multiple_of(4);
@@ -53,7 +49,7 @@ impl Srt {
             .ok_or_else(|| format!("a record of {bytes} bytes; records have 52 to 256"))
     }
 
-    /// Parses a record.
+    /// Parses an SRT record.
     pub(crate) fn record(&self, record: &[u8], context: &mut Context) -> Result<Said, String> {
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|of| record[4 * at + of]));
         let (seconds, us, stop_us) = (word(2), word(3), word(5));

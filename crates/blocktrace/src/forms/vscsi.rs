@@ -29,12 +29,12 @@ impl Vscsi {
         (first && is_io(head, 12)).then_some(Self { is_second: false })
     }
 
-    /// Returns the bytes of a record.
+    /// Returns the bytes of a vscsiStats record.
     pub(crate) fn record_bytes(self) -> usize {
         if self.is_second { 40 } else { 32 }
     }
 
-    /// Parses a binary record.
+    /// Parses a binary vscsiStats record.
     pub(crate) fn record(self, record: &[u8], context: &mut Context) -> Result<Said, String> {
         let u16_at = |at: usize| u16::from_le_bytes([record[at], record[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|of| record[at + of]));

@@ -2,22 +2,24 @@
 
 use crate::record::{DeviceIndex, Operation, Record};
 
-/// Item of a block.
+/// Item of a block of diskperf's trace format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// Name of a device.
+    /// Item that names a device.
     Device { number: u32, name: Vec<u8> },
-    /// Issue of the next request. Requests are numbered in the order of issue.
+    /// Item for the issue of the next request. Requests are numbered in the order of issue.
     Issue(Record),
-    /// Completion of the request with this number.
+    /// Item for the completion of the request with this number.
     Completion { number: u64, at_ns: u64, errno: u16 },
-    /// Number of events that the recorder missed.
+    /// Item for a number of events that the recorder missed.
     Lost(u64),
-    /// Beginning of a part of the trace. The items up to the next such item belong to it.
+    /// Item for the beginning of a part of the trace. The items up to the next such item belong to
+    /// the part.
     PartBegins { at_ns: u64, name: Vec<u8> },
-    /// End of the latest part, and whether the recorder's results include it.
+    /// Item for the end of the latest part. It says whether the recorder's results include the
+    /// part.
     PartEnds { at_ns: u64, counts: bool },
-    /// Information on the whole trace.
+    /// Item with information on the whole trace.
     About { name: Vec<u8>, value: Vec<u8> },
 }
 

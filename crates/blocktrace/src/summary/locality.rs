@@ -22,7 +22,8 @@ pub(super) struct Locality {
 #[derive(Clone, Debug, Default)]
 struct Device {
     last_end: Option<u64>,
-    /// Ends of the last requests. `next` is the entry to be replaced next.
+    /// Ends of the sequential streams that are followed on the device. `next` is the index of the
+    /// entry to be replaced next.
     ends: Vec<u64>,
     next: usize,
 }

@@ -11,7 +11,7 @@ pub(super) fn hash(block: u64) -> u64 {
     of ^ (of >> 31)
 }
 
-/// Hasher for block numbers, which hashes a block number by `hash`.
+/// Hasher of maps that are keyed by block number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hashed(u64);
 
@@ -113,7 +113,7 @@ impl Stack {
         self.each_sum(slot, |sum| *sum -= 1);
     }
 
-    /// Changes all sums that include a slot.
+    /// Changes all sums of the tree that include a slot.
     fn each_sum(&mut self, slot: u32, change: impl Fn(&mut u32)) {
         let mut at = slot as usize + 1;
         while at < self.tree.len() {

@@ -27,31 +27,31 @@ pub(super) struct HeldIo {
 /// [`Halt::DropCache`] and [`Halt::Lock`].
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// A zone must be reset or opened.
+    /// Reset or opening of a zone of the file.
     ChangeZone,
-    /// The page cache of the file with this index must be dropped, because the clone starts on the
-    /// file anew.
+    /// Drop of the page cache of the file with this index, because the clone starts on the file
+    /// anew.
     DropCache(usize),
-    /// The queue depth search begins its next window.
+    /// Start of the next window of the queue depth search.
     Search,
-    /// Other jobs of the flow go first. The value is the number of notices that workers had given
-    /// by then.
+    /// Wait for other jobs of the same fio flow, which go first. The value is the number of notices
+    /// that workers had given by then.
     OtherJobs(u64),
-    /// The job sleeps to keep to its flow.
+    /// Sleep of the job that keeps it to its share of a fio flow.
     FlowSleep,
-    /// The lock on the file of the held I/O must be taken.
+    /// Wait for the lock on the file of the held I/O.
     Lock,
-    /// Work follows the last I/O: its file is unlocked, blocks are trimmed, or blocks are read
+    /// Work that follows the last I/O: its file is unlocked, blocks are trimmed, or blocks are read
     /// back.
     Follow {
         direction: Direction,
         trims: Vec<Io>,
     },
-    /// The job pauses after an I/O of this direction.
+    /// Pause of the job after an I/O of this direction.
     Pause(Direction),
-    /// The pass has ended.
+    /// End of a pass over the job's files.
     EndOfPass,
-    /// The job has ended.
+    /// End of the job.
     Over,
 }
 

@@ -136,7 +136,7 @@ impl Dump {
         Ok(system.close(pipe).await?)
     }
 
-    /// Iterates over the dumped directories, or over the dumped files.
+    /// Iterates over the dumped directories if `directories` is set, else over the dumped files.
     fn directories(&self, directories: bool) -> impl Iterator<Item = &Dumped> {
         let inodes = self.inodes.iter();
         inodes.filter(move |dumped| dumped.laid_out.directory == directories)
