@@ -68,8 +68,9 @@ impl FileLocks {
 }
 
 impl LockWait {
-    /// Takes the file lock if this worker is first in the queue and the lock is free, or if all
-    /// holders share it and this worker shares it, too. Returns `None` if the worker must wait on.
+    /// Takes the file lock if this worker is first in the queue and the lock is free. Also takes it
+    /// if the worker shares the lock and all holders share it. Returns `None` if the worker must
+    /// continue to wait.
     pub(crate) fn try_lock(&self, shares: bool) -> Option<FileGuard> {
         let mut state = self.locks.state();
         let lock = state.locks.get_mut(&self.path)?;

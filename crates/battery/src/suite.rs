@@ -88,8 +88,8 @@ const FIVE_AFTER_ONE: Protocol = Protocol {
     ..THREE_RUNS
 };
 
-/// Three runs without a discarded one, for drives that a steady state makes alike from the first
-/// repetition on.
+/// Three runs without a discarded one, for a drive that is already in a steady state at the first
+/// repetition.
 const THREE_THAT_COUNT: Protocol = Protocol {
     discarded: 0,
     ..THREE_RUNS
@@ -107,7 +107,7 @@ const UNTIL_STEADY: Protocol = Protocol {
     ..THREE_THAT_COUNT
 };
 
-/// Five runs, of which the fastest counts: "the minima of several runs" (Zachariassen 1987).
+/// Five runs. The fastest counts: "the minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
     statistic: Statistic::Minimum,

@@ -423,7 +423,7 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// Returns all differences, of which the first are listed individually.
+    /// Returns all differences. The first of them are listed individually.
     pub(crate) fn judge_all(&mut self) -> Result<(), ProgramError> {
         self.settle_strangers()?;
         self.settle_survey()?;

@@ -48,7 +48,7 @@ pub struct Notices {
     pub lines: Lines,
     /// Number of lines that are not requests, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Number of requests whose time is before that of the previous request.
+    /// Number of requests that are earlier than the previous request.
     pub out_of_order: u64,
     /// Maximum distance by which a request's time is before an earlier one, in nanoseconds.
     pub farthest_back_ns: u64,

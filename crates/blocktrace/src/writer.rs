@@ -51,7 +51,7 @@ pub struct Writer<W: Write> {
     has_header: bool,
     /// Encoder of diskperf's own format.
     own: own::Encoder,
-    /// Device indices in diskperf's own format, by those of the records.
+    /// Map from the device indices of the records to those of diskperf's own format.
     own_devices: BTreeMap<DeviceIndex, DeviceIndex>,
 }
 

@@ -39,7 +39,7 @@ pub struct RunHeading {
 pub struct DamagedRun {
     /// SQLite's row number, by which the row can be removed.
     pub row: i64,
-    /// Text in the place of the id, as far as it is text.
+    /// Text in the column of the id, as far as it is text.
     pub id: String,
     /// Description of the damage.
     pub problem: String,
@@ -255,7 +255,7 @@ fn malformed(detail: String) -> StoreErrorKind {
     }
 }
 
-/// Returns the text in the place of a row's id, or an empty text if there is none.
+/// Returns the text in the id column of a row, or an empty text if there is none.
 fn id_of_row(connection: &Connection, row: i64) -> String {
     let text = connection.query_row(
         "SELECT CAST(substr(id, 1, 64) AS BLOB) FROM runs WHERE rowid = ?1",

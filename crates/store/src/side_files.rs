@@ -26,7 +26,8 @@ pub(crate) fn require_trusted(store: &Path) -> Result<(), StoreErrorKind> {
 }
 
 /// Creates an empty rollback journal if none exists, so that no other user can place one there
-/// between the check and the opening. SQLite ignores an empty journal.
+/// between the check and the opening. Only directories in which other users may place files need
+/// it. SQLite ignores an empty journal.
 ///
 /// # Errors
 ///
@@ -76,8 +77,8 @@ fn others_may_write_beside(store: &Path) -> bool {
     others || group || !is_trusted(directory.uid())
 }
 
-/// Reports whether a user is root or the user of this process. The system shows the latter as the
-/// owner of the process's directory.
+/// Reports whether a user is root or the user of this process. The owner of the process's directory
+/// in `/proc` is the user of the process.
 #[cfg(unix)]
 fn is_trusted(owner: u32) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -44,7 +44,7 @@ pub(super) struct JobClone<'a> {
     script: Option<Cursor>,
     /// I/O log that the job writes (`write_iolog`).
     iolog: Option<Iolog>,
-    /// Source of write data, part of which repeats earlier data. `None` unless the job asks for
+    /// Source of write data for a job whose data repeats in part. `None` unless the job asks for
     /// duplicates.
     pub(super) duplicates: Option<Duplicates>,
     /// Trims that the job mixes into its writes.
@@ -245,7 +245,7 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// Prepares the next pass: makes the files anew if the job asks for it, and drops their page
+    /// Prepares the next pass: creates the files again if the job asks for it, and drops their page
     /// cache.
     async fn begin_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         if let Some(verifier) = &mut ring.verifier
@@ -272,7 +272,7 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// Drops the page cache of a file, if the job does so whenever it starts on the file anew.
+    /// Drops the page cache of a file, if the job does so whenever it starts the file again.
     async fn drop_cached(&self, ring: &mut Ring<'_>, file: usize) -> Result<(), ProgramError> {
         let has_data = !self.job.engine.engine.is_of_names();
         if has_data && self.job.files.invalidate && !self.worker.direct {

@@ -63,7 +63,7 @@ impl Duplicates {
     }
 
     /// Returns the index of the next write's content. fio places a repetition before the write that
-    /// it repeats; the order makes no difference.
+    /// it repeats. The order makes no difference.
     fn next_content(&mut self) -> u64 {
         if self.percent == 100 {
             return 0;

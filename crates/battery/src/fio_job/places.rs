@@ -215,8 +215,8 @@ impl Places {
         (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
 
-    /// Returns the number of offsets to draw from, at each of which the smallest block fits, or
-    /// `None` if there are none.
+    /// Returns the number of offsets to draw from, or `None` if there are none. The smallest block
+    /// fits at each of them.
     fn drawn_places(&self, direction: Direction) -> Option<u64> {
         let align_bytes = *self.align_bytes.get(direction);
         let beyond_bytes = self.least_bytes.get(direction).saturating_sub(align_bytes);

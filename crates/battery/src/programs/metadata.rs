@@ -349,8 +349,8 @@ impl Tree {
         format!("{}/d{directory}", self.top)
     }
 
-    /// Returns the files of a directory. All directories have the same number of files, give or
-    /// take one.
+    /// Returns the files of a directory. The numbers of files in two directories differ by at most
+    /// one.
     fn files_of(&self, directory: u64) -> std::ops::Range<u64> {
         let first = |directory: u64| {
             let product = u128::from(self.files) * u128::from(directory);

@@ -1,4 +1,4 @@
-//! Requests that are issued in order and all of which complete.
+//! Requests that are issued in order, until all of them are complete.
 
 use super::{Ring, RingStep, Source};
 use crate::program::ProgramError;

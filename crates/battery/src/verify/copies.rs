@@ -35,7 +35,7 @@ impl CopyComparison {
     ///
     /// # Errors
     ///
-    /// Returns all differences, of which the first are listed individually.
+    /// Returns all differences. The first of them are listed individually.
     pub(crate) async fn run(
         (system, worker): (&mut System, &Worker),
         files: &[CopiedFile],

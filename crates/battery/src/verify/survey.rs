@@ -8,15 +8,15 @@ use diskperf_fio::verify::{Expectation, MAGIC, Mismatch};
 
 /// Search for the blocks of a run with an unknown order. The blocks that this program's order would
 /// leave are compared first. If more than half of them match, this program wrote all blocks, and
-/// the others are differences. Otherwise all places are read, and each header found vouches for its
-/// data.
+/// the others are differences. Otherwise all units of the files are read, and each header found
+/// confirms its data.
 pub(crate) struct Survey {
     /// Smallest part of a file with a header of its own, in bytes.
     unit_bytes: u32,
     /// Whether each write covers one unit, so that its data follows from its seed.
     is_one_write: bool,
     parts: Vec<Part>,
-    /// File and unit to read next. `None` until the search reads all places.
+    /// File and unit to read next. `None` until the search reads all units.
     next: Option<(usize, u64)>,
     /// Number of blocks that match this program's order of writes.
     matched: u64,
@@ -48,7 +48,7 @@ impl Survey {
         }
     }
 
-    /// Returns the number of places still to be read.
+    /// Returns the number of units that the search has still to read.
     fn unread(&self) -> u64 {
         let Some((file, unit)) = self.next else {
             return 0;
@@ -58,7 +58,7 @@ impl Survey {
         units.saturating_sub(unit)
     }
 
-    /// Takes the place of the next unit. Returns `None` if none is left.
+    /// Takes the next unit and returns its position. Returns `None` if no unit is left.
     fn take(&mut self) -> Option<BlockPlace> {
         let (file, unit) = self.next.as_mut()?;
         while *unit >= self.parts.get(*file)?.units {
@@ -78,7 +78,7 @@ impl Verifier {
         self.other_run.as_mut()?.survey.as_mut()
     }
 
-    /// Returns the number of places that a search has still to read.
+    /// Returns the number of units that a search has still to read.
     pub(super) fn places_to_search(&self) -> u64 {
         let other = self.other_run.as_ref();
         let survey = other.and_then(|other| other.survey.as_ref());
@@ -91,14 +91,15 @@ impl Verifier {
         other.is_some_and(|other| other.survey.is_some())
     }
 
-    /// Reports whether the search reads all places.
+    /// Reports whether the search reads all units of the files.
     pub(super) fn is_reading_units(&self) -> bool {
         let other = self.other_run.as_ref();
         let survey = other.and_then(|other| other.survey.as_ref());
         survey.is_some_and(|survey| survey.next.is_some())
     }
 
-    /// Begins to read all places if another program wrote the blocks, and returns whether it does.
+    /// Begins to read all units of the files if another program wrote the blocks, and returns
+    /// whether it does.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl Verifier {
         Ok(true)
     }
 
-    /// Takes the next place of the search.
+    /// Takes the next unit of the search.
     pub(super) fn next_surveyed(&mut self) -> Option<Unread> {
         let survey = self.survey()?;
         let place = survey.take()?;
@@ -165,7 +166,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Reports whether a place was written: it has a header, or, for data without a header, a byte
+    /// Reports whether a unit was written: it has a header, or, for data without a header, a byte
     /// other than zero.
     fn is_written(&self, bytes: &[u8]) -> bool {
         match self.plan.layout.header(bytes) {

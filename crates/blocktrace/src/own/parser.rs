@@ -15,7 +15,7 @@ pub(crate) struct Own {
     has_begun: bool,
     blocks: u64,
     has_ended: bool,
-    /// Device indices of the reader, by those of the trace.
+    /// Map from the device indices of the trace to those of the reader.
     devices: BTreeMap<u32, DeviceIndex>,
 }
 

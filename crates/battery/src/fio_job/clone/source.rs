@@ -29,8 +29,7 @@ pub(super) struct HeldIo {
 pub(super) enum Halt {
     /// Reset or opening of a zone of the file.
     ChangeZone,
-    /// Drop of the page cache of the file with this index, because the clone starts on the file
-    /// anew.
+    /// Drop of the page cache of the file with this index, because the clone starts the file again.
     DropCache(usize),
     /// Start of the next window of the queue depth search.
     Search,
@@ -385,7 +384,7 @@ impl<'a> JobClone<'a> {
     }
 }
 
-/// Returns the kind of error as which fio counts a failure of an operation.
+/// Returns the error category under which fio counts a failure of an operation.
 fn error_kind(operation: Operation) -> ErrorKind {
     match operation {
         Operation::Read => ErrorKind::Read,
