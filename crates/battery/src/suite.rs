@@ -51,7 +51,7 @@ pub struct Job {
     pub size_bytes: Option<u64>,
 }
 
-/// Requirement of a job that its target does not meet by default.
+/// Special requirement of a job on its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Job without special requirements.

@@ -45,7 +45,7 @@ pub struct Store {
     path: PathBuf,
     /// Identity of the open file. `None` on systems where an open file keeps its name.
     file: Option<FileIdentity>,
-    /// Path of the write-ahead log, and the identity of the log once it was seen.
+    /// Path of SQLite's write-ahead log, and the identity of the log file once it was seen.
     log: (PathBuf, Option<FileIdentity>),
     /// Whether the store is read-only because its disk was full when it was opened.
     is_full: bool,

@@ -123,7 +123,8 @@ pub(crate) struct Blocks {
     blocks: u64,
     ranks: Ranks,
     /// Multiplier that scatters ranks over the blocks, modulo their number. It is coprime to that
-    /// number and near its golden ratio, which scatters neighbours as far as possible.
+    /// number and about 0.618 of it (the golden ratio), which scatters neighbours as far as
+    /// possible.
     scatter: u64,
 }
 

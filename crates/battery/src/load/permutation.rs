@@ -25,7 +25,7 @@ impl Permutation {
         }
     }
 
-    /// Returns the number at a position of the permutation. It is below the bound.
+    /// Returns the number at a position of the permutation, which is below its bound.
     #[inline]
     pub(crate) fn at(&self, place: u64) -> u64 {
         let mut number = place;

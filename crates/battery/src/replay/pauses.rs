@@ -74,7 +74,7 @@ pub(super) struct Pauses {
     /// Request that waits for the completion of another request, and the pause after it, by the
     /// number of that other request.
     after_completion: BTreeMap<u64, (u64, Nanoseconds)>,
-    /// Completed requests that no request read so far waits for, with their completion times.
+    /// Completion times of requests that no request read so far waits for, by request number.
     completed: BTreeMap<u64, Nanoseconds>,
     /// Requests that wait for the issue of the previous request, with the gaps after it.
     after_issue: BTreeMap<u64, Nanoseconds>,

@@ -26,7 +26,7 @@ pub(crate) struct CopyComparison {
     differences: Vec<String>,
 }
 
-/// Name of the kind of verification. Bytes are compared directly, without a checksum.
+/// Name of this kind of verification in results. Bytes are compared directly, without a checksum.
 const KIND: &str = "each byte";
 
 impl CopyComparison {
