@@ -1,5 +1,5 @@
-//! Workers that run at the same time on one drive: the ends that jobs of a file set each
-//! other, and the course of the steps before theirs.
+//! Coordination of the workers that run at the same time on one drive: which jobs of a fio job file
+//! end other jobs, and what the earlier steps of the run left behind.
 
 use crate::file_locks::FileLocks;
 use crate::zones::{SharedZones, ZoneTable};
@@ -8,29 +8,30 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Jobs of a file that end because another one did.
+/// Scope of an `exitall` of fio: jobs of a job file that end because another job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ended {
-    /// All of a reporting group, by its number.
+    /// Scope of one reporting group, by its number.
     Group(u32),
-    /// All that are in progress.
+    /// Scope of all jobs that have started.
     Started,
-    /// All of the file.
+    /// Scope of all jobs of the job file.
     All,
 }
 
-/// Course of the steps of a run that came before.
+/// State that the earlier steps of a run left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Time that they took together, each from its start to the end of its last worker.
+    /// Total duration of the earlier steps. Each step counts from its start to the end of its last
+    /// worker.
     pub elapsed: Nanoseconds,
-    /// Jobs that they ended before these start.
+    /// Jobs that the earlier steps ended before the current step starts.
     pub ended: BTreeSet<Ended>,
-    /// Write pointers that they left, by drive and path.
+    /// Write pointers that the earlier steps left, by drive and path.
     pub zones: BTreeMap<(u32, String), ZoneTable>,
 }
 
-/// Companies of the workers of a step, one for each drive.
+/// Groups of workers that coordinate with each other during one step, one group for each drive.
 #[derive(Debug, Default)]
 pub struct Companies {
     earlier: Arc<Earlier>,
@@ -38,7 +39,7 @@ pub struct Companies {
 }
 
 impl Companies {
-    /// Creates those of a step that comes after others.
+    /// Creates the worker groups of a step that follows earlier steps.
     pub fn after(earlier: Earlier) -> Self {
         Self {
             earlier: Arc::new(earlier),
@@ -46,7 +47,7 @@ impl Companies {
         }
     }
 
-    /// Returns a seat for another worker of a drive.
+    /// Adds a worker to the group of a drive and returns the worker's handle.
     pub fn seat(&self, drive: u32) -> Company {
         let mut boards = lock(&self.boards);
         let board = Arc::clone(boards.entry(drive).or_default());
@@ -80,7 +81,7 @@ impl Companies {
         zones
     }
 
-    /// Returns the jobs that were ended, on any drive.
+    /// Returns the jobs that were ended, on any drive, in this step or in an earlier one.
     pub fn ended(&self) -> BTreeSet<Ended> {
         let boards = lock(&self.boards);
         let ended = boards.values().flat_map(|board| lock(board).ended.clone());
@@ -88,11 +89,11 @@ impl Companies {
     }
 }
 
-/// The seat of a worker among those that run at the same time on its drive.
+/// Handle through which a worker coordinates with the other workers that run at the same time on
+/// its drive.
 #[derive(Clone, Debug)]
 pub struct Company {
     seat: usize,
-    /// Whether another worker ended this one.
     must_end: Arc<AtomicBool>,
     board: Arc<Mutex<Board>>,
     locks: Arc<FileLocks>,
@@ -100,7 +101,7 @@ pub struct Company {
 }
 
 impl Default for Company {
-    /// A worker alone, of a first step.
+    /// Returns the handle of a worker that runs alone in the first step.
     fn default() -> Self {
         Companies::default().seat(0)
     }
@@ -111,30 +112,30 @@ impl Default for Company {
 struct Board {
     seats: Vec<Seat>,
     ended: BTreeSet<Ended>,
-    /// Files of workers that have not released them, by path.
+    /// Files that some worker has not released yet, by path.
     files: HashMap<String, Shared>,
     locks: Arc<FileLocks>,
     drive: u32,
-    /// Write pointers of files, by path.
+    /// Write pointers of the drive's files, by path.
     zones: BTreeMap<String, SharedZones>,
 }
 
-/// A file that one or several workers hold.
+/// File that one or several workers hold.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shared {
     holders: u32,
-    /// Whether a worker that released it wants it removed.
+    /// Whether a worker that released the file wants it removed.
     is_to_be_removed: bool,
 }
 
-/// State of a worker that others see.
+/// State of a worker that the other workers see.
 #[derive(Debug, Default)]
 struct Seat {
     member: Member,
     has_started: bool,
     has_ended: bool,
     must_end: Arc<AtomicBool>,
-    /// I/Os of its share of a flow.
+    /// I/Os that the worker counted against its share of a flow.
     flow_ios: u64,
     done: Done,
 }
@@ -144,7 +145,7 @@ struct Seat {
 pub(crate) struct Done {
     pub(crate) ios: u64,
     pub(crate) bytes: u64,
-    /// Sum of their responses.
+    /// Sum of the response times of the completed I/Os, in nanoseconds.
     pub(crate) response_ns: u64,
 }
 
@@ -156,34 +157,35 @@ impl Done {
     }
 }
 
-/// Share of a flow: of the I/Os of all workers with the same id.
+/// Share of a worker in a fio flow, which divides the I/Os of all workers with the same flow id by
+/// weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pub(crate) id: u32,
     pub(crate) weight: u32,
 }
 
-/// Properties of a worker that others must know.
+/// Properties of a worker that the other workers must know.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Member {
-    /// Name of its job.
+    /// Name of the fio job that the worker runs.
     pub(crate) name: String,
-    /// Paths of its files.
+    /// Paths of the worker's files.
     pub(crate) files: Vec<String>,
-    /// Its reporting group.
+    /// Reporting group of the worker, by its number.
     pub(crate) group: u32,
-    /// Whether it ends others, now or at its own end.
+    /// Whether the worker ends other workers, while it runs or when it ends.
     pub(crate) ends_others: bool,
-    /// Whether it counts for the steady state of its group.
+    /// Whether the worker counts for the steady state of its reporting group.
     pub(crate) is_of_steady_group: bool,
-    /// Its share of a flow, until it ends.
+    /// Share of the worker in a flow. It is `None` without a flow and after the worker has ended.
     pub(crate) share: Option<Share>,
-    /// Whether it does I/O.
+    /// Whether the worker does I/O.
     pub(crate) does_io: bool,
 }
 
 impl Company {
-    /// Takes the seat for a repetition, before any worker starts.
+    /// Registers the worker for a repetition, before any worker starts.
     pub(crate) fn enter(&self, member: Member) {
         let mut board = self.board();
         let ended = &self.earlier.ended;
@@ -202,28 +204,28 @@ impl Company {
         };
     }
 
-    /// Says that the worker does I/O from now on.
+    /// Marks the worker as started: from now on it does I/O.
     pub(crate) fn start(&self) {
         self.board().seats[self.seat].has_started = true;
     }
 
-    /// Time that the steps before took together.
+    /// Returns the total duration of the earlier steps.
     pub(crate) fn elapsed_before(&self) -> Nanoseconds {
         self.earlier.elapsed
     }
 
-    /// Whether any other worker may end this one.
+    /// Reports whether any other worker may end this worker.
     pub(crate) fn may_be_ended(&self) -> bool {
         let board = self.board();
         board.seats.len() > 1 && board.seats.iter().any(|seat| seat.member.ends_others)
     }
 
-    /// Whether another worker ended this one.
+    /// Reports whether another worker ended this worker.
     pub(crate) fn must_end(&self) -> bool {
         self.must_end.load(Ordering::Relaxed)
     }
 
-    /// Ends other workers, and what starts later of the same jobs.
+    /// Ends other workers, and the jobs of the same scope that start in later steps.
     pub(crate) fn end_others(&self, ended: Ended) {
         let mut board = self.board();
         board.ended.insert(ended);
@@ -239,8 +241,9 @@ impl Company {
         }
     }
 
-    /// Whether the worker may issue an I/O by its share of a flow, which is then counted.
-    /// As fio, it may as long as its share of the I/Os is not above that of its weight.
+    /// Reports whether the worker's share of its flow permits another I/O, and counts that I/O. As
+    /// in fio, a worker may issue while its share of the flow's I/Os does not exceed its share of
+    /// the weights.
     pub(crate) fn take_turn(&self) -> bool {
         let mut board = self.board();
         let Some(share) = board.seats[self.seat].member.share else {
@@ -259,17 +262,18 @@ impl Company {
         is_allowed
     }
 
-    /// Whether a worker of a job with this name has not ended that has an earlier seat, as
-    /// all have whose job stands above that of this worker.
+    /// Reports whether a worker of the job with this name still runs, among the workers that
+    /// registered before this one. Workers of jobs further up in the job file always register
+    /// before.
     pub(crate) fn is_in_progress(&self, name: &str) -> bool {
         let board = self.board();
         let mut above = board.seats[..self.seat].iter();
         above.any(|seat| !seat.has_ended && seat.member.name == name)
     }
 
-    /// Gives the files of the worker up, and returns those to be removed: of files that a
-    /// worker wants removed, those that no other worker holds any more. A file that workers
-    /// share so stays until the last of them has opened and used it.
+    /// Releases the worker's files and returns the paths to be removed: files that some worker
+    /// wants removed and that no worker holds any longer. A shared file therefore stays until its
+    /// last user has opened and used it.
     pub(crate) fn release_files(&self, removes: bool) -> Vec<String> {
         let mut board = self.board();
         let mut paths = std::mem::take(&mut board.seats[self.seat].member.files);
@@ -289,8 +293,8 @@ impl Company {
         paths
     }
 
-    /// Ends the worker for the others: it has no share of a flow, and no one waits for it.
-    /// Those who wait are woken by a notice.
+    /// Marks the worker as ended, so that it has no share of a flow and no other worker waits for
+    /// it. The caller wakes waiting workers by a notice.
     pub fn leave(&self) {
         let mut board = self.board();
         let seat = &mut board.seats[self.seat];
@@ -298,7 +302,7 @@ impl Company {
         seat.has_ended = true;
     }
 
-    /// Whether all workers that do I/O have ended; never where there is none.
+    /// Reports whether all workers that do I/O have ended. It is false if no worker does I/O.
     pub(crate) fn io_is_over(&self) -> bool {
         let board = self.board();
         let mut of_io = board.seats.iter().filter(|seat| seat.member.does_io);
@@ -306,7 +310,7 @@ impl Company {
         has_any && of_io.all(|seat| seat.has_ended)
     }
 
-    /// Write pointers of a file, as the steps before left them.
+    /// Returns the write pointers of a file, initially as the earlier steps left them.
     pub(crate) fn zones(&self, path: &str) -> SharedZones {
         let mut board = self.board();
         let key = (board.drive, path.to_owned());
@@ -318,17 +322,18 @@ impl Company {
         Arc::clone(board.zones.entry(path.to_owned()).or_insert_with(left))
     }
 
-    /// Locks of files that the drive's workers share.
+    /// Returns the file locks that the drive's workers share.
     pub(crate) fn locks(&self) -> &Arc<FileLocks> {
         &self.locks
     }
 
-    /// Tells what the worker has done so far.
+    /// Publishes the I/Os that the worker has completed so far.
     pub(crate) fn post(&self, done: Done) {
         self.board().seats[self.seat].done = done;
     }
 
-    /// Sum of what the group's workers have posted that count for its steady state.
+    /// Sums the published I/Os of those workers of the reporting group that count for its steady
+    /// state.
     pub(crate) fn group_done(&self) -> Done {
         let board = self.board();
         let group = board.seats[self.seat].member.group;
@@ -341,8 +346,8 @@ impl Company {
         sum
     }
 
-    /// Whether the worker is the last of those that count for its group's steady state: the
-    /// one that looks at it.
+    /// Reports whether the worker is the last of its reporting group that counts for the group's
+    /// steady state. That worker checks the steady state.
     pub(crate) fn is_last_of_steady_group(&self) -> bool {
         let board = self.board();
         let group = board.seats[self.seat].member.group;
@@ -355,7 +360,8 @@ impl Company {
     }
 }
 
-/// A worker that panicked while it held the lock had not changed anything by halves.
+/// Locks a mutex and ignores poisoning: a worker that panicked while it held the lock left no
+/// half-made change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Locks of files that workers take for an I/O, in the order in which they ask.
+//! File locks that workers hold for the time of an I/O. Waiting workers get a lock in the order of
+//! their requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +13,10 @@ pub(crate) struct FileLocks {
 #[derive(Debug, Default)]
 struct State {
     locks: BTreeMap<String, FileLock>,
-    /// Number of the next worker that asks.
+    /// Ticket of the next worker that waits for a lock.
     ticket_next: u64,
 }
 
-/// Lock of one file.
 #[derive(Debug, Default)]
 struct FileLock {
     holders: Option<Holders>,
@@ -27,13 +27,12 @@ struct FileLock {
 /// Workers that hold the lock of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holders {
-    /// One alone.
     Alone,
-    /// So many, who let others of their kind in.
+    /// Number of holders that share the lock.
     Shared(u32),
 }
 
-/// Place of a worker among those that wait for a lock; given up when this is dropped.
+/// Position of a worker in the queue for a file lock. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(crate) struct LockWait {
     locks: Arc<FileLocks>,
@@ -41,7 +40,7 @@ pub(crate) struct LockWait {
     ticket: u64,
 }
 
-/// Lock of a file, which is free again when this is dropped.
+/// File lock that a worker holds. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct FileGuard {
     locks: Arc<FileLocks>,
@@ -49,7 +48,7 @@ pub(crate) struct FileGuard {
 }
 
 impl FileLocks {
-    /// Begins to wait for the lock of a file, behind all that wait for it.
+    /// Adds a worker to the end of the queue for the lock of a file.
     pub(crate) fn wait_for(self: &Arc<Self>, path: &str) -> LockWait {
         let mut state = self.state();
         let ticket = state.ticket_next;
@@ -69,8 +68,9 @@ impl FileLocks {
 }
 
 impl LockWait {
-    /// Takes the lock, if this is the first that waits and nobody holds it but those who
-    /// share it as well.
+    /// Takes the file lock if this worker is first in the queue and the lock is free. Also takes it
+    /// if the worker shares the lock and all holders share it. Returns `None` if the worker must
+    /// continue to wait.
     pub(crate) fn try_lock(&self, shares: bool) -> Option<FileGuard> {
         let mut state = self.locks.state();
         let lock = state.locks.get_mut(&self.path)?;

@@ -1,5 +1,5 @@
-//! A section of fio's job file as a program: what fio does for it, on either world. Its
-//! workers are the section's clones.
+//! Program that runs one section of a fio job file as fio does, on a real or on a modelled system.
+//! Its workers are the clones (`numjobs`) of the section.
 
 mod bell;
 mod calls;
@@ -48,45 +48,44 @@ pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The name of these programs.
+/// Name of the programs that run sections of fio job files.
 pub(crate) const NAME: &str = "fio_job";
 
-/// The interval of the course over time.
 const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 #[derive(Clone, Debug)]
 struct FioJob {
     job: Arc<Job>,
-    /// Of each clone.
+    /// Files of each clone of the job, by clone index.
     files: Arc<[Vec<PlannedFile>]>,
-    /// The files that other sections make.
+    /// Files that other sections of the job file make, by path.
     made: Arc<BTreeMap<String, MadeBy>>,
     /// First byte of each file that is an area of the target, by its path.
     starts: Arc<BTreeMap<String, u64>>,
-    /// The log that it repeats.
+    /// I/O log that the job repeats (`read_iolog`).
     script: Option<Arc<Script>>,
 }
 
-/// Which section makes a file that a section shares with another.
+/// Section that makes a file which several sections of a job file share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeBy {
-    /// One that has ended: what it left is used, where it is long enough.
+    /// A section that has already ended. Its file is used if it is long enough.
     AnEarlierOne,
-    /// One that runs at the same time.
+    /// A section that runs at the same time.
     OneBesideIt,
 }
 
-/// Programs of job files.
 impl Program {
-    /// What fio does for one section of a job file. `existing` are the sizes of the files
-    /// that are there, by the paths that the job gives them: fixed of a device or of a
-    /// user's file that stands for them, laid out of those that sections above make. `made` are the files,
-    /// by these paths, that other sections make. `starts` are the first bytes of files that
-    /// are areas of one device; it is empty where each file is one of its own.
+    /// Creates the program that does what fio does for one section of a job file. `existing` holds
+    /// the sizes of existing files by the paths in the job file: fixed for a device or a user's
+    /// file that stands for the path, laid out for files that earlier sections make. `made` holds
+    /// the files, by the same paths, that other sections make. `starts` holds the first byte of
+    /// each file that is an area of one device, and is empty where each file is a file of its own.
     ///
     /// # Errors
     ///
-    /// For each option that changes what is done and cannot be obeyed, with its place.
+    /// Returns one error for each option that changes the I/O and cannot be obeyed, with its
+    /// position in the job file.
     pub fn of_fio_job(
         job: &Job,
         existing: &BTreeMap<String, FileSize>,
@@ -107,7 +106,7 @@ impl Program {
     }
 }
 
-/// I/Os under way at once, of each clone.
+/// Returns the queue depth of each clone of a job.
 fn depth(job: &Job) -> u32 {
     match job.engine.engine {
         // It submits one at a time, and waits for it.
@@ -120,21 +119,22 @@ fn depth(job: &Job) -> u32 {
     }
 }
 
-/// Whether its I/O locks the file. An engine that queues unlocks it when the request is
-/// queued, and with `io_submit_mode=offload` several are in flight.
+/// Reports whether the I/O of a job locks its file. An engine that queues requests unlocks the file
+/// once the request is queued, and `io_submit_mode=offload` has several requests in flight, so
+/// neither locks.
 fn locks(job: &Job) -> bool {
     job.files.lock != FileLock::None
         && job.engine.depth_reached() <= 1
         && job.engine.engine.kind() == EngineKind::Call
 }
 
-/// Whether the steady state of its group ends it, and not its own.
+/// Reports whether a job ends with the steady state of its reporting group instead of its own.
 fn is_of_steady_group(job: &Job) -> bool {
     job.steady.is_asked && job.report.by_group
 }
 
-/// Whether its files are written before it starts, as fio lays them out: those that are
-/// read, or written over, and those that are mapped.
+/// Reports whether the files of a job are written before the job starts, as fio lays them out:
+/// files that are read, overwritten or mapped.
 fn lays_out(job: &Job) -> bool {
     let engine = job.engine.engine;
     let is_written_over = job.files.overwrite || engine == Engine::Mmap;
@@ -143,13 +143,14 @@ fn lays_out(job: &Job) -> bool {
     !job.files.appends && has_data && (is_read || is_written_over)
 }
 
-/// Whether the cache of its files stays as it is.
+/// Reports whether the page cache of a job's files stays unchanged before the run.
 fn keeps_cache(job: &Job) -> bool {
     let files = &job.files;
     !files.invalidate && !files.pre_read && !bypasses_cache(job)
 }
 
-/// Whether I/O bypasses the page cache: that of mapped files is in it whatever `direct` says.
+/// Reports whether the I/O of a job bypasses the page cache. I/O on mapped files always goes
+/// through it, whatever `direct` says.
 fn bypasses_cache(job: &Job) -> bool {
     job.engine.direct && job.engine.engine != Engine::Mmap
 }
@@ -163,13 +164,14 @@ fn writes(job: &Job) -> bool {
     changes || (job.engine.engine.is_of_calls() && job.engine.engine != Engine::Filestat)
 }
 
-/// The name of a file on the target: of a path, all that tells it from others.
+/// Returns the name of a planned file on the target. It keeps the whole path, with slashes
+/// replaced, so that names stay distinct.
 fn name(file: &PlannedFile) -> String {
     file.path.trim_start_matches("./").replace('/', "_")
 }
 
 impl FioJob {
-    /// The program of a job that repeats a log, on these files of its clones.
+    /// Creates the program of a job that repeats an I/O log on the given files of its clones.
     fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
         let pattern = Self {
             job: Arc::new(job),
@@ -181,18 +183,17 @@ impl FioJob {
         Program::of_pattern((NAME, NAME), Box::new(pattern))
     }
 
-    /// The name of a file in the directory that the program works in: of a path, all that
-    /// tells it from others.
+    /// Returns the path of a planned file in the working directory of a worker.
     fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
         worker.file(&name(file))
     }
 
-    /// First byte of a file on the target: 0 of one that is no area of it.
+    /// Returns the first byte of a planned file on the target: 0 unless the file is an area of a
+    /// device.
     fn start_bytes(&self, file: &PlannedFile) -> u64 {
         self.starts.get(&file.path).copied().unwrap_or(0)
     }
 
-    /// Does all of a clone's I/O.
     async fn run_clone(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -207,7 +208,7 @@ impl FioJob {
         ran
     }
 
-    /// The jobs that its end ends, where the file has `exitall`.
+    /// Returns the scope of the jobs that end when this job ends (`exitall`).
     fn ends_with_it(&self) -> Ended {
         match self.job.order.exit_scope {
             ExitScope::Group => Ended::Group(self.job.group),
@@ -220,7 +221,7 @@ impl FioJob {
         &self.files[worker.index as usize]
     }
 
-    /// The files of all clones by path, each as long as the one that needs most of it.
+    /// Returns the files of all clones by path, each with the largest size that any clone needs.
     fn all_files(&self) -> BTreeMap<&str, u64> {
         let mut all = BTreeMap::new();
         for file in self.files.iter().flatten() {
@@ -230,7 +231,7 @@ impl FioJob {
         all
     }
 
-    /// Bytes that a clone moves, where no time ends it before.
+    /// Returns the bytes that a clone moves if no time limit ends it before.
     fn amount_bytes(&self) -> u64 {
         let block = self.job.largest_block_bytes();
         if let Some(script) = &self.script {
@@ -293,8 +294,8 @@ impl FioJob {
         }
     }
 
-    /// Makes a file as fio would: with data in it where it is read or written over, else
-    /// with the blocks that the job gives it.
+    /// Creates a file as fio does: filled with data if the job reads or overwrites it, else with
+    /// the blocks that `fallocate` reserves.
     async fn make(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -343,7 +344,7 @@ impl FioJob {
         Ok(system.close(file).await?)
     }
 
-    /// Opens a clone's files, and a ring for them.
+    /// Opens a clone's files and a ring for their I/O.
     async fn open(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -444,7 +445,8 @@ impl Pattern for FioJob {
         Some(self.amount_bytes())
     }
 
-    /// Of clones that have the same part of a file, that part once.
+    /// Returns the sum of the file ranges that the clones use. A range that several clones share
+    /// counts once.
     fn range_bytes(&self) -> Option<u64> {
         let part = |file: &PlannedFile| {
             let region = &file.region;

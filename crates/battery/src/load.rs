@@ -1,4 +1,4 @@
-//! What programs with several requests in flight have in common: their parameters, and the
+//! Common parts of the programs that keep several requests in flight: their parameters and the
 //! source of their requests.
 
 pub(crate) mod area;
@@ -24,48 +24,48 @@ use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
 
 choices! {
-    /// A yes or a no.
+    /// Yes-or-no value of a parameter.
     YesNo {
-        /// No.
+        /// Value `no` of a yes-or-no parameter.
         No = "no",
-        /// Yes.
+        /// Value `yes` of a yes-or-no parameter.
         Yes = "yes",
     }
 }
 
 choices! {
-    /// Whether a file is opened with O_DIRECT.
+    /// Choice of whether a file is opened with O_DIRECT.
     DirectIo {
-        /// O_DIRECT where the file system has it, unless the run asks for the page cache. A plan
-        /// makes a yes or a no of it.
+        /// O_DIRECT if the file system supports it and the run does not ask for the page cache. A
+        /// plan resolves this value to yes or no.
         Auto = "auto",
-        /// O_DIRECT, whatever the run asks of the page cache.
+        /// O_DIRECT always, whatever state of the page cache the run asks for.
         Yes = "yes",
-        /// As the run asks of the page cache.
+        /// No O_DIRECT of the program's own; the run's cache mode decides.
         No = "no",
     }
 }
 
 choices! {
-    /// How requests are handed to the kernel.
+    /// Interface through which requests are submitted to the kernel.
     Engine {
-        /// io_uring, and threads where it is absent or forbidden.
+        /// io_uring, or threads if io_uring is absent or forbidden.
         Best = "best",
-        /// io_uring, or an error.
+        /// io_uring. Its absence is an error.
         IoUring = "io_uring",
-        /// io_uring with a thread of the kernel that polls the submission queue.
+        /// io_uring with a kernel thread that polls the submission queue.
         SqPoll = "sqpoll",
-        /// A pool of threads with preadv2 and pwritev2.
+        /// Pool of threads that call preadv2 and pwritev2.
         Threads = "threads",
     }
 }
 
 choices! {
-    /// The call that makes writes durable.
+    /// System call that makes writes durable.
     SyncCall {
-        /// fdatasync(2): the data, and what it takes to read it back.
+        /// fdatasync(2), which makes the data durable and the metadata needed to read it back.
         Fdatasync = "fdatasync",
-        /// fsync(2).
+        /// fsync(2), which makes the data and all metadata of the file durable.
         Fsync = "fsync",
     }
 }
@@ -79,24 +79,25 @@ impl SyncCall {
     }
 }
 
-/// Meaning of `rate_iops` of programs whose commits arrive.
+/// Help text of `rate_iops` for programs in which commits arrive by the clock.
 pub(crate) const COMMIT_RATE: &str = "commits that arrive a second, of each worker, whether or not the one before is durable; 0: a new one when one is";
 
-/// The file that these programs share.
+/// Name of the file that these load programs share.
 pub(crate) const AREA: &str = "load";
 
-/// The parameters that programs with several requests under way have in common.
+/// Parameters that all programs with several requests in flight have.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    /// Requests in flight at once, of each worker; 0: see [`Load::slot_count`].
+    /// Queue depth of each worker. 0 selects the default of [`Load::slot_count`].
     pub(crate) depth: u64,
-    /// Requests that are handed over at once, at most; 0 is a quarter of the depth.
+    /// Maximum number of requests per submission. 0 means a quarter of the queue depth.
     pub(crate) batch: u64,
-    /// Workers on each drive: each has a thread and a ring of its own.
+    /// Workers on each drive. Each worker has its own thread and its own ring.
     pub(crate) workers: u64,
-    /// Bytes of the area that requests fall into.
+    /// Size of the area that requests address, in bytes.
     pub(crate) area_bytes: u64,
-    /// Requests a second of each worker; 0 is as many as complete.
+    /// Requests that arrive per second and worker. 0 means a closed loop, in which each completion
+    /// permits a new request.
     pub(crate) rate_iops: u64,
     pub(crate) spacing: Spacing,
     pub(crate) duration_ms: u64,
@@ -106,7 +107,7 @@ pub(crate) struct Load {
     pub(crate) poll: YesNo,
     pub(crate) compressible_share: f64,
     pub(crate) interval_ms: u64,
-    /// Whether what was written is read back and compared.
+    /// Whether written data is read back and compared.
     pub(crate) verify: YesNo,
 }
 
@@ -131,25 +132,24 @@ impl Default for Load {
     }
 }
 
-/// The most requests under way at once.
+/// Maximum queue depth of a worker.
 const DEEPEST: u64 = 4096;
-/// The most memory that the buffers of one worker take.
+/// Maximum memory of the buffers of one worker, in bytes.
 const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
-/// Slots of an open loop where nobody gives a number, and the memory of their buffers that
-/// limits it. A burst of arrivals or a stall of the storage has to fill them all before a
-/// request waits for a slot.
+/// Default number of slots of an open loop. The memory of their buffers limits it further
+/// (`OPEN_LOOP_BUFFERS_BYTES_MAX`). A burst of arrivals or a stall of the storage must fill all
+/// slots before a request waits for one.
 const OPEN_LOOP_SLOTS: u64 = 1024;
 const OPEN_LOOP_BUFFERS_BYTES_MAX: u64 = GIB;
 const DAY_MS: u64 = 86_400_000;
 
-/// Returns the number of slots of an open loop where nobody gives one, for requests of at
-/// most `call_bytes`.
+/// Returns the default number of slots of an open loop for requests of at most `call_bytes`.
 pub fn open_loop_slots(call_bytes: u64) -> u64 {
     (OPEN_LOOP_BUFFERS_BYTES_MAX / call_bytes.max(1)).clamp(1, OPEN_LOOP_SLOTS)
 }
 
 impl Load {
-    /// Its parameters.
+    /// Returns the load parameters as editable fields.
     pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             field(
@@ -221,7 +221,8 @@ impl Load {
         ]
     }
 
-    /// Properties of a program with these parameters and calls of at most so many bytes.
+    /// Returns the properties of a program with these load parameters and calls of at most
+    /// `call_bytes`.
     pub(crate) fn facts(&self, call_bytes: u64, writes: bool) -> Facts {
         Facts {
             takes_any_size: true,
@@ -239,8 +240,8 @@ impl Load {
         }
     }
 
-    /// From some requests of each slot, which on a disk take long, to what does not wear
-    /// a flash drive out.
+    /// Returns the minimum and maximum size of a repetition in bytes. The minimum gives each slot a
+    /// few requests, which take long on a disk. The maximum does not wear a flash drive out.
     fn sizes_bytes(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
         let in_flight = match self.rate_iops {
             0 => self.slot_count(call_bytes),
@@ -252,7 +253,7 @@ impl Load {
         (least_bytes, most_bytes.max(least_bytes))
     }
 
-    /// Slots of a ring for requests of at most `call_bytes`.
+    /// Returns the number of slots of a ring for requests of at most `call_bytes`.
     pub(crate) fn slot_count(&self, call_bytes: u64) -> u64 {
         match (self.depth, self.rate_iops) {
             (0, 0) => 1,
@@ -261,7 +262,7 @@ impl Load {
         }
     }
 
-    /// Slots of a ring for requests of at most `call_bytes`, all of them free.
+    /// Creates the slots of a ring for requests of at most `call_bytes`, all of them free.
     pub(crate) fn slots(&self, call_bytes: u64) -> Slots {
         let depth = self.slot_count(call_bytes);
         // A device begins with the first of many while the others are still prepared.
@@ -272,23 +273,24 @@ impl Load {
         Slots::submitting(depth, batch)
     }
 
-    /// Arrivals by the clock, from `start` on; none in closed loop.
+    /// Returns the arrivals of an open loop from `start` on, or `None` for a closed loop.
     pub(crate) fn arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
         (self.rate_iops > 0)
             .then(|| Arrivals::new(self.rate_iops, self.spacing, (start, worker.seed)))
     }
 
-    /// Duration of a repetition, where that is given.
+    /// Returns the duration of a repetition including the ramp, or `None` if its size ends it.
     fn lasts(&self) -> Option<Nanoseconds> {
         (self.duration_ms > 0).then(|| Nanoseconds::from_millis(self.ramp_ms + self.duration_ms))
     }
 
-    /// Bytes that arrive per second, where so many arrive at a time; `None` in closed loop.
+    /// Returns the bytes that arrive per second in an open loop if each request moves `bytes`, or
+    /// `None` for a closed loop.
     pub(crate) fn offered_bytes_per_s(&self, bytes: u64) -> Option<u64> {
         (self.rate_iops > 0).then(|| self.rate_iops.saturating_mul(bytes))
     }
 
-    /// Longest time after [`Load::lasts`] in which requests that had arrived are still
+    /// Returns the maximum time after [`Load::lasts`] in which requests that had arrived are still
     /// served.
     fn drains(&self) -> Nanoseconds {
         match self.rate_iops {
@@ -297,7 +299,8 @@ impl Load {
         }
     }
 
-    /// Why the parameters do not fit together, with calls of at most so many bytes.
+    /// Returns the reason why the load parameters do not fit together for calls of at most
+    /// `call_bytes`, or `None` if they do.
     pub(crate) fn unfit(&self, call_bytes: u64) -> Option<String> {
         if call_bytes > self.area_bytes {
             return Some(format!(
@@ -316,7 +319,7 @@ impl Load {
         })
     }
 
-    /// Makes the area's file of so many bytes. Workers share it: the first makes it.
+    /// Creates the area's file with `bytes` bytes. The first worker creates it for all.
     pub(crate) async fn prepare(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -328,7 +331,7 @@ impl Load {
         }
     }
 
-    /// Opens the area's file; it, and how many of so many bytes are there.
+    /// Opens the area's file, and returns it with the number of bytes that exist, at most `bytes`.
     pub(crate) async fn open(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -348,12 +351,12 @@ impl Load {
         Ok((file, there_bytes))
     }
 
-    /// The verification of a worker, where that is asked for.
+    /// Creates the verifier of a worker, or returns `None` if verification is off.
     pub(crate) fn verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
         (self.verify == YesNo::Yes).then(|| Verifier::of_program(system, worker))
     }
 
-    /// Opens a ring for files, with buffers for requests of at most so many bytes.
+    /// Opens a ring for files, with buffers for requests of at most `call_bytes`.
     pub(crate) async fn open_ring(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -379,12 +382,12 @@ impl Load {
     }
 }
 
-/// The error of a device that is open and has no length any more: it was detached.
+/// Returns the error for an open device that reports length 0, because it was detached.
 fn gone(path: &str) -> Error {
     Error::failed(Call::Length, path, Errno::NoDeviceOrAddress)
 }
 
-/// A parameter of a program.
+/// Creates a parameter field of a program.
 pub(crate) fn field<'a>(name: &'static str, meaning: &'static str, value: Value<'a>) -> Field<'a> {
     Field {
         name,
@@ -393,7 +396,7 @@ pub(crate) fn field<'a>(name: &'static str, meaning: &'static str, value: Value<
     }
 }
 
-/// A read or a write, as a generator asks for it.
+/// Read or write that a request generator produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) write: bool,
@@ -401,10 +404,10 @@ pub(crate) struct Request {
     pub(crate) bytes: u32,
 }
 
-/// When writes are made durable.
+/// Policy by which a program makes its writes durable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Durability {
-    /// A sync after so many writes; 0: none.
+    /// Number of writes after which a sync follows. 0 means no syncs.
     every_writes: u64,
     call: SyncCall,
     dsync: YesNo,
@@ -441,19 +444,20 @@ impl Durability {
         ]
     }
 
-    /// How a file is opened that is written to.
+    /// Returns the open mode of a file that the program writes.
     pub(crate) fn open(&self) -> Open {
         Open::READ_WRITE.dsync(self.dsync == YesNo::Yes)
     }
 }
 
-/// How long requests are made.
+/// Time span in which a worker issues requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     start: Nanoseconds,
-    /// When the ramp ends, as long as it lasts.
+    /// End of the ramp, or `None` after it or without one.
     ramp: Option<Nanoseconds>,
-    /// When the last request may be issued, or arrive; none where the size decides.
+    /// Last time at which a request may be issued, or may arrive in an open loop. `None` if the
+    /// size ends the repetition.
     end: Option<Nanoseconds>,
 }
 
@@ -467,7 +471,7 @@ impl Span {
         }
     }
 
-    /// Ends the ramp when its time has come: what was measured until then does not count.
+    /// Ends the ramp once its time has come, and discards the measurements until then.
     #[inline]
     pub(crate) fn end_ramp(
         &mut self,

@@ -1,61 +1,62 @@
-//! Parameters of a program: each with a name, a value, a unit and what values
-//! it may take. One list serves printing, checking and setting.
+//! Parameters of a program. Each has a name, a value, a unit and a range. One list serves printing,
+//! checking and setting.
 
 use crate::load::distribution::{self, Distribution};
 use diskperf_timeline::units::{GIB, SizeError, parse_size};
 
-/// The largest call: what read(2) returns at once is less than 2 GiB.
+/// Maximum length of a program's call, in bytes. One read(2) returns less than 2 GiB.
 const LARGEST_CALL_BYTES: u64 = GIB;
 
-/// A parameter as a user sees it.
+/// Parameter of a program as a user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name, with the unit: `call_bytes`.
+    /// Name of the parameter, with its unit, as in `call_bytes`.
     pub name: &'static str,
-    /// Its value, in the text that sets it.
+    /// Value of the parameter, as the text that sets it.
     pub value: String,
-    /// What it does.
+    /// Effect of the parameter on the program.
     pub meaning: &'static str,
-    /// Which values it may take.
+    /// Description of the values that the parameter permits.
     pub allowed: String,
 }
 
-/// A parameter as a program holds it.
+/// Parameter of a program, with a reference to its value.
 pub(crate) struct Field<'a> {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) value: Value<'a>,
 }
 
-/// The kinds of values.
+/// Value of a parameter, by its kind.
 pub(crate) enum Value<'a> {
-    /// Bytes, typed as `8192` or `8K`, from the smallest to the largest.
+    /// Parameter value that is a number of bytes, typed as `8192` or `8K`, with its minimum and
+    /// maximum.
     Bytes(&'a mut u64, u64, u64),
-    /// A whole number, from the smallest to the largest.
+    /// Parameter value that is a whole number, with its minimum and maximum.
     Count(&'a mut u64, u64, u64),
-    /// A share from 0 to 1.
+    /// Parameter value that is a share from 0 to 1.
     Share(&'a mut f64),
-    /// One of a closed set.
+    /// Parameter value that is one name of a closed set.
     Choice(&'a mut dyn Choice),
-    /// Some of a closed set, at least one.
+    /// Parameter value that is a selection of one or more names of a closed set.
     Subset(&'a mut Subset),
-    /// A distribution of request sizes.
+    /// Parameter value that is a distribution of request sizes.
     Mix(&'a mut SizeMix),
-    /// A distribution of requests over an area.
+    /// Parameter value that is a distribution of requests over an area.
     Distribution(&'a mut Distribution),
 }
 
-/// A closed set of values with names.
+/// Closed set of named values, with a current value.
 pub(crate) trait Choice {
-    /// All names, in order.
+    /// Returns all names of the closed set, in order.
     fn names(&self) -> &'static [&'static str];
-    /// The index of the current one.
+    /// Returns the index of the current value in the closed set.
     fn current(&self) -> usize;
-    /// Takes the one of this index, which is below the number of names.
+    /// Selects the value with this index, which is below the number of names.
     fn choose(&mut self, index: usize);
 }
 
-/// Declares a closed set whose values are chosen by name.
+/// Declares an enum as a closed set of values that are chosen by name.
 macro_rules! choices {
     ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$doc])*
@@ -77,57 +78,57 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Why a parameter was not set.
+/// Reason why a parameter was not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// No such parameter.
+    /// The program has no parameter of this name.
     #[error("program {program} has no parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("it has {}", known.join(", ")), |near| format!("did you mean `{near}`?")))]
     Unknown {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// What was asked for.
+        /// Parameter name that the user gave.
         name: String,
-        /// The most similar name.
+        /// Most similar parameter name, if any is similar.
         nearest: Option<String>,
-        /// All names.
+        /// Names of all parameters of the program.
         known: Vec<&'static str>,
     },
-    /// No program of a suite has such a parameter.
+    /// No program of the suite has a parameter of this name.
     #[error("no program of {suite} has a parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("there are program.{}", known.join(", program.")), |near| format!("did you mean `program.{near}`?")))]
     UnknownToAll {
-        /// The suite.
+        /// Name of the suite whose programs lack the parameter.
         suite: String,
-        /// What was asked for.
+        /// Parameter name that the user gave.
         name: String,
-        /// The most similar name.
+        /// Most similar parameter name, if any is similar.
         nearest: Option<String>,
-        /// The names that programs of the suite have.
+        /// Names of the parameters that programs of the suite have.
         known: Vec<&'static str>,
     },
-    /// The value cannot be read, or is out of range.
+    /// The value cannot be parsed or is out of range.
     #[error("{program}.{name} cannot be `{value}`: it takes {allowed}")]
     Value {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// Value that the user gave.
         value: String,
-        /// What may be given.
+        /// Description of the values that the parameter permits.
         allowed: String,
     },
-    /// The parameters do not fit together, or not to the size.
+    /// The parameters do not fit together, or do not fit the size.
     #[error("{program}: {reason}")]
     Unfit {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// What is wrong and what to write instead.
+        /// Description of the conflict and of its remedy.
         reason: String,
     },
 }
 
 impl<'a> Field<'a> {
-    /// Every program's size of call.
+    /// Creates the parameter `call_bytes`, the length of a program's calls.
     pub(crate) fn call_bytes(value: &'a mut u64, meaning: &'static str) -> Self {
         Self {
             name: "call_bytes",
@@ -173,7 +174,7 @@ impl Value<'_> {
         }
     }
 
-    /// Sets the value from text; `None` if it cannot be read or is not allowed.
+    /// Sets the value from text. Returns `None` if the text cannot be parsed or is not permitted.
     pub(crate) fn set(&mut self, text: &str) -> Option<()> {
         match self {
             Self::Bytes(value, low, high) => {
@@ -206,22 +207,22 @@ impl Value<'_> {
     }
 }
 
-/// Some of a closed set of names: `create+stat`.
+/// Selection of names from a closed set, such as `create+stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subset {
     names: &'static [&'static str],
-    /// A bit for each name.
+    /// Bit map of the selected names, with one bit for each name.
     chosen: u32,
 }
 
 impl Subset {
-    /// All of them.
+    /// Creates a selection of all names of a closed set.
     pub(crate) fn all(names: &'static [&'static str]) -> Self {
         let chosen = (1 << names.len()) - 1;
         Self { names, chosen }
     }
 
-    /// Whether the one at this index is chosen.
+    /// Reports whether the name at this index is selected.
     pub(crate) fn has(&self, index: usize) -> bool {
         self.chosen & (1 << index) != 0
     }
@@ -242,7 +243,7 @@ impl Subset {
     }
 }
 
-/// A distribution of request sizes: bytes, each with its weight.
+/// Distribution of request sizes, as pairs of bytes and weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SizeMix(Vec<(u64, u64)>);
 
@@ -266,7 +267,7 @@ impl SizeMix {
             .then_some(Self(weights))
     }
 
-    /// The only size of the mix, if it has one.
+    /// Returns the only request size, or `None` if the distribution has several.
     #[inline]
     pub(crate) fn only(&self) -> Option<u64> {
         match self.0[..] {
@@ -287,22 +288,23 @@ impl SizeMix {
         pairs.join(",")
     }
 
-    /// Every size of the mix.
+    /// Iterates over all request sizes.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|(bytes, _)| *bytes)
     }
 
-    /// The largest size of the mix.
+    /// Returns the largest request size, in bytes.
     pub(crate) fn largest(&self) -> u64 {
         self.0.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights of the size distribution.
     pub(crate) fn total_weight(&self) -> u64 {
         self.0.iter().map(|(_, weight)| weight).sum()
     }
 
-    /// The size that owns the `point`th unit of weight.
+    /// Returns the request size at a point below the total weight, where the sizes follow each
+    /// other with their weights.
     pub(crate) fn at(&self, point: u64) -> u64 {
         let mut left = point;
         for (bytes, weight) in &self.0 {

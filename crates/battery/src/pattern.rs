@@ -1,4 +1,4 @@
-//! What a program is to the rest of the battery: an I/O pattern with parameters.
+//! Interface of an I/O program to the rest of the crate: an I/O pattern with parameters.
 
 use crate::parameter::Field;
 use crate::program::{Input, ProgramError};
@@ -12,39 +12,39 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::Pin;
 
-/// A phase of a program. A worker awaits three of them in a repetition.
+/// Phase of a program. A worker awaits three phases in each repetition.
 pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
 
-/// Where a program runs, and as which worker.
+/// System that a program runs on, and the worker that runs it.
 pub(crate) type Place<'a> = (&'a mut System, &'a Worker);
 
-/// A phase without steps.
+/// Returns a program phase that does nothing.
 pub(crate) fn nothing<'a>() -> Steps<'a> {
     Box::pin(std::future::ready(Ok(())))
 }
 
-/// A line of the list of programs.
+/// Entry in the list of programs.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
-    /// What it does.
+    /// Short description of the program for the list.
     pub(crate) does: &'static str,
-    /// The name of its files: those of one name are the same files.
+    /// Name of the program's files. Programs with the same name share the files.
     pub(crate) files: &'static str,
-    /// The pattern behind it, with its defaults.
+    /// Constructor of the program's pattern with its default parameters.
     pub(crate) pattern: fn() -> Box<dyn Pattern>,
 }
 
-/// An I/O pattern: what each program implements. Each worker has a copy of its own, which
-/// keeps what [`survey`](Pattern::survey) finds. Methods without a comment are those of
+/// I/O pattern, which each program implements. Each worker has its own copy, which keeps the
+/// results of [`survey`](Pattern::survey). Methods without a comment are those of
 /// [`Program`](crate::Program) with the same name.
 pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
-    /// Its parameters.
+    /// Returns the pattern's parameters as editable fields.
     fn fields(&mut self) -> Vec<Field<'_>>;
 
-    /// Its properties with these parameters.
+    /// Returns the pattern's properties for its current parameters.
     fn facts(&self) -> Facts;
 
-    /// Why the parameters do not fit together, if they do not.
+    /// Returns the reason why the parameters do not fit together, or `None` if they do.
     fn unfit(&self) -> Option<String> {
         None
     }
@@ -61,7 +61,7 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Bytes that it moves if nobody says otherwise, where that is its own matter.
+    /// Returns the default size of the pattern in bytes, or `None` if it has no default of its own.
     fn usual_bytes(&self) -> Option<u64> {
         None
     }
@@ -78,23 +78,24 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         size_bytes
     }
 
-    /// The bytes of each of its files by name, where programs that name the same file share
-    /// it.
+    /// Returns the sizes in bytes of the pattern's files by name, if programs that name the same
+    /// file share it.
     fn shared_files(&self) -> Option<BTreeMap<&str, u64>> {
         None
     }
 
-    /// How many of these bytes are made before the timed part, at most.
+    /// Returns the maximum number of the file bytes that are written before the timed part.
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
         self.file_bytes(size_bytes)
     }
 
-    /// Bytes that one timed part writes, where it knows.
+    /// Returns the bytes that one timed part writes, or `None` if the pattern does not know.
     fn written_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// The files where drives need no images, if these are others.
+    /// Returns the name and bytes of the files on a system that needs no images of its drives, if
+    /// they differ from the usual ones.
     fn files_without_images(&self, _size_bytes: u64) -> Option<(&'static str, u64)> {
         None
     }
@@ -118,25 +119,25 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
     fn run<'a>(&'a self, place: Place<'a>, buffer: &'a mut Buffer) -> Steps<'a>;
 }
 
-/// Properties of a program that depend on its parameters alone. Fields without a comment
-/// are methods of [`Program`](crate::Program) with the same name.
+/// Properties of a program that depend on its parameters only. Fields without a comment are methods
+/// of [`Program`](crate::Program) with the same name.
 pub(crate) struct Facts {
-    /// Bytes of one call, or of the largest.
+    /// Bytes of one call, or of the largest call.
     pub(crate) call_bytes: u64,
-    /// Calls whose bytes are in its buffer at once.
+    /// Number of calls whose data the program's buffer holds.
     pub(crate) buffer_calls: u64,
-    /// Whether it works on a tree of files, whose size may be any.
+    /// Whether the program works on a tree of files, which may have any size.
     pub(crate) is_of_a_tree: bool,
-    /// Whether its size need not be a multiple of its calls.
+    /// Whether the program's size need not be a multiple of its calls.
     pub(crate) takes_any_size: bool,
     pub(crate) dump_unit_bytes: Option<u64>,
     pub(crate) passes: u64,
     pub(crate) workers: u32,
-    /// Milliseconds from the start of one worker to that of the next.
+    /// Delay between the starts of consecutive workers, in milliseconds.
     pub(crate) offset_ms: u64,
-    /// Whether its first worker writes to a pipe that its second reads.
+    /// Whether the first worker writes to a pipe that the second worker reads.
     pub(crate) is_piped: bool,
-    /// The media that it can run on.
+    /// Media on which the program can run.
     pub(crate) media: &'static [Medium],
     pub(crate) is_of_minix: bool,
     pub(crate) renames: bool,
@@ -148,17 +149,18 @@ pub(crate) struct Facts {
     pub(crate) keeps_requests: bool,
     pub(crate) needs_other: bool,
     pub(crate) touches_target: bool,
-    /// The state of the page cache that it needs, whatever the run asks for.
+    /// State of the page cache that the program requires, whatever the run asks for. `None` if the
+    /// run decides.
     pub(crate) cache: Option<CacheMode>,
     pub(crate) lasts: Option<Nanoseconds>,
     pub(crate) drains: Nanoseconds,
     pub(crate) offered_bytes_per_s: Option<u64>,
-    /// The least and the most bytes that a repetition moves whose size nobody said.
+    /// Minimum and maximum bytes of a repetition for which the user gives no size.
     pub(crate) sizes_bytes: (u64, u64),
 }
 
 impl Facts {
-    /// A program that only reads the target, in calls of this size.
+    /// Returns the properties of a program that only reads the target, in calls of `call_bytes`.
     pub(crate) fn reading(call_bytes: u64) -> Self {
         Self {
             call_bytes,
@@ -189,7 +191,7 @@ impl Facts {
         }
     }
 
-    /// A program that writes to it.
+    /// Returns the properties of a program that writes the target, in calls of `call_bytes`.
     pub(crate) fn writing(call_bytes: u64) -> Self {
         Self {
             writes: true,
@@ -198,7 +200,7 @@ impl Facts {
     }
 }
 
-/// How a boxed pattern is cloned.
+/// Cloning of I/O patterns behind a `Box`.
 pub(crate) trait Boxed {
     fn boxed(&self) -> Box<dyn Pattern>;
 }

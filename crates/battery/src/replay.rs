@@ -1,6 +1,6 @@
-//! The requests of a block trace, made again: at the trace's times (open loop), so many
-//! under way at once (closed loop), or each as long after the completion that it followed
-//! as in the trace.
+//! Replay of a block trace. Its requests are issued at the trace's times (open loop), at a fixed
+//! queue depth (closed loop), or each as long after the completion that it followed as in the
+//! trace.
 
 mod pauses;
 mod schedule;
@@ -20,48 +20,48 @@ use source::TraceSource;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// The name of these programs, and of the file that stands for the trace's device.
+/// Name of the replay programs, and of the file that stands for the trace's device.
 pub(crate) const NAME: &str = "replay";
 
-/// The interval of the course over time.
 const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
-/// The requests of a trace in the order of issue, as they are read; what cannot be read
-/// ends them.
+/// Requests of a trace in the order of issue, as they are read. A read error ends them.
 pub type Requests = Box<dyn Iterator<Item = Result<Record, String>> + Send>;
 
-/// A trace that can be read again and again, each time the same.
+/// Trace that can be read repeatedly, with the same requests each time.
 pub trait Trace: fmt::Debug + Send + Sync {
-    /// Begins to read it: who asks for the first request gets it at once.
+    /// Begins to read the trace. The first request is then available without delay.
     fn requests(&self) -> Requests;
 }
 
-/// What is made again, and how.
+/// Trace to be replayed, and the way to replay it.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Its requests, none of which ends beyond `space_bytes`.
+    /// Source of the requests. No request ends beyond `space_bytes`.
     pub trace: Arc<dyn Trace>,
-    /// What they come to.
+    /// Totals of the trace's requests.
     pub held: TraceFacts,
-    /// When they are issued.
+    /// Rule by which requests are issued: by the trace's times, at a fixed queue depth, or after
+    /// the completions that they followed.
     pub pace: ReplayPace,
-    /// The moment of the trace that an open replay begins at; none: that of its first request.
+    /// Time within the trace at which an open replay begins. `None` means the time of the first
+    /// request.
     pub begins: Option<Nanoseconds>,
-    /// The most under way at once.
+    /// Maximum queue depth of the replay.
     pub slots: u32,
-    /// Bytes of the space of addresses that they fall into.
+    /// Size of the address space of the requests, in bytes.
     pub space_bytes: u64,
-    /// What their offsets and lengths are multiples of.
+    /// Common divisor of the offsets and lengths of all requests, in bytes.
     pub unit_bytes: u64,
-    /// What is asked of the page cache.
+    /// State of the page cache that the replay requires.
     pub cache: CacheMode,
-    /// Whether ranges are given up, where they are in the trace.
+    /// Whether discards of the trace are issued.
     pub discards: bool,
-    /// Whether writes that were durable in the trace are made so.
+    /// Whether writes that were durable in the trace (FUA) are made durable.
     pub durable: bool,
 }
 
-/// What a replay is the same by: all but the way by which the trace is read.
+/// Replays are equal if everything but the source from which the trace is read is equal.
 impl PartialEq for Replay {
     fn eq(&self, other: &Self) -> bool {
         let told = |of: &Self| (of.pace, of.begins, of.slots, of.space_bytes, of.unit_bytes);
@@ -72,7 +72,7 @@ impl PartialEq for Replay {
     }
 }
 
-/// The requests of the next timed part, which are read ahead before it begins.
+/// Requests of the next timed part, which is read ahead before it begins.
 #[derive(Default)]
 struct ReadAhead(Mutex<Option<Requests>>);
 
@@ -82,9 +82,8 @@ struct Replayed {
     ahead: ReadAhead,
 }
 
-/// Replays.
 impl Program {
-    /// A replay of a trace.
+    /// Creates the program that replays a trace.
     pub fn of_replay(replay: Replay) -> Self {
         let ahead = ReadAhead::default();
         Self::of_pattern((NAME, NAME), Box::new(Replayed { replay, ahead }))
@@ -92,7 +91,6 @@ impl Program {
 }
 
 impl Replay {
-    /// Whether a request of this kind is made.
     fn makes(&self, operation: Operation) -> bool {
         match operation {
             Operation::Read | Operation::Write | Operation::Flush => true,
@@ -106,7 +104,8 @@ impl Replay {
         held.write.requests > 0 || (self.discards && held.discard.requests > 0)
     }
 
-    /// How long it takes in open loop, if all are issued in time.
+    /// Returns the duration of an open-loop replay if all requests are issued in time, or `None`
+    /// for other replays.
     fn lasts(&self) -> Option<Nanoseconds> {
         match self.pace {
             ReplayPace::Open { speed } => {
@@ -222,7 +221,7 @@ impl Pattern for Replayed {
     }
 }
 
-/// The requests that are made, of all.
+/// Returns the requests of a trace that the replay issues.
 fn made(replay: Replay, requests: Requests) -> Requests {
     let is_made = move |record: &Record| {
         let is_empty = record.length_bytes == 0 && record.operation != Operation::Flush;
@@ -231,7 +230,7 @@ fn made(replay: Replay, requests: Requests) -> Requests {
     Box::new(requests.filter(move |one| one.as_ref().map_or(true, &is_made)))
 }
 
-/// What cannot be read of a trace.
+/// Returns the error for a trace that cannot be read any further.
 fn unreadable(what: String) -> ProgramError {
     ProgramError::Trace(what)
 }
@@ -243,7 +242,7 @@ impl ReadAhead {
     }
 }
 
-/// What is read ahead is of one worker.
+/// Copies get no requests, because the requests read ahead belong to one worker.
 impl Clone for ReadAhead {
     fn clone(&self) -> Self {
         Self::default()

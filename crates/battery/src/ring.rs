@@ -1,4 +1,4 @@
-//! The loop that issues the requests of a source on a ring, and reaps their completions.
+//! I/O loop that issues the requests of a source on a ring and reaps their completions.
 
 pub(crate) mod file_calls;
 mod list;
@@ -11,53 +11,54 @@ use diskperf_system::{Error, File, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use slots::{Completed, Slots};
 
-/// Source of requests: a load, a trace, a clone of a job, a list.
+/// Source of requests, such as a load, a trace, a fio clone or a list.
 pub(crate) trait Source {
-    /// Decides the next step of the loop.
+    /// Decides the next step of the I/O loop.
     fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError>;
 
-    /// Prepares a request that has got its slot.
+    /// Prepares a request that has received its slot.
     fn prepare(&mut self, _ring: &mut Ring<'_>, _request: &Submission) {}
 
-    /// Counts a request that completed; passes over its failure, or leaves that as an error of
-    /// the program.
+    /// Counts a completed request. A source may ignore a failure of the request; otherwise the
+    /// failure ends the program.
     fn complete(&mut self, _: &mut Ring<'_>, _: &mut Completed) -> Result<(), ProgramError> {
         Ok(())
     }
 
-    /// Follows a reap, whether or not a request completed.
+    /// Runs after each reap, whether or not a request completed.
     fn end_reap(&mut self, _ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         Ok(())
     }
 }
 
-/// Step of the loop.
+/// Step of the I/O loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RingStep {
-    /// Puts a request of the file with this index into a slot, of which one must be free. It
-    /// waits there to be submitted.
+    /// Puts a request to the file with this index into a free slot, where it waits for submission.
+    /// One slot must be free.
     Put(usize, Submission),
-    /// Puts the read of a block that the program wrote into a slot; its data is compared with
-    /// what was written.
+    /// Puts the read of a previously written block into a slot. Its data is compared with the
+    /// written data.
     ReadBack(Unread),
-    /// Submits the waiting requests: now, or at a time that is near.
+    /// Submits the waiting requests, now or at a time in the near future.
     Submit(Option<Nanoseconds>),
-    /// Submits the waiting requests, and waits for `at_least` completions, until a time at
-    /// most. Takes `at_most` of them; the others are there for the next reap.
+    /// Submits the waiting requests, and waits for `at_least` completions, but not beyond `until`.
+    /// Takes at most `at_most` of them and leaves the others to the next reap.
     Reap {
         at_least: usize,
         at_most: usize,
         until: Option<Nanoseconds>,
     },
-    /// Takes the completions that are there, and submits nothing. [`System::reap`] says how long
-    /// that waits for none, until a time.
+    /// Takes the available completions and submits nothing. [`System::reap`] defines how long this
+    /// waits if there is none, but not beyond the given time.
     Look(Nanoseconds),
-    /// Returns to the caller at once, whatever is in flight.
+    /// Returns to the caller immediately, whatever is in flight.
     Return,
 }
 
 impl RingStep {
-    /// Waits for `at_least` completions, until a time at most, and takes all there are.
+    /// Creates the step that waits for `at_least` completions, but not beyond `until`, and takes
+    /// all available ones.
     #[inline]
     pub(crate) fn reap(at_least: usize, until: Option<Nanoseconds>) -> Self {
         Self::Reap {
@@ -67,7 +68,7 @@ impl RingStep {
         }
     }
 
-    /// Waits for the next completion; returns where no slot is in use.
+    /// Creates the step that waits for the next completion, or that returns if no slot is in use.
     #[inline]
     pub(crate) fn drain(slots: &Slots) -> Self {
         match slots.in_use() {
@@ -77,16 +78,16 @@ impl RingStep {
     }
 }
 
-/// Ring of a worker, which has opened it and its files.
+/// Open ring of a worker, with its files.
 pub(crate) struct Ring<'a> {
     pub(crate) system: &'a mut System,
     pub(crate) slots: Slots,
     pub(crate) files: Vec<(File, String)>,
-    /// Verification of the blocks of the files.
+    /// Verifier of the blocks of the files, if verification is on.
     pub(crate) verifier: Option<Verifier>,
-    /// CPU time of the program after each completion.
+    /// CPU time that the program uses after each completion.
     pub(crate) think: Nanoseconds,
-    /// Time of the last reap; before the first one, the start of the loop.
+    /// Time of the last reap, or the start of the I/O loop before the first reap.
     pub(crate) now: Nanoseconds,
 }
 
@@ -102,11 +103,11 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// Issues the requests of a source until it returns.
+    /// Issues the requests of a source until the source returns.
     ///
     /// # Errors
     ///
-    /// The errors of the source, of its requests, and of the ring itself.
+    /// Returns the errors of the source, of its requests and of the ring.
     pub(crate) async fn run(&mut self, source: &mut impl Source) -> Result<(), ProgramError> {
         self.now = self.system.now();
         loop {
@@ -144,7 +145,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// Hands `at_most` completions to a source.
+    /// Passes at most `at_most` completions to a source.
     #[inline]
     async fn take(&mut self, source: &mut impl Source, at_most: usize) -> Result<(), ProgramError> {
         for _ in 0..at_most {
@@ -163,7 +164,7 @@ impl<'a> Ring<'a> {
         source.end_reap(self)
     }
 
-    /// Verifies the block of a request that completed, and fails where the request failed.
+    /// Verifies the block of a completed request. Fails if the request failed.
     #[inline]
     fn verify(&mut self, completed: &Completed) -> Result<(), ProgramError> {
         let request = &completed.request;
@@ -183,7 +184,6 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// Returns the path of an open file.
     pub(crate) fn path(&self, file: File) -> String {
         let found = self.files.iter().find(|(open, _)| *open == file);
         found.map(|(_, path)| path.clone()).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! Verification of a worker's blocks: filled as they are written, read back, and compared.
+//! Verification of a worker's blocks: they are filled with known contents when written, read back
+//! and compared.
 
 pub(crate) mod calls;
 mod comparison;
@@ -22,13 +23,14 @@ use record::{BlockPlace, BlockRecord, BlockRecords, RecordedWrite};
 use state::WriteProgress;
 use std::cell::RefCell;
 
-/// Differences that are named one by one; the others are counted.
+/// Maximum number of differences that are listed individually. Further differences are only
+/// counted.
 const NAMED_MAX: usize = 20;
 
-/// Name of the parameter that has what was written read back.
+/// Name of the parameter that turns verification on.
 pub(crate) const VERIFY: &str = "verify";
 
-/// The parameter that has what was written read back.
+/// Creates the parameter that turns verification on.
 pub(crate) fn verify_field(verify: &mut YesNo) -> parameter::Field<'_> {
     field(
         VERIFY,
@@ -41,8 +43,8 @@ thread_local! {
     static BEFORE_READ_BACK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
 }
 
-/// Has a test called on this thread whenever a worker begins to read back: where it plants
-/// the damage that is to be found.
+/// Registers a test function that this thread calls whenever a worker begins to read back. The test
+/// can then plant damage for the verification to find.
 #[doc(hidden)]
 pub fn before_read_back(plant: Option<Box<dyn FnMut()>>) {
     BEFORE_READ_BACK.set(plant);
@@ -56,14 +58,14 @@ pub(crate) fn begin_read_back() {
     });
 }
 
-/// Blocks that are read back, as they are shown.
+/// Progress display of the blocks that are read back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShownReadBack {
     blocks_total: u64,
 }
 
 impl ShownReadBack {
-    /// Shows how many of the blocks are read.
+    /// Shows the number of blocks read so far.
     pub(crate) fn show(self, system: &System, verifier: &Verifier) {
         system.show_read_back(ReadBackProgress {
             blocks: self.blocks_total.saturating_sub(verifier.blocks_to_read()),
@@ -72,70 +74,71 @@ impl ShownReadBack {
     }
 }
 
-/// Verification of a worker's blocks.
+/// Verifier of a worker's blocks.
 pub(crate) struct Verifier {
     plan: Plan,
-    /// Layout of blocks without room for a header.
+    /// Layout of blocks that are too short for a header.
     short: BlockLayout,
     seeds: Seeds,
-    /// Writes that were issued.
     writes: u64,
     records: BlockRecords,
-    /// Of each slot: the block that its buffer holds; as many as have held one.
+    /// Block in the buffer of each slot, by slot number. The list ends at the highest slot used so
+    /// far.
     blocks: Vec<Option<Block>>,
-    /// Where another run wrote the blocks.
+    /// Knowledge of the other run that wrote the blocks. `None` if this run wrote them.
     other_run: Option<OtherRun>,
-    /// Writes by which another run knows how far this one came.
+    /// Progress of the writes, for the state from which another run verifies them.
     progress: WriteProgress,
     verified: Verified,
     differences: Vec<String>,
 }
 
-/// Block in the buffer of a slot that is in flight.
+/// Block in the buffer of a slot in use.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     place: BlockPlace,
     bytes: u32,
     purpose: Purpose,
-    /// Bytes at its front that a short write took: they are no longer in the buffer.
+    /// Leading bytes of the block that a short write has already written. They are no longer in the
+    /// buffer.
     taken_bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// It is written, as the write of this number.
+    /// Write of the block, with the number of the write.
     Write(u64),
-    /// It is compared with what is recorded of it.
+    /// Comparison of the block with the record of its write.
     Compare(BlockRecord),
-    /// It is compared with what it says of itself.
+    /// Check of the block against its own header.
     Check,
 }
 
-/// How the blocks of a worker are verified.
+/// Rules by which a worker's blocks are verified.
 pub(crate) struct Plan {
     pub(crate) layout: BlockLayout,
     /// Whether the first difference ends the program.
     pub(crate) is_fatal: bool,
-    /// Whether differences are counted and are no error (`continue_on_error=verify`).
+    /// Whether differences are only counted and are not errors (`continue_on_error=verify`).
     pub(crate) tolerates: bool,
-    /// Whether all reads are checked: the program writes nothing.
+    /// Whether all reads are checked, because the program writes nothing.
     pub(crate) checks_reads: bool,
-    /// Whether a block that was trimmed must be zeroes.
+    /// Whether a trimmed block must read as zeroes.
     pub(crate) trims_to_zero: bool,
-    /// Whether nobody else writes to the worker's blocks, so that it knows which write each
-    /// of them is of.
+    /// Whether only this worker writes to its blocks, so that it knows the latest write of each
+    /// block.
     pub(crate) is_alone: bool,
-    /// Whether the order of the writes is drawn: it is each program's own.
+    /// Whether the order of the writes is random, so that other programs have other orders.
     pub(crate) is_random: bool,
-    /// Number of the worker, from 1: its seeds follow from it.
+    /// Number of the worker, from 1, from which its seeds follow.
     pub(crate) thread: u32,
-    /// Seed of the seeds.
+    /// Seed from which the seeds of the blocks are drawn.
     pub(crate) randseed: u64,
-    /// Where blocks that differ are dumped.
+    /// Destination of dumps of differing blocks. `None` if they are not dumped.
     pub(crate) dump: Option<Dump>,
 }
 
-/// Block that was written and is to be read back.
+/// Written block that is to be read back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread {
     place: BlockPlace,
@@ -143,22 +146,22 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    /// The index of its file among the worker's.
+    /// Returns the index of the block's file among the worker's files.
     pub(crate) fn file(&self) -> usize {
         self.place.file
     }
 
-    /// Its offset in the file.
+    /// Returns the block's offset in its file, in bytes.
     pub(crate) fn offset_bytes(&self) -> u64 {
         self.place.offset_bytes
     }
 
-    /// Its length in bytes.
+    /// Returns the block's length in bytes.
     pub(crate) fn bytes(&self) -> u32 {
         self.record.bytes
     }
 
-    /// The read of it, in a file that is open.
+    /// Returns the read request for the block, in an open file.
     pub(crate) fn request(&self, file: File) -> Submission {
         Submission {
             operation: Operation::Read,
@@ -172,7 +175,7 @@ impl Unread {
 }
 
 impl Verifier {
-    /// The verification of a worker.
+    /// Creates the verifier of a worker.
     pub(crate) fn new(plan: Plan) -> Self {
         Self {
             seeds: Seeds::new(plan.randseed, plan.thread),
@@ -191,8 +194,8 @@ impl Verifier {
         }
     }
 
-    /// The verification of a worker of one of the battery's own programs, whose seeds no other
-    /// repetition has.
+    /// Creates the verifier of a worker for a program of this crate. Its seeds differ from those of
+    /// other repetitions.
     pub(crate) fn of_program(system: &System, worker: &Worker) -> Self {
         Self::new(Plan {
             layout: BlockLayout::of_checksum(Checksum::Crc32c),
@@ -208,7 +211,7 @@ impl Verifier {
         })
     }
 
-    /// The layout of blocks of this length.
+    /// Returns the layout for blocks of this length.
     fn layout(&self, bytes: u32) -> &BlockLayout {
         match self.plan.layout.header_bytes() > bytes as usize {
             true => &self.short,
@@ -216,18 +219,18 @@ impl Verifier {
         }
     }
 
-    /// Blocks that were written and not read back.
+    /// Returns the number of blocks that were written and not read back.
     pub(crate) fn unread_count(&self) -> u64 {
         self.records.count()
     }
 
-    /// Begins to read back, and shows how many blocks there are to read.
+    /// Begins to read back, and shows the number of blocks to read.
     pub(crate) fn begin_read_back(&self, system: &System) -> ShownReadBack {
         begin_read_back();
         self.show_blocks_to_read(system)
     }
 
-    /// Shows how many blocks there are to read.
+    /// Shows the number of blocks to read.
     pub(crate) fn show_blocks_to_read(&self, system: &System) -> ShownReadBack {
         let shown = ShownReadBack {
             blocks_total: self.blocks_to_read(),
@@ -236,18 +239,18 @@ impl Verifier {
         shown
     }
 
-    /// Blocks that are to be read, with those that a search looks at.
+    /// Returns the number of blocks to read, including the places that a search reads.
     fn blocks_to_read(&self) -> u64 {
         self.records.count() + self.places_to_search()
     }
 
-    /// Begins with the first seed again, as fio does with each pass of a repeatable job.
+    /// Restarts the seeds, as fio does for each pass of a repeatable job.
     pub(crate) fn restart_seeds(&mut self) {
         self.seeds = Seeds::new(self.plan.randseed, self.plan.thread);
     }
 
-    /// Prepares the buffer of a request that has a slot and is not submitted; `file` is the
-    /// index of its file among the worker's.
+    /// Prepares the buffer of a request that has a slot and is not submitted. `file` is the index
+    /// of the request's file among the worker's files.
     pub(crate) fn prepare(&mut self, system: &mut System, request: Submission, file: usize) {
         let place = BlockPlace {
             file,
@@ -272,7 +275,7 @@ impl Verifier {
         self.hold(request.slot, (place, request.bytes), purpose);
     }
 
-    /// Notes the block that a slot's buffer holds.
+    /// Records the block that a slot's buffer holds.
     fn hold(&mut self, slot: u32, (place, bytes): (BlockPlace, u32), purpose: Purpose) {
         let slot = slot as usize;
         if self.blocks.len() <= slot {
@@ -286,13 +289,13 @@ impl Verifier {
         });
     }
 
-    /// Notes that a block is trimmed that was written and not read back; whether it is one.
+    /// Marks a block as trimmed. Returns whether it is a block that was written and not read back.
     pub(crate) fn trim(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) -> bool {
         let place = BlockPlace { file, offset_bytes };
         self.records.trim(place, bytes)
     }
 
-    /// Draws the seed of the next write, and records it.
+    /// Draws the seed of the next write and records the write.
     fn record_write(&mut self, place: BlockPlace, bytes: u32, time_ns: Option<u64>) -> BlockWrite {
         let seed = match self.plan.layout.is_seeded() {
             true => self.seeds.next_seed(),
@@ -318,7 +321,6 @@ impl Verifier {
         }
     }
 
-    /// Notes that the last write is complete.
     fn complete_last(&mut self, place: BlockPlace) {
         self.records.complete(place, self.writes - 1);
         self.progress.complete(self.writes - 1);
@@ -332,7 +334,7 @@ impl Verifier {
         self.verified.written_bytes = 0;
     }
 
-    /// Puts the rests of short writes to the front of their buffers, from where they are
+    /// Moves the remainders of short writes to the start of their buffers, from which they are
     /// written.
     pub(crate) fn move_rests(&mut self, system: &mut System, waiting: &[Submission]) {
         for rest in waiting
@@ -351,7 +353,7 @@ impl Verifier {
         }
     }
 
-    /// Takes the next block that is to be read back: its place and its length.
+    /// Takes the next block to be read back.
     pub(crate) fn next_unread(&mut self) -> Option<Unread> {
         match self.records.take() {
             Some((place, record)) => Some(Unread { place, record }),
@@ -359,17 +361,18 @@ impl Verifier {
         }
     }
 
-    /// Has a block compared when the read of a slot is complete.
+    /// Marks a slot's read as a read-back, so that its data is compared when the read is complete.
     pub(crate) fn expect(&mut self, slot: u32, unread: Unread) {
         let Unread { place, record } = unread;
         self.hold(slot, (place, record.bytes), Purpose::Compare(record));
     }
 
-    /// Looks at a slot whose request is complete; `path` names a file by its index.
+    /// Processes a slot whose request is complete: compares the block of a read, or marks a write
+    /// as complete. `path` returns the path of a file by its index.
     ///
     /// # Errors
     ///
-    /// The first difference, where it is fatal.
+    /// Fails at the first difference if differences are fatal.
     pub(crate) fn complete(
         &mut self,
         system: &mut System,
@@ -389,8 +392,8 @@ impl Verifier {
         self.judge(block, bytes, path)
     }
 
-    /// Forgets the block of a slot whose request failed with an error that is passed over:
-    /// nothing is known of its bytes.
+    /// Discards the block of a slot whose request failed with an ignored error, since the contents
+    /// of the block are unknown.
     pub(crate) fn fail(&mut self, slot: u32) {
         let held = self.blocks.get_mut(slot as usize);
         if let Some(Block {
@@ -403,7 +406,7 @@ impl Verifier {
         }
     }
 
-    /// Notes a difference.
+    /// Counts a difference and lists it, or fails if differences are fatal.
     fn note(&mut self, text: String) -> Result<(), ProgramError> {
         self.verified.mismatches += 1;
         if self.plan.is_fatal && !self.plan.tolerates {
@@ -416,11 +419,11 @@ impl Verifier {
         Ok(())
     }
 
-    /// Judges the blocks, when all are read.
+    /// Evaluates the verification after all reads.
     ///
     /// # Errors
     ///
-    /// All differences, the first of them by name.
+    /// Returns all differences. The first of them are listed individually.
     pub(crate) fn judge_all(&mut self) -> Result<(), ProgramError> {
         self.settle_strangers()?;
         self.settle_survey()?;
@@ -430,7 +433,8 @@ impl Verifier {
         }
     }
 
-    /// Counts of the blocks so far, whether or not they differ and whatever ended the program.
+    /// Returns the counts of blocks so far, whether or not blocks differ and whatever ended the
+    /// program.
     pub(crate) fn verified(&self) -> Verified {
         Verified {
             unread_blocks: self.verified.unread_blocks + self.records.count(),
@@ -439,7 +443,7 @@ impl Verifier {
     }
 }
 
-/// An error of blocks that differ, with the first of them by name.
+/// Returns an error if any blocks differ. It lists the first differences individually.
 fn judge_all(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
     if verified.mismatches == 0 {
         return Ok(());
@@ -457,7 +461,7 @@ fn judge_all(verified: &Verified, differences: &[String]) -> Result<(), ProgramE
     )))
 }
 
-/// The part of a slot's buffer that a block takes.
+/// Returns the part of a slot's buffer that a block takes.
 fn buffer(system: &mut System, slot: u32, bytes: u32) -> &mut [u8] {
     let buffer = system.ring_buffer(slot);
     let buffer = buffer.expect("the ring was opened with contents");

@@ -1,14 +1,15 @@
-//! Columns of a table that somebody named: which of them says what.
+//! Mapping from the columns of a table to the fields of a request, as a user or the table's heading
+//! names them.
 
 use crate::form::TimeUnit;
 use std::str::FromStr;
 
-/// Place of a column in a table.
+/// Position of a column in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Counted from 1.
+    /// Column number, counted from 1.
     Number(usize),
-    /// As the heading calls it.
+    /// Name of the column in the table's heading.
     Name(String),
 }
 
@@ -22,11 +23,11 @@ pub(crate) struct Measured<C, U> {
 /// Bytes of one unit of an address or a length.
 type UnitBytes = u64;
 
-/// Columns of a table that a request is made of, by their number from 1 or by the name that the heading
-/// has for them: `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
+/// Columns that make up a request, by their numbers from 1 or by their names in the heading:
+/// `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns<C = NamedColumn> {
-    /// The time of issue.
+    /// Column of the time of issue.
     pub(crate) time: Measured<C, TimeUnit>,
     pub(crate) operation: C,
     pub(crate) offset: Measured<C, UnitBytes>,
@@ -40,11 +41,11 @@ pub struct Columns<C = NamedColumn> {
 pub struct NamedColumn(pub(crate) Column);
 
 impl<C> Columns<C> {
-    /// The same columns, each found in another way.
+    /// Converts the position of each column by `find`.
     ///
     /// # Errors
     ///
-    /// The first that is not found.
+    /// Returns the error of the first column that `find` rejects.
     fn found<D>(
         &self,
         mut find: impl FnMut(&C) -> Result<D, String>,
@@ -76,7 +77,7 @@ impl<C, U: Copy> Measured<C, U> {
 }
 
 impl Columns {
-    /// Whether the heading says where a column is.
+    /// Reports whether the heading is needed to find any of the columns.
     pub(crate) fn have_names(&self) -> bool {
         let mut have = false;
         let found = self.found(|NamedColumn(column)| {
@@ -86,11 +87,11 @@ impl Columns {
         have && found.is_ok()
     }
 
-    /// The numbers of the columns, from 0, by the names of a heading.
+    /// Returns the column numbers, from 0, with the names looked up in a heading.
     ///
     /// # Errors
     ///
-    /// A name that the heading has not.
+    /// Fails for a name that the heading lacks.
     pub(crate) fn numbers(&self, heading: &[&str]) -> Result<Columns<usize>, String> {
         self.found(|NamedColumn(column)| match column {
             Column::Number(number) => Ok(number - 1),
@@ -107,9 +108,9 @@ impl Columns {
         })
     }
 
-    /// The columns that a heading names, as `time_us,op,offset,length` or in other words for
-    /// these; others among them are passed over. `None` of what is no such heading, or names one
-    /// of them twice.
+    /// Recognises the columns of a heading by usual names such as `time_us,op,offset,length` and
+    /// synonyms. Other columns are ignored. Returns `None` if a needed column is missing or appears
+    /// twice.
     pub(crate) fn of_heading(heading: &[&str]) -> Option<Self> {
         let mut known: Vec<(String, usize)> = Vec::new();
         for (name, number) in heading.iter().zip(1..) {
@@ -128,7 +129,7 @@ impl Columns {
     }
 }
 
-/// The name that `--columns` has for a column of a heading: `time_us` of `timestamp_us`.
+/// Returns the `--columns` name of a heading's column, such as `time_us` for `timestamp_us`.
 fn usual_name(name: &str) -> Option<String> {
     const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
     const TIMES: [(&str, &str); 4] = [
@@ -153,7 +154,7 @@ fn usual_name(name: &str) -> Option<String> {
     of_time.or_else(|| of_place().map(str::to_owned))
 }
 
-/// The names of a heading, as many as a message has room for.
+/// Formats the names of a heading for a message, at most 20 of them.
 fn shown(heading: &[&str]) -> String {
     const LISTED: usize = 20;
     let listed = &heading[..heading.len().min(LISTED)];
@@ -208,7 +209,7 @@ impl FromStr for Columns {
     }
 }
 
-/// Parts of the text between commas; between blanks where it has no comma.
+/// Splits the text at commas, or at blanks if it has no comma.
 fn parts(text: &str) -> Vec<&str> {
     match text.contains(',') {
         true => text.split(',').collect(),

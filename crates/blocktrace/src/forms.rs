@@ -1,4 +1,4 @@
-//! From a line, or a piece of bytes, to what it says: one file a form.
+//! Parsers of the trace formats, from a line or a piece of bytes to an event, one file per format.
 
 mod biosnoop;
 mod blkparse;
@@ -27,53 +27,53 @@ use crate::order::Order;
 use crate::record::{DeviceIndex, Record};
 use std::collections::BTreeMap;
 
-/// What a trace of SRT begins with.
+/// Returns the first bytes of an SRT trace.
 pub(crate) fn srt_magic() -> &'static [u8] {
     srt::MAGIC
 }
 
-/// What a line is.
+/// Meaning of a line or record of a trace.
 pub(crate) enum Said {
-    /// A request, whose time counts from any beginning.
+    /// A complete request. Its time counts from an arbitrary origin.
     Request(Record),
-    /// Beginning of a request, which was handed to [`Context::order`].
+    /// The beginning of a request, which was added to [`Context::order`].
     Begin,
-    /// More of a request that has begun: its merge, its issue, its completion.
+    /// A further event of a request that has begun: its merge, its issue or its completion.
     More,
-    /// Nothing that could be a request: a heading, a comment, an empty line.
+    /// A line that cannot be a request: a heading, a comment or an empty line.
     Aside,
-    /// Left out, and counted by the reason.
+    /// A line that was left out and counted by its reason.
     LeftOut,
 }
 
-/// What lines have in common.
+/// State that the lines of a trace share.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     devices: Devices,
     pub(crate) order: Order,
-    /// Lines that are no requests, by the reason.
+    /// Number of lines that are not requests, by reason.
     pub(crate) dropped: BTreeMap<&'static str, u64>,
-    /// What diskperf's own form says beside its requests.
+    /// Information other than requests in a trace of diskperf's own format.
     pub(crate) said: crate::own::Said,
 }
 
 impl Context {
-    /// The number of a device.
+    /// Returns the index of a device by its name, and assigns one to a new device.
     #[inline]
     pub(crate) fn device(&mut self, name: &[u8]) -> DeviceIndex {
         self.devices.number(name)
     }
 
-    /// Names by number.
+    /// Returns the device names by device index.
     pub(crate) fn devices(&self) -> &[String] {
         &self.devices.names
     }
 
-    /// Makes sure that a request which has just begun has a range that storage can have.
+    /// Checks that the range of a request that has just begun is possible for storage.
     ///
     /// # Errors
     ///
-    /// As [`Record::validate`].
+    /// Fails like [`Record::validate`].
     pub(crate) fn validate(&self, said: Said) -> Result<Said, String> {
         let begun = match &said {
             Said::Request(record) => Some(record),
@@ -84,20 +84,20 @@ impl Context {
         Ok(said)
     }
 
-    /// A line that is no request, and why.
+    /// Counts a line that is not a request under the given reason.
     pub(crate) fn drop(&mut self, why: &'static str) -> Said {
         *self.dropped.entry(why).or_default() += 1;
         Said::LeftOut
     }
 
-    /// A completion of what was never issued.
+    /// Counts a completion without a matching issue.
     pub(crate) fn without_issue(&mut self) -> Said {
         self.order.without_issue += 1;
         Said::LeftOut
     }
 }
 
-/// Devices that are told apart: requests of any others count for the last of these.
+/// Maximum number of distinct devices. Requests to further devices count for the last one.
 pub const DEVICES_MAX: usize = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ impl Devices {
     }
 }
 
-/// The fields of a line between commas.
+/// Splits a line at commas into its first `N` fields. It is an error if the line has fewer.
 pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], String> {
     let mut found = [&line[..0]; N];
     let mut count = 0;
@@ -148,7 +148,7 @@ pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], String> 
     }
 }
 
-/// The words of a line between blanks, so many at the most; how many there are.
+/// Splits a line at blanks into its first `N` words, and returns them with the number of all words.
 pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut found = [&line[..0]; N];
     let mut count = 0;
@@ -162,31 +162,31 @@ pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     (found, count)
 }
 
-/// What is wrong with a word.
+/// Returns the message for a word that is not the expected value.
 pub(crate) fn wrong(what: &str, word: &[u8]) -> String {
     const LONGEST: usize = 40;
     let shown = String::from_utf8_lossy(&word[..word.len().min(LONGEST)]);
     format!("`{}` is not {what}", shown.escape_debug())
 }
 
-/// A whole number of a line.
+/// Parses a whole number in a line of a trace.
 #[inline]
 pub(crate) fn number(what: &str, word: &[u8]) -> Result<u64, String> {
     crate::number::whole(word).ok_or_else(|| wrong(what, word))
 }
 
-/// A time of a line, in nanoseconds.
+/// Parses a time in a line of a trace, and converts it to nanoseconds.
 #[inline]
 pub(crate) fn time(what: &str, word: &[u8], digits: i32) -> Result<u64, String> {
     crate::number::nanoseconds(word, digits).ok_or_else(|| wrong(what, word))
 }
 
-/// A number of units of bytes.
+/// Parses a number of units and converts it to bytes.
 #[inline]
 pub(crate) fn bytes(what: &str, word: &[u8], unit: u64) -> Result<u64, String> {
     let units = number(what, word)?;
     units.checked_mul(unit).ok_or_else(|| wrong(what, word))
 }
 
-/// Bytes of a sector of the block layer.
+/// Bytes of a sector of the Linux block layer.
 pub(crate) const SECTOR_BYTES: u64 = 512;

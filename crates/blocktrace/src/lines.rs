@@ -1,37 +1,35 @@
-//! Lines, or pieces of bytes, of an input that may be compressed, in constant memory.
+//! Input of a trace: lines or pieces of bytes, decompressed if necessary, in constant memory.
 
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The longest line of a trace: whoever has a longer one has another kind of file.
 const LONGEST_LINE: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a trace is read from.
+/// Input from which a trace is read.
 pub(crate) struct Input {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
-    /// Where the next line begins.
     byte: u64,
     number: u64,
     is_empty: bool,
 }
 
-/// The mark that programs of Windows put before text in UTF-8.
+/// Byte order mark that Windows programs write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A line or a piece that was read.
+/// Outcome of reading a line or a piece.
 pub(crate) enum Got {
-    /// All of it, without its end.
+    /// Complete line or piece of the input.
     Whole,
-    /// The input ended inside it.
+    /// Truncated line or piece: the input ended within it.
     Cut,
-    /// Nothing is left.
+    /// End of the input.
     End,
 }
 
 impl Input {
-    /// Begins to read, through gzip or zstd if it is that.
+    /// Opens an input, and decompresses it if it is in gzip or zstd format.
     pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, input);
         let head = plain.fill_buf()?;
@@ -63,37 +61,38 @@ impl Input {
         Ok(input)
     }
 
-    /// Whether nothing was in it at all.
+    /// Reports whether the input contains no bytes at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// What comes next, as far as the buffer has it, without taking it.
+    /// Returns the next bytes of the input, as far as they are buffered, without consuming them.
     pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf()
     }
 
-    /// The number of the last line or piece, from 1, and where it begins.
+    /// Returns the number of the last line or piece, from 1, and its offset in bytes.
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.number, self.byte - self.line.len() as u64)
     }
 
-    /// What was read so far is a header, and does not count.
+    /// Restarts the numbering, because the input read so far is a header.
     pub(crate) fn begin_to_count(&mut self) {
         self.number = 0;
     }
 
-    /// The last line or piece.
+    /// Returns the line or piece that was read last.
     pub(crate) fn last(&self) -> &[u8] {
         &self.line
     }
 
-    /// The same, to take and to give back.
+    /// Returns the buffer of the last line or piece, so that a caller can borrow its contents and
+    /// put them back.
     pub(crate) fn last_mut(&mut self) -> &mut Vec<u8> {
         &mut self.line
     }
 
-    /// Reads a line.
+    /// Reads the next line of the input.
     pub(crate) fn read_line(&mut self) -> io::Result<Got> {
         self.line.clear();
         let limit = LONGEST_LINE as u64 + 1;
@@ -117,7 +116,7 @@ impl Input {
         Ok(Got::Whole)
     }
 
-    /// Reads so many bytes, behind those that the last piece has if `more`.
+    /// Reads the next `bytes` bytes, and appends them to the last piece if `more` is set.
     pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<Got> {
         if !more {
             self.line.clear();
@@ -139,7 +138,7 @@ impl Input {
     }
 }
 
-/// A line without its end.
+/// Strips the line end and trailing blanks from a line.
 pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
     line.trim_ascii_end()
 }

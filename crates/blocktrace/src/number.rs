@@ -1,6 +1,6 @@
-//! Numbers of a line, without a copy of it.
+//! Parsers of numbers in a line, without a copy of the text.
 
-/// A whole number; none of what is none, or beyond 2^64.
+/// Parses a whole number. Returns `None` for other text and for numbers of 2^64 and above.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 {
@@ -17,7 +17,7 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// A hexadecimal number, with `0x` or without.
+/// Parses a hexadecimal number with or without `0x`.
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     let digits = std::str::from_utf8(digits).ok()?;
@@ -26,8 +26,8 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
         .filter(|_| !digits.starts_with('+'))
 }
 
-/// A decimal number of a unit that has so many digits left of the nanosecond's point, in
-/// nanoseconds; what is finer is cut off. Negative digits are of a finer unit.
+/// Parses a decimal number of a time unit and converts it to nanoseconds. The unit is 10^`digits`
+/// ns, and `digits` is negative for a finer unit. Finer fractions are cut off.
 #[inline]
 pub(crate) fn nanoseconds(text: &[u8], digits: i32) -> Option<u64> {
     let point = text.iter().position(|byte| *byte == b'.');

@@ -1,23 +1,25 @@
-//! Issues and their completions, in the order of issue, with so many held at the most.
+//! Matching of issues with their completions, in the order of issue, with a bounded number of
+//! requests in memory.
 
 use crate::record::{DeviceIndex, Operation, Record};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The most requests that wait for a completion before the oldest is given up.
+/// Maximum number of requests that wait for a completion. Beyond it, the oldest is released without
+/// one.
 const MOST_OPEN: usize = 1 << 16;
 
-/// Requests of one size class that are looked at for a byte that they may cover: a trace in
-/// which more requests than this overlap is no trace of a device.
+/// Maximum number of requests of one size class that are examined for a given byte. A trace with
+/// more overlapping requests does not come from a device.
 const LOOKS_MAX: usize = 4096;
 
-/// Order of the requests that wait for a completion: by device and operation, by size, by
+/// Sort key of the requests that wait for a completion: device and operation, then size class, then
 /// offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     device: DeviceIndex,
     operation: Operation,
-    /// Binary digits of the length. Requests of a class are shorter than 2^`size_class`, so
-    /// those that reach over a byte begin within that distance before it.
+    /// Number of binary digits of the length. Requests of a class are shorter than 2^`size_class`,
+    /// so that a request that covers a byte begins within that distance before it.
     size_class: u32,
     offset_bytes: u64,
 }
@@ -36,12 +38,12 @@ impl Key {
 #[derive(Debug)]
 struct Open {
     record: Record,
-    /// Bytes whose completion was not seen yet.
+    /// Bytes of the request whose completion was not seen yet.
     remaining_bytes: u64,
-    /// Parts whose completion was seen, by their first byte: apart, with their ends.
+    /// Disjoint parts of the request whose completion was seen, as ends by first byte.
     completed_parts: BTreeMap<u64, u64>,
     is_over: bool,
-    /// Completion of the device's own flush, of a flush whose end the trace may lack.
+    /// Completion time of the device's own flush, for a flush whose end the trace may lack.
     device_done_ns: Option<u64>,
 }
 
@@ -69,7 +71,7 @@ impl Open {
         (pending < self.end_bytes()).then_some(pending)
     }
 
-    /// Marks a part as completed, whose bytes may have been marked before.
+    /// Marks a part of the request as completed. Parts may overlap earlier ones.
     fn complete_part(&mut self, mut start: u64, mut end: u64) {
         let mut marked_bytes = 0;
         let touching = self.completed_parts.range(..=end);
@@ -91,18 +93,19 @@ impl Open {
     }
 }
 
-/// Issues whose completions may come, by their order.
+/// Requests that wait for their completions, in the order of issue.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     open: VecDeque<Open>,
-    /// The number of the first in `open`.
+    /// Number of the first request in `open`.
     first: u64,
     by_key: BTreeMap<Key, VecDeque<u64>>,
-    /// Requests that their device gave back, by how often, until it gets them again.
+    /// Requests that the device rejected and that were not issued again yet, with the number of
+    /// rejections.
     requeued: BTreeMap<Key, u32>,
-    /// Requests that were given up without a completion.
+    /// Number of requests that were released without a completion.
     pub(crate) without_completion: u64,
-    /// Completions of what was never issued.
+    /// Number of completions without a matching issue.
     pub(crate) without_issue: u64,
 }
 
@@ -111,7 +114,8 @@ impl Order {
         Key::new(record, record.length_bytes)
     }
 
-    /// Key of a request that its device gives back: it may be longer when it comes again.
+    /// Returns the key of a rejected request. It ignores the length, because the request may be
+    /// longer when it is issued again.
     fn requeued_key(record: &Record) -> Key {
         Key::new(record, 0)
     }
@@ -120,7 +124,7 @@ impl Order {
         &self.open[(number - self.first) as usize]
     }
 
-    /// A request is issued.
+    /// Adds an issued request to those that wait for a completion.
     pub(crate) fn issue(&mut self, record: Record) {
         let number = self.first + self.open.len() as u64;
         self.by_key
@@ -130,21 +134,23 @@ impl Order {
         self.open.push_back(Open::new(record));
     }
 
-    /// The request that was issued last, if it is not handed on.
+    /// Returns the request that was issued last, if it is still held.
     pub(crate) fn newest(&self) -> Option<&Record> {
         self.open.back().map(|open| &open.record)
     }
 
-    /// A request is issued that completes by its number: all of them are told so.
+    /// Adds an issued request whose completion will name its number, in a trace in which all
+    /// completions do so.
     pub(crate) fn push(&mut self, record: Record) {
         self.open.push_back(Open::new(record));
     }
 
-    /// The request of a number, counted from 0, is complete. One that was given up stays so.
+    /// Completes the request with a number, counted from 0. A request that was released already
+    /// stays incomplete.
     ///
     /// # Errors
     ///
-    /// One that was not issued, or is complete.
+    /// Fails if the request was not issued or is complete already.
     pub(crate) fn end(&mut self, number: u64, at_ns: u64, errno: u16) -> Result<(), String> {
         let Some(place) = number.checked_sub(self.first) else {
             return Ok(());
@@ -162,9 +168,9 @@ impl Order {
         }
     }
 
-    /// Completes what this range covers of the requests that ask the same of the device:
-    /// one that was merged of several completes all of them, and one that was split
-    /// completes with its last part. Returns whether any was found.
+    /// Completes the parts of requests that a range covers, for requests of the same device and
+    /// operation. A merged range completes several requests. A split request completes with its
+    /// last part. Returns whether any request was found.
     pub(crate) fn complete(&mut self, like: &Record, at_ns: u64, errno: u16) -> bool {
         let end = like.offset_bytes.saturating_add(like.length_bytes);
         let mut from = like.offset_bytes;
@@ -189,14 +195,14 @@ impl Order {
         is_found
     }
 
-    /// The device gave a request back.
+    /// Records that the device rejected a request.
     pub(crate) fn requeue(&mut self, like: &Record) {
         if self.requeued.len() < MOST_OPEN {
             *self.requeued.entry(Self::requeued_key(like)).or_default() += 1;
         }
     }
 
-    /// Whether the device gets a request that it gave back before.
+    /// Reports whether an issued request was rejected before, and forgets one rejection.
     pub(crate) fn is_again(&mut self, like: &Record) -> bool {
         let key = Self::requeued_key(like);
         let Some(count) = self.requeued.get_mut(&key) else {
@@ -209,14 +215,14 @@ impl Order {
         true
     }
 
-    /// Whether a request is under way that this range is a part of.
+    /// Reports whether a range is part of a request in flight.
     pub(crate) fn covers(&self, like: &Record) -> bool {
         let end = like.offset_bytes.saturating_add(like.length_bytes);
         self.holder(like, like.offset_bytes, end).is_some()
     }
 
-    /// Marks the flushes of a device that are under way as done by the device itself.
-    /// Returns whether there are any.
+    /// Marks the flushes of a device that are in flight as done by the device. Returns whether
+    /// there are any.
     pub(crate) fn device_flushed(&mut self, like: &Record, at_ns: u64) -> bool {
         let Some(numbers) = self.by_key.get(&Self::key(like)) else {
             return false;
@@ -231,9 +237,9 @@ impl Order {
         true
     }
 
-    /// The request that a completion of the bytes from `from` to `end` is of: the oldest of
-    /// exactly this range; else, of those with bytes in it whose completion was not seen, the
-    /// one with the first such byte; of several, one that begins there, and the oldest.
+    /// Returns the request to which a completion of the bytes from `from` to `end` belongs. The
+    /// oldest request with exactly this range comes first. Otherwise it is the request with the
+    /// lowest incomplete byte in the range; of several, one that begins at `from`, then the oldest.
     fn holder(&self, like: &Record, from: u64, end: u64) -> Option<u64> {
         let exact = Record {
             offset_bytes: from,
@@ -259,8 +265,8 @@ impl Order {
         ranked.min().map(|(.., number)| number)
     }
 
-    /// Size classes of the requests of a device that ask the same; each key is the least of
-    /// its class.
+    /// Iterates over the size classes of a device's requests with the same operation, each as the
+    /// lowest key of its class.
     fn size_classes(&self, like: &Record) -> impl Iterator<Item = Key> {
         let begin = Key {
             offset_bytes: 0,
@@ -282,8 +288,8 @@ impl Order {
         })
     }
 
-    /// Requests of a size class that may have bytes from `from` to `end`: those that begin
-    /// at `from` or before it, and the first behind it.
+    /// Iterates over the requests of a size class that may overlap the bytes from `from` to `end`:
+    /// those that begin at `from` or before, and the first one after it.
     fn overlapping(&self, class: Key, from: u64, end: u64) -> impl Iterator<Item = u64> {
         let key = move |offset_bytes| Key {
             offset_bytes,
@@ -301,7 +307,7 @@ impl Order {
             .take(LOOKS_MAX)
     }
 
-    /// Takes a request off those whose completions are waited for.
+    /// Removes a request from the index of those that wait for a completion.
     fn forget(&mut self, key: &Key, number: u64) {
         if let Some(numbers) = self.by_key.get_mut(key) {
             if let Some(place) = numbers.iter().position(|one| *one == number) {
@@ -313,8 +319,8 @@ impl Order {
         }
     }
 
-    /// The next request in the order of issue, if it is complete, or if it is not waited for
-    /// any more: at the end, or when too many wait.
+    /// Returns the next request in the order of issue, if it is complete or no longer waited for.
+    /// Waiting stops at the end of the trace, and when too many requests wait.
     pub(crate) fn next(&mut self, is_end: bool) -> Option<Record> {
         let front = self.open.front()?;
         if !front.is_over && !is_end && self.open.len() <= MOST_OPEN {

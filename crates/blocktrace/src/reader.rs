@@ -1,4 +1,4 @@
-//! A trace, request by request.
+//! Reader of traces, which returns one request after another.
 
 use crate::columns::Columns;
 use crate::error::ReadError;
@@ -13,83 +13,83 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::Read;
 
-/// How a trace is read.
+/// Options for reading a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Its form; found by its beginning if absent.
+    /// Format of the trace. `None` means that the beginning of the trace determines it.
     pub form: Option<Form>,
-    /// What its columns are, of comma-separated values.
+    /// Columns of comma-separated values.
     pub columns: Option<Columns>,
-    /// The unit of its times, of a form that says none.
+    /// Unit of the times, for a format that does not define one.
     pub time_unit: Option<TimeUnit>,
-    /// Whether a trace that is cut off is read as far as it goes.
+    /// Whether a truncated trace is read as far as possible.
     pub partial: bool,
 }
 
-/// Lines of a trace, or records of a binary one, by what they are. Those that are left out
-/// have their reasons in [`Notices`]: `read` is the sum of all, of every trace but of
-/// diskperf's own form, which has no lines.
+/// Number of lines of a trace, or records of a binary one, by kind. [`Notices`] lists the reasons
+/// of those that are left out. `read` is the sum of all kinds, except for diskperf's own format,
+/// which has no lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lines {
-    /// All of them.
+    /// Number of all lines of the trace.
     pub read: u64,
-    /// Lines that begin a request: as many as there are requests.
+    /// Number of lines that begin a request, which is the number of requests.
     pub requests: u64,
-    /// Lines that say more of a request, as its completion.
+    /// Number of lines that add to a request, such as its completion.
     pub more: u64,
-    /// Headings, comments, empty lines: nothing that could be a request.
+    /// Number of headings, comments and empty lines, which cannot be requests.
     pub asides: u64,
 }
 
-/// What a reader of a trace should know of it.
+/// Observations on a trace that its reader should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notices {
-    /// Lines that were read.
+    /// Number of lines read, by kind.
     pub lines: Lines,
-    /// Lines that are no requests, by the reason.
+    /// Number of lines that are not requests, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Requests whose time is before that of the one before them.
+    /// Number of requests that are earlier than the previous request.
     pub out_of_order: u64,
-    /// By how much at the most, in nanoseconds.
+    /// Maximum distance by which a request's time is before an earlier one, in nanoseconds.
     pub farthest_back_ns: u64,
-    /// Requests whose completion is not in the trace.
+    /// Number of requests whose completion is not in the trace.
     pub without_completion: u64,
-    /// Completions whose issue is not in the trace.
+    /// Number of completions whose issue is not in the trace.
     pub without_issue: u64,
-    /// The trace is cut off, and was read as far as it goes.
+    /// Whether the trace is truncated and was read as far as possible.
     pub is_cut: bool,
 }
 
-/// Requests that are sorted by time, of forms that have them slightly out of order.
+/// Number of requests that are sorted by time, for formats with slightly unordered lines.
 const WINDOW: usize = 1024;
 
-/// A trace while it is read; it is an iterator over [`Record`]s in the order of issue, whose
-/// times count from the first.
+/// Reader of a trace. It iterates over the [`Record`]s in the order of issue, with times from the
+/// first request.
 pub struct Reader {
     form: Form,
     sources: Vec<Source>,
     context: Context,
     partial: bool,
-    /// Records that are sorted by time: time, number in the trace.
+    /// Records in the sorting window, as pairs of time and number in the trace.
     window: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Those records, by number.
+    /// Records in the sorting window, by number.
     held: VecDeque<Option<Record>>,
     first_held: u64,
     window_length: usize,
     is_over: bool,
     has_failed: bool,
-    /// The time of the first record, which is zero for all.
+    /// Time of the first record on the trace's clock, from which all times count.
     begins_ns: Option<u64>,
     last_ns: u64,
     notices: Notices,
 }
 
 impl Reader {
-    /// Opens a trace that is called `name` in messages.
+    /// Opens a trace that messages call `name`.
     ///
     /// # Errors
     ///
-    /// An input that fails, or whose form cannot be told.
+    /// Fails if the input cannot be read or its format cannot be determined.
     pub fn open(
         name: &str,
         input: Box<dyn Read + Send>,
@@ -98,15 +98,15 @@ impl Reader {
         Self::open_all(vec![(name.to_owned(), input)], options)
     }
 
-    /// Opens a trace of several files: those of blktrace, one of each processor.
+    /// Opens a trace of several files: those of blktrace, one for each CPU.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; several files of another form.
+    /// Fails like [`Self::open`], and for several files of another format.
     ///
     /// # Panics
     ///
-    /// Without a file.
+    /// Panics if no file is given.
     pub fn open_all(
         files: Vec<(String, Box<dyn Read + Send>)>,
         options: &ReadOptions,
@@ -167,39 +167,40 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Its form.
+    /// Returns the format of the trace.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Names of its devices that were seen so far, by their number.
+    /// Returns the names of the devices seen so far, by device index.
     pub fn devices(&self) -> &[String] {
         self.context.devices()
     }
 
-    /// What a trace of diskperf's own form says of itself, as far as it is read.
+    /// Returns the information that a trace of diskperf's own format gives on itself, as far as it
+    /// was read.
     pub fn about(&self) -> &[About] {
         &self.context.said.about
     }
 
-    /// The parts of such a trace, as far as it is read.
+    /// Returns the parts of a trace of diskperf's own format, as far as it was read.
     pub fn parts(&self) -> Vec<Part> {
         self.context.said.parts(self.begins_ns.unwrap_or(0))
     }
 
-    /// The number of the part, from 0, in which a record was issued that was told last.
+    /// Returns the index of the part in which the most recently returned record was issued.
     pub fn part_of(&self, record: &Record) -> Option<usize> {
         let begins_ns = self.begins_ns.unwrap_or(0);
         let at_ns = record.issued_ns.saturating_add(begins_ns);
         self.context.said.part_at(at_ns)
     }
 
-    /// The time of the first request on the trace's own clock, from which all times count.
+    /// Returns the time of the first request on the trace's own clock, from which all times count.
     pub fn begins_ns(&self) -> Option<u64> {
         self.begins_ns
     }
 
-    /// What was seen so far.
+    /// Returns the observations on the trace so far.
     pub fn notices(&self) -> Notices {
         Notices {
             dropped: self.context.dropped.clone(),
@@ -209,7 +210,7 @@ impl Reader {
         }
     }
 
-    /// The next record as the form has it; `None` at the end.
+    /// Returns the next record as the format gives it, or `None` at the end.
     fn next_said(&mut self) -> Result<Option<Record>, ReadError> {
         loop {
             if let Some(record) = self.context.order.next(self.is_over) {
@@ -238,7 +239,6 @@ impl Reader {
         }
     }
 
-    /// Counts a line by what it is.
     #[inline]
     fn count(&mut self, said: &Said) {
         if self.form == Form::Diskperf {
@@ -254,7 +254,7 @@ impl Reader {
         }
     }
 
-    /// The earliest event of all files.
+    /// Processes the earliest event of all files.
     fn merged_step(&mut self) -> Result<Step, ReadError> {
         let times = self.sources.iter().enumerate();
         let earliest = times
@@ -284,7 +284,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Times count from the first; what is out of order is counted.
+    /// Converts the times of a record to count from the first request, and counts records that are
+    /// out of order.
     fn finish(&mut self, mut record: Record) -> Record {
         let begins = *self.begins_ns.get_or_insert(record.issued_ns);
         let issued = record.issued_ns.saturating_sub(begins);

@@ -1,4 +1,4 @@
-//! Which form a trace is of, by what it begins with. What fits several is refused.
+//! Detection of a trace's format from its beginning. An ambiguous beginning is refused.
 
 use crate::form::{Form, TimeUnit};
 use crate::forms::block_layer::{Begin, NO_EVENT, NO_TEXT_OF_BLKPARSE};
@@ -9,7 +9,7 @@ use crate::forms::{
 use crate::own::Own;
 use crate::reader::ReadOptions;
 
-/// The parser of a form, at its beginning.
+/// Parser of a trace, by format.
 #[derive(Clone, Debug)]
 pub(crate) enum Parser {
     Simple(Simple),
@@ -23,12 +23,12 @@ pub(crate) enum Parser {
     Blktrace(Blktrace),
     Vscsi(Vscsi),
     Own(Own),
-    /// The header is still to be read.
+    /// Parser of an SRT trace. `None` until the header of the trace was read.
     Srt(Option<Srt>),
 }
 
 impl Parser {
-    /// What a line of text says.
+    /// Parses a line of a text format.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         match self {
@@ -47,14 +47,14 @@ impl Parser {
     }
 }
 
-/// The lines of the beginning that are tried.
+/// Number of lines at the beginning that are tried.
 const LINES: usize = 200;
 
-/// The form, and its parser.
+/// Detects the format of a trace, and returns it with its parser.
 ///
 /// # Errors
 ///
-/// What was found, and which option says what was meant.
+/// Fails with a description of the beginning, and of the option that selects a format.
 pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser), String> {
     if head.is_empty() {
         return Err("it is empty".to_owned());
@@ -94,7 +94,7 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
     }
 }
 
-/// First line that is not empty, as far as it is there.
+/// Returns the first line that is not empty, as far as it is buffered.
 fn first_line(head: &[u8]) -> &[u8] {
     let mut lines = head
         .split(|byte| *byte == b'\n')
@@ -123,14 +123,13 @@ fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
     }
 }
 
-/// Line of the beginning, with its number from 1.
 #[derive(Clone, Copy)]
 struct Line<'h> {
     number: usize,
     text: &'h [u8],
 }
 
-/// Whole lines of the beginning that are not empty.
+/// Returns the complete lines of the beginning that are not empty.
 fn lines(head: &[u8]) -> Vec<Line<'_>> {
     let mut all: Vec<&[u8]> = head.split(|byte| *byte == b'\n').collect();
     // The last may go on.
@@ -145,7 +144,7 @@ fn lines(head: &[u8]) -> Vec<Line<'_>> {
     numbered.filter(|line| !line.text.is_empty()).collect()
 }
 
-/// Says why no form fits: one does but for a line, or none at all.
+/// Describes why no format fits: because of a single line, or at all.
 fn unknown(head: &[u8], lines: &[Line], options: &ReadOptions) -> String {
     const LONGEST: usize = 60;
     let first = lines.first().map(|line| line.text).unwrap_or_default();
@@ -171,8 +170,8 @@ fn unknown(head: &[u8], lines: &[Line], options: &ReadOptions) -> String {
     })
 }
 
-/// Names the form that most lines are of, and what is wrong with the first that is not;
-/// `None` where there is no such form.
+/// Names the format of most lines and the error of the first line that does not fit. Returns `None`
+/// if there is no such format.
 fn nearly(head: &[u8], lines: &[Line], options: &ReadOptions) -> Option<String> {
     let tried = text_forms().filter_map(|form| {
         let mut parser = parser(form, head, options).ok()?;
@@ -189,24 +188,24 @@ fn nearly(head: &[u8], lines: &[Line], options: &ReadOptions) -> Option<String> 
     ))
 }
 
-/// Forms of text that a beginning can tell.
+/// Iterates over the text formats that a beginning can identify.
 fn text_forms() -> impl Iterator<Item = Form> {
     let all = Form::ALL.into_iter();
     all.filter(|form| !form.is_binary() && form.is_told_by_its_beginning())
 }
 
-/// Fit of lines to a form.
+/// Result of parsing the beginning with one format.
 #[derive(Default)]
 struct Fit {
-    /// Lines that are.
+    /// Number of lines that the format accepts.
     taken: usize,
-    /// Lines that are left out.
+    /// Number of accepted lines that are left out.
     left_out: usize,
-    /// Those of them that are no event of the kernel.
+    /// Number of left-out lines that are not kernel events.
     no_events: usize,
-    /// Whether a request, or a completion, is among them.
+    /// Whether the lines contain a request or a completion.
     has_requests: bool,
-    /// Number of the first line that is not, and what is wrong with it.
+    /// Number of the first line that the format rejects, and the error.
     refused: Option<(usize, String)>,
 }
 
@@ -234,7 +233,7 @@ impl Fit {
     }
 }
 
-/// Whether all lines of the beginning are of a form, and a request is among them.
+/// Reports whether all lines of the beginning fit a format and contain a request.
 fn fits(form: Form, head: &[u8], lines: &[Line], options: &ReadOptions) -> bool {
     let first = lines.first().map(|line| line.text).unwrap_or_default();
     let begins = match form {
@@ -259,11 +258,11 @@ fn fits(form: Form, head: &[u8], lines: &[Line], options: &ReadOptions) -> bool 
     begins && is_known && fit.refused.is_none()
 }
 
-/// The parser of a form.
+/// Creates the parser of a format.
 ///
 /// # Errors
 ///
-/// An option that the form needs, or bytes that are not of it.
+/// Fails if a required option is missing, or if the bytes do not fit the format.
 pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<Parser, String> {
     let unit = options.time_unit;
     Ok(match form {
@@ -314,7 +313,7 @@ pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<P
     })
 }
 
-/// Whether blkparse printed when requests were queued.
+/// Reports whether blkparse printed the queueing of requests (Q).
 fn has_queue_events(head: &[u8]) -> bool {
     head.split(|byte| *byte == b'\n').any(|line| {
         let (words, count) = crate::forms::words::<7>(line);

@@ -1,4 +1,4 @@
-//! A file of a trace: its lines, or the records of a binary form, one after the other.
+//! File of a trace, read as lines or as records of a binary format.
 
 use crate::error::ReadError;
 use crate::form::Form;
@@ -9,37 +9,37 @@ use crate::own::{self, Own};
 use crate::reader::ReadOptions;
 use crate::sniff::{Parser, sniff};
 
-/// A file of a trace.
+/// File of a trace, with its parser.
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) input: Input,
     pub(crate) parser: Parser,
-    /// Of several files, the next event, and when it was.
+    /// Next event of the file and its time, if the trace has several files.
     pub(crate) next: Option<(u64, Vec<u8>)>,
-    /// Empty lines since the last one that is not.
+    /// Number of consecutive empty lines up to now.
     empty_lines: u64,
 }
 
-/// Empty lines that may stand one after the other: a compressed file of a few megabytes can
-/// hold thousands of millions.
+/// Maximum number of consecutive empty lines. A compressed file of a few megabytes can hold
+/// thousands of millions.
 const EMPTY_LINES_MAX: u64 = 1 << 20;
 
-/// Next line or record of a file.
+/// Outcome of reading the next line or record of a file.
 pub(crate) enum Step {
     Said(Said),
-    /// The trace is cut off here.
+    /// Truncation: the trace ends within a line or record.
     Cut,
     End,
 }
 
-/// Outcome of reading a record of a binary form.
+/// Outcome of reading a record of a binary format.
 pub(crate) enum Read1 {
     Whole,
     Cut,
     End,
 }
 
-/// Returns the time of an event of blktrace, in nanoseconds.
+/// Returns the time of a blktrace event, in nanoseconds.
 pub(crate) fn event_ns(event: &[u8], source: &Source) -> u64 {
     match &source.parser {
         Parser::Blktrace(of) => of.time(event),
@@ -47,8 +47,7 @@ pub(crate) fn event_ns(event: &[u8], source: &Source) -> u64 {
     }
 }
 
-/// Has the files of all processors count requests from the same step: from Q where one of
-/// them has it.
+/// Makes the files of all CPUs begin requests at the same step: at Q if any of them has Q events.
 pub(crate) fn begin_alike(sources: &mut [Source]) {
     let begins_with_queue = |source: &Source| match &source.parser {
         Parser::Blktrace(of) => of.begin == Begin::Queue,
@@ -64,7 +63,7 @@ pub(crate) fn begin_alike(sources: &mut [Source]) {
 }
 
 impl Source {
-    /// Opens a file, whose form its beginning tells.
+    /// Opens a file and detects its format from its beginning.
     pub(crate) fn open(
         name: String,
         mut input: Input,
@@ -114,7 +113,7 @@ impl Source {
         }
     }
 
-    /// The next line or record.
+    /// Reads the next line or record of the trace file.
     pub(crate) fn step(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
         match self.parser {
             Parser::Own(_) => self.own_block(context, partial),
@@ -133,7 +132,7 @@ impl Source {
         }
     }
 
-    /// The next block of diskperf's own form.
+    /// Reads the next block of diskperf's own format.
     fn own_block(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
         let Parser::Own(mut own) = std::mem::replace(&mut self.parser, Parser::Own(Own::default()))
         else {
@@ -150,7 +149,8 @@ impl Source {
         }
     }
 
-    /// The same; the inner error is of a trace that is cut off or damaged.
+    /// Reads the next block of diskperf's own format. The inner error is that of a truncated or
+    /// damaged trace.
     fn next_block(
         &mut self,
         own: &mut Own,
@@ -220,8 +220,8 @@ impl Source {
         }
     }
 
-    /// What becomes of a line that is not of the form: the last of a trace may be cut off,
-    /// by whoever copied it before its end or by its recorder, which then ends the line.
+    /// Handles a line that does not fit the format. The last line of a trace may be truncated,
+    /// either by a copy that stopped early or by the recorder, which then ends the line.
     fn unreadable(&mut self, problem: String, got: &Got, partial: bool) -> Result<Step, ReadError> {
         let head = self.input.head();
         let is_last = head.map(<[u8]>::is_empty);
@@ -241,7 +241,7 @@ impl Source {
         }))
     }
 
-    /// Reads the next record of a binary form.
+    /// Reads the next record of a binary format.
     pub(crate) fn read_event(&mut self, partial: bool) -> Result<Read1, ReadError> {
         if matches!(self.parser, Parser::Srt(None)) {
             self.read_header()?;
@@ -308,7 +308,7 @@ impl Source {
         Ok(())
     }
 
-    /// What a record of a binary form says.
+    /// Parses a record of a binary format.
     pub(crate) fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, ReadError> {
         let said = match &self.parser {
             Parser::Blktrace(of) => of.event(event, context),

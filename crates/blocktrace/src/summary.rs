@@ -1,4 +1,4 @@
-//! What a trace holds, in one pass and in memory that does not grow with it.
+//! Summary of a trace, computed in one pass and in memory that does not grow with the trace.
 
 mod arrivals;
 mod depth;
@@ -26,22 +26,22 @@ use stamps::Stamps;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of a block, in footprints and distances.
+/// Bytes of a block, for footprints and reuse distances.
 pub const BLOCK_BYTES: u64 = 4096;
-/// Blocks that are sampled at the most.
+/// Maximum number of blocks that are sampled.
 pub const SAMPLED_BLOCKS: usize = 1 << 16;
-/// Sizes that are counted one by one.
+/// Maximum number of distinct request sizes that are counted exactly.
 const MOST_SIZES: usize = 4096;
-/// Sizes that are listed.
+/// Number of request sizes that a summary lists.
 const LISTED_SIZES: usize = 8;
-/// Blocks that a trace may touch beside [`TOUCHES_PER_REQUEST`]: 16 GiB, so that a short trace
-/// of long requests is followed.
+/// Minimum number of block uses that are followed, in addition to [`TOUCHES_PER_REQUEST`]: 16 GiB,
+/// so that a short trace of long requests is covered.
 const TOUCHES_MIN: u64 = 1 << 22;
-/// Blocks that each request may touch on average: 4 MiB, the longest request of most devices.
-/// A trace of longer ones would take time that does not depend on its length.
+/// Mean number of blocks per request that are followed: 4 MiB, the longest request of most devices.
+/// A trace of longer requests would take time out of proportion to its length.
 const TOUCHES_PER_REQUEST: u64 = 1024;
 
-/// A summary while it is made.
+/// Accumulator of a trace summary.
 #[derive(Debug)]
 pub struct Summarizer {
     operations: BTreeMap<Operation, Moved>,
@@ -57,7 +57,7 @@ pub struct Summarizer {
     arrivals: Arrivals,
     depth: Depth,
     locality: Locality,
-    /// `None` once the requests touch more blocks than are followed.
+    /// Reuse of blocks. `None` once the requests use more blocks than are followed.
     reuse: Option<Reuse>,
     responses: BTreeMap<Operation, Counts>,
     thinks: Counts,
@@ -70,7 +70,7 @@ impl Default for Summarizer {
 }
 
 impl Summarizer {
-    /// With distances of at most so many blocks.
+    /// Creates an accumulator that samples reuse distances from at most `blocks` blocks.
     pub fn sampling(blocks: usize) -> Self {
         Self {
             operations: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl Summarizer {
         }
     }
 
-    /// Adds the next request.
+    /// Adds the next request of the trace to the summary.
     pub fn add(&mut self, record: &Record) {
         let bytes = record.length_bytes;
         self.operations
@@ -144,7 +144,6 @@ impl Summarizer {
         );
     }
 
-    /// Adds uses of blocks of a device.
     fn touch(&mut self, device: DeviceIndex, blocks: Range<u64>, is_write: bool) {
         let Some(reuse) = &mut self.reuse else {
             return;
@@ -160,7 +159,7 @@ impl Summarizer {
         reuse.touch(space, blocks, is_write);
     }
 
-    /// The summary; device names are by their number.
+    /// Returns the summary. `devices` holds the device names by device index.
     pub fn finish(self, devices: &[String]) -> Summary {
         let mut requests = Moved::default();
         for of in self.operations.values() {
@@ -222,8 +221,8 @@ impl Summarizer {
     }
 }
 
-/// Quantiles of sizes that come in order with their counts; `None` where these are not all
-/// of the requests, as there are too many sizes.
+/// Computes quantiles from sizes in ascending order with their counts. Returns `None` if the counts
+/// do not cover all requests, because there are too many sizes.
 fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
     let counted: u64 = sizes.iter().map(|(_, count)| count).sum();
     let (most, _) = *sizes.last().filter(|_| counted == requests)?;
@@ -252,7 +251,7 @@ fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
 }
 
 impl Operation {
-    /// Its name.
+    /// Returns the name of the operation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -264,12 +263,12 @@ impl Operation {
     }
 }
 
-/// How much was asked for.
+/// Number of requests and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Moved {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Bytes of their ranges.
+    /// Sum of the lengths of the requests, in bytes.
     pub bytes: u64,
 }
 
@@ -280,77 +279,77 @@ impl Moved {
     }
 }
 
-/// What a trace holds.
+/// Summary of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// All requests.
+    /// Totals of all requests.
     #[serde(flatten)]
     pub all: Moved,
-    /// From the first issue to the last.
+    /// Time from the first issue to the last, in nanoseconds.
     pub span_ns: u64,
-    /// Coarseness of the times, where requests share theirs with others for it.
+    /// Resolution of the times, if it is so coarse that requests share times.
     pub resolution: Option<Resolution>,
-    /// By what was asked.
+    /// Summaries of the requests by operation.
     pub operations: Vec<OperationSummary>,
-    /// Requests that ended with an error.
+    /// Number of requests that completed with an error.
     pub failed: u64,
-    /// By device, the busiest first.
+    /// Summaries of the requests by device, the busiest device first.
     pub devices: Vec<DeviceSummary>,
-    /// The commonest sizes of reads and writes.
+    /// Most frequent sizes of reads and writes.
     pub sizes: Vec<SizeShare>,
-    /// Sizes of reads and writes.
+    /// Quantiles of the sizes of reads and writes, in bytes.
     pub size_bytes: Option<Quantiles>,
-    /// Reads and writes by powers of two of their size.
+    /// Number of reads and writes by powers of two of their size.
     pub size_octaves: Vec<(u64, f64)>,
-    /// The share of reads and writes that begin and end at multiples of 512 bytes.
+    /// Share of reads and writes that begin and end at multiples of 512 bytes.
     pub aligned_512_share: f64,
-    /// The same of 4096 bytes.
+    /// Share of reads and writes that begin and end at multiples of 4096 bytes.
     pub aligned_4096_share: f64,
-    /// The byte behind the last one that is read or written.
+    /// End of the highest range that is read or written, in bytes.
     pub highest_bytes: u64,
-    /// When requests come; of two and more.
+    /// Statistics of the arrivals. `None` for fewer than two requests.
     pub arrivals: Option<ArrivalSummary>,
-    /// Requests under way, where the trace has completions.
+    /// Statistics of the queue depth. `None` if the trace has no completions.
     pub depth: Option<DepthSummary>,
-    /// Pauses before requests, where the trace has them.
+    /// Quantiles of the pauses before requests in nanoseconds, if the trace has them.
     pub think_ns: Option<Quantiles>,
-    /// Where reads and writes go after the one before.
+    /// Locality of reads and writes relative to the previous request.
     pub locality: LocalitySummary,
-    /// Repeated uses of blocks. `None` where requests are so long, on average above 4 MiB and
-    /// together above 16 GiB, that their blocks are not followed.
+    /// Reuse of blocks. `None` if requests are too long for their blocks to be followed, on average
+    /// above 4 MiB and together above 16 GiB.
     pub reuse: Option<ReuseSummary>,
-    /// All of it over time.
+    /// Time series of the whole trace.
     pub series: Series,
 }
 
-/// Requests that ask the same.
+/// Summary of the requests with one operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationSummary {
-    /// What they ask.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// How much.
+    /// Number of requests and their bytes.
     #[serde(flatten)]
     pub moved: Moved,
-    /// From issue to completion, where the trace has it.
+    /// Quantiles of the response time in nanoseconds, if the trace has completions.
     pub response_ns: Option<Quantiles>,
 }
 
-/// Requests of a device.
+/// Summary of the requests to one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceSummary {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
-    /// How much.
+    /// Number of requests and their bytes.
     #[serde(flatten)]
     pub moved: Moved,
 }
 
-/// Requests of a size.
+/// Share of the reads and writes with one request size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeShare {
-    /// The size.
+    /// Request size in bytes.
     pub bytes: u64,
-    /// The share of reads and writes that have it.
+    /// Share of reads and writes with this size.
     pub share: f64,
 }
 

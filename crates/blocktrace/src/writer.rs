@@ -1,4 +1,4 @@
-//! The forms that can be written.
+//! Writer of the trace formats that can be written.
 
 use crate::form::Form;
 use crate::own;
@@ -6,15 +6,15 @@ use crate::record::{DeviceIndex, Operation, Record};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-/// Bytes that a request may take in any form, beside the name of its device: the issue and
-/// the completion in diskperf's own, or a line of numbers.
+/// Maximum bytes of a request in any format, in addition to the name of its device: the issue and
+/// the completion in diskperf's own format, or a line of numbers.
 pub const REQUEST_BYTES_MAX: u64 = 64;
-/// Bytes that a trace may have beside its requests: headings, and the headers of blocks.
+/// Maximum bytes of a trace in addition to its requests: headings and block headers.
 pub const FIXED_BYTES_MAX: u64 = 1 << 20;
-/// Bytes of a name that a form may repeat in the line of each request.
+/// Maximum bytes of a device name that a format may repeat in the line of each request.
 const REPEATED_NAME_BYTES_MAX: u64 = 255;
 
-/// Output of which no more is written than requests account for.
+/// Output that accepts no more bytes than the requests account for.
 struct Bounded<W> {
     inner: W,
     written_bytes: u64,
@@ -40,27 +40,26 @@ impl<W: Write> Write for Bounded<W> {
     }
 }
 
-/// A trace while it is written.
+/// Writer of a trace.
 pub struct Writer<W: Write> {
     output: BufWriter<Bounded<W>>,
     form: Form,
-    /// Names of devices, by their number.
     devices: Vec<String>,
-    /// What the form could not carry.
+    /// Number of requests that the format cannot represent.
     left_out: u64,
     last_completed_ns: u64,
     has_header: bool,
-    /// The block of diskperf's own form that is filled.
+    /// Encoder of diskperf's own format.
     own: own::Encoder,
-    /// The numbers of devices in diskperf's own form.
+    /// Map from the device indices of the records to those of diskperf's own format.
     own_devices: BTreeMap<DeviceIndex, DeviceIndex>,
 }
 
-/// The address of a trace of CloudPhysics and the like that begins at time zero: MSR's clock.
+/// Time of the MSR clock, in ticks, that stands for time zero of a trace.
 const MSR_BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace; `None` of a form that cannot be written.
+    /// Begins a trace. Returns `None` for a format that cannot be written.
     pub fn create(output: W, form: Form) -> Option<Self> {
         Form::WRITTEN.contains(&form).then(|| Self {
             output: BufWriter::new(Bounded {
@@ -78,13 +77,13 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Requests that the form cannot carry, which were left out.
+    /// Returns the number of requests that were left out because the format cannot represent them.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Gives devices their names, as the trace that is converted calls them. Those that have
-    /// one keep it.
+    /// Sets the device names, as in the trace that is converted. Devices that have a name already
+    /// keep it.
     pub fn name_devices(&mut self, names: &[String]) {
         let plain = |name: &String| -> String {
             let legal = |one: char| {
@@ -100,7 +99,7 @@ impl<W: Write> Writer<W> {
         self.devices.extend(new.map(plain));
     }
 
-    /// Has the output hold one request more.
+    /// Raises the limit of the output by one request.
     fn allow(&mut self, record: &Record) {
         let name = self.devices.get(record.device.0 as usize);
         let name_bytes = name.map_or(10, |name| name.len() as u64);
@@ -119,11 +118,11 @@ impl<W: Write> Writer<W> {
         name.cloned().unwrap_or_else(|| of.device.0.to_string())
     }
 
-    /// Writes a request. What the form cannot carry is left out and counted.
+    /// Writes a request. A request that the format cannot represent is left out and counted.
     ///
     /// # Errors
     ///
-    /// The output fails.
+    /// Fails if the output fails.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         self.allow(record);
         if !self.has_header {
@@ -225,7 +224,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// All that a record says; its completion stands behind it.
+    /// Writes a request with all its fields in diskperf's own format, followed by its completion.
     fn own(&mut self, record: &Record) -> io::Result<()> {
         let device = match self.own_devices.get(&record.device) {
             Some(device) => *device,
@@ -246,7 +245,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// What neither reads nor writes.
+    /// Writes a request that neither reads nor writes.
     fn other(&mut self, record: &Record) -> io::Result<()> {
         let device = self.device(record);
         let (offset, length) = (record.offset_bytes, record.length_bytes);
@@ -285,7 +284,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// The pause stands behind its request: the one before gets it now.
+    /// Writes a request of the `validate` format. A pause follows its request, so that the previous
+    /// request's pause is written first.
     fn validate(&mut self, record: &Record) -> io::Result<()> {
         let completed_ns = record.completed_ns.expect("it was looked at");
         let pause_ns = record.issued_ns.saturating_sub(self.last_completed_ns);
@@ -303,11 +303,11 @@ impl<W: Write> Writer<W> {
         write!(self.output, "{letter} Miss {block} {blocks} {service}")
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the trace and returns the output.
     ///
     /// # Errors
     ///
-    /// The output fails.
+    /// Fails if the output fails.
     pub fn finish(mut self) -> io::Result<W> {
         if self.form == Form::Validate && self.last_completed_ns > 0 {
             writeln!(self.output, " 0.000")?;

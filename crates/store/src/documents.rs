@@ -1,11 +1,11 @@
-//! The JSON documents of the rows, and the words and numbers of their columns.
+//! Conversion of runs to the JSON documents and the columns of the store's rows, and back.
 
 use crate::error::StoreErrorKind;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Which row a document belongs to, for messages.
+/// Describes the row of a run, for messages.
 pub(crate) fn place_of_run(run_id: &str) -> String {
     format!("run `{run_id}`")
 }
@@ -18,7 +18,7 @@ pub(crate) fn place_of_repetition(run_id: &str, ordinal: u32, number: u32) -> St
     format!("repetition {number} of result {ordinal} of run `{run_id}`")
 }
 
-/// A run's document, which leaves its results to their own rows.
+/// Returns the document of a run, without its results, which have rows of their own.
 pub(crate) fn run_document(run: &Run) -> Result<String, StoreErrorKind> {
     let row = Run {
         results: Vec::new(),
@@ -27,7 +27,7 @@ pub(crate) fn run_document(run: &Run) -> Result<String, StoreErrorKind> {
     write(&row, || place_of_run(&run.id))
 }
 
-/// A result's document, which leaves its repetitions to their own rows.
+/// Returns the document of a result, without its repetitions, which have rows of their own.
 pub(crate) fn result_document(
     run_id: &str,
     ordinal: u32,
@@ -40,7 +40,7 @@ pub(crate) fn result_document(
     write(&row, || place_of_result(run_id, ordinal))
 }
 
-/// A repetition's document.
+/// Returns the document of a repetition.
 pub(crate) fn repetition_document(
     run_id: &str,
     ordinal: u32,
@@ -50,8 +50,8 @@ pub(crate) fn repetition_document(
     write(repetition, || place_of_repetition(run_id, ordinal, number))
 }
 
-/// Writes a document, and reads it back: what JSON cannot hold must be an
-/// error now, while the figures still exist, not when they are asked for.
+/// Writes a value as JSON and reads it back. A value that JSON cannot represent thus causes an
+/// error while the results still exist, not when they are read later.
 fn write<T: Serialize + DeserializeOwned + PartialEq>(
     value: &T,
     place: impl FnOnce() -> String,
@@ -62,7 +62,7 @@ fn write<T: Serialize + DeserializeOwned + PartialEq>(
         .ok_or_else(|| StoreErrorKind::NotStorable { place: place() })
 }
 
-/// Reads a document.
+/// Parses the JSON document of a row.
 pub(crate) fn read<T: DeserializeOwned>(
     text: &str,
     place: impl FnOnce() -> String,
@@ -73,7 +73,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     })
 }
 
-/// The columns `state` and `error`.
+/// Returns the values of the columns `state` and `error`.
 pub(crate) fn state_columns(state: &RunState) -> (&'static str, Option<&str>) {
     match state {
         RunState::Running => ("running", None),
@@ -83,7 +83,7 @@ pub(crate) fn state_columns(state: &RunState) -> (&'static str, Option<&str>) {
     }
 }
 
-/// The state that the columns `state` and `error` say.
+/// Returns the run state for the columns `state` and `error`, or `None` for an invalid combination.
 pub(crate) fn state_of_columns(state: &str, error: Option<String>) -> Option<RunState> {
     match (state, error) {
         ("running", None) => Some(RunState::Running),
@@ -94,7 +94,7 @@ pub(crate) fn state_of_columns(state: &str, error: Option<String>) -> Option<Run
     }
 }
 
-/// The column `world`.
+/// Returns the value of the column `world`.
 pub(crate) fn world_column(world: World) -> &'static str {
     match world {
         World::Host => "host",
@@ -102,7 +102,7 @@ pub(crate) fn world_column(world: World) -> &'static str {
     }
 }
 
-/// The world that the column says.
+/// Returns the world for the column `world`, or `None` for an invalid value.
 pub(crate) fn world_of_column(world: &str) -> Option<World> {
     match world {
         "host" => Some(World::Host),
@@ -111,7 +111,8 @@ pub(crate) fn world_of_column(world: &str) -> Option<World> {
     }
 }
 
-/// A column's integer; SQLite's have a sign. The document keeps the value.
+/// Converts a number to a column's integer, which SQLite limits to 2^63 - 1. The document keeps the
+/// exact value.
 pub(crate) fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

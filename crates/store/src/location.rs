@@ -1,10 +1,10 @@
-//! Where a user's store is.
+//! Default location of a user's store.
 
 use crate::error::{StoreError, StoreErrorKind};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The variable below which a user's data lies, and where below it.
+/// Environment variable for the user's data, and the directory below it.
 const HOME: (&str, &str) = if cfg!(windows) {
     ("LOCALAPPDATA", "")
 } else if cfg!(target_os = "macos") {
@@ -13,9 +13,9 @@ const HOME: (&str, &str) = if cfg!(windows) {
     ("HOME", ".local/share")
 };
 
-/// The default store's path, given the environment. A relative path in a
-/// variable is ignored, as the XDG specification demands: the store would
-/// otherwise move with the working directory.
+/// Returns the default path of the store for an environment. A relative path in a variable is
+/// ignored, as the XDG specification demands, because the store would otherwise move with the
+/// working directory.
 pub(crate) fn default_path(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, StoreError> {

@@ -1,4 +1,5 @@
-//! Opening a store, whoever else has it open, and refusing what is none.
+//! Opening of a store, while other processes may have it open, and refusal of files that are not
+//! stores.
 
 use crate::error::StoreErrorKind;
 use crate::schema::{self, Identity};
@@ -12,26 +13,26 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// SQLite counts its lock wait in a 32-bit number of milliseconds.
+/// Maximum lock wait. SQLite counts it in a 32-bit number of milliseconds.
 const LONGEST_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The largest column that is read or written. A document of all that one
-/// repetition measures has some 100 KB, and one of the whole catalogue 1 MB.
+/// Maximum length of a column that is read or written, in bytes. A document of all measurements of
+/// one repetition has some 100 KB, and one of the whole catalogue has 1 MB.
 const LARGEST_COLUMN: i32 = 64 << 20;
 
-/// Between two attempts to turn on the write-ahead log.
+/// Pause between attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
 
-/// A store that was opened.
+/// Opened store: its database connection and its state.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
-    /// Its absolute path.
+    /// Absolute path of the store's file.
     pub(crate) path: PathBuf,
-    /// Whether it can only be read because its disk is full.
+    /// Whether the store is read-only because its disk is full.
     pub(crate) is_full: bool,
 }
 
-/// Opens the store at `path`.
+/// Opens the store at `path`, and creates it if it does not exist.
 pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErrorKind> {
     // An absolute path is never one of SQLite's special names (`:memory:`,
     // and the empty name of a file that is deleted when it is closed).
@@ -61,7 +62,7 @@ pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErro
     })
 }
 
-/// The file that a path leads to, without links; it need not be there yet.
+/// Returns the file to which a path leads, with all links resolved. The file need not exist yet.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
@@ -78,12 +79,12 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// A lock wait that SQLite can count.
+/// Limits a lock wait to a duration that SQLite can count.
 pub(crate) fn bounded(lock_wait: Duration) -> Duration {
     lock_wait.min(LONGEST_LOCK_WAIT)
 }
 
-/// Refuses what [`open`] would refuse without opening it for writing.
+/// Refuses a file that [`open`] would refuse, without opening it for writing.
 pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
     refuse_what_is_not_ours(&std::path::absolute(path).map_err(unopenable)?)
 }
@@ -94,9 +95,8 @@ pub(crate) fn unopenable(error: io::Error) -> StoreErrorKind {
     }
 }
 
-/// Refuses another application's file, or a newer store, before an ordinary
-/// connection can touch it: that may roll back a journal, or leave files
-/// beside the database.
+/// Refuses another application's file or a newer store before an ordinary connection can touch it.
+/// Such a connection may roll back a journal or leave files beside the database.
 fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
     side_files::require_trusted(&real_path(path))?;
     match fs::metadata(path) {
@@ -131,8 +131,8 @@ fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
     Identity::of(&connection.unchecked_transaction()?)
 }
 
-/// An ordinary connection to a store, which is created or brought to the
-/// newest schema if need be.
+/// Opens an ordinary connection to a store, which is created or migrated to the newest schema if
+/// necessary.
 fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -162,8 +162,8 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
     Ok(connection)
 }
 
-/// A file may hold what no store has: no trigger or view of it runs, and no column
-/// is longer than a document can be.
+/// Protects a connection against contents that no store has: no trigger or view runs, and columns
+/// have a maximum length.
 fn trust_nothing(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -172,8 +172,8 @@ fn trust_nothing(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Lets readers and a writer work at the same time. On a file system without
-/// shared memory SQLite keeps its rollback journal, which is as safe.
+/// Turns on the write-ahead log, so that readers and a writer can work at the same time. On a file
+/// system without shared memory, SQLite keeps its rollback journal, which is as safe.
 fn use_write_ahead_log(connection: &Connection, lock_wait: Duration) -> rusqlite::Result<()> {
     let started = Instant::now();
     loop {
@@ -191,9 +191,9 @@ fn use_write_ahead_log(connection: &Connection, lock_wait: Duration) -> rusqlite
     }
 }
 
-/// A connection to a store on read-only media or in a folder that may not be
-/// written, where SQLite cannot place the files with which it coordinates
-/// readers and writers. All that was committed must be in the file itself.
+/// Opens a connection to a store on read-only media or in a folder without write permission, where
+/// SQLite cannot place the files that coordinate readers and writers. All committed data must be in
+/// the store's file itself.
 fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     let metadata = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -227,9 +227,9 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     }
 }
 
-/// A connection to a store whose disk has no room for the files with which SQLite
-/// coordinates readers and writers. One that has a log has it for itself, with the
-/// index of the log in memory.
+/// Opens a connection to a store whose disk has no room for the files that coordinate readers and
+/// writers. If the store has a log, the connection uses the store exclusively, with the index of
+/// the log in memory.
 fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
     if !has_log(path) {
         return open_for_reading(path).map_err(|_| StoreErrorKind::DiskFull);
@@ -250,12 +250,12 @@ fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, St
     }
 }
 
-/// Whether the last writes of a store are in its log.
+/// Reports whether a store's log holds its last writes.
 fn has_log(path: &Path) -> bool {
     fs::metadata(with_suffix(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// A connection that takes no lock, heeds no log, and makes no file.
+/// Opens a connection that takes no lock, ignores the log, and creates no file.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
@@ -265,8 +265,8 @@ fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// An absolute path as a `file:` URI, in which every byte that could mean
-/// something else is escaped.
+/// Returns an absolute path as a `file:` URI. Every byte that could have another meaning is
+/// escaped.
 fn file_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     if !path.has_root() || cfg!(windows) {

@@ -1,4 +1,4 @@
-//! Finding and loading runs.
+//! Search for runs in the store, and loading of runs.
 
 use crate::Store;
 use crate::documents;
@@ -8,49 +8,50 @@ use diskperf_timeline::units::PAST_CALENDAR_MS;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
 use rusqlite::{Connection, Row, Rows, params};
 
-/// What a list says of a run.
+/// Summary of a stored run for a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHeading {
-    /// The run's id.
+    /// Id of the run.
     pub id: String,
-    /// When it started, in milliseconds of Unix time.
+    /// Start of the run, in milliseconds of Unix time.
     pub started_unix_ms: u64,
-    /// The suite, or the program when it was run by itself.
+    /// Name of the suite, or of the program if it was run alone.
     pub suite: String,
-    /// The target as the user named it.
+    /// Target of the run, as the user named it.
     pub target: String,
-    /// On real storage the absolute paths that were measured; none of a run that keeps none.
+    /// Absolute paths that were measured, for a run on real storage. Empty for a run without
+    /// recorded paths.
     pub places: Vec<String>,
-    /// Host or model.
+    /// World of the run: host or model.
     pub world: World,
-    /// The user's own name for it.
+    /// Label that the user gave the run.
     pub label: Option<String>,
-    /// How far it came.
+    /// State of the run.
     pub state: RunState,
-    /// How many results it has.
+    /// Number of the run's results.
     pub results: u32,
-    /// How many repetitions all its results have, the discarded ones included.
+    /// Number of repetitions of all results, including discarded ones.
     pub repetitions: u32,
 }
 
-/// A row among the runs that is none.
+/// Row in the table of runs that is not a valid run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedRun {
-    /// SQLite's number of the row, by which it can be removed.
+    /// SQLite's row number, by which the row can be removed.
     pub row: i64,
-    /// What stands in place of its id, as far as that is text.
+    /// Text in the column of the id, as far as it is text.
     pub id: String,
-    /// What is wrong with it.
+    /// Description of the damage.
     pub problem: String,
 }
 
 impl Store {
-    /// The stored runs, the newest first, without loading what they measured.
-    /// Rows that are no run are left to [`Store::damaged`].
+    /// Returns the stored runs, the newest first, without loading their measurements. Rows that are
+    /// not valid runs are left to [`Store::damaged`].
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Corrupt`].
+    /// Returns [`StoreErrorKind::Corrupt`] for a damaged file.
     pub fn list(&self) -> Result<Vec<RunHeading>, StoreError> {
         self.reading(|connection| {
             let mut found = Vec::new();
@@ -64,11 +65,11 @@ impl Store {
         })
     }
 
-    /// The rows among the runs that are none.
+    /// Returns the rows in the table of runs that are not valid runs.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::list`].
+    /// As for [`Store::list`].
     pub fn damaged(&self) -> Result<Vec<DamagedRun>, StoreError> {
         self.reading(|connection| {
             let mut found = Vec::new();
@@ -79,13 +80,12 @@ impl Store {
         })
     }
 
-    /// A whole run, as it was at one moment if it is still under way.
+    /// Loads a whole run. A run in progress is loaded as it is at one moment.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`] (`id` is a full id: see
-    /// [`Store::resolve`]), [`StoreErrorKind::Corrupt`] and
-    /// [`StoreErrorKind::Malformed`].
+    /// Returns [`StoreErrorKind::NoSuchRun`] (`id` must be a full id: see [`Store::resolve`]),
+    /// [`StoreErrorKind::Corrupt`] or [`StoreErrorKind::Malformed`].
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
         self.reading(|connection| {
             let mut run = run_row(connection, id)?;
@@ -116,14 +116,14 @@ impl Store {
         })
     }
 
-    /// The id of the run that `text` names: a full id, the beginning of just
-    /// one id, or `last`, the run that started last of those that have at
-    /// least one repetition (so that neither a run under way that has measured
-    /// nothing yet, nor one that failed at once, hides the one before it).
+    /// Returns the id of the run that `text` names: a full id, the beginning of exactly one id, or
+    /// `last`. The last run is the one with the latest start among the runs with at least one
+    /// repetition. A run in progress without measurements, or one that failed immediately, thus
+    /// does not hide the run before it.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::NoLastRun`] and
+    /// Returns [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::NoLastRun`], or
     /// [`StoreErrorKind::Ambiguous`], which lists the candidates.
     pub fn resolve(&self, text: &str) -> Result<String, StoreError> {
         self.reading(|connection| match text {
@@ -133,7 +133,7 @@ impl Store {
     }
 }
 
-/// A run's own row: the run without its results.
+/// Returns a run from its own row, without its results.
 pub(crate) fn run_row(connection: &Connection, id: &str) -> Result<Run, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT document FROM runs WHERE id = ?1")?;
     let mut rows = statement.query([id])?;
@@ -162,7 +162,7 @@ fn repetitions(
     Ok(repetitions)
 }
 
-/// The document in a column.
+/// Parses the document in a column.
 fn document<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
@@ -178,16 +178,16 @@ fn document<T: serde::de::DeserializeOwned>(
     documents::read(text, place)
 }
 
-/// The numbers of all rows among the runs. Nothing else of them is looked at,
-/// which could be anything.
+/// Returns the numbers of all rows in the table of runs. The contents of the rows, which may be
+/// invalid, are not read.
 fn rows_of_runs(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT rowid FROM runs NOT INDEXED")?;
     let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// What a list says of the run in this row, or what is wrong with it. A damaged
-/// file is the only error.
+/// Returns the summary of the run in a row, or the damage of the row. Only a damaged file is an
+/// error.
 fn heading(
     connection: &Connection,
     row: i64,
@@ -255,7 +255,7 @@ fn malformed(detail: String) -> StoreErrorKind {
     }
 }
 
-/// What stands in the place of an id; nothing where that is not even text.
+/// Returns the text in the id column of a row, or an empty text if there is none.
 fn id_of_row(connection: &Connection, row: i64) -> String {
     let text = connection.query_row(
         "SELECT CAST(substr(id, 1, 64) AS BLOB) FROM runs WHERE rowid = ?1",
@@ -265,8 +265,8 @@ fn id_of_row(connection: &Connection, row: i64) -> String {
     String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
 }
 
-/// The newest run with a repetition. One that starts past the calendar is none,
-/// and would be the newest for ever.
+/// Returns the id of the newest run with a repetition. A run whose start is past the calendar does
+/// not count, because it would remain the newest forever.
 fn last(connection: &Connection) -> Result<String, StoreErrorKind> {
     let mut statement = connection.prepare(
         "SELECT id FROM runs
@@ -300,7 +300,7 @@ fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreError
     }
 }
 
-/// The ids in the first column, without what is no text.
+/// Returns the ids in the first column. Values that are not text are skipped.
 fn ids(mut rows: Rows<'_>) -> Result<Vec<String>, StoreErrorKind> {
     let mut ids = Vec::new();
     while let Some(row) = rows.next()? {

@@ -1,22 +1,20 @@
-//! The files that SQLite keeps beside a store, in directories where other users
-//! may have put them.
+//! Files that SQLite keeps beside a store, in directories where other users may have placed them.
 //!
-//! SQLite takes a rollback journal or a write-ahead log for its own by its name
-//! alone: whoever may put one beside a store decides what the store holds.
+//! SQLite accepts a rollback journal or a write-ahead log by its name alone. A user who can place
+//! one beside a store determines the contents of the store.
 
 use crate::error::StoreErrorKind;
 use std::path::Path;
 
-/// Suffixes that SQLite appends to the store's name.
 #[cfg(unix)]
 const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// Makes sure that the files beside a store are of this user, of root or of the
-/// store's owner, wherever others may put files there.
+/// Checks that the files beside a store belong to this user, to root or to the store's owner.
+/// Directories in which no other user may place files are not checked.
 ///
 /// # Errors
 ///
-/// [`StoreErrorKind::SideFile`] for the first that may be somebody else's.
+/// Returns [`StoreErrorKind::SideFile`] for the first file that may come from another user.
 #[cfg(unix)]
 pub(crate) fn require_trusted(store: &Path) -> Result<(), StoreErrorKind> {
     if !others_may_write_beside(store) {
@@ -27,13 +25,13 @@ pub(crate) fn require_trusted(store: &Path) -> Result<(), StoreErrorKind> {
         .try_for_each(|suffix| require_trusted_file(store, suffix))
 }
 
-/// Takes the name of the rollback journal, if nobody has it, so that nobody else
-/// can put one there between the check and the opening. SQLite passes over an
-/// empty journal.
+/// Creates an empty rollback journal if none exists, so that no other user can place one there
+/// between the check and the opening. Only directories in which other users may place files need
+/// it. SQLite ignores an empty journal.
 ///
 /// # Errors
 ///
-/// Somebody else was quicker.
+/// Fails if another user has placed one before.
 #[cfg(unix)]
 pub(crate) fn hold_journal(store: &Path) -> Result<(), StoreErrorKind> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
@@ -66,7 +64,7 @@ pub(crate) fn hold_journal(store: &Path) -> Result<(), StoreErrorKind> {
     }
 }
 
-/// Whether somebody else than this user and root may put files beside a store.
+/// Reports whether users other than this one and root may place files beside a store.
 #[cfg(unix)]
 fn others_may_write_beside(store: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -79,8 +77,8 @@ fn others_may_write_beside(store: &Path) -> bool {
     others || group || !is_trusted(directory.uid())
 }
 
-/// Whether a user is root, or the one who runs this process. The system shows that
-/// one as the owner of the process's directory.
+/// Reports whether a user is root or the user of this process. The owner of the process's directory
+/// in `/proc` is the user of the process.
 #[cfg(unix)]
 fn is_trusted(owner: u32) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -111,7 +109,7 @@ fn require_trusted_file(store: &Path, suffix: &str) -> Result<(), StoreErrorKind
     Err(StoreErrorKind::SideFile { file, what })
 }
 
-/// Elsewhere no directory is shared by its permissions alone.
+/// Accepts all files: on other systems, permissions alone do not make a directory shared.
 #[cfg(not(unix))]
 pub(crate) fn require_trusted(_store: &Path) -> Result<(), StoreErrorKind> {
     Ok(())

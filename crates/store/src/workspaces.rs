@@ -1,28 +1,27 @@
-//! The folders that runs made, so that those of killed runs can be found.
+//! Record of the folders that runs made, so that the folders of killed runs can be found.
 
 use crate::Store;
 use crate::error::StoreError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A folder that a run was about to make.
+/// Record of a folder that a run was about to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotedWorkspace {
-    /// Its path.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// What tells its file system from others, in the words of whoever noted
-    /// it; `None` of one that an older version noted.
+    /// Identification of the folder's file system, as text of the caller that recorded it. `None`
+    /// for a folder that an older version recorded.
     pub filesystem: Option<String>,
 }
 
 impl Store {
-    /// Notes that a run is about to make the folder `path`, an absolute path,
-    /// on a file system. It is on the disk when this returns; a path is noted
-    /// once.
+    /// Records that a run is about to make the folder `path`, an absolute path, on a file system.
+    /// The record is on the disk when this returns. A path is recorded only once.
     ///
     /// # Errors
     ///
-    /// Those of any write.
+    /// Fails like any write.
     pub fn note_workspace(
         &mut self,
         path: &Path,
@@ -37,11 +36,12 @@ impl Store {
         })
     }
 
-    /// Forgets a folder that was removed; one that was never noted is no error.
+    /// Removes the record of a folder that was removed. A folder that was never recorded is not an
+    /// error.
     ///
     /// # Errors
     ///
-    /// Those of any write.
+    /// Fails like any write.
     pub fn forget_workspace(&mut self, path: &Path) -> Result<(), StoreError> {
         self.writing(|connection| {
             connection.execute("DELETE FROM workspaces WHERE path = ?1", [path_bytes(path)])?;
@@ -49,12 +49,12 @@ impl Store {
         })
     }
 
-    /// The folders that were noted and not forgotten, in the order of noting:
-    /// those of runs under way, and of killed ones.
+    /// Returns the recorded folders in the order of recording: those of runs in progress and of
+    /// killed runs.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::list`].
+    /// As for [`Store::list`].
     pub fn workspaces(&self) -> Result<Vec<NotedWorkspace>, StoreError> {
         self.reading(|connection| {
             let mut statement =
@@ -70,7 +70,7 @@ impl Store {
     }
 }
 
-/// A path's bytes, UTF-8 where it is text.
+/// Returns the bytes of a path, which are UTF-8 if the path is text.
 #[cfg(unix)]
 fn path_bytes(path: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
@@ -83,7 +83,8 @@ fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// Elsewhere a path is text, save for names that no ordinary program can make.
+/// Returns the bytes of a path as UTF-8. On other systems, a path is text except for names that no
+/// ordinary program can make.
 #[cfg(not(unix))]
 fn path_bytes(path: &Path) -> Vec<u8> {
     path.to_string_lossy().into_owned().into_bytes()

@@ -1,4 +1,4 @@
-//! Storing runs: piece by piece while they are made, or whole.
+//! Storing of runs: piece by piece while they are made, or as a whole.
 
 use crate::documents::{self, integer};
 use crate::error::{StoreError, StoreErrorKind};
@@ -7,26 +7,24 @@ use diskperf_timeline::{ProgramResult, Repetition, Run, RunState};
 use rusqlite::{Connection, named_params, params};
 
 impl Store {
-    /// Stores everything of a run but its results, which follow with
-    /// [`Store::begin_result`].
+    /// Stores a run without its results, which follow with [`Store::begin_result`].
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::RunExists`], and those of any write:
-    /// [`StoreErrorKind::Locked`], [`StoreErrorKind::DiskFull`],
-    /// [`StoreErrorKind::ReadOnly`], [`StoreErrorKind::Corrupt`],
-    /// [`StoreErrorKind::NotStorable`].
+    /// Returns [`StoreErrorKind::RunExists`], or the errors of any write:
+    /// [`StoreErrorKind::Locked`], [`StoreErrorKind::DiskFull`], [`StoreErrorKind::ReadOnly`],
+    /// [`StoreErrorKind::Corrupt`], [`StoreErrorKind::NotStorable`].
     pub fn begin_run(&mut self, run: &Run) -> Result<(), StoreError> {
         self.writing(|connection| insert_run(connection, run))
     }
 
-    /// Stores a program's result, as yet without its repetitions: any that it
-    /// holds are not stored. `ordinal` is its place in the order of running.
+    /// Stores a program's result without its repetitions, even if it has any. `ordinal` is its
+    /// position in the order of execution.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::ResultExists`], and
-    /// those of any write.
+    /// Returns [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::ResultExists`], or the errors of
+    /// any write.
     pub fn begin_result(
         &mut self,
         run_id: &str,
@@ -39,12 +37,12 @@ impl Store {
         })
     }
 
-    /// Stores a repetition after those that the result has. It is on the disk
-    /// when this returns.
+    /// Stores a repetition after those that the result has already. It is on the disk when this
+    /// returns.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchResult`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchResult`], or the errors of any write.
     pub fn add_repetition(
         &mut self,
         run_id: &str,
@@ -66,12 +64,12 @@ impl Store {
         })
     }
 
-    /// Replaces all of a result but its repetitions, of which it marks those that are
-    /// discarded now.
+    /// Replaces a result except for its repetitions, and marks the repetitions that are discarded
+    /// now.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchResult`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchResult`], or the errors of any write.
     pub fn update_result(
         &mut self,
         run_id: &str,
@@ -108,11 +106,11 @@ impl Store {
         })
     }
 
-    /// Stores how a run ended, and replaces its notes.
+    /// Stores the final state of a run, and replaces its notes.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchRun`], or the errors of any write.
     pub fn finish_run(
         &mut self,
         run_id: &str,
@@ -132,21 +130,21 @@ impl Store {
         })
     }
 
-    /// Stores a whole run, results and repetitions included, or nothing of it.
+    /// Stores a whole run with its results and repetitions, or nothing of it.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::begin_run`].
+    /// As for [`Store::begin_run`].
     pub fn insert_run(&mut self, run: &Run) -> Result<(), StoreError> {
         self.writing(|connection| insert_all(connection, run))
     }
 
-    /// Removes runs with all their results and repetitions, by their full ids: all of
-    /// them, or none.
+    /// Removes runs with all their results and repetitions, by their full ids: either all of them
+    /// or none.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchRun`], or the errors of any write.
     pub fn delete_runs(&mut self, ids: &[&str]) -> Result<(), StoreError> {
         self.writing(|connection| {
             for id in ids {
@@ -160,11 +158,11 @@ impl Store {
         })
     }
 
-    /// Stores a whole run in place of what there is of it, if anything.
+    /// Stores a whole run in place of its stored version, if there is one.
     ///
     /// # Errors
     ///
-    /// Those of any write; what there was is then still there.
+    /// Fails like any write. The stored version then remains.
     pub fn replace_run(&mut self, run: &Run) -> Result<(), StoreError> {
         self.writing(|connection| {
             // Its results and repetitions go with it.

@@ -1,12 +1,12 @@
-//! fio's `random_distribution=normal:DEV`, which is no normal distribution: the mean of
-//! twelve uniform ranks, moved by up to half the deviation to each side.
+//! Distribution `random_distribution=normal:DEV` of fio. It is not a normal distribution: fio takes
+//! the mean of twelve uniform ranks and moves it by up to half the deviation to either side.
 
 use crate::random::Draws;
 
-/// Uniform ranks that make one.
+/// Number of uniform ranks that are averaged for one draw.
 const PARTS: u64 = 12;
 
-/// Draws ranks about the middle one.
+/// Random source of ranks that cluster around the middle rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bell {
     ranks: u64,
@@ -14,7 +14,8 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Of so many ranks, at least one, with a deviation in percent of them.
+    /// Creates the distribution over `ranks` ranks, at least one, with a deviation in percent of
+    /// that number.
     pub(super) fn new(ranks: u64, deviation_percent: f64) -> Self {
         let ranks = ranks.max(1);
         let deviation = (ranks as f64 * deviation_percent / 100.0).ceil() as u64;

@@ -1,4 +1,4 @@
-//! Engines that make calls on files and move no data.
+//! fio engines that make calls on files and move no data, such as `falloc` and `filestat`.
 
 use super::{FioJob, INTERVAL};
 use crate::ring::file_calls::{FileCalls, NamedCall, closed_files};
@@ -7,7 +7,7 @@ use crate::worker::Worker;
 use diskperf_fio::job::Engine;
 use diskperf_system::{File, System};
 
-/// The calls that an engine makes instead of I/O.
+/// Calls that a fio engine makes instead of I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Calls {
     Allocate,
@@ -15,7 +15,7 @@ enum Calls {
     Name(NamedCall),
 }
 
-/// The calls of an engine; none of one that moves data, or that makes no calls.
+/// Returns the calls of a fio engine, or `None` for an engine that moves data or makes no calls.
 fn of_engine(engine: Engine) -> Option<Calls> {
     match engine {
         Engine::Falloc => Some(Calls::Allocate),
@@ -28,14 +28,14 @@ fn of_engine(engine: Engine) -> Option<Calls> {
 }
 
 impl FioJob {
-    /// Slots for a clone's requests, of its ring or for its calls.
+    /// Creates the request slots of a clone, for its ring or for its calls on files.
     pub(super) fn slots(&self, worker: &Worker, files: &[(File, String)]) -> Slots {
         let mut slots = self.empty_slots(worker);
         self.place_files(worker, (&mut slots, files));
         slots
     }
 
-    /// Puts a clone's open files where their areas of the target begin.
+    /// Sets the first byte of each open file of a clone within the target.
     pub(super) fn place_files(
         &self,
         worker: &Worker,
@@ -59,7 +59,7 @@ impl FioJob {
         }
     }
 
-    /// A clone's files for calls on their names.
+    /// Returns a clone's files unopened, for engines whose calls take names.
     pub(super) fn not_open(&self, system: &mut System, worker: &Worker) -> Vec<(File, String)> {
         system.count_calls(INTERVAL);
         let files = self.of(worker);

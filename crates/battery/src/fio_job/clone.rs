@@ -1,4 +1,5 @@
-//! A clone of a job: its I/Os on a ring, and what comes between and behind them.
+//! Clone of a fio job: it issues the job's I/Os on a ring, and does the work between I/Os and after
+//! them.
 
 mod source;
 mod waits;
@@ -28,10 +29,9 @@ use diskperf_timeline::Nanoseconds;
 use source::{Halt, HeldIo};
 use waits::{sleep_until, wait_for_job};
 
-/// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
 
-/// Clone of a job at work.
+/// Clone of a fio job while it runs.
 pub(super) struct JobClone<'a> {
     pub(super) worker: &'a Worker,
     pub(super) program: &'a FioJob,
@@ -40,48 +40,48 @@ pub(super) struct JobClone<'a> {
     rates: Rates,
     pub(super) times: Times,
     watch: Watch,
-    /// The log that it repeats in place of its stream.
+    /// Position in the I/O log that the job repeats instead of drawing I/Os.
     script: Option<Cursor>,
-    /// The log that it writes.
+    /// I/O log that the job writes (`write_iolog`).
     iolog: Option<Iolog>,
-    /// The data of its writes, where a share of it is there already.
+    /// Source of write data for a job whose data repeats in part. `None` unless the job asks for
+    /// duplicates.
     pub(super) duplicates: Option<Duplicates>,
-    /// Blocks that are to be trimmed among the writes.
+    /// Trims that the job mixes into its writes.
     pub(super) trims: Option<Trims>,
-    /// Whether a write found no space, which ends a job that fills the device.
+    /// Whether a write failed for lack of space, which ends a job that fills the device.
     is_full: bool,
-    /// How far another run wrote what is verified.
+    /// Progress of an earlier run whose writes this job verifies.
     pub(super) loaded_state: Option<LoadedState>,
-    /// Time of writes and of what reads them back, and the start of the one that is on.
+    /// Time spent in writes and in reading them back. `span_start` is the start of the current one
+    /// of the two.
     pub(super) spans: Spans,
     pub(super) span_start: Nanoseconds,
     syncs_in_flight: u32,
-    /// Whether it is over before its amount is done and its time has passed: it is steady,
-    /// or its depth is found.
+    /// Whether the job ends before its amount of I/O and its time are used up, because it reached
+    /// its steady state or found its queue depth.
     is_steady: bool,
-    /// Whether another job may end this one.
     may_be_ended: bool,
     pauses: Pauses,
     search: Option<DepthSearch>,
-    /// Step of the search that is to be taken when nothing is in flight.
+    /// Step of the queue depth search that starts once nothing is in flight.
     search_step: SearchStep,
-    /// Time of which the next I/O is.
+    /// Time at which the next I/O is decided.
     now: Nanoseconds,
-    /// I/O that was drawn and is not issued.
+    /// I/O that was drawn and waits to be issued.
     held: Option<HeldIo>,
-    /// Last I/O, until it is decided what follows it.
+    /// Last issued I/O, until the follow-up to it is decided.
     issued: Option<Io>,
-    /// Lock of the file of an I/O.
     lock: Option<FileGuard>,
-    /// Whether slots were full, and completions are taken until they are to be filled again.
+    /// Whether the clone reaps completions and issues nothing. This starts when all slots are full,
+    /// and ends when few enough requests are in flight to fill them again.
     is_refilling: bool,
-    /// Reason why the clone leaves its ring.
     halt: Option<Halt>,
 }
 
 impl<'a> JobClone<'a> {
-    /// Waits for the job that the clone's job waits for, opens its files, and waits for its
-    /// start, from which its rates and its ends count.
+    /// Starts a clone: waits for the job that `wait_for` names, opens the files, and waits for the
+    /// start delay. Rates and time limits count from then.
     pub(super) async fn start<'s>(
         (system, worker): (&'s mut System, &'a Worker),
         program: &'a FioJob,
@@ -159,7 +159,7 @@ impl<'a> JobClone<'a> {
         self.end(ring)
     }
 
-    /// Issues the I/Os of all passes, and does what comes between I/Os.
+    /// Issues the I/Os of all passes, and does the work between I/Os.
     async fn issue_passes(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         loop {
             self.now = ring.system.now();
@@ -195,7 +195,6 @@ impl<'a> JobClone<'a> {
         }
     }
 
-    /// Begins the next window of the search for a depth.
     fn begin_search_step(&mut self, system: &mut System) -> Result<(), ProgramError> {
         if self.search_step == SearchStep::LastWindow {
             self.stream.forget_amounts();
@@ -208,7 +207,8 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// Does what follows an I/O, with nothing in flight.
+    /// Does the work that follows an I/O, with nothing in flight: unlocks the file, trims, reads
+    /// back, pauses.
     async fn follow(
         &mut self,
         ring: &mut Ring<'_>,
@@ -226,13 +226,13 @@ impl<'a> JobClone<'a> {
         }
     }
 
-    /// Makes the writes of a pass durable, and reads them back.
+    /// Makes the writes of a pass durable and verifies them by reading.
     async fn end_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         self.sync_at_end(ring).await?;
         self.verify_pass(ring).await
     }
 
-    /// Makes all durable at the end of a pass, which counts in its time.
+    /// Makes all writes durable at the end of a pass. The time counts as part of the pass.
     async fn sync_at_end(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
         let writes = self.job.pattern.access.does(Direction::Write);
@@ -245,7 +245,8 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// What comes between two passes: files that are made anew, and whose cache is dropped.
+    /// Prepares the next pass: creates the files again if the job asks for it, and drops their page
+    /// cache.
     async fn begin_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         if let Some(verifier) = &mut ring.verifier
             && self.job.random.repeatable
@@ -271,7 +272,7 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// Drops a file's cache where the job does so each time that it begins with it.
+    /// Drops the page cache of a file, if the job does so whenever it starts the file again.
     async fn drop_cached(&self, ring: &mut Ring<'_>, file: usize) -> Result<(), ProgramError> {
         let has_data = !self.job.engine.engine.is_of_names();
         if has_data && self.job.files.invalidate && !self.worker.direct {
@@ -280,7 +281,8 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// What comes when the last pass is done.
+    /// Finishes the clone after the last pass: judges outstanding verifications, ends the I/O log,
+    /// and reports the outcome.
     fn end(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         if let Some(verifier) = &mut ring.verifier {
             verifier.judge_all()?;
@@ -316,7 +318,7 @@ fn operation(direction: Direction) -> Operation {
     }
 }
 
-/// How long a clone waits before it starts.
+/// Returns the start delay of a clone.
 fn delay(job: &Job, worker: &Worker) -> Nanoseconds {
     let (least_us, most_us) = job.times.start_delay_us;
     let room_us = most_us.saturating_sub(least_us);

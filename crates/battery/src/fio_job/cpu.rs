@@ -1,4 +1,4 @@
-//! The engine cpuio: a clone that uses the processor and does no I/O.
+//! The fio engine `cpuio`: a clone that uses the CPU and does no I/O.
 
 use super::clone::JobClone;
 use crate::program::ProgramError;
@@ -6,8 +6,8 @@ use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
 impl JobClone<'_> {
-    /// Uses the processor in chunks, with pauses between them as `cpuload` says, until the
-    /// time of the job is over. As fio, it looks for the end of others behind each chunk.
+    /// Uses the CPU in chunks until the job's time has ended, with pauses between the chunks that
+    /// `cpuload` sets. As in fio, the job checks after each chunk whether another job ended it.
     pub(super) async fn use_processor(&mut self, system: &mut System) -> Result<(), ProgramError> {
         let cpu = self.job.engine.cpu;
         let chunk_us = u64::from(cpu.chunk_us);

@@ -1,4 +1,4 @@
-//! Written data of which a share is there already: `dedupe_percentage`.
+//! Write data that repeats in part, for `dedupe_percentage` of fio.
 
 use crate::random::Draws;
 use diskperf_fio::Job;
@@ -6,30 +6,30 @@ use diskperf_fio::job::DedupeMode;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-/// The random stream that says which writes repeat, and what.
+/// Random stream that decides which writes repeat data, and which data.
 const DUPLICATE_STREAM: u128 = 16;
-/// The random stream that data is drawn from.
 const DATA_STREAM: u128 = 17;
 
-/// The unit in which a share of the data is zeroes.
+/// Length of the units of write data. A part of each unit is zeroes (`buffer_compress_percentage`).
 const UNIT_BYTES: usize = 4096;
 
-/// Chooses the data of each write, as fio does: new, or that of another write.
+/// Chooses the data of each write as fio does: new data, or a copy of another write's data.
 #[derive(Clone, Debug)]
 pub(super) struct Duplicates {
     percent: u64,
     mode: DedupeMode,
-    /// Contents that duplicates are drawn from in the mode of a working set.
+    /// Number of contents from which duplicates are drawn in the mode with a working set.
     working_set: u64,
     compressible_percent: usize,
-    /// New contents so far.
+    /// Number of distinct write contents so far.
     unique: u64,
     seed: u64,
     random: Draws,
 }
 
 impl Duplicates {
-    /// That of a clone, if its job asks for duplicates.
+    /// Creates the duplicate source of a clone, or returns `None` if its job asks for no
+    /// duplicates.
     pub(super) fn new(job: &Job, size_bytes: u64, seed: u64) -> Option<Self> {
         let data = &job.data;
         let share_bytes = size_bytes / 100 * u64::from(data.working_set_percent);
@@ -47,7 +47,7 @@ impl Duplicates {
         })
     }
 
-    /// Fills the buffer of the next write.
+    /// Fills the buffer of the next write with new or repeated data.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) {
         let content = self.next_content();
         let mut random = Pcg64::new(
@@ -62,8 +62,8 @@ impl Duplicates {
         }
     }
 
-    /// The number of the content of the next write. In fio a repetition comes before the
-    /// write that it repeats, which is the same in any order.
+    /// Returns the index of the next write's content. fio places a repetition before the write that
+    /// it repeats. The order makes no difference.
     fn next_content(&mut self) -> u64 {
         if self.percent == 100 {
             return 0;

@@ -1,11 +1,12 @@
-//! Limits of engines that read and write in ways of their own, and what is said of them.
+//! Limits of the fio engines that read and write in ways of their own, and notes on them for the
+//! report.
 
 use super::support::when;
 use diskperf_fio::job::{CpuMode, Engine, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Errors, Job, Problem};
 
-/// An error for each option that these engines cannot obey.
+/// Returns an error for each option that these fio engines cannot obey.
 pub(super) fn refusals(job: &Job) -> Vec<Problem> {
     let engine = job.engine.engine;
     let does = |direction| job.pattern.access.does(direction);
@@ -86,7 +87,7 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
     refusals.into_iter().flatten().chain(appends).collect()
 }
 
-/// Whether passes follow on the first.
+/// Reports whether a job runs further passes after its first.
 fn comes_again(job: &Job) -> bool {
     job.times.time_based || job.target.loops > 1 || job.target.io_size.is_some()
 }
@@ -114,7 +115,7 @@ fn appends(job: &Job) -> Vec<Problem> {
     refusals.filter(|_| job.files.appends).collect()
 }
 
-/// That the files of a job fit what is done with them.
+/// Checks that the files of a job fit its engine and its log.
 pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     check_blocks(job, files)?;
     let has_blank = |file: &PlannedFile| file.path.contains(char::is_whitespace);
@@ -129,8 +130,8 @@ pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), E
     }
 }
 
-/// That an engine with one call for each file finds a file of several blocks: fio counts
-/// them all, and calls once.
+/// Rejects a file of several blocks for an engine that makes one call for each file. fio counts all
+/// the blocks but makes one call.
 fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     let block_bytes = job.smallest_block_bytes();
     let blocks = |file: &PlannedFile| file.region.length_bytes / block_bytes;
@@ -147,7 +148,7 @@ fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     Err(Errors::from(job.refuse(key, &title, &label, help)))
 }
 
-/// How the I/O of these engines is done, where it needs a word.
+/// Describes how an engine does its I/O, if the report must mention it.
 pub(super) fn through(job: &Job) -> Option<String> {
     let random = match job.pattern.access.is_random() {
         true => "random",

@@ -1,4 +1,4 @@
-//! The log of what a clone does, which fio can repeat: its iolog of version 3.
+//! Log of a clone's I/O that fio can repeat: an iolog of version 3.
 
 use crate::program::ProgramError;
 use diskperf_fio::Job;
@@ -6,23 +6,22 @@ use diskperf_system::{Operation, Submission, begin_log};
 use diskperf_timeline::Nanoseconds;
 use std::io::{BufWriter, Write};
 
-/// First line of a log.
 const HEADER: &str = "fio version 3 iolog\n";
 
-/// Beginning of a log of any version.
+/// Beginning of the first line of an iolog of any version.
 const BEGINNING: &str = "fio version ";
 
-/// A log while it is written.
+/// I/O log that is being written.
 pub(super) struct Iolog {
     path: String,
     out: BufWriter<Box<dyn Write + Send>>,
     start: Nanoseconds,
-    /// The job's names of the clone's files.
+    /// Names of the clone's files as the job file gives them.
     names: Vec<String>,
 }
 
 impl Iolog {
-    /// Begins the log of a clone, if the job writes one.
+    /// Begins the I/O log of a clone. Returns `None` if the job writes no log.
     pub(super) fn begin(
         job: &Job,
         (clone, names): (u32, Vec<String>),
@@ -46,7 +45,7 @@ impl Iolog {
         Ok(Some(log))
     }
 
-    /// A request is issued, of one of the clone's files.
+    /// Records an issued request to one of the clone's files.
     pub(super) fn issued(
         &mut self,
         now: Nanoseconds,
@@ -72,7 +71,7 @@ impl Iolog {
         written.map_err(|error| self.failed(&error))
     }
 
-    /// The clone is done.
+    /// Ends the I/O log when the clone has ended.
     pub(super) fn end(mut self, now: Nanoseconds) -> Result<(), ProgramError> {
         self.of_files(now, "close")?;
         self.out.flush().map_err(|error| self.failed(&error))

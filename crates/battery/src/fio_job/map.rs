@@ -1,27 +1,28 @@
-//! Which blocks of a file were taken: each once before any comes again.
+//! Random map of a file: blocks that a pass has already taken, so that each comes once before any
+//! repeats.
 
 use crate::load::permutation::Permutation;
 use crate::random::Draws;
 
-/// What is left of a file.
+/// Blocks of a file that a pass has not taken yet.
 #[derive(Clone, Debug)]
 pub(super) enum Map {
-    /// Blocks of one size come in an order that is computed.
+    /// Random map for blocks of one size, in a computed order.
     Ordered {
         order: Permutation,
         blocks: u64,
         next: u64,
         seed: u64,
     },
-    /// Blocks of several sizes take units, and one that was begun is not taken whole. As in
-    /// fio, a unit is as large as the smallest block of the direction that looks at it.
+    /// Random map for blocks of several sizes, in units. A block ends before a unit that is taken
+    /// already. As in fio, a unit is as large as the smallest block of the direction that uses it.
     Marked(Marks),
 }
 
-/// The units that were taken.
+/// Units of a file that a pass has taken.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// A bit for each unit that was taken.
+    /// Bit map with one bit for each taken unit.
     words: Vec<u64>,
     units: u64,
     taken: u64,
@@ -45,7 +46,7 @@ impl Map {
         })
     }
 
-    /// All blocks are there again, in another order.
+    /// Marks all blocks as free again, in another order.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Ordered {
@@ -67,7 +68,7 @@ impl Map {
         }
     }
 
-    /// All blocks are there again, in the order of this seed.
+    /// Marks all blocks as free again, in the order of the given seed.
     pub(super) fn repeat(&mut self, with: u64) {
         self.clear();
         if let Self::Ordered {
@@ -82,8 +83,8 @@ impl Map {
         }
     }
 
-    /// Returns the next unit that is not taken yet, one of `drawn` or the next free one
-    /// behind, which may lie beyond these; nothing where all are taken.
+    /// Returns a free unit: a random one of the first `drawn` units, or the next free one after it,
+    /// which may lie beyond these. Returns `None` if all units are taken.
     pub(super) fn next(&mut self, random: &mut Draws, drawn: u64) -> Option<u64> {
         match self {
             Self::Ordered {
@@ -99,7 +100,8 @@ impl Map {
         }
     }
 
-    /// Takes a block in units of so many bytes, and returns how many of its bytes were free.
+    /// Takes a block in units of `unit_bytes` and returns how many of its bytes, from its start,
+    /// were free.
     pub(super) fn take(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
         match self {
             Self::Ordered { .. } => bytes,
@@ -129,7 +131,7 @@ impl Marks {
     }
 }
 
-/// The first unit from a place on that is not taken, around the end.
+/// Returns the first free unit at or after `from`, with wrap-around at the end of the file.
 fn next_free(words: &[u64], units: u64, from: u64) -> Option<u64> {
     let word_of = (from / 64) as usize;
     let behind = words[word_of] | ((1 << (from % 64)) - 1);

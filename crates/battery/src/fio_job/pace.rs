@@ -1,4 +1,5 @@
-//! When a clone's I/Os may be issued: rates of each direction, and the ends in time.
+//! Times at which a clone may issue its I/Os: the rate of each direction, and the time limits of
+//! the job.
 
 use super::stream::Io;
 use crate::random::Draws;
@@ -6,25 +7,25 @@ use diskperf_fio::job::RateProcess;
 use diskperf_fio::{Direction, Job, PerDirection};
 use diskperf_timeline::Nanoseconds;
 
-/// The random streams that gaps are drawn from, one for each direction.
 const GAP_STREAMS: PerDirection<u128> = PerDirection {
     read: 12,
     write: 13,
     trim: 14,
 };
 
-/// The rates of a clone.
+/// Rate limits of a clone.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     limits: PerDirection<Option<Limit>>,
 }
 
-/// What may be issued now.
+/// I/O that the rate limits permit at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// One of this direction, which was to be issued at a moment if it has a rate.
+    /// Permission to issue an I/O of this direction, with the time at which it was due if the
+    /// direction has a rate.
     Issue(Direction, Option<Nanoseconds>),
-    /// None before this moment.
+    /// Wait until this time, before which no I/O may be issued.
     Wait(Nanoseconds),
 }
 
@@ -56,8 +57,8 @@ impl Rates {
         }
     }
 
-    /// Whose turn it is, where the mix of directions gives it to one of them. One that is
-    /// ahead of its rate lets the other go.
+    /// Returns the direction that may issue now, if the mix of directions has drawn `drawn`. A
+    /// direction that is ahead of its rate gives way to another.
     pub(super) fn turn(&self, drawn: Direction, job: &Job, now: Nanoseconds) -> Turn {
         let due = |direction| self.limits.get(direction).as_ref().map(Limit::next);
         let issues = |direction| match due(direction) {
@@ -74,15 +75,15 @@ impl Rates {
             })
     }
 
-    /// Forgives a pause that followed an I/O of a direction (`rate_ignore_thinktime`): what
-    /// it delayed is not caught up with, but for one block.
+    /// Excludes a pause after an I/O of a direction from its rate (`rate_ignore_thinktime`). The
+    /// clone does not catch up on the pause, except for one block.
     pub(super) fn forgive(&mut self, direction: Direction, pause: Nanoseconds) {
         if let Some(limit) = self.limits.get_mut(direction) {
             limit.forgive(pause);
         }
     }
 
-    /// An I/O was issued.
+    /// Counts an issued I/O against the rate of its direction.
     pub(super) fn issued(&mut self, io: &Io) {
         if let Some(limit) = self.limits.get_mut(io.direction) {
             limit.issued(u64::from(io.bytes));
@@ -90,7 +91,6 @@ impl Rates {
     }
 }
 
-/// The rate of a direction.
 #[derive(Clone, Debug)]
 struct Limit {
     bytes_per_s: u64,
@@ -103,7 +103,7 @@ struct Limit {
 }
 
 impl Limit {
-    /// When the next I/O is to be issued, whatever became of the last.
+    /// Returns the time at which the next I/O is due, independent of the previous one's completion.
     fn next(&self) -> Nanoseconds {
         self.start + Nanoseconds(self.next_ns as u64)
     }
@@ -133,12 +133,12 @@ impl Limit {
     }
 }
 
-/// The ends in time of a clone.
+/// Time limits of a clone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// When the ramp ends, as long as it lasts.
+    /// End of the ramp, or `None` after it or without one.
     pub(super) ramp: Option<Nanoseconds>,
-    /// When the last I/O may be issued; none where the amount decides.
+    /// Last time at which an I/O may be issued, or `None` if only the amount of I/O ends the job.
     pub(super) end: Option<Nanoseconds>,
 }
 

@@ -1,18 +1,17 @@
-//! `thinktime`: when a clone pauses.
+//! Pauses of a clone that `thinktime` asks for.
 
 use diskperf_fio::Job;
 use diskperf_fio::job::Think;
 use diskperf_timeline::Nanoseconds;
 
-/// Pauses of a clone.
 #[derive(Clone, Debug)]
 pub(super) struct Pauses {
     think: Think,
-    /// Whether a number of I/Os is followed by a pause.
+    /// Whether pauses follow after a number of I/Os (`thinktime_blocks`).
     follow_ios: bool,
-    /// I/Os since a pause that followed a number of them.
+    /// I/Os since the last pause that a number of I/Os caused.
     ios: u32,
-    /// Start of the last pause; before the first one, that of the job.
+    /// Start of the last pause, or start of the job before the first pause.
     last: Nanoseconds,
 }
 
@@ -28,7 +27,7 @@ impl Pauses {
         }
     }
 
-    /// Counts an I/O, and returns whether a pause follows it.
+    /// Counts an I/O and returns whether a pause follows it.
     pub(super) fn follow(&mut self, now: Nanoseconds) -> bool {
         if self.think.time_us == 0 {
             return false;
@@ -41,8 +40,8 @@ impl Pauses {
         is_due
     }
 
-    /// Whether there was I/O for as long as `thinktime_iotime` says. As fio, this counts
-    /// from the start of a pause, or of the job, the length of a pause included.
+    /// Reports whether I/O has run for as long as `thinktime_iotime` says. As in fio, the time
+    /// counts from the start of the last pause or of the job and includes the length of a pause.
     fn is_of_time(&self, now: Nanoseconds) -> bool {
         let cycle_us = self.think.after_us + u64::from(self.think.time_us);
         self.think.after_us > 0 && now.since(self.last) >= Nanoseconds(cycle_us * 1000)

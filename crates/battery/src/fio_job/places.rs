@@ -1,4 +1,4 @@
-//! Where in one file the next I/O is.
+//! Choice of the offset of the next I/O within one file.
 
 use super::bell::Bell;
 use super::map::Map;
@@ -9,25 +9,23 @@ use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
 use diskperf_fio::offsets::{Region, Sequential};
 use diskperf_fio::{Direction, Job, PerDirection};
 
-/// The random stream that offsets are drawn from.
 const OFFSET_STREAM: u128 = 9;
 
-/// What was done to a file, and so what is next.
+/// Position state of a file, from which the offset of the next I/O follows.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) region: Region,
     walks: PerDirection<Sequential>,
-    /// Where the last I/O of each direction began.
+    /// Offset of the last I/O of each direction.
     starts: PerDirection<Option<u64>>,
     zones: job::Zones,
     zone_start_bytes: u64,
-    /// Zones that are written in order.
+    /// Zones that accept only sequential writes, if the file has any.
     zoned: Option<ZonedFile>,
     map: Option<Map>,
     popular: PerDirection<Option<Popular>>,
-    /// What drawn offsets are multiples of.
     align_bytes: PerDirection<u64>,
-    /// Smallest block.
+    /// Size of the smallest block, by direction.
     least_bytes: PerDirection<u64>,
     percent: PerDirection<u8>,
     is_random: bool,
@@ -36,11 +34,11 @@ pub(super) struct Places {
     seed: u64,
 }
 
-/// How often each block is asked for, where not all are equally often.
+/// Popularity of blocks, for distributions in which it varies.
 #[derive(Clone, Debug)]
 enum Popular {
     Blocks(Blocks),
-    /// Scattered as the others are.
+    /// Bell-shaped popularity, scattered over the file like the others.
     Bell(Bell, Blocks),
 }
 
@@ -53,13 +51,13 @@ impl Popular {
     }
 }
 
-/// A place that was found.
+/// Offset that was chosen for an I/O, and the rules that apply to the I/O.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) offset_bytes: u64,
-    /// Whether sizes of random I/O are for it.
+    /// Whether the I/O takes a block size of random I/O.
     pub(super) is_random: bool,
-    /// Whether the map of blocks that were taken counts for it.
+    /// Whether the map of taken blocks counts the I/O.
     pub(super) is_mapped: bool,
 }
 
@@ -107,7 +105,8 @@ impl Places {
         places
     }
 
-    /// The map that fits the sizes: one size walks in an order that takes no memory.
+    /// Creates the map of taken blocks that fits the block sizes. With one block size, the map is a
+    /// computed order and takes no memory.
     fn new_map(&self, job: &Job) -> Map {
         let directions = job.pattern.access.directions();
         let sizes: Vec<Sizes> = directions.iter().map(|&of| job.blocks.sizes(of)).collect();
@@ -121,12 +120,12 @@ impl Places {
         }
     }
 
-    /// Places I/Os within zones that are written in order.
+    /// Sets the zones that accept only sequential writes.
     pub(super) fn with_zones(self, zoned: Option<ZonedFile>) -> Self {
         Self { zoned, ..self }
     }
 
-    /// Bytes of the zone, or of the file, that offsets are drawn in.
+    /// Returns the length of the zone or of the file region from which offsets are drawn.
     fn part_bytes(&self) -> u64 {
         match self.zones.mode {
             ZoneMode::Strided => self.zones.range_bytes,
@@ -134,7 +133,8 @@ impl Places {
         }
     }
 
-    /// Begins at the front again, with all blocks to take; random places go on as they do.
+    /// Returns to the start of the file region, with all blocks free. The random stream of offsets
+    /// continues.
     pub(super) fn reset(&mut self) {
         for direction in Direction::ALL {
             let walk = self.walks.get_mut(direction);
@@ -150,7 +150,7 @@ impl Places {
         }
     }
 
-    /// Draws the same again that it drew at first.
+    /// Restarts the random stream, so that the same offsets are drawn again.
     pub(super) fn repeat(&mut self) {
         self.random = Draws::new(self.seed, OFFSET_STREAM);
         if let Some(map) = &mut self.map {
@@ -158,8 +158,8 @@ impl Places {
         }
     }
 
-    /// The next place of a direction; `draws` says whether it is one that is drawn where
-    /// the job draws. Nothing at the end of the file.
+    /// Returns the offset of the next I/O of a direction, or `None` at the end of the file. `draws`
+    /// says whether a random job draws this offset.
     pub(super) fn find(&mut self, direction: Direction, draws: bool) -> Option<Found> {
         let found = |offset_bytes, is_random, is_mapped| Found {
             offset_bytes,
@@ -188,7 +188,7 @@ impl Places {
         (found.offset_bytes < self.region.file_bytes).then_some(found)
     }
 
-    /// Whether a random job draws this offset.
+    /// Reports whether a random job draws this offset at random (`percentage_random`).
     fn happens(&mut self, direction: Direction) -> bool {
         match *self.percent.get(direction) {
             100 => true,
@@ -196,7 +196,7 @@ impl Places {
         }
     }
 
-    /// Behind the last I/O of the direction.
+    /// Returns the offset after the last I/O of the direction.
     fn following(&mut self, direction: Direction) -> Option<u64> {
         self.walks.get_mut(direction).position()
     }
@@ -215,7 +215,8 @@ impl Places {
         (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
 
-    /// Number of places to draw from, at each of which the smallest block fits.
+    /// Returns the number of offsets to draw from, or `None` if there are none. The smallest block
+    /// fits at each of them.
     fn drawn_places(&self, direction: Direction) -> Option<u64> {
         let align_bytes = *self.align_bytes.get(direction);
         let beyond_bytes = self.least_bytes.get(direction).saturating_sub(align_bytes);
@@ -223,8 +224,8 @@ impl Places {
         Some(bytes / align_bytes).filter(|places| *places > 0)
     }
 
-    /// Returns the direction of an I/O: one that is to be read is written where nothing is
-    /// written yet that could be read.
+    /// Returns the direction to use for an I/O: a write instead of a read while nothing is written
+    /// yet that could be read.
     pub(super) fn readable(&self, direction: Direction) -> Direction {
         let has_written = self.starts.write.is_some();
         match &self.zoned {
@@ -235,7 +236,8 @@ impl Places {
         }
     }
 
-    /// Places an I/O within zones that are written in order; nothing where none takes it.
+    /// Places an I/O within the zones that accept only sequential writes. Returns `None` if no zone
+    /// accepts it.
     pub(super) fn place(&mut self, direction: Direction, at: Extent) -> Option<Extent> {
         match &mut self.zoned {
             Some(zoned) => zoned.place(direction, at),
@@ -243,13 +245,15 @@ impl Places {
         }
     }
 
-    /// Whether all that is in flight ends before the I/O that was placed last.
+    /// Reports whether all requests in flight must complete before the last placed I/O, and clears
+    /// the mark.
     pub(super) fn take_drain(&mut self) -> bool {
         self.zoned.as_mut().is_some_and(ZonedFile::take_drain)
     }
 
-    /// Takes an I/O that was found at a place and is done at another, and returns how much of
-    /// it is done: of one that the map counts, what is free.
+    /// Records an I/O that was found at one offset and placed at another, and returns how many
+    /// bytes of it to do. For an I/O that the map counts, these are the bytes that no earlier I/O
+    /// has taken.
     pub(super) fn take(&mut self, direction: Direction, found: Found, at: Extent) -> u64 {
         let bytes = at.bytes;
         let bytes = match &mut self.map {
@@ -272,13 +276,13 @@ impl Places {
         bytes
     }
 
-    /// Whether offsets are drawn.
+    /// Reports whether offsets are drawn at random.
     pub(super) fn is_random(&self) -> bool {
         self.is_random
     }
 
-    /// Whether a trim or a write is next, where each part is trimmed before it is written: as
-    /// in fio a trim where the last of both began at one offset.
+    /// Returns the direction that is next when each range is trimmed before it is written. As in
+    /// fio, a trim is next if the last trim and the last write began at the same offset.
     pub(super) fn trim_or_write(&self) -> Direction {
         match self.starts.write == self.starts.trim {
             true => Direction::Trim,
@@ -286,8 +290,8 @@ impl Places {
         }
     }
 
-    /// The place of the write behind a trim. fio adds the start of the file's part to the
-    /// offset of the trim, which has it already.
+    /// Returns the offset of the write that follows a trim. fio adds the start of the file region
+    /// to the trim's offset, which already contains it.
     pub(super) fn at_trim(&self) -> Option<Found> {
         let trim_bytes = self.starts.trim?;
         let is_within = trim_bytes < self.region.length_bytes;
@@ -299,8 +303,8 @@ impl Places {
         })
     }
 
-    /// Goes to the next zone when this one has had its share: so much was done in it, of any
-    /// file.
+    /// Enters the next zone once the current one has had its share of bytes. `zone_bytes` counts
+    /// the bytes done in the zone, in any file, and is reset.
     pub(super) fn enter_zone(&mut self, direction: Direction, zone_bytes: &mut u64) {
         if let Some(zoned) = &self.zoned {
             let walk = self.walks.get_mut(direction);
@@ -352,7 +356,8 @@ impl Places {
     }
 }
 
-/// How often each block of a region is asked for; nothing where all are equally often.
+/// Returns the popularity of the blocks of a file region, or `None` if all blocks are equally
+/// popular.
 fn popular(job: &Job, region: Region, direction: Direction) -> Option<Popular> {
     let least = job.blocks.sizes(direction).bounds().0.max(1);
     let unit_bytes = match *job.blocks.align.get(direction) {

@@ -1,4 +1,4 @@
-//! Blocks that were written are read back.
+//! Verification of a fio job: written blocks are read back and checked.
 
 use super::clone::JobClone;
 use super::state::state_depth;
@@ -16,10 +16,10 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::{Errno, System};
 use std::collections::BTreeSet;
 
-/// Writes that are recorded before somebody who wants the run to end is heard.
+/// Number of recorded writes after which `verify_only` lets a request to stop the run take effect.
 const WRITES_BETWEEN_LOOKS: u64 = 1 << 16;
 
-/// The verification of a clone; nothing where its job verifies nothing.
+/// Creates the verifier of a clone, or returns `None` if its job verifies nothing.
 pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     let job = &*program.job;
     let plan = Plan {
@@ -45,8 +45,8 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     Some(verifier)
 }
 
-/// The search for the blocks of a job that another program wrote in an order of its own;
-/// nothing where each order leaves the same blocks.
+/// Creates the search for blocks that another program wrote in an order of its own. Returns `None`
+/// if every order leaves the same blocks.
 fn survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<Survey> {
     let job = &*program.job;
     let size = job.blocks.sizes(Direction::Write).only();
@@ -76,20 +76,20 @@ fn survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<Surv
     }
 }
 
-/// The last component of a path.
 fn last_name(path: &str) -> String {
     let last = path.trim_end_matches('/').rsplit('/').next();
     last.unwrap_or(path).to_owned()
 }
 
-/// Whether it compares what is there with what it would write, and writes nothing.
+/// Reports whether a job only compares existing data with the data that it would write, and writes
+/// nothing (`verify_only`).
 pub(super) fn verifies_only(job: &Job) -> bool {
     let writes = job.pattern.access.does(Direction::Write);
     writes && job.verify.only && job.verify.kind != Verification::None
 }
 
 impl FioJob {
-    /// Whether no other clone or section writes to the blocks of a clone.
+    /// Reports whether no other clone or section writes to the blocks of a clone.
     fn writes_alone(&self) -> bool {
         let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
         let parts = self.files.iter().flatten();
@@ -98,11 +98,11 @@ impl FioJob {
         !self.made.values().any(beside) && apart.len() == parts.count()
     }
 
-    /// Looks for a file whose blocks are to be verified.
+    /// Checks that a file exists whose blocks are to be verified.
     ///
     /// # Errors
     ///
-    /// If it is not there, or is too short.
+    /// Fails if the file is absent or too short.
     pub(super) async fn expect_there(
         &self,
         system: &mut System,
@@ -122,14 +122,14 @@ impl FioJob {
 }
 
 impl JobClone<'_> {
-    /// Whether its time has passed, or another job has ended it.
+    /// Reports whether the job's time has ended, or another job has ended this job.
     pub(super) fn is_past_its_end(&self, system: &System) -> bool {
         let is_late = |end| system.now() >= end;
         self.worker.company.must_end() || self.times.end.is_some_and(is_late)
     }
 
-    /// Whether a block was written, as far as the state of another run says; all are without
-    /// one.
+    /// Reports whether the loaded state of another run covers a block as written. Without such a
+    /// state, all blocks count as written.
     pub(super) fn is_covered(&mut self, file: usize, offset_bytes: u64) -> bool {
         let job = self.job;
         match &mut self.loaded_state {
@@ -140,9 +140,9 @@ impl JobClone<'_> {
         }
     }
 
-    /// Reads all blocks back that were written and not read since, from storage: after a
-    /// sync, and past the page cache or with it dropped. The end of the job's time is its
-    /// end, too.
+    /// Reads all written blocks that were not read since back from storage: after a sync, and past
+    /// the page cache or with the page cache dropped. The end of the job's time also ends the
+    /// reading.
     pub(super) async fn verify_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         let Some(verifier) = &ring.verifier else {
             return Ok(());
@@ -174,8 +174,8 @@ impl JobClone<'_> {
         Ok(())
     }
 
-    /// Returns how many blocks are read back now within the pass, where as many were written as
-    /// `verify_backlog` says.
+    /// Returns the number of blocks to read back now, within the pass, once `verify_backlog` blocks
+    /// are written. `None` if no reading is due.
     pub(super) fn backlog_batch(&self, ring: &Ring<'_>) -> Option<u64> {
         let verify = &self.job.verify;
         let unread = ring.verifier.as_ref().map_or(0, Verifier::unread_count);
@@ -184,7 +184,8 @@ impl JobClone<'_> {
         is_due.then_some(batch.max(1))
     }
 
-    /// Reads so many blocks back: within a pass, or behind one, where that is shown.
+    /// Reads `count` blocks back. `shown` is `None` within a pass; after a pass it shows the
+    /// progress.
     pub(super) async fn read_back(
         &mut self,
         ring: &mut Ring<'_>,
@@ -212,8 +213,8 @@ impl JobClone<'_> {
         self.issue_all(ring, usize::MAX, next).await
     }
 
-    /// Does what `verify_only` asks for: finds out what the job would write, pass after pass,
-    /// and compares that with what is there.
+    /// Carries out `verify_only`: determines the blocks that the job would write, pass after pass,
+    /// and compares them with the existing data.
     pub(super) async fn verify_only(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
         self.record_what_another_run_wrote(ring).await?;
         let verifier = ring.verifier.as_mut().expect("it verifies");
@@ -274,7 +275,7 @@ impl JobClone<'_> {
         Ok(())
     }
 
-    /// Counts the blocks that were read back, whatever ended the job.
+    /// Reports the number of blocks that were read back, whatever ended the job.
     pub(super) fn count_verified(&self, ring: &mut Ring<'_>) {
         let Some(verifier) = &ring.verifier else {
             return;

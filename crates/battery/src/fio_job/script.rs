@@ -1,4 +1,5 @@
-//! A log of I/O that a job repeats in place of I/O of its own: fio's iolog.
+//! I/O log that a fio job repeats instead of drawing I/Os: an iolog of fio or a trace of blktrace
+//! (`read_iolog`).
 
 use super::FioJob;
 use crate::program::{Program, gcd};
@@ -12,24 +13,23 @@ use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// I/O that a job repeats, in the order of issue.
+/// I/Os that a job repeats from a log, in the order of issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// The log's names of its files.
+    /// File names as the log gives them.
     files: Vec<String>,
     ios: Vec<ScriptedIo>,
-    /// What the log has that is left out.
+    /// Trims of the log that are left out.
     trims: u64,
     /// I/Os of the log that `replay_skip` leaves out.
     skipped: u64,
-    /// Whether the log is a trace of blktrace, and no iolog.
+    /// Whether the log is a trace of blktrace instead of an iolog.
     is_of_blktrace: bool,
 }
 
-/// One I/O of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ScriptedIo {
-    /// When it is issued, from the start of the job.
+    /// Time of issue, from the start of the job.
     at: Nanoseconds,
     operation: Operation,
     file: usize,
@@ -37,23 +37,22 @@ struct ScriptedIo {
     bytes: u32,
 }
 
-/// I/Os that a log may have: they are held in memory.
+/// Maximum number of I/Os of a log. All of them are held in memory.
 const IOS_MAX: usize = 1 << 24;
 
-/// Latest moment of an I/O, in nanoseconds from the start: 36 years. Clocks of 64 bits hold
-/// the sum of it and of the time at which a run starts.
+/// Latest time of an I/O, in nanoseconds from the start: 36 years. A 64-bit clock can hold the sum
+/// of this and the start time of a run.
 const AT_NS_MAX: u64 = 1 << 60;
 const NS_PER_YEAR: f64 = 365.25 * 86_400e9;
 
-/// The longest I/O of a log.
 const IO_BYTES_MAX: u64 = 1 << 30;
 
 impl Script {
-    /// Reads the log that a job repeats, as its options change it.
+    /// Reads the I/O log that a job repeats and applies the job's replay options.
     ///
     /// # Errors
     ///
-    /// Why the log cannot be read or repeated, in words.
+    /// Returns a message that says why the log cannot be read or repeated.
     pub fn read(job: &Job, mut reader: Reader) -> Result<Self, String> {
         let form = reader.form();
         let is_of_blktrace = match form {
@@ -125,14 +124,14 @@ impl Script {
         Ok(script)
     }
 
-    /// Leaves the trims out, for a kernel that has no discards.
+    /// Removes the trims, for a kernel without discards.
     pub fn leave_out_trims(&mut self) {
         let before = self.ios.len();
         self.ios.retain(|io| io.operation != Operation::Discard);
         self.trims += (before - self.ios.len()) as u64;
     }
 
-    /// Reads, writes and syncs.
+    /// Iterates over the reads, writes and syncs of the log.
     fn moving(&self) -> impl Iterator<Item = &ScriptedIo> {
         let moving = |io: &&ScriptedIo| io.operation != Operation::Discard;
         self.ios.iter().filter(moving)
@@ -142,18 +141,18 @@ impl Script {
         self.ios.iter().any(|io| io.operation == operation)
     }
 
-    /// Bytes that are read and written.
+    /// Returns the number of bytes that the log reads and writes.
     pub(super) fn moved_bytes(&self) -> u64 {
         self.moving().map(|io| u64::from(io.bytes)).sum()
     }
 
-    /// What all offsets and lengths are multiples of.
+    /// Returns the greatest common divisor of all offsets and lengths of the log.
     pub(super) fn unit_bytes(&self) -> u64 {
         let of_io = |unit, io: &ScriptedIo| gcd(gcd(unit, io.offset_bytes), io.bytes.into());
         self.ios.iter().fold(0, of_io)
     }
 
-    /// Each file, as long as its I/O reaches.
+    /// Returns the files of the log, each long enough for all of its I/O.
     fn planned(&self, existing: &BTreeMap<String, FileSize>) -> Vec<PlannedFile> {
         let mut ends = vec![1; self.files.len()];
         for io in &self.ios {
@@ -171,7 +170,7 @@ impl Script {
         self.files.iter().zip(ends).map(planned).collect()
     }
 
-    /// The job with what the log says in place of its own options.
+    /// Returns the job with the log's access mix and block size in place of the job's own options.
     fn applied(&self, job: &Job) -> Job {
         let mut applied = job.clone();
         let reads = self.moves(Operation::Read);
@@ -194,7 +193,7 @@ impl Script {
         applied
     }
 
-    /// What is to be said of how it is repeated.
+    /// Describes how the log is repeated, as notes for the report.
     pub(super) fn notes(&self, job: &Job) -> Vec<String> {
         let paced = match job.iolog.is_unpaced {
             true => "as fast as the depth allows".to_owned(),
@@ -224,7 +223,7 @@ impl Script {
     }
 }
 
-/// Whether `replay_skip` leaves out an operation of a trace.
+/// Reports whether `replay_skip` leaves out an operation of a trace.
 fn is_skipped(skips: Skips, operation: Operation) -> bool {
     match operation {
         Operation::Read => skips.reads,
@@ -234,11 +233,11 @@ fn is_skipped(skips: Skips, operation: Operation) -> bool {
     }
 }
 
-/// A moment of a log at so many percent of its speed.
+/// Converts a time of the log to the given speed in percent (`replay_time_scale`).
 ///
 /// # Errors
 ///
-/// A moment that no run reaches.
+/// Fails if no run reaches the resulting time.
 fn at_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
     let scaled = u128::from(at_ns) * 100 / u128::from(percent);
     let scaled = u64::try_from(scaled).ok().filter(|ns| *ns <= AT_NS_MAX);
@@ -251,7 +250,7 @@ fn at_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
     scaled.map(Nanoseconds)
 }
 
-/// A log while it is repeated.
+/// Read position in a log that a job repeats.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     script: Arc<Script>,
@@ -260,17 +259,17 @@ pub(super) struct Cursor {
     is_unpaced: bool,
 }
 
-/// What comes next of a log.
+/// Next step of a log that is repeated.
 pub(super) enum Step {
-    /// An I/O that is due, which was to be issued at a moment if times count.
+    /// I/O that is due. `intended` is its time of issue, if the times of the log count.
     Issue {
         operation: Operation,
         place: (usize, u64, u32),
         intended: Option<Nanoseconds>,
     },
-    /// Nothing before this moment.
+    /// Wait until this time, before which no I/O of the log is due.
     Wait(Nanoseconds),
-    /// All is done.
+    /// End of the log.
     End,
 }
 
@@ -302,12 +301,12 @@ impl Cursor {
 }
 
 impl Program {
-    /// What fio does for a section that repeats a log. `existing` is as for
-    /// [`Self::of_fio_job`].
+    /// Creates the program that does what fio does for a section that repeats an I/O log.
+    /// `existing` is as for [`Self::of_fio_job`].
     ///
     /// # Errors
     ///
-    /// As [`Self::of_fio_job`].
+    /// As for [`Self::of_fio_job`], and if the target ends before the log's last offset.
     pub fn of_fio_log(
         job: &Job,
         script: Script,

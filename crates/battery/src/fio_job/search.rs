@@ -1,53 +1,54 @@
-//! `latency_target`: the search for the most I/Os in flight whose latency is within a
-//! target, as fio searches for it.
+//! Search for the greatest queue depth at which the latency stays within `latency_target`, in the
+//! way of fio.
 
 use diskperf_fio::Job;
 use diskperf_fio::job::Latency;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
-/// State of the search.
+/// State of the queue depth search.
 #[derive(Clone, Debug)]
 pub(super) struct DepthSearch {
     rule: Latency,
-    /// `iodepth`.
+    /// Maximum queue depth to try (`iodepth`).
     depth_max: u32,
-    /// I/Os in flight at present, at most.
     depth: u32,
-    /// The highest depth that was within the target, and the lowest that was not.
+    /// Greatest depth found within the latency target. `high` is the lowest depth that exceeded it.
     low: u32,
     high: u32,
-    /// Windows in a row in which the depth could not rise.
+    /// Consecutive windows in which the depth could not rise.
     stable: u32,
-    /// Start of the window, and what was done in it.
+    /// Start of the current window. `ios` and `late_ios` count the I/Os since then.
     start: Nanoseconds,
     ios: u64,
     late_ios: u64,
-    /// Whether the depth is found, and measured in a last window.
+    /// Whether the depth was found and a last window measures it.
     is_last_window: bool,
-    /// Share of I/Os within the target in the last whole window, in percent.
+    /// Share of I/Os within the latency target in the last whole window, in percent.
     share: f64,
 }
 
-/// What a clone does when a window ends.
+/// Step of the queue depth search that follows a completion or the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchStep {
-    /// The window goes on.
+    /// Continuation of the current measurement window.
     None,
-    /// The next window begins.
+    /// Start of the next measurement window.
     Next,
-    /// All that is in flight ends, then the next window begins.
+    /// Start of the next measurement window once nothing is in flight.
     Quiesce,
-    /// The same, and what was measured so far is forgotten.
+    /// Start of the last measurement window once nothing is in flight. All earlier measurements are
+    /// discarded.
     LastWindow,
-    /// The depth is found and measured.
+    /// End of the search: the queue depth was found and measured.
     Done,
-    /// Depth 1 is not within the target, of which all I/Os must be.
+    /// Failure of the search: queue depth 1 exceeds the latency target although all I/Os must be
+    /// within it.
     Failed,
 }
 
 impl DepthSearch {
-    /// That of a job that searches for its depth.
+    /// Creates the search of a job, or returns `None` if the job has no `latency_target`.
     pub(super) fn of(job: &Job, depth_max: u32, start: Nanoseconds) -> Option<Self> {
         (job.latency.target_us > 0).then_some(Self {
             rule: job.latency,
@@ -68,17 +69,17 @@ impl DepthSearch {
         self.depth
     }
 
-    /// Moment at which the window ends.
+    /// Returns the end of the current measurement window.
     pub(super) fn due(&self) -> Nanoseconds {
         self.start + Nanoseconds(self.rule.window_us.saturating_mul(1000))
     }
 
-    /// Begins a window.
+    /// Begins a measurement window of the queue depth search.
     pub(super) fn begin(&mut self, now: Nanoseconds) {
         (self.start, self.ios, self.late_ios) = (now, 0, 0);
     }
 
-    /// Counts an I/O that completed. Where all must be within the target, one that is not
+    /// Counts a completed I/O. If all I/Os must be within the latency target, one that exceeds it
     /// ends the window.
     pub(super) fn completed(&mut self, response: Nanoseconds) -> SearchStep {
         self.ios += 1;
@@ -93,7 +94,7 @@ impl DepthSearch {
         }
     }
 
-    /// Judges the window if it is over; one in which nothing completed goes on.
+    /// Evaluates the measurement window if it has ended. A window without completions continues.
     pub(super) fn look(&mut self, now: Nanoseconds) -> SearchStep {
         if now < self.due() || self.ios == 0 {
             return SearchStep::None;
@@ -144,7 +145,7 @@ impl DepthSearch {
         SearchStep::Quiesce
     }
 
-    /// Result of the search, in words.
+    /// Describes the result of the queue depth search.
     pub(super) fn outcome(&self) -> String {
         let target = format_nanoseconds(Nanoseconds(self.rule.target_us.saturating_mul(1000)));
         let (depth, share) = (self.depth, self.share);

@@ -1,26 +1,25 @@
-//! Which file is next.
+//! Choice of the file for the next I/O (`file_service_type`).
 
 use crate::load::distribution::{Blocks, Distribution};
 use crate::random::Draws;
 use diskperf_fio::Job;
 use diskperf_fio::job::FileServiceOrder;
 
-/// The random stream that files are drawn from.
 const FILE_STREAM: u128 = 10;
-/// Popularity is of this many parts of each file, as in fio.
+/// Parts of each file for the popularity of files, as in fio.
 const PARTS: u64 = 1 << 10;
 
-/// Chooses files as `file_service_type` says.
+/// Chooser of files in the order of `file_service_type`.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     order: FileServiceOrder,
     after_ios: u32,
     open_at_once: usize,
     files: usize,
-    /// Those that are not done, in order.
+    /// Files that are not done yet, in ascending order.
     live: Vec<usize>,
     current: Option<usize>,
-    /// I/Os that the current one still gets.
+    /// Further I/Os that go to the current file before the next file is chosen.
     left: u32,
     next: usize,
     popular: Option<Blocks>,
@@ -55,19 +54,19 @@ impl Service {
         }
     }
 
-    /// All files are there again.
+    /// Marks all files of the job as not done in the current pass.
     pub(super) fn reset(&mut self) {
         self.live = (0..self.files).collect();
         self.current = None;
         self.next = 0;
     }
 
-    /// Whether files that are done begin again, because their order is one of popularity.
+    /// Reports whether files that are done start again, because they are chosen by popularity.
     pub(super) fn is_endless(&self) -> bool {
         self.popular.is_some()
     }
 
-    /// A file is done.
+    /// Marks a file as done in the current pass.
     pub(super) fn done(&mut self, file: usize) {
         self.live.retain(|live| *live != file);
         if self.current == Some(file) {
@@ -75,7 +74,7 @@ impl Service {
         }
     }
 
-    /// The file of the next I/O; nothing where all are done.
+    /// Returns the file of the next I/O, or `None` if all files are done.
     pub(super) fn next(&mut self) -> Option<usize> {
         if let Some(current) = self.current {
             if self.order == FileServiceOrder::Sequential {

@@ -1,13 +1,12 @@
-//! How large the next I/O is.
+//! Choice of the block size of the next I/O.
 
 use crate::random::Draws;
 use diskperf_fio::job::{Blocks, Sizes};
 use diskperf_fio::{Direction, PerDirection};
 
-/// The random stream that sizes are drawn from.
 const SIZE_STREAM: u128 = 8;
 
-/// Draws sizes as fio does.
+/// Random source of block sizes, drawn as fio does.
 #[derive(Clone, Debug)]
 pub(super) struct SizeDraws {
     sizes: PerDirection<Sizes>,
@@ -30,8 +29,9 @@ impl SizeDraws {
         }
     }
 
-    /// The next size of a direction; nothing if not even the least fits in the room. One
-    /// that does not fit is drawn again, and one size alone is not looked at.
+    /// Returns the block size of the next I/O of a direction, or `None` if not even the smallest
+    /// size fits into `room_bytes`. A drawn size that does not fit is drawn again. A single fixed
+    /// size is not checked against the room.
     pub(super) fn draw(
         &mut self,
         direction: Direction,

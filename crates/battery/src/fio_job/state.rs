@@ -1,4 +1,5 @@
-//! State of an interrupted job: how far it wrote, for the run that verifies it.
+//! State of an interrupted job: it records how far the job wrote, for the run that verifies the
+//! data.
 
 use super::clone::JobClone;
 use super::read_back::verifies_only;
@@ -11,27 +12,28 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::{System, begin_log, read_small_file};
 use std::io::Write;
 
-/// Largest state: that of 4096 I/Os in flight, with room.
+/// Maximum size of a state file. It holds the state of 4096 I/Os in flight, with reserve.
 const STATE_BYTES_MAX: u64 = 1 << 20;
 
-/// State of another run, as far as it was followed.
+/// Saved write state of another run, and the progress of this job through it.
 pub(super) struct LoadedState {
     state: VerifyState,
-    /// Blocks that were asked for.
+    /// Blocks that were looked up in the state so far.
     asked: u64,
 }
 
-/// Number of a clone in its file, from 0.
+/// Returns the index of a clone within the job file, from 0.
 fn index(job: &Job, worker: &Worker) -> u64 {
     u64::from(job.verify.clones_before + worker.index)
 }
 
 impl LoadedState {
-    /// Reads the state of a clone, where its job asks for it.
+    /// Reads the saved state of a clone. Returns `None` if its job does not ask for it
+    /// (`verify_state_load`).
     ///
     /// # Errors
     ///
-    /// If there is none, or it cannot be used.
+    /// Fails if there is no state, or if the state is unusable.
     pub(super) fn load(job: &Job, worker: &Worker) -> Result<Option<Self>, ProgramError> {
         if !job.verify.state_load || (writes(job) && !verifies_only(job)) {
             return Ok(None);
@@ -49,8 +51,8 @@ impl LoadedState {
         Ok(Some(Self { state, asked: 0 }))
     }
 
-    /// Whether the next block of the job was written. Nothing is known of what follows one that
-    /// was not.
+    /// Reports whether the job's next block was written, as far as the loaded state tells. After
+    /// the first block that was not written, nothing is known about the blocks that follow.
     pub(super) fn covers_next(&mut self, file: usize, offset_bytes: u64) -> bool {
         let number = self.asked;
         self.asked += 1;
@@ -59,7 +61,8 @@ impl LoadedState {
             .covers(number, CompletedWrite { file, offset_bytes })
     }
 
-    /// Writes and depth of a run of fio whose order of random offsets is its own.
+    /// Returns the number of writes and the queue depth of a run by fio itself, which draws random
+    /// offsets in an order of its own. `None` if the order is the same.
     pub(super) fn in_other_order(&self, job: &Job) -> Option<(u64, u64)> {
         let is_other = job.pattern.access.is_random() && self.state.is_drawn_by_fio;
         is_other.then(|| (self.state.writes, self.state.depth.into()))
@@ -67,8 +70,8 @@ impl LoadedState {
 }
 
 impl JobClone<'_> {
-    /// Writes the state of a job that verifies what it writes: where it asks for it, or was
-    /// ended before it came to its end.
+    /// Writes the state of a job that verifies its writes: if the job asks for it
+    /// (`verify_state_save`), or if the job was interrupted on a target that survives the run.
     pub(super) fn save_state(
         &self,
         ring: &Ring<'_>,
@@ -96,7 +99,7 @@ impl JobClone<'_> {
     }
 }
 
-/// Writes that a state of this job names.
+/// Returns the number of writes that a saved state of this job lists.
 pub(super) fn state_depth(job: &Job) -> u32 {
     depth(job)
 }

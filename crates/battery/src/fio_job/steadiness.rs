@@ -1,5 +1,5 @@
-//! `steadystate`: a job that ends when it is steady, as fio looks at it: samples of a second
-//! in a window that slides.
+//! Steady-state detection of `steadystate`, in the way of fio: the job ends when the samples in a
+//! sliding window are steady.
 
 use crate::company::Done;
 use diskperf_fio::Job;
@@ -7,27 +7,28 @@ use diskperf_fio::job::{Criterion, Steady, SteadyLimit};
 use diskperf_timeline::{Nanoseconds, Window};
 use std::collections::VecDeque;
 
-/// The last samples of a clone.
+/// Latest samples of a clone, and the limit that makes them steady.
 #[derive(Clone, Debug)]
 pub(super) struct Steadiness {
     rule: Steady,
-    /// As it is written.
+    /// Criterion and limit as the job file writes them, for messages.
     asked: String,
-    /// How many samples are looked at.
     window: usize,
     interval: Nanoseconds,
     samples: VecDeque<f64>,
     start: Nanoseconds,
-    /// When the next sample ends, or the first one begins.
+    /// End of the current sample, or start of the first one.
     due: Nanoseconds,
-    /// When this sample began, and what was done by then; nothing before the ramps end.
+    /// Start of the current sample, and the I/Os completed by then. `None` until the ramps have
+    /// ended.
     last: Option<(Nanoseconds, Done)>,
     attained: Option<Nanoseconds>,
 }
 
 impl Steadiness {
-    /// Of a job that is to end so: samples are taken from the end of its ramps on, and
-    /// where it has a ramp of its own for this, from a second later, as in fio.
+    /// Creates the detector of a job, or returns `None` if the job does not ask for it. Sampling
+    /// starts at the end of the job's ramp. If `steadystate` has a ramp of its own, sampling starts
+    /// one second after that ramp, as in fio.
     pub(super) fn of(job: &Job, start: Nanoseconds) -> Option<Self> {
         let rule = job.steady;
         if !rule.is_asked {
@@ -56,19 +57,19 @@ impl Steadiness {
         })
     }
 
-    /// When it is to be looked at next.
+    /// Returns the time at which the next sample is due.
     pub(super) fn due(&self) -> Nanoseconds {
         self.due
     }
 
-    /// Takes no sample, as another clone looks at the group.
+    /// Skips a sample, because another clone checks the steady state of the group.
     pub(super) fn skip(&mut self, now: Nanoseconds) {
         if now >= self.due {
             self.due = now + self.interval;
         }
     }
 
-    /// Takes a sample where one is due; whether the job is steady.
+    /// Takes a sample if one is due, and returns whether the job is steady.
     pub(super) fn look(&mut self, now: Nanoseconds, done: Done) -> bool {
         if now < self.due {
             return self.attained.is_some();
@@ -96,7 +97,8 @@ impl Steadiness {
         self.attained.is_some()
     }
 
-    /// How far from steady the samples are, in the unit of the limit.
+    /// Returns the distance of the samples from a steady state: their largest deviation from the
+    /// mean, or their slope, in the unit of the limit.
     fn distance(&mut self) -> f64 {
         if self.window == 1 {
             // One sample is its own mean, and fio takes it for steady.
@@ -122,7 +124,7 @@ impl Steadiness {
         }
     }
 
-    /// What it came to, in words.
+    /// Describes the outcome of the steady-state detection.
     pub(super) fn outcome(&mut self) -> String {
         let (asked, window) = (self.asked.clone(), self.window);
         let unit = match self.rule.limit {

@@ -1,5 +1,5 @@
-//! What a clone of a job does, one I/O after the other, whenever it does it: the order of
-//! fio's `do_io` and `fill_io_u`.
+//! Sequence of a clone's I/Os, independent of their timing. The order is that of `do_io` and
+//! `fill_io_u` in fio.
 
 use super::places::Places;
 use super::service::Service;
@@ -12,29 +12,28 @@ use diskperf_fio::job::{Access, Amount, Verification, ZoneMode};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
 
-/// The random stream that directions are drawn from.
 const DIRECTION_STREAM: u128 = 11;
 
-/// An I/O.
+/// I/O that a clone has decided on: direction, file, offset and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Io {
     pub(super) direction: Direction,
-    /// Which of the clone's files.
+    /// Index of the file among the clone's files.
     pub(super) file: usize,
     pub(super) offset_bytes: u64,
     pub(super) bytes: u32,
 }
 
-/// What comes next.
+/// Next step in the sequence of a clone's I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Io(Io),
-    /// All that is under way ends, and what was written is read back, before
+    /// The pass ends. All requests in flight complete and the written blocks are read back before
     /// [another pass](Stream::begin_pass) may follow.
     EndOfPass,
 }
 
-/// The I/Os of a clone.
+/// Sequence of the I/Os of a clone.
 #[derive(Clone, Debug)]
 pub(super) struct Stream<'a> {
     job: &'a Job,
@@ -43,15 +42,15 @@ pub(super) struct Stream<'a> {
     sizes: SizeDraws,
     directions: Draws,
     seed: u64,
-    /// I/Os until one is drawn (`rw=randread:N`).
+    /// I/Os until the next random offset (`rw=randread:N`).
     until_drawn: u32,
-    /// Done in the current zone, whichever file it is of.
+    /// Bytes done in the current zone, in whichever file.
     zone_bytes: u64,
     amounts: Amounts,
     syncs: Syncs,
-    /// Files that began again, by time or by popularity.
+    /// Files that were started again because the job runs by time or chooses files by popularity.
     begun_again: Vec<usize>,
-    /// Whether all that is in flight ends before the I/O that was found last.
+    /// Whether all requests in flight must complete before the last drawn I/O.
     must_drain: bool,
 }
 
@@ -87,15 +86,14 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Whether all that is in flight ends before the I/O that was found last, as it goes to
-    /// a zone that is reset or opened.
+    /// Reports whether all requests in flight must complete before the last drawn I/O, because that
+    /// I/O resets or opens a zone. Clears the mark.
     pub(super) fn take_drain(&mut self) -> bool {
         std::mem::take(&mut self.must_drain)
     }
 
-    /// The sync that comes before the next I/O, if one is due, and which of the clone's
-    /// files it is of: as in fio the next one in the order of service, whichever was
-    /// written.
+    /// Returns the sync that is due before the next I/O, if any, with the file to sync. As in fio,
+    /// that is the next file in the service order, whichever file was written.
     pub(super) fn sync(&mut self) -> Option<DueSync> {
         // An engine that waits for each I/O comes to the end of a pass when it looks for
         // the next one, behind a sync; the others when the last one was issued.
@@ -112,7 +110,7 @@ impl<'a> Stream<'a> {
         Some(self.syncs.issue(operation, file))
     }
 
-    /// The next I/O, of a direction that was [drawn](Self::draw_direction).
+    /// Returns the next I/O of a direction that was [drawn](Self::draw_direction).
     pub(super) fn next(&mut self, direction: Direction) -> Next {
         if self.amounts.pass_is_over() {
             return Next::EndOfPass;
@@ -125,7 +123,7 @@ impl<'a> Stream<'a> {
         Next::Io(io)
     }
 
-    /// The direction of the next I/O where rates have no say.
+    /// Draws the direction of the next I/O, regardless of rates.
     pub(super) fn draw_direction(&mut self) -> Direction {
         let pattern = &self.job.pattern;
         match pattern.access {
@@ -140,20 +138,20 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// A file that began again since it was last asked: its cache is dropped where the job
-    /// drops it.
+    /// Takes one of the files that were started again since the last call. The caller drops the
+    /// file's page cache if the job asks for it.
     pub(super) fn begun_again(&mut self) -> Option<usize> {
         self.begun_again.pop()
     }
 
-    /// What is counted begins at zero: the ramp is over.
+    /// Resets the amounts of I/O at the end of the ramp.
     pub(super) fn forget_amounts(&mut self) {
         self.amounts.issued_bytes = 0;
         self.amounts.done_bytes = 0;
         self.amounts.done_ios = 0;
     }
 
-    /// Counts a block that was read back: as in fio, it is I/O of the job, too.
+    /// Counts a block that was read back. As in fio, it counts as I/O of the job.
     pub(super) fn count_read_back(&mut self, bytes: u32, is_within_pass: bool) {
         self.amounts
             .count_read_back(u64::from(bytes), is_within_pass);
@@ -247,7 +245,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Whether each part is trimmed before it is written.
+/// Reports whether a job trims each range before it writes it (`trimwrite`).
 fn trims_first(job: &Job) -> bool {
     match job.pattern.access {
         Access::TrimWrite | Access::RandomTrimWrite => true,
@@ -262,25 +260,27 @@ fn trims_first(job: &Job) -> bool {
     }
 }
 
-/// How much was done, and how much is to be.
+/// Amount of I/O that a clone has done, and its limits.
 #[derive(Clone, Debug)]
 struct Amounts {
     is_by_time: bool,
-    /// Trims count in a pass, and not in its limit.
+    /// Whether ranges are trimmed before they are written. The trims count in a pass, but not
+    /// towards its limit.
     trims_first: bool,
-    /// Of one loop, and of a pass over the files.
+    /// Bytes to issue in one loop. `pass_limit_bytes` is the limit of one pass over the files.
     limit_bytes: u64,
     pass_limit_bytes: u64,
     loops: u64,
     most_ios: u64,
-    /// Whether passes go on after the loops, as with `io_size`.
+    /// Whether passes continue after the loops, as with `io_size`.
     goes_round: bool,
-    /// Bytes that are left at least when another pass follows after the loops.
+    /// Minimum number of remaining bytes for another pass after the loops.
     pass_bytes_min: u64,
     loops_left: u64,
-    /// Without what was read back: this is limited by `size` and `io_size`.
+    /// Bytes issued, without blocks that were read back. `size` and `io_size` limit this amount.
     issued_bytes: u64,
-    /// With all that was read back: what decides whether another pass follows.
+    /// Bytes done, including blocks that were read back. This amount decides whether another pass
+    /// follows.
     done_bytes: u64,
     done_ios: u64,
     pass_bytes: u64,
@@ -348,7 +348,7 @@ impl Amounts {
         self.pass_ios += 1;
     }
 
-    /// Whether all that is to be done is, of all passes.
+    /// Reports whether the I/O of all passes is done.
     fn are_done(&self) -> bool {
         let limit_bytes = self.limit_bytes.saturating_mul(self.loops);
         !self.is_by_time && (self.issued_bytes >= limit_bytes || self.done_ios >= self.most_ios)
@@ -368,7 +368,7 @@ impl Amounts {
         }
     }
 
-    /// Whether another pass follows. One that did nothing is the last.
+    /// Reports whether another pass follows. A pass without I/O is the last.
     fn goes_on(&self) -> bool {
         // Where each pass has more of them, `number_ios` does not end the loops.
         let has_all_ios = self.done_ios >= self.most_ios;

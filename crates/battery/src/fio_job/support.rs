@@ -1,4 +1,5 @@
-//! What of a job file cannot be done here, and what is done in another way.
+//! Support of fio options: errors for options that cannot be obeyed, and notes on options that are
+//! carried out differently from fio.
 
 use diskperf_fio::job::{
     Distribution, Engine, EngineKind, FileLock, SubmitMode, ThinkOn, ZoneMode,
@@ -6,14 +7,15 @@ use diskperf_fio::job::{
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
-/// Longest read or write of one system call: Linux moves no more.
+/// Maximum length of a read or write in one system call of Linux.
 const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
-/// The most memory that the buffers of one clone take.
+/// Maximum memory of the buffers of one clone, in bytes.
 const LARGEST_BUFFERS_BYTES: u64 = 4 << 30;
-/// The most I/Os under way of one clone.
+/// Maximum queue depth of one clone.
 const DEEPEST: u32 = 4096;
 
-/// An error for each option that changes what is done and cannot be obeyed.
+/// Checks that the options of a job can be obeyed. Each option that changes the I/O and cannot be
+/// obeyed gives one error.
 pub(super) fn check(job: &Job) -> Result<(), Errors> {
     let refusals = [
         engine(job),
@@ -26,7 +28,7 @@ pub(super) fn check(job: &Job) -> Result<(), Errors> {
     Errors::none_of(refusals.into_iter().flatten().collect())
 }
 
-/// One refusal where something is so.
+/// Returns the refusal of an option if a condition holds.
 pub(super) fn when(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
     is_so.then(refusal)
 }
@@ -119,7 +121,7 @@ fn ends(job: &Job) -> Vec<Problem> {
     refusals.into_iter().flatten().collect()
 }
 
-/// What is done in another way than fio does it, in words.
+/// Describes what is done differently from fio for a job.
 pub(super) fn notes(job: &Job) -> Vec<String> {
     let engine = &job.engine;
     let name = engine.engine.name();
@@ -200,12 +202,13 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
-/// Whether zones are written in order.
+/// Reports whether the zones of a job accept only sequential writes (`zonemode=zbd`).
 fn has_pointers(job: &Job) -> bool {
     job.zones.mode == ZoneMode::WritePointers
 }
 
-/// Whether the engine's syncs are requests like others: that of libaio is a call.
+/// Reports whether the syncs of a fio engine are queued like its other requests. A sync of libaio
+/// is a call of its own.
 fn is_queued(engine: Engine) -> bool {
     engine.kind() == EngineKind::Queue && engine != Engine::Libaio
 }

@@ -1,4 +1,4 @@
-//! When a sync is due.
+//! Times at which a fio job issues syncs.
 
 use super::stream::Io;
 use diskperf_fio::Direction;
@@ -6,8 +6,8 @@ use diskperf_fio::job::{RangeSync, Sync};
 use diskperf_system::{Operation, RangeSteps};
 use std::ops::Range;
 
-/// A sync to be issued, of a part of one of the clone's files; of all of it for fsync and
-/// fdatasync.
+/// Sync to be issued, with the written range of one of the clone's files. fsync and fdatasync cover
+/// the whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DueSync {
     pub(super) operation: Operation,
@@ -15,15 +15,15 @@ pub(super) struct DueSync {
     pub(super) range: Range<u64>,
 }
 
-/// When a sync is due: after so many writes, and again behind a read that follows the sync,
-/// as in fio.
+/// Schedule of syncs. As in fio, a sync is due after a number of writes, and again if a read
+/// follows the sync.
 #[derive(Clone, Debug)]
 pub(super) struct Syncs {
     fsync_every: u64,
     fdatasync_every: u64,
     range_every: u64,
     range_steps: RangeSteps,
-    /// Part of each file that was written since its last sync.
+    /// Range of each file that was written since its last sync.
     written: Vec<Option<Range<u64>>>,
     writes: u64,
     was_last: bool,
@@ -52,7 +52,7 @@ impl Syncs {
         }
     }
 
-    /// An I/O was issued.
+    /// Counts an issued I/O for the schedule of syncs.
     pub(super) fn count(&mut self, io: &Io) {
         self.was_last = false;
         if io.direction != Direction::Write {
@@ -64,7 +64,7 @@ impl Syncs {
         *written = written.start.min(start)..written.end.max(end);
     }
 
-    /// What is due before the next I/O.
+    /// Returns the sync that is due before the next I/O, if any.
     pub(super) fn due(&self) -> Option<Operation> {
         let is_due = |every: u64| every > 0 && self.writes.is_multiple_of(every);
         if self.writes == 0 || self.was_last {
@@ -79,12 +79,13 @@ impl Syncs {
         is_due(self.range_every).then_some(Operation::SyncRange(self.range_steps))
     }
 
-    /// A pass begins, before which no sync was the last.
+    /// Begins a pass. Its first I/O does not count as following a sync.
     pub(super) fn begin_pass(&mut self) {
         self.was_last = false;
     }
 
-    /// It is issued, of this file.
+    /// Records that a sync of a file is issued, and returns the sync with the range written since
+    /// the last one.
     pub(super) fn issue(&mut self, operation: Operation, file: usize) -> DueSync {
         self.was_last = true;
         DueSync {

@@ -1,4 +1,4 @@
-//! Trims of a share of the blocks that a clone writes and verifies: `trim_percentage`.
+//! Trims of a share of the blocks that a clone writes and verifies (`trim_percentage`).
 
 use super::clone::JobClone;
 use super::stream::Io;
@@ -10,22 +10,21 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::Operation;
 use std::collections::VecDeque;
 
-/// The random stream that says which blocks are trimmed.
 const TRIM_STREAM: u128 = 18;
 
-/// Blocks that are to be trimmed.
+/// Selection of written blocks that are to be trimmed.
 #[derive(Clone, Debug)]
 pub(super) struct Trims {
     rule: VerifiedTrims,
     random: Draws,
-    /// Drawn, oldest first.
+    /// Blocks that wait for their trim, oldest first.
     waiting: VecDeque<Io>,
-    /// Writes since the last batch.
+    /// Writes since the last batch of trims.
     writes: u32,
 }
 
 impl Trims {
-    /// Those of a clone, if its job has any.
+    /// Creates the trim selection of a clone, or returns `None` if its job trims nothing.
     pub(super) fn new(job: &Job, seed: u64) -> Option<Self> {
         job.verify.has_trims().then(|| Self {
             rule: job.verify.trims,
@@ -35,7 +34,7 @@ impl Trims {
         })
     }
 
-    /// Counts a write, and draws whether it is to be trimmed. Returns the blocks of a batch
+    /// Counts a write and draws whether its block is to be trimmed. Returns the blocks of a batch
     /// that is due.
     fn written(&mut self, io: Io) -> Vec<Io> {
         if self.random.below(100) < u64::from(self.rule.percent) {
@@ -56,7 +55,7 @@ impl Trims {
 }
 
 impl JobClone<'_> {
-    /// Counts an I/O, and returns the blocks that are to be trimmed after it.
+    /// Counts an I/O and returns the blocks to be trimmed after it.
     pub(super) fn due_trims(&mut self, io: &Io) -> Vec<Io> {
         match &mut self.trims {
             Some(trims) if io.direction == Direction::Write => trims.written(*io),
@@ -64,7 +63,7 @@ impl JobClone<'_> {
         }
     }
 
-    /// Trims blocks, none of which a write in flight is of.
+    /// Trims blocks. No write to any of them may be in flight.
     pub(super) async fn trim(
         &mut self,
         ring: &mut Ring<'_>,
@@ -87,7 +86,7 @@ impl JobClone<'_> {
     }
 }
 
-/// What is to be said of the trims of a job.
+/// Describes how the trims of a job are carried out, if the report must mention it.
 pub(super) fn note(job: &Job) -> Option<String> {
     if job.verify.has_trims() {
         let fio = "fio 3.33 ends with a failed assertion at the first trim";

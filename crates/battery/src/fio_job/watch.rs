@@ -1,5 +1,5 @@
-//! What is looked at while a clone works, and may end it: the latency that no I/O may
-//! exceed, the rate that it must have, and whether it is steady.
+//! Conditions that can end a clone while it runs: the maximum latency of an I/O, the minimum rate,
+//! and the steady state.
 
 use super::steadiness::Steadiness;
 use crate::company::{Company, Done, Ended};
@@ -9,28 +9,30 @@ use diskperf_system::{Operation, Submission};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
-/// So long after its start a clone need not have its rate yet, as in fio.
+/// Time after the start of a clone, and its ramp, in which minimum rates are not checked, as in
+/// fio.
 const SETTLING: Nanoseconds = Nanoseconds::from_millis(2000);
 
-/// What a clone is held to.
+/// Limits that a clone must keep.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     name: String,
-    /// `max_latency`.
+    /// Maximum latency of an I/O (`max_latency`).
     most: Option<Nanoseconds>,
     floors: PerDirection<Option<Floor>>,
     steady: Option<Steadiness>,
-    /// The others of the group whose steady state counts, and not that of the clone.
+    /// Reporting group whose steady state ends the job, instead of the steady state of the clone
+    /// alone.
     group: Option<SteadyGroup>,
     done: PerDirection<Done>,
 }
 
-/// The group that is to be steady.
+/// Reporting group of a clone that must become steady.
 #[derive(Clone, Debug)]
 struct SteadyGroup {
     company: Company,
     number: u32,
-    /// Whether this clone looks at it; it is the last one, as in fio.
+    /// Whether this clone checks the group. As in fio, the last clone of the group does.
     looks: bool,
 }
 
@@ -71,16 +73,16 @@ impl Watch {
         }
     }
 
-    /// When the clone is to be looked at, whether or not something completes.
+    /// Returns the time of the next check of a clone, whether or not an I/O completes.
     pub(super) fn due(&self) -> Option<Nanoseconds> {
         self.steady.as_ref().map(Steadiness::due)
     }
 
-    /// An I/O completed.
+    /// Counts a completed I/O and checks its latency.
     ///
     /// # Errors
     ///
-    /// If it took longer than any may.
+    /// Fails if the response time exceeds `max_latency`.
     pub(super) fn completed(
         &mut self,
         request: &Submission,
@@ -108,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// The error of an I/O that is not within `latency_target`, at a depth of one.
+    /// Returns the error for an I/O that exceeds `latency_target` at a queue depth of one.
     pub(super) fn no_depth(
         &self,
         request: &Submission,
@@ -124,11 +126,12 @@ impl Watch {
         ))
     }
 
-    /// Looks at what was done by now; whether the job is over because it is steady.
+    /// Checks the clone's rates and its steady state, and returns whether the job ends because it
+    /// is steady.
     ///
     /// # Errors
     ///
-    /// If a rate was lower than it may be.
+    /// Fails if the rate of a direction is below its minimum.
     pub(super) fn look(&mut self, now: Nanoseconds) -> Result<bool, ProgramError> {
         for direction in Direction::ALL {
             let done = *self.done.get(direction);
@@ -162,7 +165,7 @@ impl Watch {
         Ok(is_steady)
     }
 
-    /// What is to be said of the end.
+    /// Describes whether the job became steady, if it had to.
     pub(super) fn outcome(&mut self) -> Option<String> {
         let looks = self.group.as_ref().is_none_or(|group| group.looks);
         let steady = self.steady.as_mut().filter(|_| looks);
@@ -187,27 +190,27 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
-/// `rate_min` or `rate_iops_min`.
+/// Minimum rate of a direction: `rate_min` or `rate_iops_min`.
 #[derive(Clone, Copy, Debug)]
 enum Least {
     BytesPerSecond(u64),
     Iops(u64),
 }
 
-/// The least rate of a direction, over each cycle.
+/// Check of a direction's minimum rate over each cycle.
 #[derive(Clone, Debug)]
 struct Floor {
     least: Least,
-    /// `rate_cycle`.
+    /// Length of a check interval (`rate_cycle`).
     cycle: Nanoseconds,
-    /// Before this nothing is looked at.
+    /// Time before which the rate is not checked.
     settled: Nanoseconds,
-    /// When the cycle began, and what was done by then.
+    /// Start of the current cycle, and the I/Os completed by then.
     last: Option<(Nanoseconds, Done)>,
 }
 
 impl Floor {
-    /// What a cycle missed that ends now, in words.
+    /// Describes by how much the cycle that ends now missed its minimum rate, or returns `None`.
     fn look(&mut self, now: Nanoseconds, done: Done) -> Option<String> {
         // As fio, a direction in which nothing was done yet is not looked at.
         if now < self.settled || done.ios == 0 {

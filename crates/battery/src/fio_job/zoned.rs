@@ -1,5 +1,5 @@
-//! Offsets within zones that are written in order (`zonemode=zbd`), as fio finds them on a
-//! file or a device that has no zones of its own: `zbd_adjust_block`.
+//! Offsets within zones that accept only sequential writes (`zonemode=zbd`). They follow
+//! `zbd_adjust_block` of fio, as for a file or a device without zones of its own.
 
 use crate::zones::{SharedZones, ZoneTable};
 use diskperf_fio::job::{Verification, WritePointers};
@@ -8,31 +8,32 @@ use diskperf_fio::{Direction, Job, PerDirection};
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 
-/// View that a clone has of the zones of one of its files.
+/// Zones of one file as a clone sees them.
 #[derive(Clone, Debug)]
 pub(super) struct ZonedFile {
     zones: SharedZones,
     region: Region,
     zone_bytes: u64,
-    /// Bytes of a zone that can be written.
+    /// Capacity of a zone: the number of its bytes that can be written.
     capacity_bytes: u64,
     skip_bytes: u64,
     options: WritePointers,
-    /// Writes from one that resets its zone to the next; 0 where none does.
+    /// Number of writes after which a write resets its zone. 0 means no such resets.
     writes_per_reset: u32,
     least_bytes: PerDirection<u64>,
     is_random: bool,
     writes: bool,
     verifies: bool,
-    /// Zones that this clone opened and did not fill.
+    /// Zones that this clone opened and has not filled.
     opened: u32,
-    /// Whether all that is in flight ends before the next I/O.
+    /// Whether all requests in flight must complete before the next I/O.
     must_drain: bool,
-    /// Whether the limit of open zones was reached by one that is being filled.
+    /// Whether the limit of open zones was reached by a zone that is being filled. The zone closes
+    /// when its last write completes.
     waits_for_close: bool,
 }
 
-/// An I/O, in bytes of the file.
+/// Offset and length of an I/O within its file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) offset_bytes: u64,
@@ -79,7 +80,7 @@ impl ZonedFile {
         self.zones.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Indices of the zones of the job.
+    /// Returns the indices of the zones that the job uses.
     fn range(&self) -> Range<u64> {
         let region = &self.region;
         let all = region.file_bytes.div_ceil(self.zone_bytes);
@@ -92,7 +93,7 @@ impl ZonedFile {
         self.options.open_max > 0 || self.options.job_open_max > 0
     }
 
-    /// Begins a pass: data that will be verified begin in empty zones.
+    /// Begins a pass. If the job verifies its data, all of its zones are emptied.
     pub(super) fn begin_pass(&mut self) {
         if !self.writes {
             return;
@@ -105,18 +106,20 @@ impl ZonedFile {
         }
     }
 
-    /// Whether a read of a mixed job comes before anything was written that it could read.
+    /// Reports whether a mixed job must write first, because nothing is written yet that it could
+    /// read.
     pub(super) fn writes_first(&self, has_written: bool) -> bool {
         self.writes && !has_written && !self.options.reads_beyond
     }
 
-    /// Whether all that is in flight ends before the I/O that was placed last.
+    /// Reports whether all requests in flight must complete before the last placed I/O, and clears
+    /// the mark.
     pub(super) fn take_drain(&mut self) -> bool {
         std::mem::take(&mut self.must_drain)
     }
 
-    /// Moves a sequential walk to the next zone behind the capacity of one, or behind what is
-    /// skipped, and returns whether zones were skipped.
+    /// Moves a sequential walk past the capacity of a full zone, or past the zones to skip. Returns
+    /// whether zones were skipped.
     pub(super) fn enter_zone(
         &self,
         direction: Direction,
@@ -146,8 +149,7 @@ impl ZonedFile {
         true
     }
 
-    /// Places an I/O that was found somewhere within the zones; nothing where no zone takes
-    /// it.
+    /// Moves an I/O to where the zones accept it. Returns `None` if no zone does.
     pub(super) fn place(&mut self, direction: Direction, at: Extent) -> Option<Extent> {
         match direction {
             Direction::Read => self.place_read(at),
@@ -226,7 +228,7 @@ impl ZonedFile {
         })
     }
 
-    /// Moves the write pointer by an I/O that is issued.
+    /// Advances or resets the write pointer of the zone to which an I/O is issued.
     pub(super) fn issue(&mut self, direction: Direction, at: Extent) {
         let zone = at.offset_bytes / self.zone_bytes;
         match direction {
@@ -247,13 +249,12 @@ impl ZonedFile {
         }
     }
 
-    /// Bytes that a zone takes.
     fn left_bytes(&self, zone: u64) -> u64 {
         let written_bytes = self.table().written_bytes(zone);
         self.capacity_bytes.saturating_sub(written_bytes)
     }
 
-    /// Whether all zones of the job are open, or as many as its options allow.
+    /// Reports whether all zones of the job are open, or as many as its options permit.
     fn is_at_limit(&self) -> bool {
         let zones = self.range();
         let open_count = self.table().open_zones().len() as u64;
@@ -268,7 +269,7 @@ impl ZonedFile {
         of_file || of_job
     }
 
-    /// Opens a zone for writes, if that is allowed, and returns whether it is open.
+    /// Opens a zone for writes if the limits permit it, and returns whether the zone is usable.
     fn try_open(&mut self, zone: u64) -> bool {
         // A zone that is reset has lost what is to be verified.
         if self.verifies && self.left_bytes(zone) < self.least_bytes.write {
@@ -289,8 +290,8 @@ impl ZonedFile {
         true
     }
 
-    /// Returns an open zone for a write whose own zone cannot be opened:
-    /// `zbd_convert_to_open_zone`.
+    /// Returns an open zone for a write whose own zone cannot be opened, as
+    /// `zbd_convert_to_open_zone` of fio does.
     fn other_open_zone(&mut self, offset_bytes: u64) -> Option<u64> {
         let zones = self.range();
         let mut zone = match self.has_open_limit() {
@@ -316,8 +317,8 @@ impl ZonedFile {
         open.find(|zone| self.left_bytes(*zone) >= self.least_bytes.write)
     }
 
-    /// Returns one of the open zones by where a write was to be, or the first zone of the job
-    /// where none is open; nothing where all that are open are of other jobs.
+    /// Returns one of the open zones, chosen by the offset of the write. Returns the first zone of
+    /// the job if no zone is open, and `None` if all open zones belong to other jobs.
     fn picked_open_zone(&self, offset_bytes: u64, zones: &Range<u64>) -> Option<u64> {
         let table = self.table();
         let open = table.open_zones();

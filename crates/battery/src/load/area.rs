@@ -1,5 +1,5 @@
-//! Programs of one area of a file: what requests at random places and requests one behind
-//! the other have in common.
+//! Common parts of the programs whose requests address one area of a file, at random offsets or
+//! sequentially.
 
 use super::pace::Pace;
 use super::source::LoadSource;
@@ -13,7 +13,7 @@ use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use std::fmt::Debug;
 
-/// An area of a file, and what is asked of it.
+/// Area of a file, and the requests that a program makes to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Area {
     pub(crate) load: Load,
@@ -23,24 +23,25 @@ pub(crate) struct Area {
     durability: Durability,
 }
 
-/// Where the requests of a program fall in its area.
+/// Choice of the offsets of a program's requests in its area.
 pub(crate) trait Places: Clone + Debug + Send + Sync + 'static {
-    /// What `write_share` and `start_bytes` are for these.
+    /// Help texts of the parameters `write_share` and `start_bytes`, in this order.
     const MEANINGS: [&'static str; 2];
 
-    /// Whether each worker has a part of the area to itself.
+    /// Whether each worker has a part of the area of its own.
     const PARTS: bool;
 
-    /// Its own parameters.
+    /// Returns the parameters of the offset choice as editable fields.
     fn fields(&mut self) -> Vec<Field<'_>>;
 
-    /// What offsets are multiples of, but for the area's start; 0: of the sizes alone.
+    /// Returns the step of the offsets, relative to the start of the area. 0 means that only the
+    /// request sizes determine it.
     fn step_bytes(&self, sizes: &SizeMix) -> u64;
 
-    /// Why the parameters do not fit together, if they do not.
+    /// Returns the reason why the parameters do not fit together, or `None` if they do.
     fn unfit(&self, area: &Area) -> Option<String>;
 
-    /// The requests of a worker in so many bytes from the area's start.
+    /// Returns the generator of a worker's requests within the first `bytes` bytes of the area.
     fn requests<'a>(
         &'a self,
         area: &'a Area,
@@ -49,7 +50,7 @@ pub(crate) trait Places: Clone + Debug + Send + Sync + 'static {
     ) -> impl FnMut() -> Request + 'a;
 }
 
-/// A program of an area.
+/// Program whose requests address one area of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct AreaProgram<P> {
     area: Area,
@@ -57,13 +58,13 @@ pub(crate) struct AreaProgram<P> {
 }
 
 impl Area {
-    /// What offsets and sizes are multiples of, with offsets of this step.
+    /// Returns the greatest common divisor of all offsets and sizes for offsets of this step.
     pub(crate) fn unit_bytes(&self, step_bytes: u64) -> u64 {
         let step_bytes = gcd(step_bytes, self.start_bytes);
         self.block_bytes.sizes().fold(step_bytes, gcd)
     }
 
-    /// The sizes of requests, and the share of them that write.
+    /// Returns the distribution of the request sizes and the share of requests that write.
     pub(crate) fn mix(&self) -> (&SizeMix, f64) {
         (&self.block_bytes, self.write_share)
     }
@@ -78,7 +79,7 @@ impl Area {
 }
 
 impl<P: Places> AreaProgram<P> {
-    /// Why what it writes cannot be verified, if it is to be and cannot.
+    /// Returns the reason why written data cannot be verified, or `None` if it can or need not be.
     fn unfit_to_verify(&self) -> Option<String> {
         let reason = match self.area.load.verify {
             YesNo::No => return None,
@@ -93,7 +94,7 @@ impl<P: Places> AreaProgram<P> {
 }
 
 impl<P: Places + Default> AreaProgram<P> {
-    /// One that reads blocks of so many bytes.
+    /// Creates a program that reads blocks of `block_bytes`.
     pub(crate) fn of(block_bytes: u64) -> Self {
         Self {
             area: Area {

@@ -1,38 +1,36 @@
-//! When requests arrive: as soon as a slot is free (closed loop), or by the clock,
-//! whatever is still under way (open loop).
+//! Arrival times of requests: whenever a slot is free (closed loop), or by the clock, regardless of
+//! the requests in flight (open loop).
 
 use crate::parameter::choices;
 use crate::random::Draws;
 use diskperf_timeline::Nanoseconds;
 
 choices! {
-    /// How arrivals by the clock are spaced.
+    /// Distribution of the gaps between arrivals of an open loop.
     Spacing {
-        /// All the same time apart.
+        /// Equal gaps between arrivals.
         Constant = "constant",
-        /// Independent of each other: exponential gaps.
+        /// Independent arrivals with exponentially distributed gaps.
         Poisson = "poisson",
     }
 }
 
-/// The next arrivals of an open loop.
+/// Upcoming arrivals of an open loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     spacing: Spacing,
     rate_iops: f64,
-    /// Arrivals so far.
     count: u64,
-    /// When the next one comes, since the start.
+    /// Time of the next arrival since the start, in nanoseconds.
     next_ns: f64,
     start: Nanoseconds,
     random: Draws,
 }
 
-/// The random stream that gaps are drawn from.
 const GAP_STREAM: u128 = 5;
 
 impl Arrivals {
-    /// So many a second from `start` on, of a worker with this seed.
+    /// Creates arrivals at `rate_iops` per second from `start` on, for a worker with this seed.
     pub(crate) fn new(rate_iops: u64, spacing: Spacing, (start, seed): (Nanoseconds, u64)) -> Self {
         let mut arrivals = Self {
             spacing,
@@ -49,13 +47,13 @@ impl Arrivals {
         arrivals
     }
 
-    /// When the next request arrives.
+    /// Returns the time at which the next request arrives.
     #[inline]
     pub(crate) fn next(&self) -> Nanoseconds {
         self.start + Nanoseconds(self.next_ns as u64)
     }
 
-    /// Takes it.
+    /// Moves on to the next arrival of the open loop.
     #[inline]
     pub(crate) fn advance(&mut self) {
         self.count += 1;

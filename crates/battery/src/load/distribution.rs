@@ -1,47 +1,49 @@
-//! How often each block of an area is asked for.
+//! Distributions of requests over the blocks of an area.
 //!
-//! The skewed distributions draw a *rank*: rank 0 is the most popular block. Ranks are
-//! scattered over the area, so that popular blocks are not neighbours, as fio does it.
+//! The skewed distributions draw a *rank*: rank 0 is the most popular block. Ranks are scattered
+//! over the area, so that popular blocks are not neighbours, as fio does it.
 
 use crate::program::gcd;
 use crate::random::Draws;
 
-/// How often each block of an area is asked for, as a user states it.
+/// Distribution of requests over the blocks of an area, as a user specifies it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Distribution {
-    /// All equally often.
+    /// Uniform distribution over all blocks.
     Uniform,
-    /// A block of rank k with probability proportional to 1/(k+1)^theta.
+    /// Zipf distribution: the block of rank k is drawn with probability proportional to
+    /// 1/(k+1)^theta.
     Zipf {
-        /// Above 0, and not 1.
+        /// Exponent of the Zipf distribution, above 0 and not 1.
         theta: f64,
     },
-    /// A share 1-h of the requests goes to a share h of the blocks, and so on within
-    /// these: 80 to 20 is 0.2 (fio's `pareto:h`).
+    /// Self-similar distribution: a share 1-h of the requests goes to a share h of the blocks, and
+    /// so on within these. h = 0.2 gives the 80/20 rule (fio's `pareto:h`).
     Pareto {
-        /// Above 0 and below 1.
+        /// Share of the blocks that get a share 1-h of the requests, above 0 and below 1.
         h: f64,
     },
-    /// About the middle rank, with a spread in percent of the area (fio's `normal:dev`).
+    /// Normal distribution around the middle rank, with a deviation in percent of the area (fio's
+    /// `normal:dev`).
     Normal {
-        /// From 0 to 100.
+        /// Standard deviation in percent of the area, from 0 to 100.
         deviation_percent: f64,
     },
-    /// Shares of the requests fall into zones, one after the other.
+    /// Distribution over consecutive zones, each with its share of the requests.
     Zoned(Vec<Zone>),
 }
 
-/// A part of the area.
+/// Zone of an area, with its share of the requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Zone {
-    /// Percent of the requests.
+    /// Share of the requests that address the zone, in percent.
     access_percent: f64,
-    /// Percent of the area.
+    /// Share of the area that the zone covers, in percent.
     range_percent: f64,
 }
 
 impl Zone {
-    /// So many percent of the requests to so many percent of the area.
+    /// Creates a zone of `range_percent` of the area that gets `access_percent` of the requests.
     pub(crate) fn new(access_percent: f64, range_percent: f64) -> Self {
         Self {
             access_percent,
@@ -50,13 +52,13 @@ impl Zone {
     }
 }
 
-/// What a distribution may be, for messages.
+/// Description of the permitted distributions, for messages.
 pub(crate) const ALLOWED: &str =
     "uniform, zipf:1.1, pareto:0.2, normal:10, or zoned:60/10:30/20:10/70 (ACCESS%/RANGE%)";
 
 impl Distribution {
-    /// From `uniform`, `zipf:THETA`, `pareto:H`, `normal:DEV` or
-    /// `zoned:ACCESS/RANGE:...`; `None` where it is none of these, or out of range.
+    /// Parses `uniform`, `zipf:THETA`, `pareto:H`, `normal:DEV` or `zoned:ACCESS/RANGE:...`.
+    /// Returns `None` for any other text and for values out of range.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let number = || rest.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -76,7 +78,7 @@ impl Distribution {
         }
     }
 
-    /// The text that it is parsed from.
+    /// Formats the distribution as text that [`Self::parse`] accepts.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Uniform => "uniform".to_owned(),
@@ -94,7 +96,8 @@ impl Distribution {
     }
 }
 
-/// Zones whose shares of the requests, and of the area, sum to 100 %.
+/// Parses zones whose shares of the requests, and whose shares of the area, each sum to 100 %.
+/// Returns `None` otherwise.
 fn zones(text: &str) -> Option<Vec<Zone>> {
     let percent = |text: &str| {
         let value: f64 = text.parse().ok()?;
@@ -114,13 +117,14 @@ fn zones(text: &str) -> Option<Vec<Zone>> {
         .then_some(zones)
 }
 
-/// Draws blocks of an area by a distribution.
+/// Random source of the blocks of an area, by a distribution.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     blocks: u64,
     ranks: Ranks,
-    /// Ranks are multiplied by this, modulo the number of blocks, to which it is coprime:
-    /// a golden-ratio step, which scatters neighbours as far as can be.
+    /// Multiplier that scatters ranks over the blocks, modulo their number. It is coprime to that
+    /// number and about 0.618 of it (the golden ratio), which scatters neighbours as far as
+    /// possible.
     scatter: u64,
 }
 
@@ -134,12 +138,12 @@ enum Ranks {
     Normal {
         deviation_blocks: f64,
     },
-    /// (share of the requests so far, first block, blocks).
+    /// Zones as triples: cumulative share of the requests, first block, number of blocks.
     Zoned(Vec<(f64, u64, u64)>),
 }
 
 impl Blocks {
-    /// Of an area of so many blocks, at least one.
+    /// Creates the distribution for an area of `blocks` blocks, at least one.
     pub(crate) fn new(distribution: &Distribution, blocks: u64) -> Self {
         let blocks = blocks.max(1);
         let ranks = match distribution {
@@ -160,7 +164,7 @@ impl Blocks {
         }
     }
 
-    /// The same with the most popular ones side by side, from the first on.
+    /// Creates the distribution with the most popular blocks side by side, from the first block on.
     pub(crate) fn unscattered(distribution: &Distribution, blocks: u64) -> Self {
         Self {
             scatter: 1,
@@ -168,7 +172,7 @@ impl Blocks {
         }
     }
 
-    /// The next block.
+    /// Draws the block that the next request addresses.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Draws) -> u64 {
         let rank = match &self.ranks {
@@ -193,7 +197,7 @@ impl Blocks {
         self.place(rank)
     }
 
-    /// Where the block of a rank is.
+    /// Returns the block with a given popularity rank.
     #[inline]
     pub(crate) fn place(&self, rank: u64) -> u64 {
         let scattered = u128::from(rank.min(self.blocks - 1)) * u128::from(self.scatter);
@@ -201,7 +205,7 @@ impl Blocks {
     }
 }
 
-/// A number about 0.618 of the blocks that is coprime to them.
+/// Returns the smallest number from 0.618 times `blocks` on that is coprime to `blocks`.
 fn scatter(blocks: u64) -> u64 {
     let golden = (blocks as f64 * 0.618_033_988_749_895) as u64;
     (golden.max(1)..)
@@ -223,18 +227,18 @@ fn zone_bounds(zones: &[Zone], blocks: u64) -> Vec<(f64, u64, u64)> {
     zones.iter().map(bound).collect()
 }
 
-/// Draws ranks with probability proportional to 1/(k+1)^theta by rejection-inversion
-/// (Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from monotone
-/// discrete distributions"): in constant time and memory, whatever the number of ranks.
+/// Random source of ranks with probability proportional to 1/(k+1)^theta. It uses
+/// rejection-inversion (Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from
+/// monotone discrete distributions"), in constant time and memory for any number of ranks.
 #[derive(Clone, Debug)]
 struct Zipf {
     ranks: f64,
     theta: f64,
-    /// The integral of the hat at 1.5, less the mass of the first rank.
+    /// Integral of the hat function at 1.5, less the mass of the first rank.
     low: f64,
-    /// The integral of the hat at `ranks` + 0.5.
+    /// Integral of the hat function at `ranks` + 0.5.
     high: f64,
-    /// How far a point may lie from its rank to be taken at once.
+    /// Maximum distance of a point from its rank for immediate acceptance.
     near: f64,
 }
 

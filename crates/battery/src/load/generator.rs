@@ -1,4 +1,4 @@
-//! Which block of the area is next.
+//! Request generators, which choose the block of the area that the next request addresses.
 
 use super::Request;
 use super::distribution::{Blocks, Distribution};
@@ -6,10 +6,9 @@ use super::permutation::Permutation;
 use crate::parameter::SizeMix;
 use crate::random::Draws;
 
-/// The random stream that offsets, sizes and directions are drawn from.
 const REQUEST_STREAM: u128 = 4;
 
-/// Requests at random places.
+/// Generator of requests at random offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomRequests<'a> {
     sizes: &'a SizeMix,
@@ -24,7 +23,8 @@ pub(crate) struct RandomRequests<'a> {
 #[derive(Clone, Debug)]
 enum Places {
     Drawn(Blocks),
-    /// Each once before any comes again; in another order every time.
+    /// Offsets that cover each block once before any block repeats, in another order in every
+    /// round.
     EachOnce {
         order: Permutation,
         blocks: u64,
@@ -33,7 +33,7 @@ enum Places {
     },
 }
 
-/// How places are chosen.
+/// Parameters of the choice of random offsets.
 pub(crate) struct Choice<'a> {
     pub(crate) distribution: &'a Distribution,
     pub(crate) each_once: bool,
@@ -41,7 +41,8 @@ pub(crate) struct Choice<'a> {
 }
 
 impl<'a> RandomRequests<'a> {
-    /// Of these sizes, in the area of so many bytes that begins at `first_bytes`.
+    /// Creates a generator of requests of the given sizes in the area of `area_bytes` that begins
+    /// at `first_bytes`.
     pub(crate) fn new(
         (sizes, write_share): (&'a SizeMix, f64),
         choice: &Choice<'_>,
@@ -70,7 +71,7 @@ impl<'a> RandomRequests<'a> {
         }
     }
 
-    /// The next one.
+    /// Returns the next random request.
     #[inline]
     pub(crate) fn draw(&mut self) -> Request {
         let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
@@ -100,8 +101,8 @@ impl<'a> RandomRequests<'a> {
     }
 }
 
-/// Requests one behind the other: reads and writes each walk through the area from its
-/// front, and begin again at its end.
+/// Generator of sequential requests. Reads and writes each walk through the area from its start,
+/// and wrap around at its end.
 #[derive(Clone, Debug)]
 pub(crate) struct SequentialRequests<'a> {
     sizes: &'a SizeMix,
@@ -110,13 +111,14 @@ pub(crate) struct SequentialRequests<'a> {
     skip_bytes: u64,
     first_bytes: u64,
     end_bytes: u64,
-    /// Of reads, and of writes.
+    /// Next offset of the reads, and of the writes, in bytes.
     next_bytes: [u64; 2],
     random: Draws,
 }
 
 impl<'a> SequentialRequests<'a> {
-    /// Of these sizes, with so much left out after each.
+    /// Creates a generator of sequential requests of the given sizes that leaves a gap of
+    /// `skip_bytes` after each request.
     pub(crate) fn new(
         (sizes, write_share): (&'a SizeMix, f64),
         skip_bytes: u64,
@@ -135,7 +137,7 @@ impl<'a> SequentialRequests<'a> {
         }
     }
 
-    /// The next one.
+    /// Returns the next sequential request.
     #[inline]
     pub(crate) fn draw(&mut self) -> Request {
         let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);

@@ -1,4 +1,4 @@
-//! The pace of a worker: the times at which it issues requests, and its end.
+//! Timing of a worker's requests, and the end of its repetition.
 
 use super::arrivals::Arrivals;
 use super::{Load, Span};
@@ -7,10 +7,10 @@ use crate::worker::Worker;
 use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
-/// Times at which requests may be issued, and the end of that.
+/// Times at which a worker may issue requests, and the end of its repetition.
 pub(crate) struct Pace {
     span: Span,
-    /// Bytes that are still to be issued, where there is no end in time.
+    /// Bytes still to be issued. They count only if no time limit ends the repetition.
     left_bytes: u64,
     arrivals: Option<Arrivals>,
 }
@@ -24,13 +24,13 @@ impl Pace {
         }
     }
 
-    /// Whether what is measured now does not count yet.
+    /// Reports whether the ramp is still running, so that measurements do not count yet.
     #[inline]
     pub(crate) fn has_ramp(&self) -> bool {
         self.span.ramp.is_some()
     }
 
-    /// Ends the ramp when its time has come.
+    /// Ends the ramp once its time has come.
     #[inline]
     pub(crate) fn end_ramp(
         &mut self,
@@ -40,7 +40,7 @@ impl Pace {
         self.span.end_ramp(now, system)
     }
 
-    /// Whether no more requests are to be issued.
+    /// Reports whether the worker issues no more requests.
     #[inline]
     pub(crate) fn is_over(&self, now: Nanoseconds) -> bool {
         match (self.span.end, &self.arrivals) {
@@ -53,14 +53,15 @@ impl Pace {
         }
     }
 
-    /// Returns the arrival of the next request of those that are left when all is over.
+    /// Returns the arrival time of the next request that had arrived before the end and is never
+    /// issued, or `None`.
     pub(crate) fn given_up(&self) -> Option<Nanoseconds> {
         let arrival = self.arrivals.as_ref()?.next();
         (arrival < self.span.end?).then_some(arrival)
     }
 
-    /// Whether a request is to be issued now, and when it arrived where arrivals do not
-    /// wait.
+    /// Returns `Some` if a request may be issued now. The inner value is its arrival time in an
+    /// open loop.
     #[inline]
     pub(crate) fn arrival(&self, now: Nanoseconds) -> Option<Option<Nanoseconds>> {
         if self.is_over(now) {
@@ -80,7 +81,8 @@ impl Pace {
         }
     }
 
-    /// Returns the next time to look although nothing completes; `None` where nothing is to come.
+    /// Returns the time at which the worker must act next, even without a completion, or `None` if
+    /// nothing is due.
     #[inline]
     pub(crate) fn next_moment(&self, now: Nanoseconds) -> Option<Nanoseconds> {
         let arrival = match &self.arrivals {

@@ -1,8 +1,8 @@
-//! An order in which each block of an area comes once before any comes twice.
+//! Order in which each block of an area comes once before any block repeats.
 
-/// A permutation of the numbers below a bound that is kept in a few words: a Feistel
-/// network over the next power of four, walked until it lands below the bound (Black and
-/// Rogaway 2002, "Ciphers with arbitrary finite domains").
+/// Permutation of the numbers below a bound that needs only a few words of memory. It is a Feistel
+/// network over the next power of four, walked until it lands below the bound (Black and Rogaway
+/// 2002, "Ciphers with arbitrary finite domains").
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     bound: u64,
@@ -10,12 +10,12 @@ pub(crate) struct Permutation {
     seed: u64,
 }
 
-/// Of the network: four make a pseudorandom permutation of a pseudorandom function
-/// (Luby and Rackoff 1988).
+/// Rounds of the Feistel network. Four rounds turn a pseudorandom function into a pseudorandom
+/// permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
 
 impl Permutation {
-    /// Of the numbers below `bound`, which is at least 1.
+    /// Creates a permutation of the numbers below `bound`, which is at least 1.
     pub(crate) fn new(bound: u64, seed: u64) -> Self {
         let bits = 64 - (bound.max(2) - 1).leading_zeros();
         Self {
@@ -25,7 +25,7 @@ impl Permutation {
         }
     }
 
-    /// The number at a place, which is below the bound.
+    /// Returns the number at a position of the permutation, which is below its bound.
     #[inline]
     pub(crate) fn at(&self, place: u64) -> u64 {
         let mut number = place;
@@ -48,7 +48,7 @@ impl Permutation {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+/// Scrambles a value by the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Requests of a generator, issued at the pace of a load.
+//! Source of requests that issues a generator's requests at the pace of a load.
 
 use super::pace::Pace;
 use super::{Durability, Request};
@@ -8,13 +8,14 @@ use crate::ring::{Ring, RingStep, Source};
 use diskperf_system::{File, Operation, Submission};
 use diskperf_timeline::Nanoseconds;
 
-/// Requests of one file until as much is moved, or as much time has passed, as is wanted.
+/// Source of requests to one file. It ends when the wanted bytes are moved or the wanted time has
+/// passed.
 pub(crate) struct LoadSource<Generate> {
     file: File,
     durability: Durability,
     pace: Pace,
     generate: Generate,
-    /// Writes that completed since the last sync was issued.
+    /// Writes that have completed since the last sync was issued.
     unsynced: u64,
 }
 
@@ -33,7 +34,6 @@ impl<Generate: FnMut() -> Request> LoadSource<Generate> {
         }
     }
 
-    /// Returns the request that is to be issued now, if one is.
     #[inline]
     fn request(&mut self, now: Nanoseconds) -> Option<Submission> {
         let every = self.durability.every_writes;

@@ -1,5 +1,5 @@
-//! `copy`: `dd` with one block size, from a file to nothing, to another file
-//! of the same file system, or to a file of another one (Zachariassen 1987).
+//! Program `copy`: `dd` with one block size, from a file to nothing, to another file of the same
+//! file system, or to a file of another file system (Zachariassen 1987).
 
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::load::YesNo;
@@ -33,13 +33,13 @@ struct Copy {
 }
 
 choices! {
-    /// Where the bytes go.
+    /// Destination of the copied bytes.
     Destination {
-        /// `/dev/null`.
+        /// `/dev/null`, which discards the bytes.
         Null = "null",
-        /// Another file of the same file system; on a device, its second half.
+        /// Another file of the same file system. On a device, its second half.
         Same = "same",
-        /// A file of another file system; of partitions by themselves, the next.
+        /// File of another file system. For bare partitions, the next partition.
         Other = "other",
     }
 }
@@ -126,8 +126,8 @@ impl Copy {
         worker.file("bigfile")
     }
 
-    /// The file that the copy makes; none where it goes to nothing, or where
-    /// the plan has no other file system.
+    /// Returns the path of the copy. `None` if the bytes are discarded, or if the plan has no other
+    /// file system.
     fn output(&self, worker: &Worker) -> Option<String> {
         match self.destination {
             Destination::Null => None,
@@ -143,7 +143,6 @@ impl Copy {
         }
     }
 
-    /// What the copy is written to.
     fn output_medium(&self, worker: &Worker) -> Medium {
         match (self.destination, worker.other) {
             (Destination::Other, Some(other)) => other.medium,
@@ -152,7 +151,7 @@ impl Copy {
         }
     }
 
-    /// Compares the copy with what it is of, where that is asked for and there is one.
+    /// Compares the copy with its source, if verification is on and a copy exists.
     async fn verify(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -174,7 +173,8 @@ impl Copy {
         CopyComparison::run((system, worker), copied.as_slice(), block_bytes).await
     }
 
-    /// Offset of the copy: on the same device, its second half.
+    /// Returns the offset of the copy in bytes: half the device for a copy within one device, else
+    /// 0.
     async fn start_of_copy(
         &self,
         system: &mut System,

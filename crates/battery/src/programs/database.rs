@@ -1,6 +1,6 @@
-//! `database`: what a transaction engine asks of storage. Clients read pages, a group of
-//! them commits by one sync of the log, and the pages that they changed are written back
-//! while the next ones read; now and then a checkpoint makes the data file durable.
+//! Program `database`: the I/O of a transaction engine. Clients read pages. One sync of the log
+//! commits the transactions of a group of clients. The pages that they changed are written back
+//! while the next group reads. Periodic checkpoints make the data file durable.
 
 use crate::load::distribution::{Blocks, Distribution};
 use crate::load::pace::Pace;
@@ -17,7 +17,6 @@ use diskperf_system::{Buffer, File, Open, Operation, Submission, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
-/// The random stream that pages are drawn from.
 const PAGE_STREAM: u128 = 7;
 
 pub(crate) const PROGRAMS: &[Entry] = &[Entry {
@@ -42,8 +41,8 @@ struct Database {
 }
 
 impl Default for Database {
-    /// A page of PostgreSQL; four pages that are not in memory and two that are changed,
-    /// by each of eight clients.
+    /// Returns the default engine: pages of PostgreSQL, and eight clients, each of which reads four
+    /// pages that are not in memory and changes two.
     fn default() -> Self {
         Self {
             load: Load {
@@ -73,7 +72,8 @@ impl Database {
         }
     }
 
-    /// Requests under way at once: pages, or a group's records.
+    /// Returns the number of ring slots: enough for the queue depth of the pages and for the log
+    /// records of a group.
     fn slots(&self) -> u64 {
         self.load.depth.max(self.clients)
     }
@@ -82,7 +82,6 @@ impl Database {
         self.page_bytes.max(self.log_record_bytes)
     }
 
-    /// Bytes that a group of clients moves.
     fn group_bytes(&self) -> u64 {
         self.clients * ((self.reads + self.writes) * self.page_bytes + self.log_record_bytes)
     }
@@ -239,14 +238,14 @@ impl Pattern for Database {
     }
 }
 
-/// The pages that transactions read and change.
+/// Source of the pages that transactions read and change.
 struct Pages<'a> {
     database: &'a Database,
     file: File,
     blocks: Blocks,
     random: Draws,
-    /// What is to be done before the next commit: the pages that the last group changed
-    /// are written, and those that the next one needs are read.
+    /// Requests before the next commit: writes of the pages that the last group changed, and reads
+    /// of the pages that the next group needs.
     requests: Vec<Submission>,
     changed: Vec<u64>,
 }

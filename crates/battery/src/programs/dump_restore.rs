@@ -1,11 +1,10 @@
-//! `dump_restore`: a tree copied by `dump | restore` (Zachariassen 1987), two processes
-//! joined by a pipe.
+//! Program `dump_restore`: a tree of files copied by `dump | restore` (Zachariassen 1987), two
+//! processes joined by a pipe.
 //!
-//! On a model dump reads the drive of the mounted file system past every cache,
-//! as it did. On the host it reads the files through their file system, in the
-//! order that their inodes would have in one of 4.2BSD: the drive of any file
-//! system there is cannot be read portably. What the programs did besides their
-//! calls takes the processor's time, on a machine of 1987.
+//! On a modelled system, dump reads the drive of the mounted file system past every cache, as the
+//! original did. On the host it reads the files through their file system, in the order that their
+//! inodes would have on 4.2BSD, because the drive of an arbitrary file system cannot be read
+//! portably. The work of the two programs between their calls takes CPU time on a machine of 1987.
 
 mod dump;
 mod restore;
@@ -36,7 +35,7 @@ struct DumpRestore {
     destination: Destination,
     tree_seed: u64,
     verify: YesNo,
-    /// What the survey of who dumps found.
+    /// Result of the survey of the dumping process.
     dump: Option<Dump>,
 }
 
@@ -52,11 +51,11 @@ impl Default for DumpRestore {
 }
 
 choices! {
-    /// Where the tree is restored.
+    /// Destination of the restored tree.
     Destination {
-        /// In another folder of the same file system.
+        /// Another folder of the same file system.
         Same = "same",
-        /// On another file system.
+        /// A folder on another file system.
         Other = "other",
     }
 }
@@ -89,7 +88,7 @@ impl Pattern for DumpRestore {
         }
     }
 
-    /// Files of any length, and pieces of a block.
+    /// Returns 1: files have any length, and reads may cover parts of a block.
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         1
     }
@@ -106,7 +105,7 @@ impl Pattern for DumpRestore {
         tree::room_bytes(size_bytes)
     }
 
-    /// The files that are dumped.
+    /// Returns the files that are dumped. The restoring process has no input files.
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         if worker.pipe_end() == PipeEnd::Read {
             return Vec::new();
@@ -118,8 +117,8 @@ impl Pattern for DumpRestore {
             .collect()
     }
 
-    /// What dump writes is not yet a file, and restore's own table is none of those
-    /// that it restores.
+    /// Returns the bytes of the tree for the restoring process and 0 for the dumping one. The dump
+    /// in the pipe is not yet a file, and restore's own table is not a restored file.
     fn payload_bytes(&self, worker: &Worker, _measure: &WorkerMeasure) -> u64 {
         match worker.pipe_end() {
             PipeEnd::Write => 0,
@@ -127,7 +126,7 @@ impl Pattern for DumpRestore {
         }
     }
 
-    /// Makes the tree, and the empty directory for what is restored.
+    /// Makes the tree, and an empty directory for the restored files.
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move {
             if worker.pipe_end() == PipeEnd::Write {
@@ -180,7 +179,6 @@ impl DumpRestore {
         Tree::new(populate::kind(worker, self.tree_seed))
     }
 
-    /// Compares what was restored with what was dumped.
     async fn verify(
         &self,
         place: (&mut System, &Worker),
@@ -197,7 +195,7 @@ impl DumpRestore {
         CopyComparison::run(place, &copied, populate::CALL_BYTES).await
     }
 
-    /// The directory that everything is restored in.
+    /// Returns the directory into which the tree is restored.
     fn restored(&self, worker: &Worker) -> Result<String, ProgramError> {
         match self.destination {
             Destination::Same => Ok(worker.file("restored")),

@@ -1,12 +1,10 @@
-//! `fsck`: reads a populated file system past every cache as fsck of 4.2BSD
-//! does (Zachariassen 1987), in one process or in several that start one after the
-//! other.
+//! Program `fsck`: reads a populated file system past every cache as fsck of 4.2BSD does
+//! (Zachariassen 1987), in one process or in several that start one after the other.
 //!
-//! On a model it reads the drive of the mounted file system, where its parts
-//! are. On the host an image of a file system of the same shape takes the
-//! drive's place, or a device, which is only read; where its parts would be is
-//! computed from the same tree by the same allocator. Nothing is checked: the
-//! work that checking was takes the processor's time, on a machine of 1987.
+//! On a modelled system it reads the drive of the mounted file system, at the addresses of its
+//! parts. On the host, an image of a file system of the same shape stands for the drive, or a
+//! device, which is only read. The same allocator computes the addresses from the same tree.
+//! Nothing is checked: the checking of the original takes CPU time on a machine of 1987.
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value};
@@ -30,7 +28,6 @@ struct Fsck {
     offset_ms: u64,
     tree_seed: u64,
     used_share: f64,
-    /// What the survey found.
     reads: Option<Reads>,
 }
 
@@ -48,7 +45,7 @@ impl Default for Fsck {
     }
 }
 
-/// What a worker knows of the file system before it starts.
+/// Reads of a worker, determined before it starts.
 #[derive(Clone, Debug)]
 struct Reads {
     device: Option<String>,
@@ -99,7 +96,7 @@ impl Pattern for Fsck {
         })
     }
 
-    /// Bytes of the image that a tree of this size is laid out on.
+    /// Returns the size of the image on which a tree of this size is laid out, in bytes.
     fn file_bytes(&self, size_bytes: u64) -> u64 {
         let bytes = (size_bytes as f64 / self.used_share.max(SMALLEST_SHARE)) as u64 + (2 << 20);
         bytes.next_multiple_of(IMAGE_UNIT_BYTES)
@@ -109,7 +106,7 @@ impl Pattern for Fsck {
         Some((TREE, tree::room_bytes(size_bytes)))
     }
 
-    /// Where the drive itself is read there is no image of it.
+    /// Returns the image as the input to prepare. If the drive itself is read, no image exists.
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input::read(
             Self::image(worker),
@@ -117,7 +114,7 @@ impl Pattern for Fsck {
         )]
     }
 
-    /// The first process makes the tree, or the image that stands for it.
+    /// Makes the tree, or the image that stands for it. The first process does this for all.
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move {
             if worker.index > 0 || worker.medium != Medium::Directory {
@@ -131,7 +128,7 @@ impl Pattern for Fsck {
         })
     }
 
-    /// What there is to read, now that it is all there.
+    /// Determines the reads from the layout of the file system, once it is complete.
     fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move {
             let layout = match (worker.medium, system.layout(worker.drive)) {
@@ -196,14 +193,13 @@ impl Fsck {
     }
 }
 
-/// The least and the most of an image that a tree takes. The rest holds the
-/// inodes, and the reserve.
+/// Minimum share of an image that a tree takes. `LARGEST_SHARE` is the maximum. The rest holds the
+/// inodes and the reserve.
 const SMALLEST_SHARE: f64 = 0.05;
 const LARGEST_SHARE: f64 = 0.75;
 
-/// What offset and length of every read are multiples of: a fragment.
+/// Common divisor of the offsets and lengths of all reads: a fragment, in bytes.
 const UNIT_BYTES: u64 = 1024;
 
-/// What the size of an image is a multiple of: a block of the file system, and
-/// a page of whatever it is kept in.
+/// Unit of an image's size, in bytes: a block of the file system, and a multiple of a memory page.
 const IMAGE_UNIT_BYTES: u64 = 8192;

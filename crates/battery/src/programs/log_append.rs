@@ -1,6 +1,6 @@
-//! `log_append`: a write-ahead log. Records are appended, and a sync makes them durable
-//! before anybody is told that they are: that is a commit, and its latency is what a
-//! database's client waits for.
+//! Program `log_append`: a write-ahead log. Records are appended, and a sync makes them durable
+//! before the transaction is reported as committed. The latency of such a commit is the time for
+//! which a database client waits.
 
 use crate::load::pace::Pace;
 use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
@@ -16,10 +16,8 @@ use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
-/// Each worker has a log of its own.
 const LOG: &str = "log";
 
-/// The random stream that sizes of records are drawn from.
 const RECORD_STREAM: u128 = 6;
 
 pub(crate) const PROGRAMS: &[Entry] = &[Entry {

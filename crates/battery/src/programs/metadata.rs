@@ -1,10 +1,10 @@
-//! `metadata`: many small files are made, looked at, renamed and removed, as mail servers,
-//! builds and package managers do. What is measured is what a file system does to names
-//! and inodes, and what it costs to make that durable: fsync of the file, and of the
-//! directory that has its name, without which a crash may leave neither.
+//! Program `metadata`: creates, stats, renames and removes many small files, as mail servers,
+//! builds and package managers do. It measures the operations of a file system on names and inodes,
+//! and the cost of making them durable: fsync of the file, and of the directory that has its name.
+//! Without both, a crash may lose the file or its name.
 //!
-//! Phases follow each other, each over all files; of one that is left out, what it would
-//! have left is there before the clock starts.
+//! The phases follow each other, each over all files. The result of a phase that is left out is
+//! prepared before the clock starts.
 
 use crate::blocks::{pause, write_block};
 use crate::load::{YesNo, field};
@@ -26,18 +26,18 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 }];
 
 choices! {
-    /// What is made durable after each operation.
+    /// Choice of the objects that are made durable after each operation.
     Fsync {
-        /// Nothing.
+        /// No fsync after any operation.
         None = "none",
-        /// A file that was made.
+        /// fsync of each created file.
         File = "file",
-        /// That, and the directory of every name that changed.
+        /// fsync of each created file, and of the directory of every changed name.
         FileAndDirectory = "file_and_directory",
     }
 }
 
-/// What is done to all files, in this order.
+/// Phase of the program: an operation on all files, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Create,
@@ -48,7 +48,6 @@ enum Phase {
 
 impl Phase {
     const ALL: [Self; 4] = [Self::Create, Self::Stat, Self::Rename, Self::Unlink];
-    /// Their names, in the same order.
     const NAMES: &'static [&'static str] = &["create", "stat", "rename", "unlink"];
 }
 
@@ -77,12 +76,12 @@ impl Default for Metadata {
     }
 }
 
-/// The interval of the course over time: some of them in each phase.
+/// Interval of the samples over time. Each phase spans several.
 const INTERVAL: Nanoseconds = Nanoseconds(100_000_000);
 
-/// What a file takes of a file system beside its blocks: an inode and a name.
+/// Space of a file system that a file takes apart from its blocks: an inode and a name, in bytes.
 const INODE_AND_NAME_BYTES: u64 = 512;
-/// The blocks that files are rounded up to, when their space is reckoned.
+/// Block size to which file sizes are rounded up when the needed space is estimated, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
 impl Pattern for Metadata {
@@ -235,18 +234,17 @@ impl Metadata {
         self.phases.has(phase as usize)
     }
 
-    /// Bytes that a file counts for: a size is so many files. Files without bytes are told
-    /// apart by one.
+    /// Returns the bytes for which a file counts in a size. Files without bytes count for one byte.
     fn unit(&self) -> u64 {
         self.file_bytes.max(1)
     }
 
-    /// Files of a size.
+    /// Returns the number of files whose bytes add up to the given size, at least one.
     fn count(&self, size_bytes: u64) -> u64 {
         (size_bytes / self.unit()).max(1)
     }
 
-    /// Does to a file what a phase does, and counts it.
+    /// Performs the operation of a phase on a file, and records it.
     async fn operate(
         &self,
         (system, tree): (&mut System, &Tree),
@@ -279,7 +277,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// Makes a file. Its sync, in between, counts apart.
+    /// Creates a file. Its sync, between the write and the close, is timed separately.
     async fn create(
         &self,
         (system, tree): (&mut System, &Tree),
@@ -312,15 +310,13 @@ impl Metadata {
     }
 }
 
-/// Bytes of the files.
 enum Contents<'c> {
-    /// The same in each.
     Same(&'c [u8]),
-    /// Others in each, which are verified.
+    /// Distinct contents for each file, which are verified.
     Verified(&'c mut CallVerifier),
 }
 
-/// Makes a file, or a directory's names, durable, and counts it.
+/// Makes a file or the names in a directory durable, and records the sync.
 async fn sync(system: &mut System, file: File) -> Result<(), ProgramError> {
     let begin = system.now();
     system.fsync(file).await?;
@@ -329,7 +325,7 @@ async fn sync(system: &mut System, file: File) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// The names of a worker's files.
+/// Names of a worker's files.
 struct Tree {
     top: String,
     files: u64,
@@ -353,7 +349,8 @@ impl Tree {
         format!("{}/d{directory}", self.top)
     }
 
-    /// The files of a directory: as many as any other has, or one more.
+    /// Returns the files of a directory. The numbers of files in two directories differ by at most
+    /// one.
     fn files_of(&self, directory: u64) -> std::ops::Range<u64> {
         let first = |directory: u64| {
             let product = u128::from(self.files) * u128::from(directory);
@@ -375,7 +372,7 @@ impl Tree {
         format!("{}/r{number}", self.directory(self.directory_of(number)))
     }
 
-    /// What a file is called in the end.
+    /// Returns the last name of a file, after all phases that rename it.
     fn last_name(&self, number: u64) -> String {
         match self.renamed {
             true => self.renamed(number),
@@ -383,7 +380,7 @@ impl Tree {
         }
     }
 
-    /// Makes those that are not there; whether one was.
+    /// Makes the missing directories, and returns whether any of them existed.
     async fn make_directories(&self, system: &mut System) -> Result<bool, ProgramError> {
         let mut was_there = false;
         let below = (0..self.directories).map(|directory| self.directory(directory));
@@ -397,7 +394,7 @@ impl Tree {
         Ok(was_there)
     }
 
-    /// Removes what an earlier repetition left, by whichever name.
+    /// Removes the files of an earlier repetition under either name.
     async fn remove_files(&self, system: &mut System) -> Result<(), ProgramError> {
         for number in 0..self.files {
             for path in [self.path(number), self.renamed(number)] {

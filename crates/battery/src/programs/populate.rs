@@ -1,6 +1,6 @@
-//! `populate`: makes the populated file system of Zachariassen 1987: a tree of files of
-//! all sizes, each created, written and closed, directory by directory. `fsck`
-//! and `dump_restore` work on the same tree.
+//! Program `populate`: makes the populated file system of Zachariassen 1987, a tree of files of all
+//! sizes. Each file is created, written and closed, directory by directory. `fsck` and
+//! `dump_restore` work on the same tree.
 
 use crate::load::YesNo;
 use crate::parameter::Field;
@@ -30,7 +30,6 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 struct Populate {
     tree_seed: u64,
     verify: YesNo,
-    /// What the survey drew.
     tree: Option<Tree>,
 }
 
@@ -50,7 +49,7 @@ impl Pattern for Populate {
         }
     }
 
-    /// Files of any length.
+    /// Returns 1, because files have any length.
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         1
     }

@@ -1,5 +1,5 @@
-//! `random`: requests at random places, with several under way, as a storage device of
-//! today is asked; in closed loop, or arriving by the clock.
+//! Program `random`: requests at random offsets with several in flight, the usual test of a modern
+//! storage device, in a closed loop or with arrivals by the clock.
 
 use crate::load::area::{Area, AreaProgram, Places};
 use crate::load::distribution::Distribution;

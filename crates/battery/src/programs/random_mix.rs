@@ -1,10 +1,10 @@
-//! `random_mix`: DEC's indirect approach (Kridle and McKusick 1983, section 3), which replays
-//! the measured mix of a system's requests instead of running its programs.
+//! Program `random_mix`: DEC's indirect approach (Kridle and McKusick 1983, section 3), which
+//! replays the measured mix of a system's requests instead of running its programs.
 //!
-//! The mix that DEC measured under VMS is not printed. The default here is a
-//! stand-in of small transfers with three reads to one write; a measured one
-//! goes into `sizes` and `write_share`. `local_share` is what the paper finds
-//! missing: no real system spreads its requests over the disk at random.
+//! The mix that DEC measured under VMS is not printed. The default here is a stand-in of small
+//! transfers with three reads to one write. A measured mix goes into `sizes` and `write_share`.
+//! `local_share` adds what the paper finds missing: no real system spreads its requests over the
+//! disk at random.
 
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
 use crate::load::YesNo;
@@ -51,7 +51,6 @@ impl Default for RandomMix {
     }
 }
 
-/// One request of the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     offset_bytes: u64,
@@ -59,7 +58,6 @@ struct Request {
     write: bool,
 }
 
-/// The random stream that requests are drawn from.
 const REQUEST_STREAM: u128 = 2;
 
 impl Pattern for RandomMix {
@@ -201,7 +199,6 @@ impl RandomMix {
     }
 }
 
-/// The requests of one repetition, drawn one after the other.
 struct Requests<'a> {
     mix: &'a RandomMix,
     area_bytes: u64,

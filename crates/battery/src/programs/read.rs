@@ -1,5 +1,5 @@
-//! `read_8192`: one sequential pass over a file, a block at a time (Kridle and McKusick 1983,
-//! appendix A).
+//! Program `read_8192`: one sequential pass over a file, one block at a time (Kridle and McKusick
+//! 1983, appendix A).
 
 use crate::blocks::{ensure_file, read_block};
 use crate::parameter::Field;

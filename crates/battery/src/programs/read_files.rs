@@ -1,11 +1,10 @@
-//! `read_files`: one file after the other, all of one size, on a file system
-//! that is fresh or that has aged: what Piziali and Zam 1991 argue about, small and large
-//! files, fragmented or not.
+//! Program `read_files`: reads files of one size, one after the other, on a fresh or on an aged
+//! file system. It tests the claims of Piziali and Zam 1991 about small and large, fragmented and
+//! contiguous files.
 //!
-//! A file system ages as files come and go: before the program makes its own
-//! files it makes small ones, removes them in an order that is drawn, and makes
-//! others in their places, over and over. Where their blocks come from is the
-//! file system's own matter.
+//! A file system ages as files come and go. Before the program makes its own files, it makes small
+//! ones, removes them in a random order, and repeats this. The file system alone decides which
+//! blocks it then allocates.
 
 use crate::blocks::{data, ensure_file, read_block, write_block};
 use crate::parameter::{Field, Value};
@@ -36,16 +35,15 @@ struct ReadFiles {
     call_bytes: u64,
 }
 
-/// The mean of the sizes of files that come and go, in bytes: most files of
-/// the time have a few kilobytes (see `tree`).
+/// Mean size of the small files that age the file system, in bytes. Most files of the time had a
+/// few kilobytes (see `tree`).
 const CHURNED_MEAN_BYTES: f64 = 2048.0;
-/// No such file is larger.
+/// Maximum size of the small files that age the file system, in bytes.
 const CHURNED_MOST_BYTES: u64 = 16 << 10;
-/// Files that come and go, for each of these bytes of the program's own.
+/// Bytes of the program's own files for each small file that ages the file system.
 const BYTES_PER_CHURNED: u64 = 2048;
-/// The random stream that they are drawn from.
 const CHURN_STREAM: u128 = 4;
-/// Files of a directory: more would be looked for longer than they are read.
+/// Files per directory. With more of them, the name look-ups would take longer than the reads.
 const PER_DIRECTORY: u64 = 30;
 
 impl Pattern for ReadFiles {
@@ -77,7 +75,8 @@ impl Pattern for ReadFiles {
         gcd(gcd(self.call_bytes, self.file_bytes), size_bytes)
     }
 
-    /// Bytes of its files, and of those that came and went.
+    /// Returns the bytes of the program's files and of the small files that aged the file system,
+    /// with an allowance for partly filled blocks.
     fn file_bytes(&self, size_bytes: u64) -> u64 {
         let churned = match self.churn {
             0 => 0,
@@ -139,7 +138,7 @@ impl Pattern for ReadFiles {
 }
 
 impl ReadFiles {
-    /// The files and their lengths: all of one, but the last.
+    /// Returns the paths and the lengths of the files. All have the same length but the last.
     fn files(&self, worker: &Worker) -> Vec<(String, u64)> {
         let count = worker.size_bytes.div_ceil(self.file_bytes);
         let length = |number| {
@@ -153,12 +152,13 @@ impl ReadFiles {
             .collect()
     }
 
-    /// Each set of files has a directory of its own, for others.
+    /// Returns the directory of the files. Each combination of file size and ageing has its own
+    /// directory.
     fn top(&self, worker: &Worker) -> String {
         worker.file(&format!("f{}-{}", self.file_bytes, self.churn))
     }
 
-    /// What comes before so many files are made.
+    /// Ages the file system and makes the directories for the given number of files.
     async fn begin(
         &self,
         system: &mut System,
@@ -169,7 +169,7 @@ impl ReadFiles {
         make_directories(system, &self.top(worker), files as u64).await
     }
 
-    /// Has small files come and go; none is left.
+    /// Ages the file system: creates small files and removes them all, as often as `churn` says.
     async fn age(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
         let mut draws = Draws::new(worker.seed, CHURN_STREAM);
         let buffer = data(CHURNED_MOST_BYTES, worker.seed);
@@ -197,7 +197,7 @@ impl ReadFiles {
     }
 }
 
-/// Those that so many files need; what is there already may stay.
+/// Makes the directories for the given number of files. Existing directories stay.
 async fn make_directories(system: &mut System, top: &str, files: u64) -> Result<(), ProgramError> {
     let below = (0..files.div_ceil(PER_DIRECTORY)).map(|number| format!("{top}/{number}"));
     for path in [top.to_owned()].into_iter().chain(below) {

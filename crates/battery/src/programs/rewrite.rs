@@ -1,5 +1,5 @@
-//! `rewrite_8192`: a file that exists, written over a block at a time (Kridle and
-//! McKusick 1983, appendix A). No block is allocated.
+//! Program `rewrite_8192`: overwrites an existing file one block at a time (Kridle and McKusick
+//! 1983, appendix A). The file system allocates no blocks.
 
 use crate::blocks::{ensure_file, write_file};
 use crate::load::YesNo;

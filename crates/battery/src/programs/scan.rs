@@ -1,5 +1,5 @@
-//! `scan`: several readers of the same or of different areas, each started a
-//! while after the one before it (Zachariassen 1987, the parallel fscks).
+//! Program `scan`: several readers of the same area or of different areas, each of which starts
+//! some time after the previous one (Zachariassen 1987, the parallel fscks).
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value, choices};
@@ -31,11 +31,11 @@ struct Scan {
 }
 
 choices! {
-    /// Whether the readers read the same bytes.
+    /// Choice of the areas that the readers read.
     Areas {
-        /// All read the same area.
+        /// The same area for all readers.
         Same = "same",
-        /// Each reads its own.
+        /// An area of its own for each reader.
         Different = "different",
     }
 }
@@ -83,8 +83,8 @@ impl Pattern for Scan {
         vec![Input::read(self.input(worker), areas * worker.size_bytes)]
     }
 
-    /// The first reader makes all areas, one after the other: made at the same
-    /// time, their blocks would be mixed on the disk.
+    /// Makes all areas, one after the other, in the first reader. If they were made at the same
+    /// time, their blocks would be interleaved on the disk.
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move {
             if worker.index == 0 {
@@ -120,7 +120,6 @@ impl Pattern for Scan {
 }
 
 impl Scan {
-    /// Which of the areas this reader reads.
     fn area(&self, worker: &Worker) -> u32 {
         match self.areas {
             Areas::Same => 0,
@@ -128,7 +127,6 @@ impl Scan {
         }
     }
 
-    /// How many areas there are.
     fn area_count(&self) -> u64 {
         match self.areas {
             Areas::Same => 1,

@@ -1,6 +1,6 @@
-//! `seqread`: the same bytes, read with calls of different sizes over
-//! different layers of the system (Kirkendall 1989). Each layer adds one thing to the
-//! one before it, so that their differences say where the time of a call goes.
+//! Program `seqread`: reads the same bytes with calls of different sizes through different layers
+//! of the system (Kirkendall 1989). Each layer adds one component to the previous one, so that the
+//! differences show where the time of a call goes.
 
 use crate::blocks::{ensure_file, pause, read_block};
 use crate::parameter::{Field, Value, choices};
@@ -29,24 +29,26 @@ struct SequentialRead {
 }
 
 choices! {
-    /// What is read, and through what.
+    /// Source of the bytes, and the layers that a read passes through.
     Layer {
-        /// `/dev/null`: every read returns nothing; the cost of the call.
+        /// `/dev/null`. Every read returns nothing, which shows the cost of the call.
         Null = "null",
-        /// `/dev/bnull`, the same as a block device: the cache's work too,
-        /// though there is nothing to be cached.
+        /// `/dev/bnull`, a null device as a block device. It adds the work of the cache, although
+        /// there is nothing to cache.
         BlockNull = "bnull",
-        /// `/dev/zero`: the call, and memory filled; no device, no cache.
+        /// `/dev/zero`. A read costs the call and the filling of memory, without a device or a
+        /// cache.
         Zero = "zero",
-        /// A file that is in the page cache: the call, the look-up, the copy.
+        /// File in the page cache. A read costs the call, the look-up and the copy.
         Cached = "cached",
-        /// The same file, its pages dropped: the misses and the device too.
+        /// File whose pages were dropped from the cache. A read also costs the cache misses and the
+        /// device.
         Dropped = "dropped",
-        /// The same file with O_DIRECT: the call and the device, no cache.
+        /// File read with O_DIRECT. A read costs the call and the device, without the cache.
         Direct = "direct",
-        /// A block device through the page cache, its pages dropped.
+        /// Block device read through the page cache, after its pages were dropped.
         Device = "device",
-        /// A block device with O_DIRECT.
+        /// Block device read with O_DIRECT.
         DeviceDirect = "device_direct",
     }
 }
@@ -141,7 +143,6 @@ impl Pattern for SequentialRead {
 }
 
 impl SequentialRead {
-    /// What is read.
     fn path(&self, worker: &Worker) -> String {
         match self.layer {
             Layer::Null => "/dev/null".to_owned(),
@@ -152,7 +153,7 @@ impl SequentialRead {
         }
     }
 
-    /// Whether every read is at its end at once.
+    /// Reports whether every read returns nothing, because the device has length 0.
     fn is_at_its_end(&self) -> bool {
         matches!(self.layer, Layer::Null | Layer::BlockNull)
     }

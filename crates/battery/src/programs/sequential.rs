@@ -1,4 +1,4 @@
-//! `sequential`: requests one behind the other, with several under way.
+//! Program `sequential`: sequential requests with several in flight.
 
 use crate::load::area::{Area, AreaProgram, Places};
 use crate::load::generator::SequentialRequests;
@@ -21,7 +21,7 @@ struct Sequential {
 }
 
 impl Sequential {
-    /// What each worker has of so many bytes: a part of its own, in whole steps.
+    /// Returns the bytes of each worker's own part of the area, in whole steps.
     fn part_bytes(&self, area: &Area, bytes: u64) -> u64 {
         let step_bytes = area.unit_bytes(self.skip_bytes).max(1);
         bytes / area.load.workers / step_bytes * step_bytes

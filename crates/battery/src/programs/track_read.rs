@@ -1,7 +1,6 @@
-//! `track_read`: a drive by itself, past every cache, in order and over and
-//! over within an area such as a cylinder (Piziali and Zam 1991). With calls of a track it
-//! shows what the drive gives, with calls of a sector what turnaround and
-//! interleave leave of that.
+//! Program `track_read`: reads a bare drive past every cache, sequentially and repeatedly within an
+//! area such as a cylinder (Piziali and Zam 1991). Calls of a track show the throughput of the
+//! drive. Calls of a sector show how much turnaround and interleave leave of it.
 
 use crate::blocks::{read_block, seek_to};
 use crate::parameter::{Field, Value};
@@ -11,7 +10,7 @@ use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open};
 use diskperf_timeline::CacheMode;
 
-/// A track and a cylinder of Piziali and Zam 1991's drive: 17 sectors of 512 bytes, 6
+/// Bytes of a track of the drive of Piziali and Zam 1991: 17 sectors of 512 bytes. A cylinder has 6
 /// tracks.
 pub(crate) const TRACK_BYTES: u64 = 17 * 512;
 const CYLINDER_BYTES: u64 = 6 * TRACK_BYTES;

@@ -1,5 +1,5 @@
-//! `write_4096` and `write_8192`: a new file, written a block at a time (Kridle and
-//! McKusick 1983, appendix A). The two are one program with two sizes of call.
+//! Programs `write_4096` and `write_8192`: write a new file one block at a time (Kridle and
+//! McKusick 1983, appendix A). They are one program with two call sizes.
 
 use crate::blocks::{create, remove_file, write_file};
 use crate::load::YesNo;
@@ -61,7 +61,7 @@ impl Pattern for Write {
         measure.written_bytes
     }
 
-    /// `rm -f` before the clock starts, as in the paper's script.
+    /// Removes the file before the clock starts, like `rm -f` in the paper's script.
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
         Box::pin(async move { remove_file(system, worker.medium, &worker.shared_file()).await })
     }

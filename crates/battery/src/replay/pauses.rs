@@ -1,10 +1,11 @@
-//! Which completion each request of a trace followed, and how long after it.
+//! Dependencies between the requests of a trace: the completion that each request followed, and the
+//! pause after it.
 //!
-//! A trace is taken apart into chains: a request follows the latest completion before it
-//! that no other request followed. Where there is none, it overlaps all that are under way,
-//! and comes as long after the issue of the request before it as in the trace. So a trace of
-//! one thread is one chain with its pauses, one that was kept at depth 4 is four, and there
-//! are never more than requests were under way at once.
+//! The trace is split into chains: a request follows the latest earlier completion that no other
+//! request followed. Without such a completion, the request overlaps all requests in flight. It
+//! then comes as long after the issue of the previous request as in the trace. A trace of one
+//! thread so becomes one chain with its pauses, and a trace at queue depth 4 becomes four chains.
+//! There are never more chains than requests in flight.
 
 use super::schedule::Turn;
 use super::{Requests, unreadable};
@@ -14,26 +15,25 @@ use diskperf_timeline::Nanoseconds;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Requests that are read and not issued, at most: a chain whose next request is further on
-/// waits until the others come as far, and is not late then.
+/// Maximum number of requests that are read and not issued. A chain whose next request lies further
+/// ahead waits until the other chains have come as far; that request is not late.
 const MOST_AHEAD: usize = 4096;
 
-/// What a request comes after.
+/// Event that a request follows, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// The start.
     Start,
-    /// The completion of a request, with a pause.
+    /// The completion of the request with this number, and the pause after it.
     Completion(u64, Nanoseconds),
-    /// The issue of the request before it, with a gap.
+    /// The issue of the previous request, and the gap after it.
     Issue(Nanoseconds),
 }
 
-/// Tells what each request comes after, one by one in the trace's order.
+/// Finder of each request's predecessor, in the order of the trace.
 #[derive(Debug, Default)]
 struct Chains {
-    /// Completions that no request followed so far, with the number of the request, the
-    /// lowest last.
+    /// Completions that no request has followed so far, as pairs of time and request number. At
+    /// equal times, the lowest number is last.
     ends: BTreeSet<(u64, Reverse<u64>)>,
     last_issued_ns: u64,
     count: u64,
@@ -61,23 +61,24 @@ impl Chains {
     }
 }
 
-/// Requests that wait for others, and those that are due.
+/// Requests that wait for others, and requests that are due.
 pub(super) struct Pauses {
     requests: Requests,
     are_read: bool,
     chains: Chains,
     start: Nanoseconds,
-    /// Requests that are read and not issued.
+    /// Requests that are read and not issued, by number.
     ahead: BTreeMap<u64, Record>,
-    /// Those of them that are due, by when.
+    /// Due requests, by due time and number.
     due: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
-    /// Which one waits for the completion of a request, and how long after it.
+    /// Request that waits for the completion of another request, and the pause after it, by the
+    /// number of that other request.
     after_completion: BTreeMap<u64, (u64, Nanoseconds)>,
-    /// Completions for which nothing waits that is read.
+    /// Completion times of requests that no request read so far waits for, by request number.
     completed: BTreeMap<u64, Nanoseconds>,
-    /// The gap of each that waits for the issue of the one before it.
+    /// Requests that wait for the issue of the previous request, with the gaps after it.
     after_issue: BTreeMap<u64, Nanoseconds>,
-    /// When the last that is read was issued, if it was.
+    /// Time at which the last request read so far was issued. `None` if it was not issued yet.
     last_read: Option<Nanoseconds>,
 }
 

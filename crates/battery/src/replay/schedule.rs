@@ -1,4 +1,4 @@
-//! Which request of a trace is next, and when.
+//! Schedule of a replay: the next request of the trace and its time of issue.
 
 use super::pauses::Pauses;
 use super::{Requests, unreadable};
@@ -7,45 +7,46 @@ use diskperf_blocktrace::Record;
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 use std::iter::Peekable;
 
-/// What is to be done now.
+/// Action of a replay at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// To issue a request, which was due at a moment if it had one. Its number is what
-    /// [`Schedule::completed`] is told.
+    /// Issue of a request. `due` is its due time, if it has one. [`Schedule::completed`] takes its
+    /// number.
     Issue {
         number: u64,
         record: Record,
         due: Option<Nanoseconds>,
     },
-    /// Nothing before this moment.
+    /// Wait until this time, before which no request is due.
     Wait(Nanoseconds),
-    /// Nothing before a request completes.
+    /// Wait for a completion, before which no request can be issued.
     Await,
-    /// Nothing any more.
+    /// End of the replay: the trace has no further requests.
     Over,
 }
 
-/// The requests of a trace by their turns.
+/// Schedule of the requests of a trace.
 pub(super) enum Schedule {
-    /// By the clock alone.
+    /// Open loop: requests are issued by the clock alone.
     Open {
         requests: Peekable<Requests>,
         speed: f64,
         start: Nanoseconds,
-        /// The moment of the trace that `start` is.
+        /// Time within the trace that corresponds to `start`.
         begins: Option<Nanoseconds>,
-        /// When the last one was due: what is out of order is not issued before it.
+        /// Due time of the last request. Requests out of order are not issued before it.
         last: Nanoseconds,
         issued: u64,
     },
-    /// When there is room for one.
+    /// Closed loop: a request is issued whenever there is room for one.
     Closed { requests: Requests, issued: u64 },
-    /// After others complete.
+    /// Dependent: requests follow the completions of others.
     Dependent(Box<Pauses>),
 }
 
 impl Schedule {
-    /// `begins` is the moment of the trace that is now, if not that of its first request.
+    /// Creates a schedule. `begins` is the time within the trace that corresponds to `start`, or
+    /// `None` for the time of its first request.
     pub(super) fn new(
         pace: ReplayPace,
         requests: Requests,
@@ -68,12 +69,13 @@ impl Schedule {
         }
     }
 
-    /// Whether no completion changes which request is next, or when.
+    /// Reports whether the schedule depends on the clock alone, so that completions change neither
+    /// the next request nor its time.
     pub(super) fn goes_by_the_clock(&self) -> bool {
         matches!(self, Self::Open { .. })
     }
 
-    /// What is to be done at this moment, with room for a request.
+    /// Returns the action at the current time, with room for another request.
     pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
         match self {
             Self::Open {
@@ -122,7 +124,7 @@ impl Schedule {
         }
     }
 
-    /// A request is complete at this moment.
+    /// Records the completion of a request.
     pub(super) fn completed(&mut self, number: u64, at: Nanoseconds) {
         match self {
             Self::Open { .. } | Self::Closed { .. } => {}
@@ -131,7 +133,7 @@ impl Schedule {
     }
 }
 
-/// How long what took so long takes at another speed.
+/// Scales a duration of the trace to another speed.
 pub(super) fn at_speed(span: Nanoseconds, speed: f64) -> Nanoseconds {
     match speed {
         // A nanosecond is not lost where nothing changes.

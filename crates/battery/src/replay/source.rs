@@ -1,4 +1,4 @@
-//! Requests of a trace, issued when the schedule says.
+//! Source of requests that issues a trace's requests by its schedule.
 
 use super::Requests;
 use super::schedule::{Schedule, Turn};
@@ -9,30 +9,30 @@ use diskperf_blocktrace as blocktrace;
 use diskperf_system::{File, Operation, Submission};
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 
-/// A worker on real storage that sleeps is woken late: this long before a request is due
-/// it looks at the clock again and again instead.
+/// Time before a request is due from which a worker on real storage polls the clock instead of
+/// sleeping, because a sleeping worker wakes up late.
 const AWAKE: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// How long it looks at nothing but the clock.
+/// Time before a due request from which a worker with nothing in flight polls only the clock.
 const LOOK: Nanoseconds = Nanoseconds(100_000);
 
-/// Requests of a trace.
+/// Source of the requests of a trace.
 pub(super) struct TraceSource {
     file: File,
-    /// Open file for writes that were durable, if these are made so.
+    /// Open file with O_DSYNC for writes that were durable in the trace. `None` if they are not
+    /// made durable.
     durable: Option<File>,
     schedule: Schedule,
-    /// Moment for which requests have their slots that are due then.
+    /// Due time of the requests that have slots already and are submitted at that time.
     ready_for: Option<Nanoseconds>,
-    /// Number of the request that gets its slot.
+    /// Number of the request that is about to get a slot.
     number: u64,
-    /// Number of the request in each slot.
     numbers: Vec<u64>,
-    /// Whether no slot was free at the last step.
     was_full: bool,
-    /// Time at which a slot became free after all had been in use.
+    /// Time at which a slot became free after all slots had been in use.
     free_again: Option<Nanoseconds>,
-    /// Requests that were due before that, and the highest number in flight.
+    /// Requests that were due before a slot became free. `in_flight_max` is the maximum number in
+    /// flight.
     held_up: u64,
     in_flight_max: usize,
 }
@@ -60,7 +60,7 @@ impl TraceSource {
         }
     }
 
-    /// Waits for the moment when the next request is due, or for a completion.
+    /// Waits until the next request is due or a request completes.
     fn wait_for(
         &mut self,
         ring: &mut Ring<'_>,
@@ -80,8 +80,7 @@ impl TraceSource {
         }
     }
 
-    /// Looks at the clock until the requests that are ready are due, and submits them: nothing
-    /// but that is left to be done then.
+    /// Polls the clock until the prepared requests are due, and submits them without further work.
     fn submit_at(&mut self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
         let in_flight = ring.slots.in_use() - ring.slots.waiting().len();
         // In the end nothing can complete, and there is but the clock to be looked at.
@@ -93,12 +92,11 @@ impl TraceSource {
         RingStep::Submit(Some(due))
     }
 
-    /// Counts the requests in flight, and those that are submitted next.
+    /// Updates the maximum number of requests in flight, including those about to be submitted.
     fn count_in_flight(&mut self, slots: &Slots) {
         self.in_flight_max = self.in_flight_max.max(slots.in_use());
     }
 
-    /// Makes a request of a record.
     fn request(
         &mut self,
         record: &blocktrace::Record,

@@ -1,4 +1,4 @@
-//! Requests that are issued in order, all of which complete.
+//! Requests that are issued in order, until all of them are complete.
 
 use super::{Ring, RingStep, Source};
 use crate::program::ProgramError;
@@ -6,7 +6,7 @@ use crate::worker::Worker;
 use diskperf_system::Submission;
 use diskperf_timeline::Nanoseconds;
 
-/// Steps that each put a request into a slot; `None` when there are no more.
+/// Source of the steps that each put a request into a slot. `None` ends them.
 struct List<Next>(Next);
 
 impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
@@ -20,8 +20,8 @@ impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
 }
 
 impl Ring<'_> {
-    /// Issues requests of the file with an index in order, and waits for all. Nothing else may
-    /// be in flight.
+    /// Issues requests to the file with this index in order, and waits for all of them. Nothing
+    /// else may be in flight.
     pub(crate) async fn issue_all(
         &mut self,
         file: usize,
@@ -32,8 +32,9 @@ impl Ring<'_> {
         self.run(&mut List(put)).await
     }
 
-    /// Reads back what was written, where it is verified, from storage: past the page cache, or
-    /// with it dropped. That is no part of what is measured. Nothing else may be in flight.
+    /// Reads the written blocks back from storage if they are verified, past the page cache or with
+    /// the page cache dropped. The time does not count in the measurements. Nothing else may be in
+    /// flight.
     pub(crate) async fn read_back(&mut self, worker: &Worker) -> Result<(), ProgramError> {
         if self.verifier.is_none() {
             return Ok(());

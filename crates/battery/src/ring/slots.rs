@@ -1,5 +1,4 @@
-//! The slots of a ring: which are free, what each of the others does, and what becomes of
-//! a request that did less than it was to do.
+//! Slots of a ring: free slots, requests in the others, and the remainders of short writes.
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
@@ -10,53 +9,53 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Request that completed.
 pub(crate) struct Completed {
     pub(crate) request: Submission,
-    /// Response time of the request; of a write in several parts, the longest.
+    /// Response time of the request. For a write in several parts, the longest of their response
+    /// times.
     pub(crate) response: Nanoseconds,
-    /// Failed call, and its error.
+    /// Failed system call with its error, or `None` if the request succeeded.
     pub(crate) failure: Option<(Call, Errno)>,
-    /// Whether the program goes on although the request failed.
+    /// Whether the program continues although the request failed.
     pub(crate) is_passed_over: bool,
 }
 
-/// Parts of a short write that completed.
 #[derive(Clone, Copy, Default)]
 struct Parts {
     moved_bytes: u32,
     response_max: Nanoseconds,
 }
 
-/// The slots of a ring.
+/// Slots of a ring, one for each request.
 pub(crate) struct Slots {
     free: Vec<u32>,
-    /// Request of each slot; `None` of a free one.
+    /// Request in each slot. `None` for a free slot.
     requests: Vec<Option<Submission>>,
-    /// What each slot's write came to before the rest of it was submitted.
+    /// Completed part of the write in each slot, before its remainder is submitted.
     parts: Vec<Parts>,
-    /// What is to be submitted.
+    /// Requests that wait for submission.
     batch: Vec<Submission>,
-    /// How much of it at once, at most; a quarter of that of the first.
+    /// Maximum number of requests per submission. The first submission of a batch has a quarter of
+    /// it.
     at_once: usize,
-    /// What completed, and how many of them were taken.
+    /// Completions of the last reap. `taken` counts those that were taken.
     done: Vec<Completion>,
     taken: usize,
-    /// Calls that are made instead of requests to a ring.
+    /// Calls on files that stand for requests to a ring, if any.
     calls: Option<FileCalls>,
     /// First byte of each file that is an area of a drive.
     starts: HashMap<File, u64>,
-    /// Requests at their offsets on the drive.
+    /// Requests with their offsets on the drive.
     placed: Vec<Submission>,
 }
 
 impl Slots {
-    /// Of a ring of so many slots, which submits all that it can at once.
+    /// Creates the slots of a ring of this depth that submits all waiting requests in one call.
     pub(crate) fn new(depth: u64) -> Self {
         Self::submitting(depth, depth)
     }
 
-    /// The same, which submits at most so many at once.
+    /// Creates the slots of a ring of this depth that submits at most `at_once` requests per call.
     pub(crate) fn submitting(depth: u64, at_once: u64) -> Self {
         let depth = depth as usize;
         Self {
@@ -73,14 +72,14 @@ impl Slots {
         }
     }
 
-    /// Puts files at first bytes of their drive. Requests keep their offsets in the file, and
-    /// are submitted at those on the drive.
+    /// Sets the first bytes of files on their drive. Requests keep their offsets within the file
+    /// and are submitted at the offsets on the drive.
     pub(crate) fn place_files(&mut self, starts: impl Iterator<Item = (File, u64)>) {
         self.starts = starts.filter(|(_, start_bytes)| *start_bytes > 0).collect();
     }
 
-    /// One slot without a ring: each request is a call on a file, which is made as the
-    /// request is submitted.
+    /// Creates one slot without a ring. Each request is a call on a file, made when the request is
+    /// submitted.
     pub(crate) fn calling(calls: FileCalls) -> Self {
         Self {
             calls: Some(calls),
@@ -88,24 +87,24 @@ impl Slots {
         }
     }
 
-    /// Whether no slot is free.
+    /// Reports whether all slots of the ring are in use.
     #[inline]
     pub(crate) fn are_full(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Slots of the ring.
+    /// Returns the number of slots of the ring.
     pub(crate) fn count(&self) -> usize {
         self.requests.len()
     }
 
-    /// Slots that are not free: of requests in flight, and of those that wait to be submitted.
+    /// Returns the number of slots in use, by requests in flight or waiting for submission.
     #[inline]
     pub(crate) fn in_use(&self) -> usize {
         self.requests.len() - self.free.len()
     }
 
-    /// Whether a request in flight has bytes of a range of a file.
+    /// Reports whether a request in a slot overlaps a range of a file.
     pub(crate) fn overlap(&self, file: File, range: Range<u64>) -> bool {
         let in_flight = self.requests.iter().flatten();
         in_flight.filter(|one| one.file == file).any(|one| {
@@ -114,12 +113,12 @@ impl Slots {
         })
     }
 
-    /// Gives a request a free slot, whatever slot it names, and returns it with that; it is
+    /// Assigns a free slot to a request, and returns the request with that slot. The request is
     /// submitted with the next batch.
     ///
     /// # Panics
     ///
-    /// If no slot is free.
+    /// Panics if no slot is free.
     #[inline]
     pub(super) fn put(&mut self, request: Submission) -> Submission {
         let slot = self.free.pop().expect("a slot is free");
@@ -129,7 +128,7 @@ impl Slots {
         request
     }
 
-    /// Submits the waiting requests, not before a moment that is near, where one is given.
+    /// Submits the waiting requests, but not before `moment`, which must be near, if it is given.
     #[inline]
     pub(super) async fn submit(
         &mut self,
@@ -171,13 +170,13 @@ impl Slots {
         Ok(())
     }
 
-    /// Requests that have a slot and are not submitted.
+    /// Returns the requests that have a slot and are not submitted.
     #[inline]
     pub(crate) fn waiting(&self) -> &[Submission] {
         &self.batch
     }
 
-    /// Waits as [`System::reap`] does; completions that are there and not [taken](Self::take)
+    /// Waits as [`System::reap`] does. Completions that are available and not [taken](Self::take)
     /// count.
     #[inline]
     pub(crate) async fn reap(
@@ -203,12 +202,12 @@ impl Slots {
         Ok(system.now())
     }
 
-    /// Takes the next request that did all that it was to do, or failed, if there is one. The
-    /// rest of a short write is in the next batch, in the same slot.
+    /// Takes the next request that did all its work or failed, if there is one. The remainder of a
+    /// short write joins the next batch, in the same slot.
     ///
     /// # Errors
     ///
-    /// A read that ends before its bytes do, and a write of which nothing was taken.
+    /// Fails for a read that ends early, and for a write that accepted no bytes.
     #[inline]
     pub(super) fn take(&mut self) -> Result<Option<Completed>, ProgramError> {
         while let Some(completion) = self.done.get(self.taken).copied() {
@@ -243,8 +242,8 @@ impl Slots {
         Ok(None)
     }
 
-    /// Returns whether a request moved fewer bytes than it was to move, and has the rest of a
-    /// write submitted with the next batch.
+    /// Returns whether a request moved fewer bytes than it had to. The remainder of a write joins
+    /// the next batch.
     #[inline]
     fn is_short(&mut self, request: &Submission, moved_bytes: u32) -> Result<bool, ProgramError> {
         let moved_before = &mut self.parts[request.slot as usize].moved_bytes;
@@ -268,8 +267,8 @@ impl Slots {
     }
 }
 
-/// Room for so many, in memory that is there already: the first touch of a page takes as long
-/// as a fast request.
+/// Allocates a vector with room for `count` items and touches its memory, because the first touch
+/// of a page takes as long as a fast request.
 fn with_memory<T: Copy>(count: usize) -> Vec<T> {
     let mut room = Vec::with_capacity(count);
     // Else the memory would be asked for as zeroes, which are there when they are touched.
@@ -277,7 +276,7 @@ fn with_memory<T: Copy>(count: usize) -> Vec<T> {
     room
 }
 
-/// Whether an operation's result is no number of bytes.
+/// Reports whether an operation's result is not a number of bytes.
 fn is_of_no_bytes(operation: Operation) -> bool {
     match operation {
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) | Operation::Discard => {
@@ -287,7 +286,6 @@ fn is_of_no_bytes(operation: Operation) -> bool {
     }
 }
 
-/// The call that a request to a ring is.
 fn call_of(operation: Operation) -> Call {
     match operation {
         Operation::Read => Call::Read,

@@ -1,4 +1,4 @@
-//! Blocks that calls write one after the other, and read back.
+//! Verification of blocks that are written and read back by one call after another.
 
 use super::record::BlockPlace;
 use super::{Block, Purpose, Unread, Verifier};
@@ -9,17 +9,17 @@ use crate::worker::Worker;
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-/// Verification of a worker whose calls write one block after the other.
+/// Verifier of a worker whose calls write one block after another.
 pub(crate) struct CallVerifier {
     verifier: Verifier,
-    /// Names of the files, by their indices.
     paths: Vec<String>,
-    /// Block that is written, or was read.
+    /// Buffer of the block that is being written or was read.
     block: Buffer,
 }
 
 impl CallVerifier {
-    /// The verification of a worker with calls of at most `call_bytes`, where it is asked for.
+    /// Creates the verifier of a worker with calls of at most `call_bytes`, or returns `None` if
+    /// verification is off.
     pub(crate) fn new(
         verify: YesNo,
         (system, worker): (&System, &Worker),
@@ -32,13 +32,13 @@ impl CallVerifier {
         })
     }
 
-    /// Adds a file under the name by which it is read back; returns its index.
+    /// Adds a file under the path by which it is read back, and returns its index.
     pub(crate) fn add_file(&mut self, path: String) -> usize {
         self.paths.push(path);
         self.paths.len() - 1
     }
 
-    /// Writes the next block of an open file, which is at this offset.
+    /// Writes the next block of an open file, whose position is at the given offset.
     pub(crate) async fn write(
         &mut self,
         (system, file): (&mut System, File),
@@ -59,7 +59,7 @@ impl CallVerifier {
         Ok(())
     }
 
-    /// Writes a whole file from its start, in calls of so many bytes.
+    /// Writes a whole file from its start, in calls of `call_bytes`.
     pub(crate) async fn write_file(
         &mut self,
         (system, file): (&mut System, File),
@@ -75,8 +75,8 @@ impl CallVerifier {
         Ok(())
     }
 
-    /// Reads all blocks back from storage: past the page cache, or with it dropped. That is no
-    /// part of what is measured.
+    /// Reads all blocks back from storage, past the page cache or with the page cache dropped. The
+    /// time does not count in the measurements.
     pub(crate) async fn read_back(
         mut self,
         (system, worker): (&mut System, &Worker),
@@ -144,7 +144,7 @@ impl CallVerifier {
     }
 }
 
-/// Opens a file to read what is on storage.
+/// Opens a file for reads from storage, past the page cache or with the page cache dropped.
 pub(super) async fn open_uncached(
     (system, worker): (&mut System, &Worker),
     path: &str,

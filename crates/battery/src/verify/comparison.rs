@@ -1,4 +1,4 @@
-//! Comparison of a block that was read with what was written.
+//! Comparison of a block that was read with the data that was written.
 
 use super::record::WriteState;
 use super::{Block, NAMED_MAX, Purpose, Verifier};
@@ -8,9 +8,8 @@ use diskperf_fio::verify::{DifferingByte, Expectation, Field, Mismatch};
 /// Outcome of a comparison without a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compared {
-    /// It is what was written.
     Same,
-    /// Another run was interrupted before it wrote the block.
+    /// The block was not written, because the other run was interrupted before.
     NotWritten,
 }
 
@@ -45,7 +44,7 @@ impl Verifier {
         }
     }
 
-    /// Writes a block that differs to files, where that is asked for; says where.
+    /// Writes a differing block to files if dumps are on, and returns a text that names the files.
     pub(super) fn dump(&self, block: Block, bytes: &[u8]) -> String {
         let is_named = self.differences.len() < NAMED_MAX;
         let Some(dump) = self.plan.dump.as_ref().filter(|_| is_named) else {
@@ -115,7 +114,7 @@ impl Verifier {
         Ok(Compared::Same)
     }
 
-    /// Compares a block that was trimmed with zeroes, where it must be zero.
+    /// Compares a trimmed block with zeroes, if trimmed blocks must be zero.
     fn compare_trimmed(&self, block: Block, bytes: &[u8]) -> Result<(), Mismatch> {
         let different = bytes.iter().position(|byte| *byte != 0);
         let Some(at) = different.filter(|_| self.plan.trims_to_zero) else {

@@ -1,4 +1,4 @@
-//! Copies that are compared with what they are of.
+//! Comparison of copied files with their sources.
 
 use super::calls::open_uncached;
 use super::{NAMED_MAX, begin_read_back};
@@ -8,17 +8,17 @@ use crate::worker::Worker;
 use diskperf_system::{Buffer, ReadBackProgress, System};
 use diskperf_timeline::{Nanoseconds, Verified};
 
-/// A copy, and what it is of.
+/// Copied file and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct CopiedFile {
     pub(crate) source: String,
     pub(crate) copy: String,
-    /// Offset of the copy in its file or device.
+    /// Offset of the copy in its file or device, in bytes.
     pub(crate) copy_offset_bytes: u64,
     pub(crate) bytes: u64,
 }
 
-/// Comparison of copies with what they are of, block by block.
+/// Comparison of copies with their sources, block by block.
 pub(crate) struct CopyComparison {
     expected: Buffer,
     got: Buffer,
@@ -26,16 +26,16 @@ pub(crate) struct CopyComparison {
     differences: Vec<String>,
 }
 
-/// Kind of this verification: there is no checksum in between.
+/// Name of this kind of verification in results. Bytes are compared directly, without a checksum.
 const KIND: &str = "each byte";
 
 impl CopyComparison {
-    /// Reads all copies and what they are of from storage, past the page cache or with it
-    /// dropped, and compares each byte. That is no part of what is measured.
+    /// Reads all copies and their sources from storage, past the page cache or with the page cache
+    /// dropped, and compares each byte. The time does not count in the measurements.
     ///
     /// # Errors
     ///
-    /// All differences, the first of them by name.
+    /// Returns all differences. The first of them are listed individually.
     pub(crate) async fn run(
         (system, worker): (&mut System, &Worker),
         files: &[CopiedFile],
@@ -124,7 +124,7 @@ impl CopyComparison {
     }
 }
 
-/// The first byte that differs, in words.
+/// Describes the first differing byte, or returns `None` if there is none.
 fn first_difference((expected, got): (&[u8], &[u8]), at: u64) -> Option<String> {
     let mut pairs = expected.iter().zip(got);
     let index = pairs.position(|(expected, got)| expected != got)?;

@@ -6,31 +6,32 @@ use crate::program::ProgramError;
 use diskperf_fio::verify::Seeds;
 use std::collections::BTreeSet;
 
-/// Knowledge of the run that wrote the blocks. Where any order of the job's writes leaves the
-/// same blocks: once a block is met that has a seed of the job, one with another seed is of
-/// another run: a stale block. Where none is met, all were written by another job, whose seeds
-/// nobody knows. Where fio's order leaves other blocks, the survey decides.
+/// Knowledge of the other run that wrote the blocks. If every order of the job's writes leaves the
+/// same blocks, the seeds decide. Once some block has a seed of the job, a block with another seed
+/// is stale, left by a different run. If no block has one, a different job wrote all blocks with
+/// unknown seeds. If fio's order leaves other blocks, the survey decides.
 pub(super) struct OtherRun {
     /// Seeds of the job's writes.
     pub(super) seeds: BTreeSet<u64>,
-    /// Whether a block had one of them.
+    /// Whether some block had a seed of the job.
     pub(super) is_met: bool,
-    /// Differences of blocks with other seeds, before one was met.
+    /// Differences of blocks with foreign seeds that were read before any block had a seed of the
+    /// job.
     pub(super) strangers: Vec<String>,
-    /// Blocks that must have a seed of the job, of a run that was interrupted and drew its
-    /// offsets in an order of its own: the others were not written.
+    /// Minimum number of blocks that must have a seed of the job, for an interrupted run with an
+    /// order of offsets of its own. The remaining blocks were not written.
     pub(super) writes_min: Option<u64>,
-    /// Blocks that have one.
+    /// Number of blocks with a seed of the job.
     pub(super) found: u64,
-    /// Search for the blocks of a run whose order is not known.
+    /// Search for the blocks of a run whose order is unknown.
     pub(super) survey: Option<Survey>,
 }
 
 impl Verifier {
-    /// Takes what is recorded for writes of another run. fio draws a seed as well for each
-    /// block that it reads back between its writes: `reads_between` where the job does so, and
-    /// the run that wrote the blocks may have, which moves seeds behind those of all writes.
-    /// A `survey` is of a job whose blocks follow from its order.
+    /// Treats the recorded writes as those of another run. fio also draws a seed for each block
+    /// that it reads back between its writes. `reads_between` says that the job does so, and that
+    /// the other run may have done so, which moves its seeds beyond those of the writes. A `survey`
+    /// is given for a job whose blocks depend on its order.
     pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<Survey>) {
         let mut seeds: BTreeSet<u64> = self.records.seeds().collect();
         if self.plan.layout.is_seeded() {
@@ -52,9 +53,8 @@ impl Verifier {
         });
     }
 
-    /// Takes what is recorded for writes of a run that was interrupted, which drew its offsets
-    /// in an order of its own: it issued so many writes, the last `depth` of which may not
-    /// have been complete.
+    /// Treats the recorded writes as those of an interrupted run with an order of offsets of its
+    /// own. The run issued `writes` writes, the last `depth` of which may be incomplete.
     pub(crate) fn expect_part_of_other_run(&mut self, (writes, depth): (u64, u64)) {
         let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
         let seeds = (0..writes).map(|_| drawn.next_seed()).collect();
@@ -68,7 +68,7 @@ impl Verifier {
         });
     }
 
-    /// Decides what blocks with other seeds are, when all are read.
+    /// Decides how blocks with foreign seeds count, after all reads.
     pub(super) fn settle_strangers(&mut self) -> Result<(), ProgramError> {
         let Some(other) = &mut self.other_run else {
             return Ok(());

@@ -1,11 +1,11 @@
-//! Record of the blocks that a clone wrote and has not read back.
+//! Record of the blocks that a worker has written and not read back.
 
 use std::collections::BTreeMap;
 
-/// Place of a block.
+/// Position of a block: file and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BlockPlace {
-    /// Index among the clone's files.
+    /// Index of the file among the worker's files.
     pub(super) file: usize,
     pub(super) offset_bytes: u64,
 }
@@ -15,16 +15,16 @@ pub(super) struct BlockPlace {
 pub(super) struct BlockRecord {
     pub(super) bytes: u32,
     pub(super) seed: u64,
-    /// Writes that the clone issued before it.
+    /// Number of writes that were issued before this one.
     pub(super) number: u64,
-    /// Time at which it was issued; nothing of a write of another run.
+    /// Time of issue in nanoseconds, or `None` for a write of another run.
     pub(super) time_ns: Option<u64>,
     pub(super) state: WriteState,
-    /// Whether it was trimmed since.
+    /// Whether the block was trimmed after the write.
     pub(super) is_trimmed: bool,
 }
 
-/// Write that is added to the record.
+/// Write to be added to the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordedWrite {
     pub(super) bytes: u32,
@@ -36,23 +36,24 @@ pub(super) struct RecordedWrite {
 /// State of the latest write of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteState {
-    /// In flight, and alone.
+    /// The write is in flight, and no earlier write of the block is.
     InFlight,
-    /// Issued while an earlier write of the same block was in flight: either of them may
-    /// come last.
+    /// The write was issued while an earlier write of the same block was in flight. Either may take
+    /// effect last.
     Raced,
-    /// Complete.
+    /// The write is complete.
     Complete,
 }
 
-/// Blocks in their order in the files. Of writes that overlap the latest counts, as in fio.
+/// Records of blocks, in the order of files and offsets. As in fio, the latest of overlapping
+/// writes counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockRecords {
     blocks: BTreeMap<BlockPlace, BlockRecord>,
 }
 
 impl BlockRecords {
-    /// Adds a write that is issued now, in place of those that it overlaps.
+    /// Adds a write that is being issued, in place of the writes that it overlaps.
     pub(super) fn add(&mut self, place: BlockPlace, write: RecordedWrite) {
         let RecordedWrite {
             bytes,
@@ -94,7 +95,7 @@ impl BlockRecords {
         before.next_back().map(|(place, record)| (*place, *record))
     }
 
-    /// Notes that a write is complete.
+    /// Marks a write as complete.
     pub(super) fn complete(&mut self, place: BlockPlace, number: u64) {
         if let Some(record) = self.blocks.get_mut(&place)
             && (record.number, record.state) == (number, WriteState::InFlight)
@@ -103,7 +104,7 @@ impl BlockRecords {
         }
     }
 
-    /// Notes that a block is trimmed; whether there is one.
+    /// Marks a block as trimmed, and returns whether it is on record.
     pub(super) fn trim(&mut self, place: BlockPlace, bytes: u32) -> bool {
         let record = self.blocks.get_mut(&place);
         let Some(record) = record.filter(|record| record.bytes == bytes) else {
@@ -121,7 +122,7 @@ impl BlockRecords {
         }
     }
 
-    /// Takes the first block.
+    /// Removes and returns the first block of the record.
     pub(super) fn take(&mut self) -> Option<(BlockPlace, BlockRecord)> {
         self.blocks.pop_first()
     }

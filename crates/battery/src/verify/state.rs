@@ -1,11 +1,13 @@
-//! Writes of a worker by which another run knows how far it came: fio's state of verification.
+//! State of a worker's writes that tells another run how far the worker came: fio's verification
+//! state.
 
 use super::Verifier;
 use super::record::BlockPlace;
 use diskperf_fio::verify::{CompletedWrite, VerifyState};
 use std::collections::VecDeque;
 
-/// Issued writes that are kept behind those that a state names, before they are dropped.
+/// Number of issued writes kept in addition to those that a saved state lists, before old ones are
+/// dropped.
 const SPARE: usize = 1024;
 
 /// Progress of a worker's writes.
@@ -13,10 +15,10 @@ const SPARE: usize = 1024;
 pub(super) struct WriteProgress {
     /// Number of the first write in `issued`.
     first: u64,
-    /// Writes that may be in a state, in the order in which they were issued, and whether each
+    /// Writes that a saved state may list, in the order of issue. The flag tells whether the write
     /// is complete.
     issued: VecDeque<(BlockPlace, bool)>,
-    /// Writes that were issued together, at most.
+    /// Maximum number of writes in flight, which is also the number that a saved state lists.
     depth: usize,
 }
 
@@ -39,7 +41,7 @@ impl WriteProgress {
         }
     }
 
-    /// Writes before the first that is not complete.
+    /// Returns the number of writes before the first incomplete one.
     fn complete_count(&self) -> usize {
         let first = self.issued.iter().position(|(_, is_complete)| !is_complete);
         first.unwrap_or(self.issued.len())
@@ -47,12 +49,12 @@ impl WriteProgress {
 }
 
 impl Verifier {
-    /// Keeps as many writes as a state of this depth names.
+    /// Sets how many writes are kept: as many as a saved state of this queue depth lists.
     pub(crate) fn keep_progress(&mut self, depth: u32) {
         self.progress.depth = depth as usize;
     }
 
-    /// The state of the worker's writes: those before the first that is not complete.
+    /// Returns the state of the worker's writes, up to the first incomplete one.
     pub(crate) fn state(&self, name: &str, (index, files): (u64, u32)) -> VerifyState {
         let progress = &self.progress;
         let complete = progress.complete_count();

@@ -1,29 +1,29 @@
-//! Blocks of a run that drew its offsets or sizes in an order of its own: which blocks it wrote,
-//! and with which seeds, is not known before they are read.
+//! Search for the blocks of a run that drew its offsets or sizes in an order of its own. Its blocks
+//! and their seeds are unknown until they are read.
 
 use super::record::{BlockPlace, BlockRecord, WriteState};
 use super::{Block, NAMED_MAX, Purpose, Unread, Verifier};
 use crate::program::ProgramError;
 use diskperf_fio::verify::{Expectation, MAGIC, Mismatch};
 
-/// Search for the blocks of such a run. The blocks that this program's order leaves are
-/// compared first: where more than half of them are as they would be, this program wrote all,
-/// and the others differ. Else all places are read, and each header that is found vouches for
-/// its data.
+/// Search for the blocks of a run with an unknown order. The blocks that this program's order would
+/// leave are compared first. If more than half of them match, this program wrote all blocks, and
+/// the others are differences. Otherwise all units of the files are read, and each header found
+/// confirms its data.
 pub(crate) struct Survey {
-    /// Smallest part of a file that has a header of its own.
+    /// Smallest part of a file with a header of its own, in bytes.
     unit_bytes: u32,
-    /// Whether each write is of one unit, so that its data follows from its seed.
+    /// Whether each write covers one unit, so that its data follows from its seed.
     is_one_write: bool,
-    /// Parts of the files, in the order of the files.
     parts: Vec<Part>,
-    /// File and unit that are read next; nothing before all places are read.
+    /// File and unit to read next. `None` until the search reads all units.
     next: Option<(usize, u64)>,
-    /// Blocks that are as this program would have written them.
+    /// Number of blocks that match this program's order of writes.
     matched: u64,
-    /// Blocks that are not.
+    /// Number of blocks that do not match this program's order of writes.
     differing: u64,
-    /// The first of them, each with its bytes and its difference.
+    /// First of the blocks that do not match, each with its bytes and a description of the
+    /// difference.
     differences: Vec<(Block, Vec<u8>, String)>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Part {
 }
 
 impl Survey {
-    /// The search in parts of files.
+    /// Creates the search in the given parts of files.
     pub(crate) fn new(unit_bytes: u32, is_one_write: bool, parts: Vec<Part>) -> Self {
         Self {
             unit_bytes,
@@ -48,7 +48,7 @@ impl Survey {
         }
     }
 
-    /// Places that are not read.
+    /// Returns the number of units that the search has still to read.
     fn unread(&self) -> u64 {
         let Some((file, unit)) = self.next else {
             return 0;
@@ -58,7 +58,7 @@ impl Survey {
         units.saturating_sub(unit)
     }
 
-    /// Takes the place of the next unit; nothing where all are taken.
+    /// Takes the next unit and returns its position. Returns `None` if no unit is left.
     fn take(&mut self) -> Option<BlockPlace> {
         let (file, unit) = self.next.as_mut()?;
         while *unit >= self.parts.get(*file)?.units {
@@ -78,32 +78,32 @@ impl Verifier {
         self.other_run.as_mut()?.survey.as_mut()
     }
 
-    /// Places that a search has still to read.
+    /// Returns the number of units that a search has still to read.
     pub(super) fn places_to_search(&self) -> u64 {
         let other = self.other_run.as_ref();
         let survey = other.and_then(|other| other.survey.as_ref());
         survey.map_or(0, Survey::unread)
     }
 
-    /// Whether blocks are judged by a search.
+    /// Reports whether a search evaluates the blocks.
     pub(super) fn is_surveying(&self) -> bool {
         let other = self.other_run.as_ref();
         other.is_some_and(|other| other.survey.is_some())
     }
 
-    /// Whether all places are read.
+    /// Reports whether the search reads all units of the files.
     pub(super) fn is_reading_units(&self) -> bool {
         let other = self.other_run.as_ref();
         let survey = other.and_then(|other| other.survey.as_ref());
         survey.is_some_and(|survey| survey.next.is_some())
     }
 
-    /// Begins to read all places, where another program wrote the blocks. Returns whether it
-    /// does.
+    /// Begins to read all units of the files if another program wrote the blocks, and returns
+    /// whether it does.
     ///
     /// # Errors
     ///
-    /// Blocks that differ from what this program wrote, where differences are fatal.
+    /// Fails for blocks that differ from this program's writes if differences are fatal.
     pub(crate) fn search_units(&mut self) -> Result<bool, ProgramError> {
         let Some(survey) = self.survey() else {
             return Ok(false);
@@ -117,7 +117,7 @@ impl Verifier {
         Ok(true)
     }
 
-    /// Takes the next place of a search.
+    /// Takes the next unit of the search.
     pub(super) fn next_surveyed(&mut self) -> Option<Unread> {
         let survey = self.survey()?;
         let place = survey.take()?;
@@ -132,7 +132,7 @@ impl Verifier {
         Some(Unread { place, record })
     }
 
-    /// Compares a block that was read in a search, and counts it.
+    /// Compares a block that a search has read, and counts it.
     pub(super) fn judge_surveyed(
         &mut self,
         block: Block,
@@ -166,7 +166,8 @@ impl Verifier {
         Ok(())
     }
 
-    /// Whether something was written to a place: a header, or, of data without one, a byte.
+    /// Reports whether a unit was written: it has a header, or, for data without a header, a byte
+    /// other than zero.
     fn is_written(&self, bytes: &[u8]) -> bool {
         match self.plan.layout.header(bytes) {
             Some(decoded) => decoded.magic == MAGIC,
@@ -205,7 +206,7 @@ impl Verifier {
         layout.check(bytes, expected)
     }
 
-    /// Judges what is left when all is read, or the job ends before.
+    /// Evaluates the rest of the search after all reads, or when the job ends before.
     pub(super) fn settle_survey(&mut self) -> Result<(), ProgramError> {
         let found = self.other_run.as_ref().map_or(0, |other| other.found);
         let Some(survey) = self.survey() else {
@@ -232,7 +233,7 @@ impl Verifier {
         }
     }
 
-    /// Notes the blocks that are not as this program would have written them.
+    /// Counts and lists the blocks that do not match this program's order of writes.
     fn note_differing(&mut self) -> Result<(), ProgramError> {
         let Some(survey) = self.survey() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A write-ahead log: records behind each other in a file, made durable by a sync.
+//! Write-ahead log: consecutive records in a file that a sync makes durable.
 
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
@@ -9,17 +9,17 @@ use crate::worker::Worker;
 use diskperf_system::{Commit, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
-/// The file of a log.
+/// File of a log.
 pub(crate) struct LogFile {
     pub(crate) path: String,
-    /// Of the whole log: behind its end, records begin at its front again.
+    /// Length of the log in bytes. After its end, records continue at its start.
     pub(crate) bytes: u64,
-    /// Whether it is there from the start.
+    /// Whether the log file has its full length from the start.
     pub(crate) preallocated: bool,
 }
 
 impl LogFile {
-    /// Makes it, or sees that it is not there.
+    /// Creates the log file at its full length, or removes it if it must not exist yet.
     pub(crate) async fn prepare(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -31,10 +31,10 @@ impl LogFile {
     }
 }
 
-/// A log that is being written, by the worker's ring.
+/// Log that a worker writes through its ring.
 pub(crate) struct Log {
     file: File,
-    /// Index of the file among those of the ring.
+    /// Index of the log file among the files of the ring.
     index: usize,
     bytes: u64,
     sync_call: SyncCall,
@@ -43,8 +43,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log in an open file, of so many bytes at most. `index` is that of the file among those
-    /// of the ring.
+    /// Creates a log of at most `bytes` in an open file. `index` is the file's index among the
+    /// files of the ring.
     pub(crate) fn new((file, index): (File, usize), bytes: u64, sync_call: SyncCall) -> Self {
         Self {
             file,
@@ -72,8 +72,8 @@ impl Log {
         self.next_bytes += u64::from(bytes);
     }
 
-    /// Writes the records, syncs, and counts the commit, in open loop from its arrival on.
-    /// Nothing else may be in flight.
+    /// Writes the records, syncs them, and counts the commit. In an open loop, its latency counts
+    /// from its arrival. Nothing else may be in flight.
     pub(crate) async fn commit(
         &mut self,
         ring: &mut Ring<'_>,
@@ -100,17 +100,17 @@ impl Log {
     }
 }
 
-/// The start of a commit.
+/// Start of a commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommitStart {
-    /// Arrival by the clock; `None` in closed loop.
+    /// Arrival time by the clock, or `None` in a closed loop.
     arrival: Option<Nanoseconds>,
-    /// Time from the arrival to the start; `None` in closed loop.
+    /// Time from the arrival to the start of the commit, or `None` in a closed loop.
     lag: Option<Nanoseconds>,
 }
 
-/// Waits until a worker's next commit is to begin; `None` when there are no more. Commits
-/// that had arrived by then and are given up count as unfinished.
+/// Waits until a worker's next commit is due. Returns `None` if there are no more commits. Commits
+/// that have arrived by then and are never started count as unfinished.
 pub(crate) async fn next_commit(
     pace: &mut Pace,
     ring: &mut Ring<'_>,

@@ -1,4 +1,4 @@
-//! The tree of a populated file system: made, recognised and removed.
+//! Tree of files of a populated file system: it is made, recognised and removed.
 
 use crate::blocks::{data, write_block};
 use crate::parameter::{Field, Value};
@@ -10,17 +10,17 @@ use diskperf_system::{Buffer, Errno, Open, System, Written};
 use diskperf_timeline::Nanoseconds;
 use std::rc::Rc;
 
-/// Files are written in calls of the block size of Zachariassen 1987's file systems.
+/// Length of the calls that write files: the block size of the file systems of Zachariassen 1987.
 pub(crate) const CALL_BYTES: u64 = 8192;
 
-/// Which tree it is, where there is one.
+/// Name of the file that records which tree exists.
 const MADE: &str = "usr.made";
 
-/// The seed of the bytes in the files of trees: the same for all, so that they
-/// can be told wherever they are found.
+/// Seed of the contents of all files of trees. It is always the same, so that the contents can be
+/// recognised anywhere.
 const CONTENTS_SEED: u64 = 1987;
 
-/// The seed of the tree, as every program has it that works on one.
+/// Creates the parameter for the seed of the tree, which all programs on trees have.
 pub(crate) fn seed_field(seed: &mut u64) -> Field<'_> {
     Field {
         name: "tree_seed",
@@ -29,7 +29,7 @@ pub(crate) fn seed_field(seed: &mut u64) -> Field<'_> {
     }
 }
 
-/// The tree that a worker's size and a seed stand for.
+/// Returns the tree description for a worker's size and a seed.
 pub(crate) fn kind(worker: &Worker, seed: u64) -> Kind {
     Kind {
         content_bytes: worker.size_bytes,
@@ -37,21 +37,21 @@ pub(crate) fn kind(worker: &Worker, seed: u64) -> Kind {
     }
 }
 
-/// The top of the tree.
+/// Returns the path of the top directory of a worker's tree.
 pub(crate) fn top(worker: &Worker) -> String {
     worker.file(TOP)
 }
 
-/// The same, from the top of the file system on, without a slash at the start.
+/// Returns the path of the top directory of a worker's tree relative to the top of the file system,
+/// without a leading slash.
 pub(crate) fn top_on_mount(worker: &Worker) -> String {
     format!("{}{TOP}", worker.folder)
 }
 
-/// The bytes of the files of a tree: a stretch of random bytes that repeats,
-/// from another place on for each file.
+/// Contents of the files of a tree: random bytes that repeat, from another offset on for each file.
 pub(crate) struct Contents {
     data: Buffer,
-    /// The same, if the system knows again what it was given before.
+    /// Shared copy of the data, if the system recognises data that it was given before.
     kept: Option<Rc<[u8]>>,
 }
 
@@ -62,8 +62,8 @@ impl Contents {
         Self { data, kept }
     }
 
-    /// So many of a file's bytes, at most one call's worth, from an offset on that is a
-    /// multiple of a call.
+    /// Returns the contents of a file from an offset on, at most one call. The offset is a multiple
+    /// of the call length.
     fn call(&self, file: u64, offset_bytes: u64, bytes: u64) -> Written<'_> {
         let kept = self.kept.as_ref().map(Written::kept);
         let data = kept.unwrap_or_else(|| Written::from(&self.data[..]));
@@ -74,8 +74,8 @@ impl Contents {
     }
 }
 
-/// Makes a tree, directory by directory. Where its files are verified, their contents are
-/// those by which they are.
+/// Makes a tree, directory by directory. With a verifier, the files get the contents that it
+/// verifies.
 pub(crate) async fn make(
     system: &mut System,
     top: &str,
@@ -131,7 +131,7 @@ async fn make_verified(
     Ok(system.close(open).await?)
 }
 
-/// A name under a directory; the directory itself, if the name is empty.
+/// Returns the path of a name under a directory, or of the directory itself if the name is empty.
 pub(crate) fn under(top: &str, path: &str) -> String {
     if path.is_empty() {
         top.to_owned()
@@ -140,7 +140,7 @@ pub(crate) fn under(top: &str, path: &str) -> String {
     }
 }
 
-/// Makes the worker's tree, unless it is there, and brings it to the drive.
+/// Makes the worker's tree unless it exists, and flushes it to the drive.
 pub(crate) async fn ensure(
     system: &mut System,
     worker: &Worker,
@@ -158,7 +158,7 @@ pub(crate) async fn ensure(
     Ok(system.close(file).await?)
 }
 
-/// Removes the tree that was made before, if one was.
+/// Removes the tree that was made before, if any.
 pub(crate) async fn remove_old(system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
     if let Some(old) = noted(system, worker).await? {
         remove(system, &top(worker), &Tree::new(old)).await?;
@@ -167,7 +167,7 @@ pub(crate) async fn remove_old(system: &mut System, worker: &Worker) -> Result<(
     Ok(())
 }
 
-/// Removes what is there of a tree.
+/// Removes the existing files and directories of a tree.
 pub(crate) async fn remove(
     system: &mut System,
     top: &str,
@@ -183,7 +183,7 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// Done as well if there is nothing to remove.
+/// Treats the absence of a file to be removed as success.
 pub(crate) fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), ProgramError> {
     match result {
         Err(error) if error.errno() == Some(Errno::NoEntry) => Ok(()),
@@ -191,8 +191,7 @@ pub(crate) fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), P
     }
 }
 
-/// Notes which tree is being made: whatever is there of it, this is what it is
-/// a part of.
+/// Records which tree is about to be made, so that a partly made tree can be recognised.
 pub(crate) async fn note(
     system: &mut System,
     worker: &Worker,
@@ -205,7 +204,7 @@ pub(crate) async fn note(
     Ok(system.close(file).await?)
 }
 
-/// Which tree was made here, if one was.
+/// Returns the description of the tree that was made here, or `None` if there is none.
 async fn noted(system: &mut System, worker: &Worker) -> Result<Option<Kind>, ProgramError> {
     let file = match system.open(&worker.file(MADE), Open::READ).await {
         Ok(file) => file,

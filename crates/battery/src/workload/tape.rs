@@ -1,31 +1,31 @@
-//! What dump puts on a tape, or into a pipe: records of 1 KB, ten at a time
-//! (TP_BSIZE and NTREC of 4.2BSD's dumprestor.h). Each inode has a record of
-//! its own before its contents, which fill whole records.
+//! Tape format of dump, as written to a pipe: records of 1 KB, ten per write (TP_BSIZE and NTREC of
+//! 4.2BSD's dumprestor.h). Each inode has a header record before its contents, which fill whole
+//! records.
 
 use crate::blocks::{pause, write_block};
 use crate::program::ProgramError;
 use diskperf_system::{File, System, Work};
 use diskperf_timeline::Nanoseconds;
 
-/// Bytes of a record.
+/// Bytes of a tape record.
 pub(crate) const RECORD_BYTES: usize = 1024;
-/// Bytes that go to the tape at once.
+/// Bytes of one write to the tape.
 pub(crate) const TAPE_BYTES: usize = 10 * RECORD_BYTES;
 
-/// A record that is no contents.
+/// Header record of the tape, in contrast to contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// The first of all: the inode of the directory that is the top.
+    /// First header: the inode of the top directory.
     Volume { top: u32 },
-    /// A directory; its records follow.
+    /// Directory, followed by its directory records.
     Directory { inode: u32, size_bytes: u64 },
-    /// A file; its contents follow.
+    /// File, followed by its contents.
     File { inode: u32, size_bytes: u64 },
-    /// The last of all: how many files there were, and how many bytes of theirs.
+    /// Last header: the number of files and their total bytes.
     End { files: u32, content_bytes: u64 },
 }
 
-/// What a header starts with: the magic number of 4.2BSD's tapes.
+/// First word of each header: the magic number of 4.2BSD's tapes.
 const MAGIC: u32 = 60_012;
 
 impl Header {
@@ -41,7 +41,7 @@ impl Header {
         }
     }
 
-    /// Writes the header over the start of a record of zeroes.
+    /// Writes the header to the start of a record of zeroes.
     fn put(self, record: &mut [u8]) {
         record[..4].copy_from_slice(&MAGIC.to_be_bytes());
         for (place, field) in record[8..].chunks_exact_mut(8).zip(self.fields()) {
@@ -49,7 +49,7 @@ impl Header {
         }
     }
 
-    /// The header in a record; none, if it is not one.
+    /// Parses the header in a record. Returns `None` if the record is not a header.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
         let field = |number: usize| {
             let bytes = record.get(8 + number * 8..)?.first_chunk()?;
@@ -77,29 +77,29 @@ impl Header {
     }
 }
 
-/// The writing end.
+/// Writer of the tape format to a pipe.
 pub(crate) struct TapeWriter<'b> {
     pub(crate) pipe: File,
-    /// Of [`TAPE_BYTES`].
+    /// Write buffer of [`TAPE_BYTES`].
     pub(crate) buffer: &'b mut [u8],
     pub(crate) filled: usize,
-    /// What the program computes after each write.
+    /// CPU time that the program uses after each write.
     pub(crate) think: Nanoseconds,
 }
 
 impl TapeWriter<'_> {
-    /// Bytes left before the buffer goes out: whole records, at least one.
+    /// Returns the free bytes in the write buffer: whole records, at least one.
     pub(crate) fn room(&self) -> usize {
         TAPE_BYTES - self.filled
     }
 
-    /// The next bytes to be filled, no more than there is room for.
+    /// Returns the next `bytes` bytes of the buffer to fill. There must be room for them.
     pub(crate) fn space(&mut self, bytes: usize) -> &mut [u8] {
         &mut self.buffer[self.filled..self.filled + bytes]
     }
 
-    /// Takes what was put into the space. What is missing to a whole record is
-    /// zeroes; a full buffer goes out.
+    /// Accepts bytes that were put into the buffer, pads them with zeroes to a whole record, and
+    /// writes the buffer to the pipe once it is full.
     pub(crate) async fn take(
         &mut self,
         system: &mut System,
@@ -116,7 +116,7 @@ impl TapeWriter<'_> {
         Ok(())
     }
 
-    /// Takes a header.
+    /// Adds a header record.
     pub(crate) async fn header(
         &mut self,
         system: &mut System,
@@ -128,7 +128,7 @@ impl TapeWriter<'_> {
         self.take(system, RECORD_BYTES).await
     }
 
-    /// Sends what is left, made whole with zeroes.
+    /// Writes the rest of the buffer, padded with zeroes.
     pub(crate) async fn finish(&mut self, system: &mut System) -> Result<(), ProgramError> {
         while self.filled > 0 {
             self.space(RECORD_BYTES).fill(0);
@@ -138,17 +138,17 @@ impl TapeWriter<'_> {
     }
 }
 
-/// The reading end.
+/// Reader of the tape format from a pipe.
 pub(crate) struct TapeReader<'b> {
     pub(crate) pipe: File,
-    /// Of [`TAPE_BYTES`].
+    /// Read buffer of [`TAPE_BYTES`].
     pub(crate) buffer: &'b mut [u8],
-    /// How many of them have been taken out.
+    /// Bytes of the buffer that were taken out already.
     pub(crate) taken: usize,
 }
 
 impl TapeReader<'_> {
-    /// The next record.
+    /// Returns the next tape record.
     pub(crate) async fn record(&mut self, system: &mut System) -> Result<&[u8], ProgramError> {
         if self.taken == TAPE_BYTES {
             let mut filled = 0;
@@ -168,7 +168,7 @@ impl TapeReader<'_> {
         Ok(&self.buffer[start..self.taken])
     }
 
-    /// The next header.
+    /// Returns the next tape record as a header. It is an error if the record is not one.
     pub(crate) async fn header(&mut self, system: &mut System) -> Result<Header, ProgramError> {
         let header = Header::of(self.record(system).await?);
         header.ok_or(ProgramError::Tape(

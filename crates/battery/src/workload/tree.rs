@@ -1,101 +1,97 @@
-//! The tree that the workloads of Zachariassen 1987 work on: the directories and files
-//! of a UNIX `/usr` of the 1980s, drawn from a seed.
+//! Tree of files for the workloads of Zachariassen 1987: the directories and files of a UNIX `/usr`
+//! of the 1980s, drawn from a seed.
 //!
 //! # Sizes
 //!
-//! File sizes are log-normal: the long tail that every study of the time
-//! found (Satyanarayanan 1981, "A study of file sizes and functional
-//! lifetimes"; Mullender and Tanenbaum 1984, "Immediate files"). Two numbers
-//! fix it. The median is assumed, 2.8 KB, above the one or two KB of users'
-//! files that the second of these reports, since `/usr` holds programs and
-//! libraries. The spread then follows from the mean of 12 to 20 KB that the
-//! restore times of Zachariassen 1987 lead to. About 75 % of the files are below 10 KB:
-//! Ousterhout et al. 1985 find 80 % of all accesses there.
+//! File sizes are log-normal: the long tail that every study of the time found (Satyanarayanan
+//! 1981, "A study of file sizes and functional lifetimes"; Mullender and Tanenbaum 1984, "Immediate
+//! files"). Two numbers fix the distribution. The median is assumed, 2.8 KB, above the one or two
+//! KB of users' files that the second study reports, since `/usr` holds programs and libraries. The
+//! spread then follows from the mean of 12 to 20 KB that the restore times of Zachariassen 1987
+//! lead to. About 75 % of the files are below 10 KB: Ousterhout et al. 1985 find 80 % of all
+//! accesses there.
 //!
-//! Nothing is read of real file systems: it is a likely tree, not a certain
-//! one. Other seeds give other trees of the same kind.
+//! No real file system is read: the tree is a likely one, not a certain one. Other seeds give other
+//! trees of the same kind.
 
 use crate::program::ProgramError;
 use crate::random::Draws;
 use diskperf_system::{Layout, Node, Shape};
 use std::collections::BTreeSet;
 
-/// The directory that a tree is made in.
+/// Name of the directory in which a tree is made.
 pub(crate) const TOP: &str = "usr";
 
-/// The files of the programs that work on a tree.
+/// Name of the files of the programs that work on a tree.
 pub(crate) const TREE: &str = "tree";
 
-/// Bytes of the files with which the file system of Zachariassen 1987 is as full as
-/// printed: 90,838 KB with their directories and what blocks waste.
+/// Default bytes of the files of a tree. With them, the file system of Zachariassen 1987 is as full
+/// as printed: 90,838 KB including directories and partly filled blocks.
 pub(crate) const USUAL_BYTES: u64 = 90_000_000;
 
-/// The largest tree, of a quarter of a million files.
+/// Maximum bytes of a tree. Such a tree has a quarter of a million files.
 pub(crate) const LARGEST_TREE_BYTES: u64 = 4 << 30;
 
-/// Half of the files are smaller.
+/// Median file size of a tree, in bytes.
 const MEDIAN_BYTES: f64 = 2800.0;
-/// Of the logarithm of the size.
+/// Standard deviation of the natural logarithm of the file size.
 const SPREAD: f64 = 1.96;
-/// No file is larger; one that is drawn larger is drawn again. A kernel, or an
-/// emacs, was well below.
+/// Maximum file size of a tree, in bytes. Larger draws are repeated. A kernel or an emacs was well
+/// below this size.
 const LARGEST_BYTES: f64 = 2_097_152.0;
-/// No file is a larger part of a small tree.
+/// Maximum share of a small tree that one file takes.
 const LARGEST_SHARE: f64 = 0.125;
-/// One directory for these many files: Zachariassen 1987's 91 MB in about 500
-/// directories.
+/// Mean number of files per directory, from Zachariassen 1987: 91 MB in about 500 directories.
 const FILES_PER_DIRECTORY: f64 = 10.6;
-/// A directory has fewer names than this on the way to it.
+/// Maximum depth of a directory below the top of the tree.
 const DEEPEST: usize = 7;
-/// The random stream that trees are drawn from.
 const TREE_STREAM: u128 = 3;
 
-/// The drive of Zachariassen 1987, a Fujitsu 2344 ("620 cylinders 27 heads 67
-/// sectors/track"), whose shape an image has that stands for it.
+/// Geometry of an image that stands for the drive of Zachariassen 1987, a Fujitsu 2344 ("620
+/// cylinders 27 heads 67 sectors/track").
 const SHAPE: Shape = Shape {
     sectors_per_track: 67,
     tracks_per_cylinder: 27,
     revolutions_per_second: 60,
 };
 
-/// Which tree: its contents' bytes, and the seed that it is drawn from.
+/// Description of a tree: the total bytes of its files, and the seed from which it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) content_bytes: u64,
     pub(crate) seed: u64,
 }
 
-/// A tree, in the order in which it is made: each directory, then its files,
-/// then its subdirectories, each with all that is in it.
+/// Tree of files in the order of its creation: each directory, then its files, then its
+/// subdirectories with all their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
     pub(crate) kind: Kind,
-    /// The first one is the top.
+    /// Directories of the tree. The first is the top directory.
     pub(crate) directories: Vec<Directory>,
 }
 
-/// A directory of a tree.
+/// Directory of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Directory {
-    /// Its name from the top on; the top's is empty.
+    /// Path of the directory relative to the top. It is empty for the top directory.
     pub(crate) path: String,
-    /// Its number among the directories of the directory that it is in; the
-    /// top's is its own.
+    /// Index of the parent directory in the tree. The top directory is its own parent.
     parent: usize,
     pub(crate) files: Vec<TreeFile>,
 }
 
-/// A file of a tree.
+/// File of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeFile {
-    /// Its number among all files of the tree.
+    /// Number of the file among all files of the tree.
     pub(crate) number: u64,
     pub(crate) name: String,
     pub(crate) size_bytes: u64,
 }
 
 impl Tree {
-    /// The tree of this kind, the same whenever it is asked for.
+    /// Creates the tree of this description. The same description always gives the same tree.
     pub(crate) fn new(kind: Kind) -> Self {
         let mut draws = Draws::new(kind.seed, TREE_STREAM);
         let sizes = sizes(&mut draws, kind.content_bytes);
@@ -153,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// All files, each with its name from the top on.
+    /// Iterates over all files, each with its path relative to the top of the tree.
     pub(crate) fn files(&self) -> impl Iterator<Item = (String, &TreeFile)> {
         self.directories.iter().flat_map(|directory| {
             let prefix = if directory.path.is_empty() {
@@ -168,8 +164,8 @@ impl Tree {
         })
     }
 
-    /// Where all of it comes to lie on a fresh file system of this size, in the
-    /// directory [`TOP`] of it.
+    /// Returns the layout of the tree on a fresh file system of this size, in its directory
+    /// [`TOP`].
     pub(crate) fn layout(&self, image_bytes: u64) -> Result<Layout, ProgramError> {
         let nodes = self.directories.iter().enumerate();
         let nodes = nodes.flat_map(|(number, directory)| {
@@ -195,13 +191,13 @@ impl Tree {
     }
 }
 
-/// The most that a tree takes on a file system with fragments of 1 KB: half a fragment
-/// for each file, the directories, and what is drawn more than that.
+/// Returns the maximum bytes that a tree takes on a file system with fragments of 1 KB. This
+/// includes half a fragment for each file, the directories, and a reserve for random variation.
 pub(crate) fn room_bytes(content_bytes: u64) -> u64 {
     content_bytes + content_bytes / 12 + (1 << 20)
 }
 
-/// Sizes of files that are this many bytes together.
+/// Draws file sizes that add up to `content_bytes`.
 fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
     let largest = LARGEST_BYTES.min(content_bytes as f64 * LARGEST_SHARE);
     let mut left = content_bytes;
@@ -220,8 +216,7 @@ fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
     sizes
 }
 
-/// For each directory the one that it is in, drawn before it: any of those
-/// that are not too deep.
+/// Draws the parent of each directory from the directories before it that are not too deep.
 fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
     let mut depths = vec![0];
     let mut parents = vec![0];
@@ -235,9 +230,8 @@ fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
     parents
 }
 
-/// What names of files end in, each as likely as the others.
+/// Endings of file names, all equally likely.
 const FILE_ENDINGS: [&str; 8] = ["", "", "", ".c", ".h", ".o", ".1", ".a"];
-/// What names of directories end in.
 const DIRECTORY_ENDINGS: [&str; 1] = [""];
 
 #[cfg(test)]

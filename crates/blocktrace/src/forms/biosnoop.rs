@@ -1,16 +1,18 @@
-//! The table of `biosnoop`, of bcc and of its libbpf tools: a line for each completion.
+//! Parser of the table of `biosnoop`, from bcc or its libbpf tools, with one line for each
+//! completion.
 
 use super::block_layer::Asked;
 use super::{Context, SECTOR_BYTES, Said, bytes, number, time, wrong};
 use crate::record::{Operation, Record};
 
-/// A table while it is read.
+/// Parser of a biosnoop table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Biosnoop {
     columns: Option<Columns>,
 }
 
-/// Columns counted from the right, as the name of a process may have blanks in it.
+/// Positions of the table's columns, counted from the right, because the name of a process may
+/// contain blanks.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     disk: usize,
@@ -19,21 +21,22 @@ struct Columns {
     bytes: usize,
     queued: Option<usize>,
     latency: usize,
-    /// Columns of the heading, one word each.
+    /// Number of columns in the heading, one word each.
     count: usize,
 }
 
-/// The moment zero of a table, late enough for what began before the tracer did.
+/// Offset that is added to all times of a table, so that requests issued before the tracer started
+/// have positive times.
 const ZERO_NS: u64 = 3600 * 1_000_000_000;
 
 const WORDS_MAX: usize = 32;
 
 impl Columns {
-    /// Finds the columns in the heading.
+    /// Finds the columns in the table's heading.
     ///
     /// # Errors
     ///
-    /// A table without what a request needs.
+    /// Fails if a column that a request needs is missing.
     fn of_heading(names: &[&[u8]]) -> Result<Self, String> {
         let at = |name: &[u8]| {
             let from_left = names.iter().position(|one| *one == name);
@@ -59,7 +62,7 @@ impl Columns {
 }
 
 impl Biosnoop {
-    /// Reads a line: the heading, or a request.
+    /// Parses a line of the table: the heading or a request.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let all = line.split(u8::is_ascii_whitespace);
         let mut found = [&line[..0]; WORDS_MAX];

@@ -1,4 +1,4 @@
-//! What `blkparse` prints.
+//! Parser of the text output of `blkparse`.
 
 use super::block_layer::{
     Asked, Begin, Event, NO_DATA, NO_EVENT, NO_TEXT_OF_BLKPARSE, OTHER_STEP, Step,
@@ -6,14 +6,14 @@ use super::block_layer::{
 use super::{Context, SECTOR_BYTES, Said, number, time, words};
 use crate::record::{Operation, Record};
 
-/// Lines of blkparse, whose issues and completions are matched.
+/// Parser of blkparse lines, which matches issues with completions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Blkparse {
     pub(crate) begin: Begin,
 }
 
 impl Blkparse {
-    /// What a line says.
+    /// Parses a line of blkparse.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let (found, count) = words::<12>(line);
         let [
@@ -85,7 +85,7 @@ impl Blkparse {
     }
 }
 
-/// `8,16`: major and minor number.
+/// Reports whether a word is a device number, such as `8,16` for major and minor number.
 fn is_device(word: &[u8]) -> bool {
     let mut numbers = word.split(|byte| *byte == b',');
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
@@ -98,7 +98,8 @@ fn is_device(word: &[u8]) -> bool {
         && numbers.next().is_none()
 }
 
-/// Whether a line is of the counts that blkparse prints behind the events, or of its input.
+/// Reports whether a line belongs to the statistics that blkparse prints after the events, or names
+/// its input.
 fn is_summary(line: &[u8]) -> bool {
     const BEGINS: [&[u8]; 7] = [
         b"CPU",
@@ -114,7 +115,7 @@ fn is_summary(line: &[u8]) -> bool {
     is_count || text.is_empty() || BEGINS.iter().any(|begin| text.starts_with(begin))
 }
 
-/// `[65531]`: an error as 16 bits without a sign.
+/// Parses an error number such as `[65531]`, which is printed as an unsigned 16-bit number.
 fn errno(word: &[u8]) -> Option<u16> {
     let inside = word.strip_prefix(b"[")?.strip_suffix(b"]")?;
     let code = number("an error", inside).ok()? as u16;

@@ -1,16 +1,16 @@
-//! The binary files of `blktrace`, versions 7 and 8.
+//! Parser of the binary files of `blktrace`, versions 7 and 8.
 
 use super::block_layer::{Asked, Begin, Event, OTHER_STEP, Step};
 use super::{Context, SECTOR_BYTES, Said};
 use crate::record::{Operation, Record};
 
 const MAGIC: u32 = 0x6561_7400;
-/// The longest text or data behind an event.
+/// Maximum length of the text or data after an event, in bytes.
 const LONGEST_DATA: usize = 1 << 16;
 
 const QUEUE: u32 = 1;
 
-/// Bits of what an event is of, above its action.
+/// Bits that describe the request of an event, above its action.
 mod bit {
     pub(super) const READ: u32 = 0;
     pub(super) const WRITE: u32 = 1;
@@ -19,14 +19,14 @@ mod bit {
     pub(super) const NOTIFY: u32 = 10;
     pub(super) const DISCARD: u32 = 13;
     pub(super) const FUA: u32 = 15;
-    /// The first of those of zones, which version 8 alone has.
+    /// First of the bits for zone operations, which only version 8 has.
     pub(super) const ZONE_APPEND: u32 = 16;
     pub(super) const ZONE_CLOSE: u32 = 21;
-    /// Of version 8 alone; a write of version 7.
+    /// Bit of a write of zeroes, which only version 8 has. In version 7 it is a plain write.
     pub(super) const WRITE_ZEROES: u32 = 22;
 }
 
-/// A file while it is read.
+/// Parser of a blktrace file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blktrace {
     is_big: bool,
@@ -35,11 +35,12 @@ pub(crate) struct Blktrace {
 }
 
 impl Blktrace {
-    /// By the first bytes of a file.
+    /// Creates the parser from the first bytes of a file. Returns `None` if the file is not a
+    /// blktrace file.
     ///
     /// # Errors
     ///
-    /// A version that is not known.
+    /// Fails for an unknown version.
     pub(crate) fn of(head: &[u8]) -> Option<Result<Self, String>> {
         let first: [u8; 4] = head.get(..4)?.try_into().ok()?;
         let (little, big) = (u32::from_le_bytes(first), u32::from_be_bytes(first));
@@ -65,7 +66,7 @@ impl Blktrace {
         })
     }
 
-    /// Whether the beginning of a file has events of requests that are queued.
+    /// Reports whether the beginning of a file has events of queued requests.
     fn has_queue_events(&self, mut head: &[u8]) -> bool {
         while head.len() >= self.event_bytes() {
             let Ok(behind) = self.data_bytes(head) else {
@@ -80,7 +81,7 @@ impl Blktrace {
         false
     }
 
-    /// Action of an event, and the bits of what it is of.
+    /// Returns the action of an event and the bits that describe its request.
     fn action(&self, event: &[u8]) -> (u32, u32) {
         match self.version {
             7 => {
@@ -94,7 +95,7 @@ impl Blktrace {
         }
     }
 
-    /// Bytes of an event, without what is behind it.
+    /// Returns the bytes of an event, without the data after it.
     pub(crate) fn event_bytes(&self) -> usize {
         match self.version {
             7 => 48,
@@ -129,16 +130,16 @@ impl Blktrace {
         }
     }
 
-    /// When an event was.
+    /// Returns the time of an event, in nanoseconds.
     pub(crate) fn time(&self, event: &[u8]) -> u64 {
         self.u64(event, 8)
     }
 
-    /// Bytes behind an event.
+    /// Returns the bytes of data after an event.
     ///
     /// # Errors
     ///
-    /// What is no event.
+    /// Fails if the bytes are not an event.
     pub(crate) fn data_bytes(&self, event: &[u8]) -> Result<usize, String> {
         let magic = self.u32(event, 0);
         if magic != MAGIC | u32::from(self.version) {
@@ -151,7 +152,7 @@ impl Blktrace {
         }
     }
 
-    /// What an event says.
+    /// Parses an event of a blktrace file.
     pub(crate) fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, String> {
         let at_ns = self.u64(event, 8);
         let (action, bits) = self.action(event);

@@ -1,40 +1,41 @@
-//! Events of the kernel's block layer, which blktrace, blkparse and the tracepoints print each
-//! in its way: which of them begin a request, say more of one, or are none.
+//! Events of the Linux block layer, common to blktrace, blkparse and the tracepoints. An event
+//! begins a request, adds to one, or is left out.
 
 use super::{Context, Said, wrong};
 use crate::record::{Operation, Record};
 
-/// Steps of a request through the block layer that traces are read for.
+/// Step of a request through the block layer that a trace may record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Q: somebody asked for it.
+    /// Q: the request was queued.
     Queue,
-    /// M, F: it became a part of another request.
+    /// M, F: the request was merged into another one.
     Merge,
-    /// R: the device did not take it, and gets it again.
+    /// R: the device rejected the request, which will be issued again.
     Requeue,
-    /// D: the device has it.
+    /// D: the request was issued to the device.
     Issue,
-    /// C: the device is done with it, or with a part of it.
+    /// C: the device completed the request or a part of it.
     Complete,
 }
 
-/// Request as RWBS letters or the bits of blktrace describe it.
+/// Kind and flags of a request, from its RWBS letters or from the bits of blktrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// `None` of a request that moves no data of the device: pass-through and zone management.
+    /// Operation, or `None` for a request that moves no data of the device: pass-through or zone
+    /// management.
     pub(crate) operation: Option<Operation>,
-    /// Durable when it completes.
+    /// Whether a write is durable when it completes (forced unit access).
     pub(crate) fua: bool,
-    /// Somebody waits for it.
+    /// Whether the issuer waits for the request.
     pub(crate) sync: bool,
-    /// A flush of the device comes first.
+    /// Whether a flush of the device precedes the request.
     pub(crate) flushes_first: bool,
 }
 
 impl Asked {
-    /// Reads RWBS as `WS`, `FF`, `RAM`, of any kernel: `WZ`, `ZR` and the like are of 6.19 and
-    /// later; before, zeroes that are written and zone management are both `N`.
+    /// Parses RWBS letters such as `WS`, `FF` or `RAM` of any kernel. `WZ`, `ZR` and the like exist
+    /// since 6.19. Before, writes of zeroes and zone management are both `N`.
     pub(crate) fn of_letters(rwbs: &[u8]) -> Result<Self, String> {
         let refused = || wrong("what a request asks, as R, WS or FF", rwbs);
         let flushes_first = rwbs.first() == Some(&b'F');
@@ -64,22 +65,22 @@ impl Asked {
     }
 }
 
-/// Event of a request.
+/// Event of a request in the Linux block layer.
 pub(crate) struct Event {
     pub(crate) step: Step,
     pub(crate) asked: Asked,
-    /// Time, device, sectors; the rest is filled in from `asked`.
+    /// Time, device and range of the request. The other fields follow from `asked`.
     pub(crate) record: Record,
     pub(crate) errno: u16,
 }
 
-/// Step from which the requests of a trace count.
+/// Step at which the requests of a trace begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Begin {
-    /// When they are queued (Q), as whoever asked sees them.
+    /// Queueing of a request (Q), as its issuer sees it.
     #[default]
     Queue,
-    /// When the device gets them (D), of a trace that has no Q.
+    /// Issue of a request to the device (D), for a trace that has no Q events.
     Issue,
 }
 
@@ -97,7 +98,7 @@ pub(crate) const LATE_QUEUE: &str =
     "queued (Q), in a trace that begins without Q and is counted from D";
 
 impl Event {
-    /// Hands the event to those that belong to the same request.
+    /// Applies the event to the requests that it belongs to.
     pub(crate) fn tell(mut self, begin: Begin, context: &mut Context) -> Said {
         let is_empty = self.record.length_bytes == 0;
         let operation = match self.asked.operation {
@@ -155,7 +156,7 @@ impl Event {
         }
     }
 
-    /// A write of nothing completes: of a flush that was queued, its true end.
+    /// Handles the completion of an empty write: it is the actual end of a flush that was queued.
     fn end_sequence(self, begin: Begin, context: &mut Context) -> Said {
         let flush = Record {
             operation: Operation::Flush,

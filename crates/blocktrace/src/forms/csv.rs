@@ -1,23 +1,21 @@
-//! Tables with columns that somebody named, between commas, semicolons, tabs or blanks.
+//! Parser of tables with named columns, separated by commas, semicolons, tabs or blanks.
 
 use super::block_layer::Asked;
 use super::{Context, Said, bytes, time, wrong};
 use crate::columns::Columns;
 use crate::record::{Operation, Record};
 
-/// Columns that a line may have.
 const MOST: usize = 64;
 
-/// Character that stands between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
     Byte(u8),
-    /// One blank or several.
     Blanks,
 }
 
 impl Separator {
-    /// By the first line: of several the one that is least often a part of a value.
+    /// Chooses the separator from the first line: of the characters that it contains, the one that
+    /// is least likely in a value.
     fn of(line: &[u8]) -> Self {
         let found = [b',', b'\t', b';']
             .into_iter()
@@ -25,7 +23,8 @@ impl Separator {
         found.map_or(Self::Blanks, Self::Byte)
     }
 
-    /// The columns of a line, as many as have room, and how many there are.
+    /// Splits a line into its columns, as far as `found` has room, and returns the number of all
+    /// columns.
     #[inline]
     fn columns<'l>(self, line: &'l [u8], found: &mut [&'l [u8]; MOST]) -> usize {
         let mut count = 0;
@@ -46,7 +45,7 @@ impl Separator {
     }
 }
 
-/// A value without blanks around it, and without quotes.
+/// Strips blanks and quotes around a value.
 #[inline]
 fn plain(field: &[u8]) -> &[u8] {
     let field = field.trim_ascii();
@@ -56,24 +55,24 @@ fn plain(field: &[u8]) -> &[u8] {
     }
 }
 
-/// Named columns.
+/// Parser of a table with named columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Csv {
-    /// By their numbers from 0.
+    /// Positions of the table's columns, from 0.
     columns: Columns<usize>,
     separator: Separator,
     last: usize,
     began: bool,
-    /// Whether the first line is a heading, for the columns have its names.
+    /// Whether the first line is a heading. It is one if a column is given by its name.
     has_heading: bool,
 }
 
 impl Csv {
-    /// A table whose first line this is.
+    /// Creates the parser from the columns and the first line of a table.
     ///
     /// # Errors
     ///
-    /// A column that the first line does not name.
+    /// Fails for a column name that is missing in the first line.
     pub(crate) fn new(columns: &Columns, first: &[u8]) -> Result<Self, String> {
         let separator = Separator::of(first);
         let has_heading = columns.have_names();
@@ -95,12 +94,12 @@ impl Csv {
         })
     }
 
-    /// Columns that the first line names as `--columns` would.
+    /// Returns the columns if the first line is a heading with usual names.
     pub(crate) fn heading(first: &[u8]) -> Option<Columns> {
         Columns::of_heading(&names(first))
     }
 
-    /// What a line says; the first may be a heading.
+    /// Parses a line of the table. The first line may be a heading.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let is_first = !std::mem::replace(&mut self.began, true);
@@ -145,7 +144,7 @@ impl Csv {
     }
 }
 
-/// The columns of a heading, as text.
+/// Returns the column names of a heading as text.
 fn names(first: &[u8]) -> Vec<&str> {
     let mut found = [&first[..0]; MOST];
     let count = Separator::of(first).columns(first, &mut found);
@@ -155,7 +154,7 @@ fn names(first: &[u8]) -> Vec<&str> {
         .collect()
 }
 
-/// As people write it, and as RWBS has it.
+/// Parses an operation as a word, as a letter, or as RWBS letters.
 #[inline]
 fn operation(word: &[u8]) -> Result<Operation, String> {
     Ok(match word {

@@ -1,30 +1,32 @@
-//! DiskSim's ASCII form, MQSim's, which has the same columns, and DiskSim's `validate`.
+//! Parsers of DiskSim's ASCII format, of MQSim's format with the same columns, and of DiskSim's
+//! `validate` format.
 
 use super::{Context, SECTOR_BYTES, Said, bytes, number, time, words, wrong};
 use crate::form::TimeUnit;
 use crate::number::hexadecimal;
 use crate::record::{Operation, Record};
 
-/// Where the pause of a line of `validate` stands.
+/// Position of the pause that a line of a `validate` trace gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// Between the request and the next one.
+    /// Pause between the request of the line and the next request.
     After,
-    /// Between the one before and the request.
+    /// Pause between the previous request and the request of the line.
     Before,
 }
 
-/// One of these forms.
+/// Parser of a DiskSim or MQSim trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DiskSim {
-    /// Time, device, block, blocks, flags, with times in this unit.
+    /// Lines with time, device, block, block count and flags. Times are in this unit.
     Open(TimeUnit),
-    /// What, mark, block, blocks, service and pause in us: one request at a time.
+    /// Lines of `validate` with operation, mark, block, block count, service time and pause in
+    /// microseconds, for one request at a time.
     Validate(Validate),
 }
 
 impl DiskSim {
-    /// `validate`, at its beginning.
+    /// Creates the parser of a `validate` trace.
     pub(crate) fn validate(pause: Pause) -> Self {
         Self::Validate(Validate {
             pause,
@@ -33,7 +35,7 @@ impl DiskSim {
         })
     }
 
-    /// What a line says.
+    /// Parses a line of DiskSim or MQSim.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         match self {
             Self::Open(unit) => open(line, *unit, context),
@@ -42,17 +44,17 @@ impl DiskSim {
     }
 }
 
-/// How far a trace of `validate` has come.
+/// Parser of a `validate` trace, with its progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Validate {
     pause: Pause,
-    /// When the next request is issued, but for a pause of its own.
+    /// Time of issue of the next request in nanoseconds, without its own pause.
     next_ns: u64,
-    /// The pause of the line before; nothing before the first line.
+    /// Pause of the previous line in nanoseconds. `None` before the first line.
     think_ns: Option<u64>,
 }
 
-/// `12.345 0 70336 16 1`.
+/// Parses an open-loop line such as `12.345 0 70336 16 1`.
 fn open(line: &[u8], unit: TimeUnit, context: &mut Context) -> Result<Said, String> {
     let ([at, device, block, blocks, flags], count) = words::<5>(line);
     if count != 5 {
@@ -75,7 +77,7 @@ fn open(line: &[u8], unit: TimeUnit, context: &mut Context) -> Result<Said, Stri
 }
 
 impl Validate {
-    /// `R Miss 70336 16 12500.0 8000.0`.
+    /// Parses a `validate` line such as `R Miss 70336 16 12500.0 8000.0`.
     fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let ([what, _, block, blocks, service, pause], count) = words::<6>(line);
         if count != 6 {
@@ -104,7 +106,8 @@ impl Validate {
         }))
     }
 
-    /// When a request is issued, and the pause before it: none before the first.
+    /// Returns the time of issue of a request, and the pause before it, which is `None` for the
+    /// first request.
     fn issue(&mut self, service_ns: u64, pause_ns: u64) -> Result<(u64, Option<u64>), String> {
         let is_first = self.think_ns.is_none();
         let think_ns = match self.pause {

@@ -1,19 +1,19 @@
-//! fio's iologs, versions 2 and 3.
+//! Parser of fio's iologs, versions 2 and 3.
 
 use super::{Context, Said, number, time, words, wrong};
 use crate::record::{Operation, Record};
 
-/// An iolog while it is read.
+/// Parser of an iolog.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FioIolog {
     has_times: bool,
-    /// What `wait` of version 2 has come to.
+    /// Time reached by `wait` lines of version 2, in nanoseconds.
     waited_ns: u64,
     began: bool,
 }
 
 impl FioIolog {
-    /// Of version 3 if `has_times`.
+    /// Creates the parser for version 3 if `has_times` is set, else for version 2.
     pub(crate) fn new(has_times: bool) -> Self {
         Self {
             has_times,
@@ -21,7 +21,7 @@ impl FioIolog {
         }
     }
 
-    /// What a line says.
+    /// Parses a line of an iolog.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         if line.starts_with(b"fio version ") {
             if self.began {

@@ -1,18 +1,17 @@
-//! The kernel's block events as text: `block_rq_issue`, `block_rq_complete` and their like, of
-//! tracefs, of `trace-cmd report` and of `perf script`.
+//! Parser of the Linux kernel's block events as text, such as `block_rq_issue` and
+//! `block_rq_complete`, from tracefs, `trace-cmd report` or `perf script`.
 
 use super::block_layer::{Asked, Begin, Event, Step};
 use super::{Context, SECTOR_BYTES, Said, bytes, time, words, wrong};
 use crate::record::Record;
 
-/// Lines of tracefs, `trace-cmd report` or `perf script`.
+/// Parser of lines from tracefs, `trace-cmd report` or `perf script`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ftrace;
 
-/// The sector of a flush, which has none.
+/// Sector number that the kernel prints for a flush, which has no sector.
 const NO_SECTOR: &[u8] = b"18446744073709551615";
 
-/// Events that are read, and the step of a request that each is.
 const EVENTS: [(&[u8], Step); 4] = [
     (b"block_rq_issue: ", Step::Issue),
     (b"block_rq_complete: ", Step::Complete),
@@ -21,7 +20,7 @@ const EVENTS: [(&[u8], Step); 4] = [
 ];
 
 impl Ftrace {
-    /// What a line says.
+    /// Parses a line with a block event.
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         if is_aside(line) {
             return Ok(Said::Aside);
@@ -67,7 +66,7 @@ impl Ftrace {
     }
 }
 
-/// Whether a line is of the tool and not of the kernel: a comment, the first lines of
+/// Reports whether a line comes from the tool instead of the kernel: a comment, the first lines of
 /// `trace-cmd report`, or a stack of `perf script -g`.
 fn is_aside(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
@@ -82,7 +81,7 @@ fn is_aside(line: &[u8]) -> bool {
         || (is_indented && is_address)
 }
 
-/// Whether a line has a time and the name of an event, each with its colon.
+/// Reports whether a line has a time and the name of an event, each with a colon.
 fn is_event(line: &[u8]) -> bool {
     let times = |word: &[u8]| {
         let number = word.strip_suffix(b":");
@@ -104,8 +103,8 @@ fn find(line: &[u8], what: &[u8]) -> Option<usize> {
     line.windows(what.len()).position(|window| window == what)
 }
 
-/// The seconds before the event: the last word, but for its colon. `perf script` has the
-/// name of the events' group behind it.
+/// Parses the time before an event, in seconds: the last word, without its colon. `perf script`
+/// prints the name of the event group after the time.
 fn moment(before: &[u8]) -> Result<u64, String> {
     let trimmed = before.strip_suffix(b"block:").unwrap_or(before);
     let trimmed = trimmed.trim_ascii_end();

@@ -1,31 +1,31 @@
-//! Forms of one line for each request, in which nothing depends on other lines: MSR, SPC,
-//! Systor '17, Alibaba, Tencent.
+//! Parsers of formats with one independent line per request: MSR, SPC, Systor '17, Alibaba and
+//! Tencent.
 
 use super::{Context, SECTOR_BYTES, Said, bytes, fields, number, time, wrong};
 use crate::form::Form;
 use crate::record::{Operation, Record};
 
-/// One of these forms.
+/// Parser of a trace with one independent line per request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Simple {
     form: Form,
-    /// Whether a request was read: a heading stands before all of them.
+    /// Whether a request was read already. A heading can only precede all requests.
     has_begun: bool,
 }
 
-/// Windows' ticks of 100 ns.
+/// Tick of the Windows clock, in nanoseconds.
 const TICK_NS: u64 = 100;
-/// Windows' ticks from 1601 to 1970, from which others count.
+/// Ticks of the Windows clock from 1601, its origin, to 1970.
 const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
 
 impl Simple {
-    /// One of these forms, at its beginning.
+    /// Creates the parser of a format with one line per request.
     pub(crate) fn new(form: Form) -> Self {
         let has_begun = false;
         Self { form, has_begun }
     }
 
-    /// What a line says.
+    /// Parses a line of a trace of MSR, SPC, Systor '17, Alibaba or Tencent.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         if !self.has_begun && is_heading(line) {
@@ -42,7 +42,8 @@ impl Simple {
         Ok(said)
     }
 
-    /// What a heading says: nothing, unless its time is where the form has something else.
+    /// Handles a heading. It is ignored, unless its time column is elsewhere than in the format,
+    /// which is an error.
     fn heading(self, line: &[u8]) -> Result<Said, String> {
         let columns = line.split(|byte| *byte == b',');
         let mut times = columns
@@ -64,7 +65,8 @@ impl Simple {
     }
 }
 
-/// Whether a column's name is that of a time of issue: `Timestamp` is, and `ResponseTime` is not.
+/// Reports whether a column holds the time of issue, by its name: `Timestamp` does, `ResponseTime`
+/// does not.
 fn is_time(name: &[u8]) -> bool {
     let name = name.trim_ascii().to_ascii_lowercase();
     let has = |word: &[u8]| name.windows(word.len()).any(|part| part == word);
@@ -74,7 +76,7 @@ fn is_time(name: &[u8]) -> bool {
             .any(has)
 }
 
-/// Whether a line names columns: it has several, and no number in any.
+/// Reports whether a line is a heading: it has several columns and no digit.
 fn is_heading(line: &[u8]) -> bool {
     line.contains(&b',') && !line.iter().any(u8::is_ascii_digit)
 }
@@ -87,7 +89,8 @@ fn operation(word: &[u8]) -> Result<Operation, String> {
     }
 }
 
-/// `128166400000000000,web,0,Write,8192,4096,1500`: ticks, host, disk, what, bytes, bytes, ticks.
+/// Parses a line of MSR, such as `128166400000000000,web,0,Write,8192,4096,1500`: ticks, host,
+/// disk, operation, offset and length in bytes, response time in ticks.
 fn msr(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [ticks, host, disk, what, offset, length, response] = fields(line)?;
     let ticks = number("a time in ticks of 100 ns", ticks)?;
@@ -109,7 +112,8 @@ fn msr(line: &[u8], context: &mut Context) -> Result<Said, String> {
     }))
 }
 
-/// `0,20941264,8192,W,0.551706`: unit, sector, bytes, what, seconds.
+/// Parses a line of SPC, such as `0,20941264,8192,W,0.551706`: unit, sector, length in bytes,
+/// operation, seconds.
 fn spc(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [unit, sector, length, what, seconds] = fields(line)?;
     Ok(Said::Request(Record {
@@ -121,7 +125,8 @@ fn spc(line: &[u8], context: &mut Context) -> Result<Said, String> {
     }))
 }
 
-/// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, seconds, what, LUN, bytes, bytes.
+/// Parses a line of Systor '17, `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, response time
+/// in seconds, operation, LUN, offset and length in bytes.
 fn systor17(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [seconds, response, what, lun, offset, length] = fields(line)?;
     if what.is_empty() {
@@ -142,7 +147,8 @@ fn systor17(line: &[u8], context: &mut Context) -> Result<Said, String> {
     }))
 }
 
-/// `12,W,126976,4096,1577808000000411`: device, what, bytes, bytes, microseconds.
+/// Parses a line of Alibaba, such as `12,W,126976,4096,1577808000000411`: device, operation, offset
+/// and length in bytes, microseconds.
 fn alibaba(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [device, what, offset, length, us] = fields(line)?;
     Ok(Said::Request(Record {
@@ -154,7 +160,8 @@ fn alibaba(line: &[u8], context: &mut Context) -> Result<Said, String> {
     }))
 }
 
-/// `1538323200,4096,8,1,1283`: seconds, sector, sectors, 0 or 1, volume.
+/// Parses a line of Tencent, such as `1538323200,4096,8,1,1283`: seconds, sector, sectors, 0 for a
+/// read or 1 for a write, volume.
 fn tencent(line: &[u8], context: &mut Context) -> Result<Said, String> {
     let [seconds, sector, sectors, what, volume] = fields(line)?;
     let operation = match what {

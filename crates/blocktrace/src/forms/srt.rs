@@ -1,27 +1,28 @@
-//! Hewlett-Packard's SRT 1.3: a header of text, then records of big-endian words.
+//! Parser of Hewlett-Packard's SRT 1.3: a text header, then records of big-endian words.
 
 use super::{Context, Said};
 use crate::record::{Operation, Record};
 use std::collections::BTreeMap;
 
-/// The longest header.
+/// Maximum length of the text header, in bytes.
 pub(crate) const LONGEST_HEADER: usize = 60 << 10;
-/// What every trace begins with.
+/// First bytes of every SRT trace.
 pub(crate) const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 
-/// Words of a record up to its flags and what is behind them.
+/// Minimum number of words in a record: up to its flags and the words after them. `MOST_WORDS` is
+/// the maximum.
 const LEAST_WORDS: usize = 13;
 const MOST_WORDS: usize = 64;
 
-/// A trace, by its header.
+/// Parser of an SRT trace, with the information from its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Srt {
-    /// Bytes of a sector, by disk.
+    /// Sector size of each disk, in bytes.
     sector_bytes: BTreeMap<u32, u64>,
 }
 
 impl Srt {
-    /// By the text before the form feed.
+    /// Creates the parser from the header, the text before the form feed.
     pub(crate) fn of(header: &str) -> Self {
         let mut sector_bytes = BTreeMap::new();
         let mut disk = None;
@@ -39,11 +40,7 @@ impl Srt {
         Self { sector_bytes }
     }
 
-    /// Bytes of a record, by its first word.
-    ///
-    /// # Errors
-    ///
-    /// No record has so many.
+    /// Returns the bytes of an SRT record, from its first word.
     pub(crate) fn record_bytes(&self, first: &[u8]) -> Result<usize, String> {
         let bytes = u32::from_be_bytes([0, 1, 2, 3].map(|of| first[of])) as usize;
         let legal = (4 * LEAST_WORDS..=4 * MOST_WORDS).contains(&bytes) && bytes.is_multiple_of(4);
@@ -52,7 +49,7 @@ impl Srt {
             .ok_or_else(|| format!("a record of {bytes} bytes; records have 52 to 256"))
     }
 
-    /// What a record says.
+    /// Parses an SRT record.
     pub(crate) fn record(&self, record: &[u8], context: &mut Context) -> Result<Said, String> {
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|of| record[4 * at + of]));
         let (seconds, us, stop_us) = (word(2), word(3), word(5));

@@ -1,17 +1,18 @@
-//! CloudPhysics' traces of VMware's vscsiStats: binary, versions 1 and 2, and as text.
+//! Parsers of CloudPhysics' traces of VMware's vscsiStats: binary, versions 1 and 2, and as text.
 
 use super::{Context, SECTOR_BYTES, Said, bytes, fields, number, time, wrong};
 use crate::number::hexadecimal;
 use crate::record::{Operation, Record};
 
-/// A binary trace of one of the two versions.
+/// Parser of a binary vscsiStats trace of version 1 or 2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vscsi {
     is_second: bool,
 }
 
 impl Vscsi {
-    /// By the first two records.
+    /// Creates the parser from the first two records, which show the version. Returns `None` if
+    /// they fit neither.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         let version = |bytes: &[u8], at: usize| bytes.get(at + 1).copied();
         let is_io = |bytes: &[u8], at: usize| {
@@ -28,12 +29,12 @@ impl Vscsi {
         (first && is_io(head, 12)).then_some(Self { is_second: false })
     }
 
-    /// Bytes of a record.
+    /// Returns the bytes of a vscsiStats record.
     pub(crate) fn record_bytes(self) -> usize {
         if self.is_second { 40 } else { 32 }
     }
 
-    /// What a record says.
+    /// Parses a binary vscsiStats record.
     pub(crate) fn record(self, record: &[u8], context: &mut Context) -> Result<Said, String> {
         let u16_at = |at: usize| u16::from_le_bytes([record[at], record[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|of| record[at + of]));
@@ -78,7 +79,8 @@ impl Vscsi {
     }
 }
 
-/// READ and WRITE of 6, 10, 12 and 16 bytes.
+/// Returns the operation of a SCSI command: READ and WRITE of 6, 10, 12 and 16 bytes. `None` for
+/// other commands.
 fn operation(command: u64) -> Option<Operation> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
@@ -87,12 +89,12 @@ fn operation(command: u64) -> Option<Operation> {
     }
 }
 
-/// `version,time,op,size,lbn`, with the operation in hexadecimal.
+/// Parser of vscsiStats text, `version,time,op,size,lbn`, with the operation in hexadecimal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VscsiCsv;
 
 impl VscsiCsv {
-    /// What a line says.
+    /// Parses a line of vscsiStats text.
     pub(crate) fn line(self, line: &[u8], context: &mut Context) -> Result<Said, String> {
         let [version, us, command, length, block] = fields(line)?;
         if version == b"version" {

@@ -1,4 +1,4 @@
-//! From issues and completions to blocks.
+//! Encoder of issues and completions into blocks of diskperf's trace format.
 
 use super::item::{Item, LONGEST, LONGEST_NAME};
 use super::{
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::record::{DeviceIndex, Record};
 
-/// Above this a block is written: a few hundred requests.
+/// Payload length from which a block is written, in bytes. It holds a few hundred requests.
 const FULL_BYTES: usize = 32 << 10;
 
-/// What a trace begins with.
+/// Returns the header of a trace.
 pub(crate) fn header() -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
@@ -19,9 +19,9 @@ pub(crate) fn header() -> [u8; HEADER_BYTES] {
     header
 }
 
-/// The block that is filled, and what is counted over all of them.
+/// Encoder with the block that is being filled, and the counts over all blocks.
 pub(crate) struct Encoder {
-    /// Room for the header, then the payload.
+    /// Space for the block header, followed by the payload.
     block: Vec<u8>,
     is_closed: bool,
     blocks: u64,
@@ -44,7 +44,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// The next device has this name.
+    /// Adds a device by its name and returns its index.
     pub(crate) fn device(&mut self, name: &str) -> DeviceIndex {
         let number = self.devices;
         self.devices += 1;
@@ -53,24 +53,24 @@ impl Encoder {
         DeviceIndex(number)
     }
 
-    /// A part begins.
+    /// Begins a part of the trace.
     pub(crate) fn begin_part(&mut self, at_ns: u64, name: &str) {
         let name = short_enough(name);
         self.put(&Item::PartBegins { at_ns, name });
     }
 
-    /// The part has ended.
+    /// Ends the latest part of the trace.
     pub(crate) fn end_part(&mut self, at_ns: u64, counts: bool) {
         self.put(&Item::PartEnds { at_ns, counts });
     }
 
-    /// Something is so of the whole trace.
+    /// Adds information on the whole trace, as a name and a value.
     pub(crate) fn about(&mut self, name: &str, value: &str) {
         let (name, value) = (short_enough(name), short_enough(value));
         self.put(&Item::About { name, value });
     }
 
-    /// The next request is issued; its number.
+    /// Adds the issue of the next request and returns its number.
     pub(crate) fn issue(&mut self, record: &Record) -> u64 {
         assert!(record.device.0 < self.devices, "the device has a name");
         self.put(&Item::Issue(*record));
@@ -106,7 +106,7 @@ impl Encoder {
         !self.is_closed && self.block.len() >= BLOCK_HEADER_BYTES + FULL_BYTES
     }
 
-    /// The block, whole; what comes next begins another.
+    /// Completes the block and returns its bytes. The next item begins a new block.
     pub(crate) fn close(&mut self, flags: u32) -> &[u8] {
         if self.is_closed {
             self.block.truncate(BLOCK_HEADER_BYTES);
@@ -124,7 +124,7 @@ impl Encoder {
     }
 }
 
-/// The bytes of a name, as many as one may have.
+/// Truncates a name to the maximum length, at a character boundary.
 fn short_enough(name: &str) -> Vec<u8> {
     let mut end = name.len().min(LONGEST_NAME);
     while !name.is_char_boundary(end) {

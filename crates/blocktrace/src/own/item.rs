@@ -1,23 +1,25 @@
-//! What a block holds: items of some kinds, each with the bytes that its kind has.
+//! Items of a block of diskperf's trace format. The kind of an item determines its bytes.
 
 use crate::record::{DeviceIndex, Operation, Record};
 
-/// An item.
+/// Item of a block of diskperf's trace format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// A device has a name.
+    /// Item that names a device.
     Device { number: u32, name: Vec<u8> },
-    /// A request is issued: the next one, as they are counted.
+    /// Item for the issue of the next request. Requests are numbered in the order of issue.
     Issue(Record),
-    /// A request is complete.
+    /// Item for the completion of the request with this number.
     Completion { number: u64, at_ns: u64, errno: u16 },
-    /// Events that the recorder did not see.
+    /// Item for a number of events that the recorder missed.
     Lost(u64),
-    /// A part begins: what follows, up to the next, is of it.
+    /// Item for the beginning of a part of the trace. The items up to the next such item belong to
+    /// the part.
     PartBegins { at_ns: u64, name: Vec<u8> },
-    /// The part has ended; it counts or not.
+    /// Item for the end of the latest part. It says whether the recorder's results include the
+    /// part.
     PartEnds { at_ns: u64, counts: bool },
-    /// Something that is so of the whole trace.
+    /// Item with information on the whole trace.
     About { name: Vec<u8>, value: Vec<u8> },
 }
 
@@ -42,12 +44,11 @@ const HAS_THINK: u8 = 4;
 
 const COUNTS_NOT: u8 = 1;
 
-/// The most bytes of an item.
+/// Maximum length of an item, in bytes.
 pub(crate) const LONGEST: usize = PART_BYTES + 2 * LONGEST_NAME;
-/// The most bytes of a name: of a device, of a part, or of what is said of a trace.
+/// Maximum length of a name in bytes: of a device, of a part, or of information on a trace.
 pub const LONGEST_NAME: usize = 4096;
 
-/// Operations by their number in the form.
 const OPERATIONS: [Operation; 5] = [
     Operation::Read,
     Operation::Write,
@@ -57,7 +58,7 @@ const OPERATIONS: [Operation; 5] = [
 ];
 
 impl Item {
-    /// Adds it to a block.
+    /// Appends the item to a block.
     pub(crate) fn put(&self, block: &mut Vec<u8>) {
         match self {
             Self::Device { number, name } => {
@@ -104,11 +105,11 @@ impl Item {
         }
     }
 
-    /// Takes the first item off a payload.
+    /// Removes the first item from a payload and returns it.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// Returns a description of the error in the item.
     pub(crate) fn take(payload: &mut &[u8]) -> Result<Self, String> {
         let kind = payload.first().copied().unwrap_or_default();
         match kind {
@@ -188,7 +189,7 @@ fn issue(item: &[u8]) -> Result<Item, String> {
     }))
 }
 
-/// So many bytes of the front, which are taken.
+/// Removes the first `count` bytes from a payload and returns them.
 fn bytes_of<'a>(payload: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
     let (item, rest) = payload
         .split_at_checked(count)

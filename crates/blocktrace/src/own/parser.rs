@@ -1,4 +1,4 @@
-//! From blocks to issues and completions.
+//! Parser of blocks of diskperf's trace format into issues and completions.
 
 use super::item::{Item, long, word};
 use super::{
@@ -9,24 +9,22 @@ use crate::forms::Context;
 use crate::record::DeviceIndex;
 use std::collections::BTreeMap;
 
-/// How far a trace is read.
+/// Parser of a trace of diskperf's format, with its progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Own {
-    /// Whether its header was read.
     has_begun: bool,
-    /// Blocks that were read.
     blocks: u64,
     has_ended: bool,
-    /// The reader's numbers of devices, by those of the trace.
+    /// Map from the device indices of the trace to those of the reader.
     devices: BTreeMap<u32, DeviceIndex>,
 }
 
 impl Own {
-    /// A reader of a trace that begins so; `None` of another form.
+    /// Creates a parser from the first bytes of a trace. Returns `None` for another format.
     ///
     /// # Errors
     ///
-    /// A version that is not known; a header that is damaged.
+    /// Fails for an unknown version or a damaged header.
     pub(crate) fn of(head: &[u8]) -> Option<Result<Self, String>> {
         if !head.starts_with(MAGIC) {
             return None;
@@ -46,26 +44,26 @@ impl Own {
         })
     }
 
-    /// Whether its header was read.
+    /// Reports whether the trace header was read.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Its header was read.
+    /// Records that the trace header was read.
     pub(crate) fn begin(&mut self) {
         self.has_begun = true;
     }
 
-    /// Whether its last block was read.
+    /// Reports whether the last block was read.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Bytes of a block's payload.
+    /// Returns the payload length of a block, in bytes.
     ///
     /// # Errors
     ///
-    /// No header of the block that is to come.
+    /// Fails if the header is not that of the next block.
     pub(crate) fn payload_bytes(&self, header: &[u8]) -> Result<usize, String> {
         if word(header, 0) != BLOCK_MAGIC || long(header, 8) != self.blocks {
             return Err("no block begins here".to_owned());
@@ -77,17 +75,17 @@ impl Own {
         }
     }
 
-    /// Whether a block is as it was written.
+    /// Reports whether the checksum of a block is correct.
     pub(crate) fn is_whole(block: &[u8]) -> bool {
         let (header, payload) = block.split_at(BLOCK_HEADER_BYTES);
         checksum(header, payload) == word(header, CHECKED_BYTES)
     }
 
-    /// Tells what a whole block says.
+    /// Applies the items of a complete block.
     ///
     /// # Errors
     ///
-    /// What no recorder writes.
+    /// Fails for items that no recorder writes.
     pub(crate) fn block(&mut self, block: &[u8], context: &mut Context) -> Result<(), String> {
         let (header, mut payload) = block.split_at(BLOCK_HEADER_BYTES);
         while !payload.is_empty() {

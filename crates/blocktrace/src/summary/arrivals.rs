@@ -1,9 +1,9 @@
-//! When requests come: gaps, and how counts in windows vary.
+//! Statistics of arrivals: gaps between requests, and the variation of counts in time windows.
 
 use super::histogram::{Counts, Quantiles};
 use serde::Serialize;
 
-/// Windows in which requests are counted, in ms.
+/// Lengths of the windows in which requests are counted, in milliseconds.
 const WINDOWS_MS: [u64; 7] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
 const MS: u64 = 1_000_000;
 
@@ -17,13 +17,13 @@ pub(super) struct Arrivals {
     windows: Vec<Window>,
 }
 
-/// Counts in windows of one length.
 #[derive(Clone, Debug)]
 struct Window {
     ns: u64,
     number: u64,
     count: u64,
-    /// Windows that are over; the sum of their counts, and of the squares of these.
+    /// Number of completed windows. `sum` and `squares` are the sums of their counts and of the
+    /// squared counts.
     over: f64,
     sum: f64,
     squares: f64,
@@ -66,8 +66,8 @@ impl Window {
         self.empty += u64::from(count == 0);
     }
 
-    /// The index of dispersion: the variance of the counts over their mean. The last window
-    /// is not over.
+    /// Returns the index of dispersion of the completed windows: the variance of the counts divided
+    /// by their mean. `None` for fewer than ten windows.
     fn dispersion(&self) -> Option<f64> {
         const FEWEST: f64 = 10.0;
         let mean = self.sum / self.over;
@@ -95,7 +95,7 @@ impl Arrivals {
         self.last_ns = Some(at_ns.max(self.last_ns.unwrap_or(0)));
     }
 
-    /// The summary, with windows of `finest_ns` at least.
+    /// Returns the summary of the arrivals, with windows of at least `finest_ns`.
     pub(super) fn finish(&self, finest_ns: u64) -> Option<ArrivalSummary> {
         let gaps_ns = self.gaps.quantiles()?;
         let deviation = (self.squares / self.count).sqrt();
@@ -124,26 +124,27 @@ impl Arrivals {
     }
 }
 
-/// When requests come.
+/// Summary of the arrivals of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArrivalSummary {
-    /// From one request to the next, in ns.
+    /// Quantiles of the gaps between consecutive requests, in nanoseconds.
     pub gaps_ns: Quantiles,
-    /// Of these gaps: 0 of a clock, 1 of a Poisson process.
+    /// Coefficient of variation of the gaps: 0 for a clock, 1 for a Poisson process.
     pub coefficient_of_variation: f64,
-    /// By the length of the window: 1 for all of a Poisson process, growing of bursts.
+    /// Index of dispersion by window length. It is 1 at all lengths for a Poisson process, and
+    /// grows with the length for bursts.
     pub dispersion: Vec<Dispersion>,
-    /// The most requests of a second over the mean; of two seconds and more.
+    /// Maximum number of requests in a second divided by the mean. `None` below two seconds.
     pub peak_over_mean: Option<f64>,
-    /// The share of the seconds that have no request; of two seconds and more.
+    /// Share of the seconds without requests. `None` below two seconds.
     pub idle_seconds_share: Option<f64>,
 }
 
-/// How counts in windows vary.
+/// Variation of the request counts in windows of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Dispersion {
-    /// The length of a window.
+    /// Length of a window in milliseconds.
     pub window_ms: u64,
-    /// The variance of the counts over their mean.
+    /// Variance of the counts divided by their mean.
     pub index: f64,
 }

@@ -1,18 +1,17 @@
-//! How many requests are under way, and how much passes, over time.
+//! Queue depth and throughput of a trace over time.
 
 use crate::record::{Operation, Record};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Intervals of the series.
 const INTERVALS: usize = 120;
 
 #[derive(Clone, Debug)]
 pub(super) struct Depth {
     ends: BinaryHeap<Reverse<u64>>,
     now_ns: u64,
-    /// Requests times nanoseconds.
+    /// Time integral of the queue depth, in requests times nanoseconds.
     area: f64,
     most: usize,
     completed: u64,
@@ -53,7 +52,7 @@ impl Depth {
         of.bytes = of.bytes.saturating_add(record.length_bytes);
     }
 
-    /// Time passes, and requests end.
+    /// Advances the time, and completes the requests that end until then.
     fn pass(&mut self, until: u64) {
         while let Some(Reverse(end)) = self
             .ends
@@ -81,7 +80,7 @@ impl Depth {
         self.now_ns = self.now_ns.max(until);
     }
 
-    /// The interval of a moment: all are made twice as long until it is among them.
+    /// Returns the interval of a time. All intervals are doubled until the series covers the time.
     fn interval(&mut self, at: u64) -> &mut Interval {
         while at / self.interval_ns >= INTERVALS as u64 {
             self.widen();
@@ -89,7 +88,6 @@ impl Depth {
         &mut self.series[(at / self.interval_ns) as usize]
     }
 
-    /// Makes all intervals twice as long.
     fn widen(&mut self) {
         for number in 0..INTERVALS / 2 {
             let (one, other) = (self.series[2 * number], self.series[2 * number + 1]);
@@ -99,7 +97,7 @@ impl Depth {
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
-    /// Depth and series, with intervals of `finest_ns` at least.
+    /// Returns the queue depth and the time series, with intervals of at least `finest_ns`.
     pub(super) fn finish(mut self, last_ns: u64, finest_ns: u64) -> (Option<DepthSummary>, Series) {
         let end = self.last_end_ns.max(last_ns);
         self.pass(end);
@@ -124,27 +122,27 @@ impl Depth {
     }
 }
 
-/// Requests under way.
+/// Summary of the queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DepthSummary {
-    /// The mean over time.
+    /// Mean queue depth over time.
     pub mean: f64,
-    /// The most.
+    /// Maximum queue depth.
     pub most: usize,
 }
 
-/// A trace over time.
+/// Time series of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// The length of an interval.
+    /// Length of an interval in nanoseconds.
     pub interval_ns: u64,
-    /// From the beginning on.
+    /// Intervals from the beginning of the trace on.
     pub intervals: Vec<Interval>,
 }
 
 impl Series {
-    /// The intervals that a trace of this span fills, for rates: the last one is most often
-    /// over before its end.
+    /// Returns the intervals that a trace of this span fills completely, for rates. The trace
+    /// usually ends before its last interval does.
     pub fn filled(&self, span_ns: u64) -> &[Interval] {
         let whole = (span_ns / self.interval_ns) as usize;
         match whole >= 2 {
@@ -154,18 +152,18 @@ impl Series {
     }
 }
 
-/// What passed in an interval.
+/// Activity in an interval of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// Reads that were issued.
+    /// Number of reads that were issued.
     pub reads: u64,
-    /// Writes that were issued.
+    /// Number of writes that were issued.
     pub writes: u64,
-    /// Other requests that were issued.
+    /// Number of other requests that were issued.
     pub others: u64,
-    /// Bytes of all of these.
+    /// Bytes of all requests that were issued.
     pub bytes: u64,
-    /// Requests that were under way, in the mean, where the trace has completions.
+    /// Mean queue depth in the interval, if the trace has completions.
     pub depth: f64,
     #[serde(skip)]
     depth_ns: f64,

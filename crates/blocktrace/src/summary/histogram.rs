@@ -1,12 +1,12 @@
-//! Counts by value, in bins of a fixed share of the value.
+//! Histogram with bins of a constant relative width.
 
 use serde::Serialize;
 
-/// Bins in each power of two: a value is known to a 128th.
+/// Binary logarithm of the number of bins per power of two. Values are known to within a 128th.
 const BITS: u32 = 6;
 const BINS: usize = 1 << BITS;
 
-/// Counts of whole numbers.
+/// Histogram of whole numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     bins: Vec<f64>,
@@ -26,7 +26,7 @@ fn bin(value: u64) -> usize {
     }
 }
 
-/// The first value of a bin, and the one behind its last.
+/// Returns the first value of a bin, and the first value after the bin.
 fn range(bin: usize) -> (f64, f64) {
     if bin < BINS {
         return (bin as f64, bin as f64 + 1.0);
@@ -38,7 +38,7 @@ fn range(bin: usize) -> (f64, f64) {
 }
 
 impl Counts {
-    /// Counts a value so often.
+    /// Counts a value `times` times.
     #[inline]
     pub(super) fn add(&mut self, value: u64, times: f64) {
         let bin = bin(value);
@@ -51,7 +51,7 @@ impl Counts {
         self.most = self.most.max(value);
     }
 
-    /// Of all values.
+    /// Returns the sum of all counts.
     pub(super) fn total(&self) -> f64 {
         self.total
     }
@@ -60,14 +60,15 @@ impl Counts {
         self.sum / self.total.max(f64::MIN_POSITIVE)
     }
 
-    /// All counts are of so much less.
+    /// Multiplies all counts by a factor.
     pub(super) fn scale(&mut self, by: f64) {
         self.bins.iter_mut().for_each(|count| *count *= by);
         self.total *= by;
         self.sum *= by;
     }
 
-    /// The value that this share of all does not exceed; the middle of its bin.
+    /// Returns the value that the given share of all values does not exceed, as the middle of its
+    /// bin.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         let wanted = share * self.total;
         let mut below = 0.0;
@@ -86,7 +87,7 @@ impl Counts {
         self.most as f64
     }
 
-    /// The count of values that are at least this: of the bin that it lies in, the share.
+    /// Returns the number of values of at least `value`. The bin of `value` counts in proportion.
     pub(super) fn at_least(&self, value: f64) -> f64 {
         let of = |(bin, count): (usize, &f64)| {
             let (first, end) = range(bin);
@@ -95,7 +96,7 @@ impl Counts {
         self.bins.iter().enumerate().map(of).sum()
     }
 
-    /// The quantile, where there are values enough to tell it.
+    /// Returns the quantile, or `None` if there are too few values to determine it.
     fn told_quantile(&self, share: f64) -> Option<f64> {
         tells(share, self.total).then(|| self.quantile(share))
     }
@@ -111,7 +112,7 @@ impl Counts {
         })
     }
 
-    /// Counts by powers of two: the first value of each, and its count.
+    /// Returns the counts by powers of two, as pairs of first value and count.
     pub(super) fn octaves(&self) -> Vec<(u64, f64)> {
         let mut all: Vec<(u64, f64)> = Vec::new();
         for (bin, count) in self
@@ -134,26 +135,26 @@ impl Counts {
     }
 }
 
-/// Whether so many values tell a quantile: at least one of them lies above it.
+/// Reports whether `count` values determine a quantile: at least one value lies above it.
 pub(super) fn tells(share: f64, count: f64) -> bool {
     const ROUNDING: f64 = 1e-6;
     count * (1.0 - share) + ROUNDING >= 1.0
 }
 
-/// Of a distribution.
+/// Quantiles of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// The mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Half of all are not above it.
+    /// Median of the values.
     pub p50: f64,
-    /// Nine of ten are not above it; `None` of fewer than ten.
+    /// 90th percentile. `None` for fewer than ten values.
     pub p90: Option<f64>,
-    /// 99 of a hundred are not above it; `None` of fewer than a hundred.
+    /// 99th percentile. `None` for fewer than a hundred values.
     pub p99: Option<f64>,
-    /// 999 of a thousand are not above it; `None` of fewer than a thousand.
+    /// 99.9th percentile. `None` for fewer than a thousand values.
     pub p999: Option<f64>,
-    /// The largest.
+    /// Maximum value.
     pub most: f64,
 }
 

@@ -1,12 +1,12 @@
-//! Where requests go after the one before.
+//! Locality of requests relative to the previous requests.
 
 use crate::record::Record;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Streams that are followed on each device.
+/// Maximum number of sequential streams that are followed on each device.
 const STREAMS: usize = 32;
-/// What is near, in bytes.
+/// Maximum distance at which a request counts as near, in bytes.
 const NEAR_BYTES: u64 = 128 << 10;
 
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,8 @@ pub(super) struct Locality {
 #[derive(Clone, Debug, Default)]
 struct Device {
     last_end: Option<u64>,
-    /// Where the last requests ended, the newest at `next - 1`.
+    /// Ends of the sequential streams that are followed on the device. `next` is the index of the
+    /// entry to be replaced next.
     ends: Vec<u64>,
     next: usize,
 }
@@ -67,15 +68,15 @@ impl Locality {
     }
 }
 
-/// Where requests go after the one before.
+/// Locality of requests relative to the previous requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LocalitySummary {
-    /// The share that begins where the last of its device ended.
+    /// Share of requests that begin where the device's previous request ended.
     pub strict_share: f64,
-    /// The share that begins where any of 32 streams of its device has come to.
+    /// Share of requests that begin where any of 32 streams of the device has ended.
     pub stream_share: f64,
-    /// The share that begins within 128 KiB of where the last of its device ended.
+    /// Share of requests that begin within 128 KiB of the end of the device's previous request.
     pub near_share: f64,
-    /// Requests of a run that is strictly sequential, in the mean.
+    /// Mean number of requests in a strictly sequential run.
     pub run_requests: f64,
 }

@@ -1,5 +1,5 @@
-//! How far apart the uses of a block are, and what a cache of any size would miss: SHARDS
-//! (Waldspurger and others 2015), of a fixed size and adjusted.
+//! Reuse distances of blocks, and the miss ratio of a cache of any size. The method is SHARDS
+//! (Waldspurger and others 2015), of fixed size and adjusted.
 
 use super::histogram::Counts;
 use super::stack::{ByBlock, Stack, hash};
@@ -7,10 +7,11 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
-/// A block is sampled if its hash is below a threshold; all of this are.
+/// Range of the block hashes. A block is sampled if its hash is below a threshold, which is this
+/// value while all blocks are sampled.
 const ALL: u64 = 1 << 24;
 
-/// What is known of a block that is sampled.
+/// Record of a sampled block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     uses: u64,
@@ -18,7 +19,7 @@ struct Known {
     is_written: bool,
 }
 
-/// Distances between uses, of a sample of the blocks.
+/// Reuse distances of a sample of the blocks.
 #[derive(Debug)]
 pub(super) struct Reuse {
     most_blocks: usize,
@@ -28,14 +29,14 @@ pub(super) struct Reuse {
     stack: Stack,
     distances: Counts,
     first_uses: f64,
-    /// Uses of all blocks.
+    /// Number of uses of all blocks.
     uses: u64,
-    /// From the moment on that not all blocks are sampled.
+    /// Most recently used blocks. `None` as long as all blocks are sampled.
     near: Option<Near>,
 }
 
-/// The blocks that were used last, all of them: a sample does not tell distances that are no
-/// longer than the gaps between its blocks.
+/// All of the most recently used blocks. A sample cannot show distances as short as the gaps
+/// between its blocks.
 #[derive(Debug)]
 struct Near {
     stack: Stack,
@@ -54,7 +55,7 @@ impl Near {
 }
 
 impl Reuse {
-    /// Of at most so many blocks.
+    /// Creates a sample of at most `most_blocks` blocks.
     pub(super) fn new(most_blocks: usize) -> Self {
         Self {
             most_blocks,
@@ -69,7 +70,7 @@ impl Reuse {
         }
     }
 
-    /// Uses of blocks so far.
+    /// Returns the number of block uses so far.
     pub(super) fn uses(&self) -> u64 {
         self.uses
     }
@@ -78,7 +79,7 @@ impl Reuse {
         self.threshold as f64 / ALL as f64
     }
 
-    /// Blocks that follow each other are used, in a space of addresses.
+    /// Adds uses of consecutive blocks of an address space.
     pub(super) fn touch(&mut self, space: u64, blocks: Range<u64>, write: bool) {
         // Of a long range, a block in the middle has more blocks before it than are followed,
         // and so was not used near; and the last ones are all that stay.
@@ -121,7 +122,7 @@ impl Reuse {
         }
     }
 
-    /// The blocks with the largest hash are not sampled any more.
+    /// Drops the blocks with the largest hash from the sample and lowers the threshold.
     fn lower(&mut self) {
         let Some((largest, _)) = self.by_hash.peek().copied() else {
             return;
@@ -144,7 +145,8 @@ impl Reuse {
         }
     }
 
-    /// As long as all blocks are sampled, all distances are known.
+    /// Returns the most recently used blocks and their distances, which are all known as long as
+    /// all blocks are sampled.
     fn all_near(&self) -> Near {
         let mut stack = self.stack.clone();
         stack.remove_oldest();
@@ -154,14 +156,15 @@ impl Reuse {
         }
     }
 
-    /// The uses that a cache of so many blocks misses, as the sample has them.
+    /// Returns the number of uses that miss in a cache of `cache_blocks` blocks, according to the
+    /// sample.
     fn sampled_misses(&self, cache_blocks: u64) -> f64 {
         self.distances.at_least(cache_blocks as f64) + self.first_uses
     }
 
-    /// The share of the uses that a cache of so many blocks misses. Up to the blocks that are
-    /// all followed it is exact; of what is missed there, a larger cache misses the share that it
-    /// misses in the sample.
+    /// Returns the share of uses that miss in a cache of `cache_blocks` blocks. It is exact up to
+    /// the number of blocks that are all followed. Of the misses there, a larger cache has the
+    /// share that it has in the sample.
     fn miss_share(&self, cache_blocks: u64) -> f64 {
         let uses = (self.uses as f64).max(1.0);
         let Some(near) = &self.near else {
@@ -180,7 +183,7 @@ impl Reuse {
         }
     }
 
-    /// What was found.
+    /// Returns the summary of the reuse.
     pub(super) fn finish(self, block_bytes: u64) -> ReuseSummary {
         let rate = self.rate();
         let blocks = self.known.len() as f64 / rate;
@@ -209,10 +212,11 @@ impl Reuse {
     }
 }
 
-/// The share of so many uses that the hottest hundredth of the blocks has: what the others have
-/// not. The uses of all are known, and correct those of the others as far as both vary together
-/// from sample to sample (a regression estimator, Cochran 1977, chapter 7): one block that is
-/// much hotter than all others is in a sample or is not, and says nothing of them.
+/// Returns the share of `all` uses that address the hottest hundredth of the blocks: one minus the
+/// share of the other blocks. The exact number of all uses corrects that of the others, as far as
+/// the two vary together from sample to sample (a regression estimator, Cochran 1977, chapter 7). A
+/// single block that is much hotter than all others is in the sample or not, and says nothing on
+/// the others.
 fn hottest(mut uses: Vec<u64>, all: f64) -> f64 {
     if uses.is_empty() {
         return 0.0;
@@ -226,7 +230,8 @@ fn hottest(mut uses: Vec<u64>, all: f64) -> f64 {
     (1.0 - others / all).clamp(0.0, 1.0)
 }
 
-/// Sizes of caches, four in each power of two, up to one that holds all.
+/// Returns the cache sizes of the miss-ratio curve, four for each power of two, up to a cache that
+/// holds all blocks.
 fn sizes(blocks: f64) -> Vec<u64> {
     let mut all = BTreeMap::new();
     let mut octave = 1u64;
@@ -241,35 +246,35 @@ fn sizes(blocks: f64) -> Vec<u64> {
     }
 }
 
-/// How blocks are used again.
+/// Summary of the reuse of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReuseSummary {
-    /// The share of the blocks that was looked at; 1 is exact.
+    /// Share of the blocks that was sampled. With 1, the summary is exact.
     pub sampled_share: f64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Distinct blocks.
+    /// Number of distinct blocks.
     pub footprint_blocks: f64,
-    /// Distinct blocks that were read.
+    /// Number of distinct blocks that were read.
     pub read_blocks: f64,
-    /// Distinct blocks that were written.
+    /// Number of distinct blocks that were written.
     pub written_blocks: f64,
-    /// Distinct blocks that were both.
+    /// Number of distinct blocks that were both read and written.
     pub both_blocks: f64,
-    /// The share of the uses of blocks that are the first.
+    /// Share of block uses that are the first use of a block.
     pub first_use_share: f64,
-    /// The share of the uses that the hottest hundredth of the blocks has.
+    /// Share of block uses that address the hottest hundredth of the blocks.
     pub hottest_percent_share: f64,
-    /// What a cache that drops what is unused for longest would miss, by its size.
+    /// Miss ratios of an LRU cache, by cache size.
     pub miss_ratios: Vec<MissRatio>,
 }
 
-/// A cache of a size.
+/// Miss ratio of a cache of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MissRatio {
-    /// What it holds.
+    /// Capacity of the cache in bytes.
     pub cache_bytes: u64,
-    /// The share of the uses of blocks that it misses, first uses included.
+    /// Share of block uses that miss, including first uses.
     pub share: f64,
 }
 

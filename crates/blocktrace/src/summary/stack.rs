@@ -1,9 +1,9 @@
-//! Blocks in the order of their last use.
+//! LRU stack: blocks in the order of their last use.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash of a block that is the same everywhere: splitmix64.
+/// Hashes a block number with splitmix64, which gives the same result on every machine.
 pub(super) fn hash(block: u64) -> u64 {
     let mut of = block.wrapping_add(0x9e37_79b9_7f4a_7c15);
     of = (of ^ (of >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -11,7 +11,7 @@ pub(super) fn hash(block: u64) -> u64 {
     of ^ (of >> 31)
 }
 
-/// Blocks are hashed already.
+/// Hasher of maps that are keyed by block number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hashed(u64);
 
@@ -31,25 +31,26 @@ impl Hasher for Hashed {
     }
 }
 
-/// What is known of each block.
+/// Map from block numbers to values.
 pub(super) type ByBlock<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
 
 const NO_BLOCK: u64 = u64::MAX;
 
-/// The stack of Mattson and others (1970). Each use takes the next slot; how many blocks are in
-/// the slots up to one is a sum in a tree (Fenwick 1994).
+/// LRU stack of Mattson and others (1970). Each use takes the next slot. A tree of sums (Fenwick
+/// 1994) gives the number of blocks in all slots up to a given one.
 #[derive(Clone, Debug)]
 pub(super) struct Stack {
     slot_of: ByBlock<u32>,
     tree: Vec<u32>,
     block_of: Vec<u64>,
     next_slot: u32,
-    /// No block is in a slot before this one.
+    /// Slot before which no slot holds a block.
     oldest_slot: u32,
 }
 
 impl Stack {
-    /// For so many blocks, and one more until another is taken out.
+    /// Creates a stack for `most_blocks` blocks. It may temporarily hold one more, until another is
+    /// removed.
     pub(super) fn new(most_blocks: usize) -> Self {
         let slots = most_blocks * 4;
         Self {
@@ -65,7 +66,8 @@ impl Stack {
         self.slot_of.len()
     }
 
-    /// The block comes to the top: how many others were used since its last use, if it is there.
+    /// Moves a block to the top of the stack. Returns the number of other blocks used since its
+    /// last use, or `None` if the block was not in the stack.
     pub(super) fn touch(&mut self, block: u64) -> Option<u64> {
         if self.next_slot as usize == self.block_of.len() {
             self.renumber();
@@ -89,7 +91,7 @@ impl Stack {
         }
     }
 
-    /// Takes out the block that is unused for longest.
+    /// Removes the least recently used block.
     pub(super) fn remove_oldest(&mut self) {
         let from = self.oldest_slot as usize;
         let held = self.block_of[from..]
@@ -111,7 +113,7 @@ impl Stack {
         self.each_sum(slot, |sum| *sum -= 1);
     }
 
-    /// Changes the sums that a slot is in.
+    /// Changes all sums of the tree that include a slot.
     fn each_sum(&mut self, slot: u32, change: impl Fn(&mut u32)) {
         let mut at = slot as usize + 1;
         while at < self.tree.len() {
@@ -120,7 +122,7 @@ impl Stack {
         }
     }
 
-    /// Blocks in the slots up to one.
+    /// Returns the number of blocks in the slots up to a given one.
     fn up_to(&self, slot: u32) -> u32 {
         let mut at = slot as usize + 1;
         let mut sum = 0;
@@ -131,7 +133,7 @@ impl Stack {
         sum
     }
 
-    /// Blocks get the first slots, in the order of their last use.
+    /// Moves all blocks to the first slots, in the order of their last use.
     fn renumber(&mut self) {
         let held = self.block_of.iter().copied();
         let held: Vec<u64> = held.filter(|block| *block != NO_BLOCK).collect();

@@ -1,4 +1,5 @@
-//! Steps of a clone on its ring: its I/Os and syncs, as many in flight as the job says.
+//! Steps of a fio clone on its ring: it issues I/Os and syncs, and keeps as many in flight as the
+//! job's queue depth permits.
 
 use super::super::locks;
 use super::super::pace::Turn;
@@ -15,39 +16,41 @@ use diskperf_fio::job::{Engine, ErrorKind};
 use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
-/// I/O that was drawn and is not issued.
+/// I/O that was drawn and is not yet issued.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldIo {
     pub(super) io: Io,
     intended: Option<Nanoseconds>,
 }
 
-/// Reason why a clone leaves its ring. Except for [`Halt::DropCache`] and [`Halt::Lock`],
-/// all that is in flight completes before.
+/// Reason why a clone leaves its ring. All requests in flight complete before, except for
+/// [`Halt::DropCache`] and [`Halt::Lock`].
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// A zone is reset or opened.
+    /// Reset or opening of a zone of the file.
     ChangeZone,
-    /// The cache of a file is dropped: the clone begins with it again.
+    /// Drop of the page cache of the file with this index, because the clone starts the file again.
     DropCache(usize),
-    /// The search for a depth begins its next window.
+    /// Start of the next window of the queue depth search.
     Search,
-    /// Other jobs of the flow go first: the notices that workers had given each other by then.
+    /// Wait for other jobs of the same fio flow, which go first. The value is the number of notices
+    /// that workers had given by then.
     OtherJobs(u64),
-    /// The job sleeps for its flow.
+    /// Sleep of the job that keeps it to its share of a fio flow.
     FlowSleep,
-    /// The lock of the held I/O's file is taken.
+    /// Wait for the lock on the file of the held I/O.
     Lock,
-    /// The lock of the last I/O's file is freed, blocks are trimmed, or blocks are read back.
+    /// Work that follows the last I/O: its file is unlocked, blocks are trimmed, or blocks are read
+    /// back.
     Follow {
         direction: Direction,
         trims: Vec<Io>,
     },
-    /// The job pauses after an I/O of a direction.
+    /// Pause of the job after an I/O of this direction.
     Pause(Direction),
-    /// The pass is over.
+    /// End of a pass over the job's files.
     EndOfPass,
-    /// The job is over.
+    /// End of the job.
     Over,
 }
 
@@ -59,7 +62,7 @@ impl Source for JobClone<'_> {
         }
     }
 
-    /// Prepares the data of a write whose share is there already.
+    /// Fills the buffer of a write in a job whose data repeats in part.
     fn prepare(&mut self, ring: &mut Ring<'_>, request: &Submission) {
         if let (None, Operation::Write) = (&ring.verifier, request.operation)
             && let Some(duplicates) = &mut self.duplicates
@@ -101,7 +104,7 @@ impl Source for JobClone<'_> {
 }
 
 impl JobClone<'_> {
-    /// Leaves the ring, when nothing is in flight.
+    /// Leaves the ring once nothing is in flight. Until then, it waits for completions.
     fn leave(&mut self, ring: &Ring<'_>, halt: Halt) -> RingStep {
         let drains = !matches!(halt, Halt::DropCache(_) | Halt::Lock);
         self.halt = Some(halt);
@@ -111,7 +114,7 @@ impl JobClone<'_> {
         }
     }
 
-    /// Decides what comes next: first what belongs to the I/O before, then the next one.
+    /// Decides the next step: first the work that the last I/O requires, then the next I/O.
     fn decide(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
         let slots = &ring.slots;
         let batch = self.job.engine.batch.max(1) as usize;
@@ -151,7 +154,7 @@ impl JobClone<'_> {
         }
     }
 
-    /// Takes the next I/O of the log that is repeated.
+    /// Takes the next I/O of the log that the job repeats.
     fn repeat_log(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
         let step = self.script.as_mut().map(|script| script.step(self.now));
         Ok(match step {
@@ -195,7 +198,7 @@ impl JobClone<'_> {
         }
     }
 
-    /// Issues an I/O, or holds it back until it may be issued.
+    /// Issues an I/O, or holds it until it may be issued.
     fn issue(&mut self, ring: &Ring<'_>, held: HeldIo) -> Result<RingStep, ProgramError> {
         let HeldIo { io, intended } = held;
         let halt = match self.stream.begun_again() {
@@ -226,7 +229,7 @@ impl JobClone<'_> {
         self.put(ring, operation(io.direction), place, intended)
     }
 
-    /// Returns what follows an I/O that was issued, where the clone leaves its ring for that.
+    /// Returns the work that follows an issued I/O if the clone must leave its ring for it.
     fn follow_up(&mut self, ring: &Ring<'_>, io: Io) -> Option<Halt> {
         let direction = io.direction;
         let is_before_its_write =
@@ -240,13 +243,12 @@ impl JobClone<'_> {
         pauses.then_some(Halt::Pause(direction))
     }
 
-    /// Returns whether another I/O may be in flight.
     fn has_room(&self, slots: &Slots) -> bool {
         let depth = self.search.as_ref().map(DepthSearch::depth);
         !slots.are_full() && depth.is_none_or(|depth| slots.in_use() < depth as usize)
     }
 
-    /// Issues a sync; returns nothing of a range without bytes.
+    /// Issues a sync. Returns `None` for a range without bytes, which needs no sync.
     fn sync(&mut self, ring: &Ring<'_>, due: DueSync) -> Result<Option<RingStep>, ProgramError> {
         let is_of_range = matches!(due.operation, Operation::SyncRange(_));
         if is_of_range && due.range.is_empty() {
@@ -261,7 +263,7 @@ impl JobClone<'_> {
         self.put(ring, due.operation, place, None).map(Some)
     }
 
-    /// Puts a request into a slot, and into the log that the job writes.
+    /// Puts a request into a slot, and records it in the I/O log that the job writes.
     pub(in super::super) fn put(
         &mut self,
         ring: &Ring<'_>,
@@ -284,8 +286,8 @@ impl JobClone<'_> {
         Ok(RingStep::Put(file, request))
     }
 
-    /// Takes as many completions as the job takes at once, until so few are in flight that it
-    /// fills the slots again.
+    /// Reaps as many completions as the job takes in one call, until few enough requests are in
+    /// flight to fill the slots again.
     fn reap_to_refill(&self, ring: &Ring<'_>) -> RingStep {
         let engine = &self.job.engine;
         let least = engine.complete_min.max(1) as usize;
@@ -299,15 +301,15 @@ impl JobClone<'_> {
         }
     }
 
-    /// Waits until a time, which is not beyond the end of the job, or for a completion.
+    /// Waits until a given time or for a completion, but not beyond the end of the job.
     fn reap_until(&self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
         let wake = self.times.end.map_or(due, |end| end.min(due));
         self.reap_next(ring, Some(wake))
     }
 
-    /// Waits for the next completion, at most until a time, the end of the ramp or the next
-    /// look at the clone. fio takes the last ones together, so that each of them seems to last
-    /// until the slowest is complete.
+    /// Waits for the next completion, but not longer than `until` and the next check of the job.
+    /// fio reaps the last completions together, so that each of them seems to last until the
+    /// slowest is complete.
     fn reap_next(&self, ring: &Ring<'_>, until: Option<Nanoseconds>) -> RingStep {
         RingStep::reap(
             1,
@@ -315,7 +317,8 @@ impl JobClone<'_> {
         )
     }
 
-    /// Returns whether the job goes on although a request failed with an error.
+    /// Reports whether the job continues although a request failed with this error, and counts the
+    /// error.
     fn passes_over(&mut self, system: &mut System, operation: Operation, errno: Errno) -> bool {
         let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
         if self.job.files.fills && has_no_space && operation == Operation::Write {
@@ -331,10 +334,10 @@ impl JobClone<'_> {
     }
 }
 
-/// Requests that a clone issues while it issues no I/O: trims, and reads that verify.
+/// Requests that a clone issues apart from its I/Os: trims, and reads that verify.
 struct SideRequests<'c, 'a, Next> {
     clone: &'c mut JobClone<'a>,
-    /// Requests that are submitted at once.
+    /// Number of requests that one call submits.
     batch: usize,
     next: Next,
 }
@@ -368,7 +371,8 @@ where
 }
 
 impl<'a> JobClone<'a> {
-    /// Issues all requests that `next` returns, `batch` of them at once, and waits for them.
+    /// Issues all requests that `next` returns, submits them in batches of `batch`, and waits for
+    /// them.
     pub(in super::super) async fn issue_all(
         &mut self,
         ring: &mut Ring<'_>,
@@ -380,7 +384,7 @@ impl<'a> JobClone<'a> {
     }
 }
 
-/// The kind of error that fio counts those of an operation as.
+/// Returns the error category under which fio counts a failure of an operation.
 fn error_kind(operation: Operation) -> ErrorKind {
     match operation {
         Operation::Read => ErrorKind::Read,

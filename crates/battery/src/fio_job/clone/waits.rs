@@ -1,5 +1,4 @@
-//! The waits of a clone. Each ends with the job at the latest, and where the job is to be
-//! looked at.
+//! Waits of a fio clone. Each wait ends early when the job ends or needs a check.
 
 use super::super::search::SearchStep;
 use super::JobClone;
@@ -11,12 +10,12 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
-/// Time in which a job that waits notices that another one ended it; fio takes as long.
+/// Interval at which a waiting job checks whether another job ended it. fio checks as often.
 const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
 
 impl JobClone<'_> {
-    /// Takes the turn for an I/O of the job's flow; where other jobs go first, returns what
-    /// the job does.
+    /// Takes a turn in the job's flow for one I/O. If other jobs go first, returns the reason why
+    /// the clone leaves its ring.
     pub(super) fn flow_halt(&self, system: &System) -> Option<Halt> {
         if self.job.order.flow == 0 {
             return None;
@@ -32,8 +31,7 @@ impl JobClone<'_> {
         }
     }
 
-    /// Waits for a notice of another worker, at most until the end of the job or the next
-    /// look at it.
+    /// Waits for a notice of another worker, but not beyond the end of the job and its next check.
     pub(super) async fn await_notice(
         &self,
         system: &mut System,
@@ -44,8 +42,8 @@ impl JobClone<'_> {
         Ok(system.await_notice(notices, wake).await?)
     }
 
-    /// Takes the lock of the held I/O's file, when it is this worker's turn. Gives the I/O up
-    /// where the job ends before.
+    /// Waits for the lock on the file of the held I/O and takes it. Drops the I/O if the job ends
+    /// before.
     pub(super) async fn lock_file(&mut self, system: &mut System) -> Result<(), ProgramError> {
         let Some(HeldIo { io, .. }) = self.held else {
             return Ok(());
@@ -74,15 +72,16 @@ impl JobClone<'_> {
         Ok(())
     }
 
-    /// Frees the lock of a file, where the clone has one, and lets the next worker that waits
-    /// for it have it.
+    /// Releases the file lock of the clone, if it holds one, and wakes the workers that wait for
+    /// it.
     pub(super) fn unlock_file(&mut self, system: &System) {
         if self.lock.take().is_some() {
             system.give_notice();
         }
     }
 
-    /// Sees what time has brought: the end of the ramp, and what may end the job early.
+    /// Checks the job at a point in time: the end of the ramp, the queue depth search, and
+    /// conditions that end the job early.
     pub(super) fn look(
         &mut self,
         system: &mut System,
@@ -109,7 +108,8 @@ impl JobClone<'_> {
         Ok(())
     }
 
-    /// The moment at which the job is to be looked at next, whatever it waits for.
+    /// Returns the time at which the job must be checked next, whatever it waits for. `None` if no
+    /// check is due.
     pub(super) fn next_look(&self, system: &System) -> Option<Nanoseconds> {
         let of_others = self.may_be_ended.then(|| system.now() + LOOK_EVERY);
         let of_search = self.search.as_ref().map(|search| search.due());
@@ -118,7 +118,8 @@ impl JobClone<'_> {
         moments.into_iter().flatten().min()
     }
 
-    /// Whether the job issues nothing more, because its time is over or it was ended early.
+    /// Reports whether the job issues nothing more, because its time has ended, the device is full,
+    /// it reached its goal, or another job ended it.
     pub(in super::super) fn is_over(&self, now: Nanoseconds) -> bool {
         self.is_steady
             || self.is_full
@@ -126,8 +127,8 @@ impl JobClone<'_> {
             || self.times.end.is_some_and(|end| now >= end)
     }
 
-    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
-    /// the processor.
+    /// Passes time until a given moment, but not beyond the end of the job, by sleeping or by using
+    /// the CPU.
     pub(in super::super) async fn pass_until(
         &mut self,
         system: &mut System,
@@ -149,8 +150,8 @@ impl JobClone<'_> {
         }
     }
 
-    /// Pauses after an I/O of a direction, with nothing in flight, and not beyond the end of
-    /// the job.
+    /// Pauses for `thinktime` after an I/O of a direction, with nothing in flight, but not beyond
+    /// the end of the job.
     pub(super) async fn pause(
         &mut self,
         system: &mut System,
@@ -173,8 +174,8 @@ impl JobClone<'_> {
     }
 }
 
-/// Waits for all clones of the job that `wait_for` names, unless another job ends this one
-/// before. Returns whether there was anything to wait for.
+/// Waits for all clones of the job that `wait_for` names, unless another job ends this one before.
+/// Returns whether it waited.
 pub(super) async fn wait_for_job(
     (system, worker): (&mut System, &Worker),
     job: &Job,
@@ -196,7 +197,7 @@ pub(super) async fn wait_for_job(
     }
 }
 
-/// Sleeps until a moment, unless another job ends this one before.
+/// Sleeps until a given moment, unless another job ends this job before.
 pub(super) async fn sleep_until(
     (system, worker): (&mut System, &Worker),
     moment: Nanoseconds,

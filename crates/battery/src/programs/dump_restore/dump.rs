@@ -1,10 +1,9 @@
-//! The first process of `dump_restore`: dump of 4.2BSD at level 0, of one tree.
+//! First process of `dump_restore`: dump of 4.2BSD at level 0, of one tree.
 //!
-//! It maps the inodes (passes 1 and 2), then dumps the directories and then the
-//! files in the order of their inodes (passes 3 and 4), each block read to where
-//! it lies in the tape's buffer, so that a read ends where the buffer does. The
-//! ring of processes that dump had to keep a tape turning is not made: a pipe
-//! does not turn.
+//! It maps the inodes (passes 1 and 2), then dumps the directories and then the files in the order
+//! of their inodes (passes 3 and 4). Each block is read directly to its position in the tape's
+//! buffer, so that a read ends where the buffer ends. The ring of processes with which dump kept a
+//! tape moving is left out, because a pipe has no tape to keep moving.
 
 use crate::blocks::{read_block, seek_to};
 use crate::program::ProgramError;
@@ -15,7 +14,7 @@ use crate::workload::tree::{TOP, Tree, room_bytes};
 use diskperf_system::{Extent, File, FileSegment, LaidOut, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 
-/// What dump knows of the file system before it starts.
+/// Layout of the file system that dump knows before it starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Dump {
     device: Option<String>,
@@ -24,29 +23,28 @@ pub(crate) struct Dump {
     inodes: Vec<Dumped>,
 }
 
-/// An inode that is dumped.
 #[derive(Clone, Debug)]
 struct Dumped {
     laid_out: LaidOut,
     parts: Vec<FileSegment>,
-    /// Of a directory its records: a modelled drive holds none.
+    /// Records of a directory, empty for a file. A modelled drive stores no data, so that they are
+    /// kept here.
     records: Vec<u8>,
 }
 
-/// Where contents are read from.
+/// Source from which dump reads file contents.
 enum Source {
-    /// The drive of the file system.
     Drive(File),
-    /// The files themselves: a real file system's drive cannot be read by who
-    /// does not know that file system.
+    /// Files of a real file system, read through that file system, because its drive has an unknown
+    /// format.
     Files,
 }
 
-/// Sectors are 512 bytes: a raw read is a multiple of that.
+/// Sector size in bytes. A raw read is a multiple of it.
 pub(crate) const SECTOR_BYTES: usize = 512;
 
 impl Dump {
-    /// What there is to dump: the tree, as it lies.
+    /// Determines the tree to be dumped and its layout on the drive.
     pub(crate) fn survey(
         system: &System,
         worker: &Worker,
@@ -138,19 +136,19 @@ impl Dump {
         Ok(system.close(pipe).await?)
     }
 
-    /// The directories, or the files.
+    /// Iterates over the dumped directories if `directories` is set, else over the dumped files.
     fn directories(&self, directories: bool) -> impl Iterator<Item = &Dumped> {
         let inodes = self.inodes.iter();
         inodes.filter(move |dumped| dumped.laid_out.directory == directories)
     }
 }
 
-/// Where in a worker's buffer what is not dumped is read to: behind the tape's,
-/// on a boundary that every block size has.
+/// Offset in the worker's buffer of the area for reads that are not dumped. It lies after the
+/// tape's buffer, aligned to every block size.
 const SCRATCH_AT: usize = 16 << 10;
 
 impl Dumped {
-    /// Bytes of a file; none of a directory.
+    /// Returns the bytes of a file, and 0 for a directory.
     fn content_bytes(&self) -> u64 {
         if self.laid_out.directory {
             0
@@ -160,17 +158,16 @@ impl Dumped {
     }
 }
 
-/// dump at its work.
 struct Dumper<'a> {
     source: Source,
-    /// The block of inodes that is in core.
+    /// Block of inodes that is in memory.
     inode_block: Option<Extent>,
     scratch: &'a mut [u8],
     worker: &'a Worker,
 }
 
 impl Dumper<'_> {
-    /// getino: the block of an inode, unless it is the one in core.
+    /// Reads the block of an inode unless it is in memory already (`getino`).
     async fn inode_block(
         &mut self,
         system: &mut System,
@@ -224,7 +221,7 @@ impl Dumper<'_> {
         }
     }
 
-    /// The contents from the drive, block by block.
+    /// Dumps the contents of an inode from the drive, block by block.
     async fn dump_blocks(
         &mut self,
         system: &mut System,
@@ -270,7 +267,7 @@ impl Dumper<'_> {
     }
 }
 
-/// A file's contents through its file system.
+/// Dumps the contents of a file through its file system.
 async fn dump_file(
     system: &mut System,
     (path, size_bytes): (&str, u64),
@@ -287,7 +284,7 @@ async fn dump_file(
     Ok(system.close(file).await?)
 }
 
-/// Contents that are in memory.
+/// Dumps contents that are in memory.
 async fn put(
     system: &mut System,
     contents: &[u8],

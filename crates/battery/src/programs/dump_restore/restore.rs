@@ -1,8 +1,8 @@
-//! The second process of `dump_restore`: restore of 4.2BSD. It takes the
-//! directories off the tape, makes them all, and then makes each file as it
-//! comes. At the end it gives the directories their owners, modes and times and
-//! leaves its table of names. The two files in `/tmp` in which it kept the
-//! directories are not made: that is a third file system.
+//! Second process of `dump_restore`: restore of 4.2BSD. It reads the directories from the tape,
+//! makes them all, and then makes each file in the order of the tape. At the end it sets the
+//! owners, modes and times of the directories and writes its table of names. The two files in
+//! `/tmp` in which the original kept the directories are left out, since they would be on a third
+//! file system.
 
 use crate::blocks::write_block;
 use crate::program::ProgramError;
@@ -14,30 +14,29 @@ use diskperf_system::{Errno, File, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 
-/// restore at its work.
 struct Restore<'b> {
-    /// Where everything goes.
+    /// Directory under which everything is restored.
     top: String,
     tape: TapeReader<'b>,
-    /// What is written at once is put together here.
+    /// Buffer in which the data of one write is assembled.
     block: &'b mut [u8],
-    /// The names in each directory, with their inodes.
+    /// Names in each directory, with their inodes.
     directories: BTreeMap<u32, Vec<(u32, String)>>,
-    /// The names of files and directories, once the directories are made.
+    /// Paths of files and directories by inode. `None` until the directories are made.
     names: Option<BTreeMap<u32, String>>,
     files: u32,
     content_bytes: u64,
 }
 
-/// Where in a worker's buffer blocks are put together, behind the tape's.
+/// Offset in the worker's buffer of the area that assembles blocks, after the tape's buffer.
 const BLOCK_AT: usize = 16 << 10;
 
-/// The mode of a restored file: the tape has none.
+/// Mode of a restored file. The tape records none.
 const FILE_MODE: u32 = 0o644;
-/// The same, of a directory.
+/// Mode of a restored directory. The tape records none.
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// Takes everything off the pipe and makes it under a directory that is there.
+/// Reads a dump from the pipe and restores it under an existing directory.
 pub(crate) async fn run(
     system: &mut System,
     top: &str,
@@ -60,7 +59,7 @@ pub(crate) async fn run(
     restore.all(system).await
 }
 
-/// Removes what was restored of a tree.
+/// Removes the restored files of a tree and the table of names.
 pub(crate) async fn remove(
     system: &mut System,
     top: &str,
@@ -104,7 +103,7 @@ impl Restore<'_> {
         }
     }
 
-    /// Takes the names of a directory off the tape.
+    /// Reads the names of a directory from the tape.
     async fn directory(
         &mut self,
         system: &mut System,
@@ -122,8 +121,8 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// Makes all directories, each after the one that it is in; the top is
-    /// there. Done once, before the first file.
+    /// Makes all directories, each after its parent, once before the first file. The top directory
+    /// exists already.
     async fn make_directories(
         &mut self,
         system: &mut System,
@@ -152,8 +151,8 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// Gives the directories their owners, modes and times, which files made
-    /// in them would have changed (setdirmodes).
+    /// Sets the owners, modes and times of the directories. Files made in a directory would have
+    /// changed its times (`setdirmodes`).
     async fn finish_directories(&self, system: &mut System) -> Result<(), ProgramError> {
         let names = self.names.iter().flatten();
         for (_, path) in names.filter(|(inode, _)| self.directories.contains_key(inode)) {
@@ -164,7 +163,7 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// Writes the table of names.
+    /// Writes restore's table of names.
     async fn leave_symbols(&self, system: &mut System) -> Result<(), ProgramError> {
         let Some(names) = &self.names else {
             return Ok(());
@@ -178,7 +177,7 @@ impl Restore<'_> {
         Ok(system.close(file).await?)
     }
 
-    /// Makes a file of what follows on the tape.
+    /// Makes a file from the records that follow on the tape.
     async fn file(
         &mut self,
         system: &mut System,
@@ -210,8 +209,8 @@ impl Restore<'_> {
     }
 }
 
-/// Gives a new file its owner and its mode: by the open file, or by its name on
-/// a system that is older than those calls.
+/// Sets the owner and the mode of a new file: through the open file, or by its name on a system
+/// that lacks those calls.
 async fn own(system: &mut System, file: File, path: &str) -> Result<(), ProgramError> {
     match system.fchown(file).await {
         Err(error) if error.errno() == Some(Errno::Invalid) => {
@@ -225,8 +224,8 @@ async fn own(system: &mut System, file: File, path: &str) -> Result<(), ProgramE
     }
 }
 
-/// The names of a directory but `.` and `..`, with their inodes; none, if its
-/// records make no sense.
+/// Returns the names in a directory with their inodes, without `.` and `..`. Returns `None` if the
+/// directory's records are invalid.
 fn names(records: &[u8]) -> Option<Vec<(u32, String)>> {
     let mut names = Vec::new();
     let mut at = 0;
