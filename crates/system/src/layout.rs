@@ -274,7 +274,7 @@ impl Layout {
     }
 }
 
-/// Calls that only a modelled computer can answer.
+/// Calls of a program that only a modelled computer can answer.
 impl System {
     /// Returns the layout of a mounted file system at this time, with the name of its device. The
     /// call takes no virtual time. `None` on the host, where the layout is not known.

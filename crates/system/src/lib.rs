@@ -24,8 +24,8 @@
 //! ([`System::submit`], [`System::reap`]) beside [`System::read`], because how software
 //! submits is part of what is measured; it is not hidden behind `read`.
 
-/// Dispatches a call to the host or the model. Different behaviour of the two is in their
-/// implementations. A program's call takes time, so that on a model it is awaited.
+/// Dispatches a call of a program to the host or the model, whose implementations may differ. The
+/// call takes time, so that on a model it is awaited.
 macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
@@ -36,7 +36,7 @@ macro_rules! on_each_world {
     };
 }
 
-/// Dispatches a call that takes no time on the host or on a model.
+/// Dispatches a call that takes no time to the host or the model.
 macro_rules! at_once_on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
@@ -112,7 +112,7 @@ pub enum System {
     Model(Box<model::Model>),
 }
 
-/// Calls on files.
+/// Calls of a program on open files.
 impl System {
     /// Opens a file, as open(2). A file that is created gets mode 0666, as `creat` did in 1983.
     pub fn open<'a>(&'a mut self, path: &'a str, how: Open) -> SystemCall<'a, Result<File>> {
@@ -216,7 +216,7 @@ impl System {
     }
 }
 
-/// Calls on names of files and directories.
+/// Calls of a program on names of files and directories.
 impl System {
     /// Returns the length in bytes of the file with a name, as stat(2).
     pub fn stat<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<u64>> {
@@ -244,7 +244,7 @@ impl System {
     }
 }
 
-/// Calls on owner, mode and times of files in the worker's file systems.
+/// Calls of a program on the owner, mode and times of files.
 impl System {
     /// Sets the owner and group of an open file to the ones that it has, as fchown(2).
     pub fn fchown(&mut self, file: File) -> SystemCall<'_, Result<()>> {
@@ -272,7 +272,7 @@ impl System {
     }
 }
 
-/// Calls for time, and for meeting other workers.
+/// Calls of a program for time, and for synchronization with other workers.
 impl System {
     /// Returns the time since an arbitrary start that all workers of a run share.
     pub fn now(&self) -> Nanoseconds {
@@ -332,7 +332,7 @@ impl System {
     }
 }
 
-/// Calls of the runner around the timed part.
+/// Calls of the runner before and after the timed part of a program.
 impl System {
     /// Starts the timed part: counts, CPU time and histograms begin at zero. The worker's start is
     /// measured from `origin`.

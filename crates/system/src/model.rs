@@ -37,7 +37,6 @@ pub struct Model {
     session: Session,
     meeting: Rc<Rendezvous>,
     stop: Arc<AtomicBool>,
-    /// Open files by descriptor number.
     files: Vec<Option<OpenFile>>,
     measuring: Measuring,
     ring: Option<Ring>,
@@ -101,7 +100,6 @@ impl Model {
         File(number)
     }
 
-    /// Returns the error of a call on a descriptor.
     #[cold]
     fn failed(&self, call: Call, file: File, errno: impl Into<Errno>) -> Error {
         match self.files.get(file.0) {
@@ -111,7 +109,6 @@ impl Model {
     }
 }
 
-/// Calls on files.
 impl Model {
     pub(crate) async fn open(&mut self, path: &str, how: Open) -> Result<File> {
         self.check()?;
@@ -238,7 +235,6 @@ impl Model {
     }
 }
 
-/// Calls on names of files and directories.
 impl Model {
     pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
         self.check_name(Call::Stat, path)?;
@@ -293,7 +289,6 @@ impl Model {
     }
 }
 
-/// Calls for time, and for meeting other workers.
 impl Model {
     pub(crate) fn now(&self) -> Nanoseconds {
         nanoseconds(self.session.now())
@@ -348,7 +343,6 @@ impl Model {
     }
 }
 
-/// Control of the buffer cache.
 impl Model {
     pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
         self.check()?;
@@ -383,7 +377,6 @@ enum Name {
     Device,
     /// Block device `/dev/bnull` without data, which only some systems have.
     BlockNull,
-    /// Device file of a drive.
     Drive(u32),
 }
 

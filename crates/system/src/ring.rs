@@ -161,7 +161,7 @@ pub struct Completion {
     pub response: Nanoseconds,
 }
 
-/// Calls for several requests in flight. A worker has one ring at a time.
+/// Calls of a program with several requests in flight. A worker has one ring at a time.
 impl System {
     /// Opens a ring for these open files, and fills its buffers. On real storage that takes longer
     /// than many requests. If nothing was read or written yet, the timed part restarts when the

@@ -475,7 +475,6 @@ fn rate(bytes: u64, elapsed: Nanoseconds) -> f64 {
     per_second(bytes as f64 / KIB as f64, elapsed)
 }
 
-/// Returns an amount per second; 0 if no time elapsed.
 fn per_second(amount: f64, elapsed: Nanoseconds) -> f64 {
     if elapsed.0 == 0 {
         0.0

@@ -52,7 +52,7 @@ pub enum BlockEventsError {
     Tracefs {
         /// Path of the tracefs file.
         file: String,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
@@ -70,7 +70,6 @@ const BUFFERS_KIB: usize = 256 << 10;
 /// Maximum size of the event buffer of one processor, in KiB; room for some 400,000 events.
 const BUFFER_KIB: usize = 32 << 10;
 
-/// Returns the size of each processor's event buffer in KiB.
 fn buffer_kib() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (BUFFERS_KIB / processors).clamp(1 << 10, BUFFER_KIB)

@@ -124,7 +124,7 @@ pub enum DeviceError {
     Io {
         /// Path of the device, or of its file in sysfs.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }

@@ -79,7 +79,7 @@ pub enum FreshError {
     Unmount {
         /// Mount point of the file system.
         directory: PathBuf,
-        /// Error of the kernel.
+        /// Error that the kernel returned.
         source: io::Error,
     },
     /// Failure to give the process a private mount namespace.
@@ -87,7 +87,7 @@ pub enum FreshError {
         "a mount namespace of diskperf's own could not be made ({source}): it needs root, and a container that permits it"
     )]
     PrivateMounts {
-        /// Error of the kernel.
+        /// Error that the kernel returned.
         source: io::Error,
     },
     /// Any other failed operation.
@@ -97,7 +97,7 @@ pub enum FreshError {
         action: &'static str,
         /// Path that the operation used.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
@@ -334,7 +334,6 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     Ok(mount.is_some_and(|mount| node_number(&mount.source).ok().flatten() == Some(device)))
 }
 
-/// Creates the image file with all its blocks allocated.
 fn allocate_image(
     folder: &Folder,
     bytes: u64,

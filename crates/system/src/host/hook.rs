@@ -29,7 +29,7 @@ pub enum HookError {
         option: &'static str,
         /// Command line.
         command: String,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
     /// Command that ended with an error.

@@ -1,4 +1,4 @@
-//! Log files that a program writes under a user's name, outside the measured storage.
+//! Log files and other files that a program writes in addition to its measured I/O.
 
 use super::output_file::OutputFile;
 use rustix::fs::OFlags;
@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Starts an empty log and replaces an older one. A file that exists must begin with `beginning`.
+/// Starts an empty log file and replaces an older log. An existing file must begin with
+/// `beginning`.
 ///
 /// # Errors
 ///

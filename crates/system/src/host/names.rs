@@ -155,7 +155,6 @@ pub(super) enum Name<'a> {
     Device(&'a str),
 }
 
-/// Calls of a worker that take names.
 impl Host {
     pub(crate) fn stat(&mut self, path: &str) -> Result<u64> {
         self.in_directory(Call::Stat, path, |directory, name| {

@@ -26,7 +26,6 @@ use std::path::{Path, PathBuf};
 /// Until [`Self::write`] an existing file stays unchanged.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// Path as the user wrote it.
     path: PathBuf,
     /// Resolved name of the file; `None` for `/dev/null`.
     place: Option<Destination>,

@@ -86,7 +86,7 @@ pub enum QueueError {
         action: &'static str,
         /// Path that the operation used.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }

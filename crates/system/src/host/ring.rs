@@ -31,9 +31,7 @@ use uring::Uring;
 /// Maximum time for a wait to notice the end of the run.
 const WAIT_SLICE: Nanoseconds = Nanoseconds::from_millis(50);
 
-/// Time that the end of a ring waits for a device before it prints a message; the next constant is
-/// the time before it gives up. The second exceeds the time after which a kernel gives up a disk
-/// that does not respond.
+/// Time that closing a ring waits for a device before it prints a message.
 const SAY_AFTER: Nanoseconds = Nanoseconds::from_millis(5_000);
 const GIVE_UP_AFTER: Nanoseconds = Nanoseconds::from_millis(120_000);
 

@@ -371,7 +371,6 @@ impl Host {
     }
 }
 
-/// Calls for time, and for meeting other workers.
 impl Host {
     pub(crate) fn now(&self) -> Nanoseconds {
         monotonic()
@@ -432,7 +431,6 @@ impl Host {
     }
 }
 
-/// Start and end of the timed part.
 impl Host {
     pub(crate) fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
         self.check_stop()?;
@@ -546,7 +544,6 @@ impl Host {
     }
 }
 
-/// Control of the page cache.
 impl Host {
     pub(crate) fn drop_cached(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);

@@ -54,7 +54,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Maximum number of folder names that are tried; each fails only by accident.
 const ATTEMPTS: usize = 100;
 
-/// Number of workspaces of this process.
 static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Reason why a workspace could not be created or removed.
@@ -145,7 +144,7 @@ pub enum WorkspaceError {
         action: &'static str,
         /// Path that the operation used.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }

@@ -16,7 +16,6 @@ pub(super) struct Ring {
     slots: Vec<Option<Issued>>,
     /// Contents of each idle slot's buffer; empty for a ring without contents.
     buffers: Vec<Vec<u8>>,
-    /// Reusable memory for requests to the kernel; the next field is for completions.
     requests: Vec<RingRequest>,
     completions: Vec<RingCompletion>,
 }
@@ -25,7 +24,7 @@ pub(super) struct Ring {
 #[derive(Clone, Copy)]
 struct Issued {
     operation: Operation,
-    /// Start of the submitting call; the next field is the call's duration.
+    /// Start of the call that submitted the request.
     started: Nanoseconds,
     submit: Nanoseconds,
     intended: Option<Nanoseconds>,
@@ -42,7 +41,6 @@ impl Issued {
 /// Name of the ring in its error messages.
 const RING: &str = "ring";
 
-/// Calls for several requests in flight.
 impl Model {
     pub(crate) async fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check()?;

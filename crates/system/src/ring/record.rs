@@ -290,7 +290,6 @@ impl LoadRecorder {
     }
 }
 
-/// Recorder of one operation's requests.
 struct OperationRecorder {
     bytes: u64,
     response: LatencyRecorder,
@@ -358,9 +357,9 @@ impl CallRecorder {
     }
 }
 
-/// Maximum number of intervals in a time series, and, below, of latency buckets in all of them.
-/// They suffice for some minutes at one-second intervals on the busiest drive, and take some
-/// hundred kilobytes in a store. Pages that are not written cost nothing.
+/// Maximum number of intervals in a time series. Together with the limit of latency buckets it
+/// suffices for some minutes at one-second intervals on the busiest drive, and takes some hundred
+/// kilobytes in a store. Pages that are not written cost nothing.
 const MOST_INTERVALS: usize = 1024;
 const MOST_BUCKETS: usize = 1 << 17;
 

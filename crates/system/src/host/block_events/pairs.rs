@@ -85,7 +85,6 @@ struct Open {
     number: u64,
     /// Sectors of the request that have not completed.
     left: u64,
-    /// Whether the request is back in the queue.
     is_requeued: bool,
 }
 

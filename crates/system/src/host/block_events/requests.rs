@@ -17,7 +17,6 @@ pub(super) struct Requests {
     /// Bios that belong to no request yet: from device and first sector to the end sector and
     /// arrival time.
     waiting: BTreeMap<(u32, u64), (u64, Nanoseconds)>,
-    /// Requests that have not completed.
     begun: Vec<Begun>,
     completed: Vec<BlockRequest>,
 }
@@ -26,7 +25,6 @@ struct Begun {
     request: BlockRequest,
     /// Incomplete part of the request: first sector and number of sectors.
     left: (u64, u64),
-    /// Whether the device has the request, as opposed to the queue.
     at_device: bool,
 }
 

@@ -26,7 +26,6 @@ pub struct Listened {
     pub sectors: Option<(u64, u64)>,
 }
 
-/// Block-layer events that the stream records.
 const EVENTS: [(&str, Step); 3] = [
     ("block/block_rq_issue", Step::Issued),
     ("block/block_rq_requeue", Step::Requeued),
@@ -51,7 +50,6 @@ pub struct BlockStream {
     listened: Vec<Range>,
     layout: PageLayout,
     events: Events,
-    /// Raw event buffer of each processor.
     buffers: Vec<OwnedFd>,
     page: Vec<u8>,
     /// Events that are too recent to be passed on in order.

@@ -19,7 +19,6 @@ pub(super) struct Threads {
     threads: BTreeMap<u32, Thread>,
 }
 
-/// State of a thread after its latest event.
 #[derive(Debug, Default)]
 struct Thread {
     /// Index of the thread's latest switch among all switches.

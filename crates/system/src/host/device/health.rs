@@ -80,8 +80,7 @@ fn asked(node: &Path) -> Option<Health> {
     Some(of_smartctl(&serde_json::from_str(&said).ok()?))
 }
 
-/// Pages of ATA device statistics: this one has the endurance, the next constant the one with the
-/// errors.
+/// Page number of the ATA device statistics with the drive's used endurance.
 const SOLID_STATE: u64 = 7;
 const GENERAL_ERRORS: u64 = 4;
 

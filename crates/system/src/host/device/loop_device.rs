@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum time for the kernel to detach a loop device after its last close.
 const DETACH_LIMIT: Duration = Duration::from_secs(10);
 const DETACH_POLL: Duration = Duration::from_millis(5);
 
@@ -29,7 +28,7 @@ pub enum LoopError {
     Open {
         /// Node of the loop device.
         device: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
     /// Loop device that is backed by another file, because the path did not lead losetup to the

@@ -59,7 +59,7 @@ pub enum ToolError {
     Start {
         /// Command line of the tool.
         command: String,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
     /// Tool that ended with an error.

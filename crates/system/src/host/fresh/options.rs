@@ -7,9 +7,8 @@ use super::FreshKind;
 #[derive(Clone, Copy)]
 enum Takes {
     Nothing,
-    /// Number or word.
     Word,
-    /// `KEY` or `KEY=VALUE` parts, separated by commas, with one of these keys.
+    /// Value in the form `KEY` or `KEY=VALUE`, or several with commas, with one of these keys.
     Keys(&'static [&'static str]),
 }
 

@@ -283,8 +283,8 @@ impl FromStr for FreshSpec {
     }
 }
 
-/// Returns a hint with the known word nearest to `word`, such as `did you mean `ext4`? (ext2, ext4,
-/// xfs, btrfs)`, or only the list.
+/// Returns a hint with the known word nearest to `word` and the list of known words, such as "did
+/// you mean ext4? (ext2, ext4, xfs, btrfs)"; only the list if none is near.
 fn or_else_nearest(word: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()

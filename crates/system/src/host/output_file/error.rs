@@ -73,7 +73,7 @@ pub enum OutputProblem {
     Stays {
         /// Name of the file that was tried.
         name: String,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: io::Error,
     },
     /// System error that prevents writing the file.

@@ -35,7 +35,6 @@ pub(super) struct Buffers {
     length: usize,
     bytes: u32,
     stride: usize,
-    /// Number of writes that were stamped.
     stamps: AtomicU64,
 }
 

@@ -12,7 +12,6 @@ use crate::{
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Verified, WorkerMeasure};
 
-/// Calls for several requests in flight.
 impl Host {
     pub(crate) fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check_stop()?;
@@ -262,7 +261,6 @@ impl Host {
     }
 }
 
-/// Start and end of the timed part.
 impl Host {
     /// Restarts the measure of requests at the start of the timed part.
     pub(in super::super) fn restart_load(&mut self) {

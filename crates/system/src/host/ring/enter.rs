@@ -12,7 +12,7 @@ pub(super) const WAKE_UP: u32 = 1 << 1;
 pub(super) const WAIT_FOR_ROOM: u32 = 1 << 2;
 const EXTENDED_ARGUMENT: u32 = 1 << 3;
 const REGISTERED_RING: u32 = 1 << 4;
-/// Codes of `IORING_REGISTER_RING_FDS` and, below, `IORING_UNREGISTER_RING_FDS`.
+/// Code of `IORING_REGISTER_RING_FDS`, which registers a ring with a thread.
 const REGISTER_RING: u32 = 20;
 const UNREGISTER_RING: u32 = 21;
 

@@ -12,7 +12,6 @@ use std::os::fd::OwnedFd;
 pub(super) struct Spliced {
     reader: OwnedFd,
     writer: OwnedFd,
-    /// Capacity of the pipe in bytes.
     capacity_bytes: usize,
 }
 

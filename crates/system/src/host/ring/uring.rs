@@ -16,8 +16,7 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Tag of the heartbeat's completion, which belongs to no slot; the next constant is that of a
-/// cancellation.
+/// Tag of the heartbeat's completion, which belongs to no slot.
 const HEARTBEAT: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
@@ -36,7 +35,7 @@ pub(super) struct Uring {
     gate: Gate,
     /// Whether a kernel thread polls the submission queue.
     has_submission_thread: bool,
-    /// Whether completions are polled for.
+    /// Whether the kernel polls the device for completions (IOPOLL).
     is_polled: bool,
     /// Whether the buffers are registered with the kernel.
     has_buffers: bool,

@@ -21,7 +21,6 @@ pub struct Abandoned(Remains);
 
 #[derive(Debug)]
 enum Remains {
-    /// Folder with its marker.
     Folder(Folder),
     /// Empty folder. The owner died between creating the folder and its marker, or between removing
     /// the marker and the folder.

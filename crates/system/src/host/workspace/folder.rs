@@ -132,7 +132,6 @@ impl Folder {
             }
     }
 
-    /// Releases the lock and closes the marker.
     fn release(&mut self) {
         if let Some(lock) = self.lock.take() {
             // Another thread may be starting a tool: until that runs, it has a

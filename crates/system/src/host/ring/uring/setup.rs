@@ -26,7 +26,7 @@ pub(in super::super) struct Refusal {
 enum Kind {
     /// Failure of io_uring_setup(2).
     Setup,
-    /// Depth that exceeds the maximum.
+    /// Queue depth that exceeds the maximum of a ring.
     Depth(u32),
     /// Kernel before Linux 5.11, which has no timed waits.
     TooOld,
