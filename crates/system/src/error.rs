@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// Result of a program's call.
+/// Result of a program's call to its system, with [`Error`] for a failure.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Failure that the system reported.
+    /// Failure that the operating system or the modelled kernel reported.
     #[error(transparent)]
     Failed(Box<Failure>),
-    /// End of the run by the user.
+    /// Interruption: the user ended the run.
     #[error("interrupted")]
     Interrupted,
     /// Failure of another worker of the run, after which there is nothing to wait for.
@@ -23,7 +23,7 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} {path}: {errno}")]
 pub struct Failure {
-    /// Kind of the failed call.
+    /// System call or operation that failed.
     pub call: Call,
     /// Path of the file, as the worker named it.
     pub path: String,
@@ -32,7 +32,7 @@ pub struct Failure {
 }
 
 impl Error {
-    /// Returns the error for a failed call.
+    /// Returns the error for a call that failed on a file with an error number.
     pub fn failed(call: Call, path: impl Into<String>, errno: impl Into<Errno>) -> Self {
         Self::Failed(Box::new(Failure {
             call,
@@ -145,8 +145,8 @@ macro_rules! errnos {
                 }
             }
 
-            /// Returns the error with a Linux number. EINVAL becomes [`Errno::Invalid`], whatever
-            /// its cause.
+            /// Returns the error that a Linux error number stands for. EINVAL becomes
+            /// [`Errno::Invalid`], whatever its cause.
             pub fn from_number(number: i32) -> Self {
                 let mut known = [$(($number, Self::$name)),*].into_iter();
                 let named = known.find(|(own, _)| *own == number);

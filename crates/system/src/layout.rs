@@ -35,11 +35,11 @@ pub struct FsckRead {
 pub struct LaidOut {
     /// Inode number of the file or directory.
     pub inode: u32,
-    /// Whether it is a directory.
+    /// Whether the inode is a directory.
     pub directory: bool,
-    /// Length of the contents in bytes.
+    /// Length of the file's or directory's contents in bytes.
     pub size_bytes: u64,
-    /// Block that contains the inode.
+    /// Block on the device that contains the inode.
     pub inode_block: Extent,
     /// Path of the file or directory from the root of the file system, without a leading slash.
     pub path: String,
@@ -51,7 +51,7 @@ pub struct LaidOut {
 pub enum FileSegment {
     /// Extent of an indirect block.
     Indirect(Extent),
-    /// Extent of file data.
+    /// Extent with data of the file.
     Data(Extent),
     /// Hole: zeroes that occupy no space on the device.
     Hole {
@@ -101,7 +101,7 @@ pub enum LayoutError {
     Image {
         /// Size of the image in bytes.
         image_bytes: u64,
-        /// Description of the problem.
+        /// Reason why no file system can be created on the image.
         reason: String,
     },
     /// Tree that is larger than the file system.
@@ -199,7 +199,7 @@ impl Layout {
         fragments * u64::from(self.file_system.superblock().fragment_bytes())
     }
 
-    /// Returns the reads of fsck, in order.
+    /// Returns the extents that fsck reads, in its order.
     pub fn fsck_reads(&self) -> Vec<FsckRead> {
         let reads = self.file_system.fsck_reads().into_iter();
         reads

@@ -114,7 +114,7 @@ pub enum System {
 
 /// Calls of a program on open files.
 impl System {
-    /// Opens a file, as open(2). A file that is created gets mode 0666, as `creat` did in 1983.
+    /// Opens a file, as open(2) does. A created file gets mode 0666, as with `creat` in 1983.
     pub fn open<'a>(&'a mut self, path: &'a str, how: Open) -> SystemCall<'a, Result<File>> {
         on_each_world!(self, world => world.open(path, how))
     }
@@ -173,13 +173,13 @@ impl System {
         on_each_world!(self, world => world.lseek(file, offset, whence))
     }
 
-    /// Sets the length of a file, as ftruncate(2).
+    /// Sets the length of an open file, as ftruncate(2) does.
     pub fn ftruncate(&mut self, file: File, length: u64) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.ftruncate(file, length))
     }
 
-    /// Allocates blocks for a range of a file, as fallocate(2). `grows` extends the file to the end
-    /// of the range.
+    /// Allocates blocks for a range of a file, as fallocate(2) does. `grows` extends the file to
+    /// the end of the range.
     pub fn allocate(
         &mut self,
         file: File,
@@ -195,17 +195,17 @@ impl System {
         on_each_world!(self, world => world.punch_hole(file, range))
     }
 
-    /// Makes a file's data and metadata durable, as fsync(2).
+    /// Makes a file's data and metadata durable, as fsync(2) does.
     pub fn fsync(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fsync(file))
     }
 
-    /// Makes a file's data durable, as fdatasync(2).
+    /// Makes a file's data durable, as fdatasync(2) does.
     pub fn fdatasync(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fdatasync(file))
     }
 
-    /// Closes a file, as close(2).
+    /// Closes an open file, as close(2) does.
     pub fn close(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.close(file))
     }
@@ -218,27 +218,27 @@ impl System {
 
 /// Calls of a program on names of files and directories.
 impl System {
-    /// Returns the length in bytes of the file with a name, as stat(2).
+    /// Returns the length in bytes of the file with a name, from stat(2).
     pub fn stat<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<u64>> {
         on_each_world!(self, world => world.stat(path))
     }
 
-    /// Removes a file, as unlink(2).
+    /// Removes a file by its name, as unlink(2) does.
     pub fn unlink<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.unlink(path))
     }
 
-    /// Creates a directory with mode 0777, as mkdir(2).
+    /// Creates a directory with mode 0777, as mkdir(2) does.
     pub fn mkdir<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.mkdir(path))
     }
 
-    /// Removes a directory, as rmdir(2).
+    /// Removes an empty directory, as rmdir(2) does.
     pub fn rmdir<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.rmdir(path))
     }
 
-    /// Renames a file or directory, as rename(2).
+    /// Renames a file or directory, as rename(2) does.
     pub fn rename<'a>(&'a mut self, from: &'a str, to: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.rename(from, to))
     }
@@ -246,27 +246,27 @@ impl System {
 
 /// Calls of a program on the owner, mode and times of files.
 impl System {
-    /// Sets the owner and group of an open file to the ones that it has, as fchown(2).
+    /// Sets the owner and group of an open file to their present values, as fchown(2) does.
     pub fn fchown(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fchown(file))
     }
 
-    /// Sets the permissions of an open file to `mode`, such as 0644, as fchmod(2).
+    /// Sets the permissions of an open file to `mode`, such as 0644, as fchmod(2) does.
     pub fn fchmod(&mut self, file: File, mode: u32) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fchmod(file, mode))
     }
 
-    /// Sets the owner and group of a file to the ones that it has, as chown(2).
+    /// Sets the owner and group of a file to their present values, as chown(2) does.
     pub fn chown<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.chown(path))
     }
 
-    /// Sets the permissions of a file to `mode`, such as 0644, as chmod(2).
+    /// Sets the permissions of a file to `mode`, such as 0644, as chmod(2) does.
     pub fn chmod<'a>(&'a mut self, path: &'a str, mode: u32) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.chmod(path, mode))
     }
 
-    /// Sets the access and modification times of a file to now, as utimes(2).
+    /// Sets the access and modification times of a file to the current time, as utimes(2) does.
     pub fn utimes<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.utimes(path))
     }

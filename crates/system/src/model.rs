@@ -80,7 +80,7 @@ impl Model {
         self.session.give_up_meeting();
     }
 
-    /// Checks that the repetition should continue.
+    /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
     fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
@@ -190,13 +190,13 @@ impl Model {
         result.map_err(|errno| self.failed(Call::Ftruncate, file, errno))
     }
 
-    /// Fails: the modelled kernels have no fallocate(2).
+    /// Fails, because the modelled kernels have no fallocate(2).
     pub(crate) async fn allocate(&mut self, file: File, _: Range<u64>, _: bool) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))
     }
 
-    /// Fails: the modelled kernels cannot punch holes.
+    /// Fails, because the modelled kernels cannot punch holes into files.
     pub(crate) async fn punch_hole(&mut self, file: File, _: Range<u64>) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))

@@ -1,4 +1,4 @@
-//! Options of open(2) and lseek(2).
+//! Options of open(2), and the origins of offsets for lseek(2).
 
 /// Mode and flags for opening a file with open(2). Start from [`Open::READ`], [`Open::WRITE`] or
 /// [`Open::READ_WRITE`] and add to it.
@@ -24,7 +24,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// Mode for reading only.
+    /// Open mode for reading only.
     pub const READ: Self = Self {
         read: true,
         write: false,
@@ -35,25 +35,25 @@ impl Open {
         dsync: false,
         sync: false,
     };
-    /// Mode for writing only.
+    /// Open mode for writing only.
     pub const WRITE: Self = Self {
         read: false,
         write: true,
         ..Self::READ
     };
-    /// Mode for reading and writing.
+    /// Open mode for reading and writing.
     pub const READ_WRITE: Self = Self {
         write: true,
         ..Self::READ
     };
-    /// Mode of creat(2): write, create, truncate.
+    /// Open mode of creat(2): write, create, truncate.
     pub const CREATE: Self = Self {
         create: true,
         truncate: true,
         ..Self::WRITE
     };
 
-    /// Adds O_CREAT to the flags.
+    /// Adds O_CREAT to the open flags.
     pub const fn create(self) -> Self {
         Self {
             create: true,
@@ -61,7 +61,7 @@ impl Open {
         }
     }
 
-    /// Adds O_CREAT and O_EXCL.
+    /// Adds O_CREAT and O_EXCL to the open flags.
     pub const fn create_new(self) -> Self {
         Self {
             create: true,
@@ -70,17 +70,17 @@ impl Open {
         }
     }
 
-    /// Sets or clears O_DIRECT.
+    /// Sets or clears the open flag O_DIRECT.
     pub const fn direct(self, direct: bool) -> Self {
         Self { direct, ..self }
     }
 
-    /// Sets or clears O_DSYNC.
+    /// Sets or clears the open flag O_DSYNC.
     pub const fn dsync(self, dsync: bool) -> Self {
         Self { dsync, ..self }
     }
 
-    /// Sets or clears O_SYNC.
+    /// Sets or clears the open flag O_SYNC.
     pub const fn sync(self, sync: bool) -> Self {
         Self { sync, ..self }
     }
@@ -89,10 +89,10 @@ impl Open {
 /// Position from which an offset of lseek(2) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
-    /// Start of the file.
+    /// Start of the file as the origin of an offset.
     Start,
-    /// Current offset of the open file.
+    /// Current offset of the open file as the origin of an offset.
     Current,
-    /// End of the file.
+    /// End of the file as the origin of an offset.
     End,
 }

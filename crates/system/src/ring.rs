@@ -64,12 +64,12 @@ pub struct MapOptions {
     pub drops_pages: bool,
 }
 
-/// Operation that a request performs.
+/// Operation of a request to a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Read into the slot's buffer.
+    /// Read from the file into the slot's buffer.
     Read,
-    /// Write from the slot's buffer.
+    /// Write of the slot's buffer to the file.
     Write,
     /// Sync with fsync(2); offset and length are ignored.
     Fsync,
@@ -98,17 +98,17 @@ pub struct RangeSteps {
 pub enum NameCall {
     /// File creation: the file is created, written and closed.
     Create,
-    /// Call of stat(2).
+    /// Call of stat(2) on a file name.
     Stat,
-    /// Call of rename(2).
+    /// Call of rename(2) on a file name.
     Rename,
-    /// Call of unlink(2).
+    /// Call of unlink(2) on a file name.
     Unlink,
     /// Call of fsync(2) on a file or directory.
     Sync,
 }
 
-/// Durable transaction of a program.
+/// Transaction of a program that has become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Bytes that the transaction made durable.
@@ -124,9 +124,9 @@ pub struct Commit {
 /// other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// Duration of the reads.
+    /// Duration of the program's read phase.
     pub read: Nanoseconds,
-    /// Duration of the writes.
+    /// Duration of the program's write phase.
     pub write: Nanoseconds,
 }
 
@@ -148,7 +148,7 @@ pub struct Submission {
     pub intended: Option<Nanoseconds>,
 }
 
-/// Completion of a request.
+/// Completion of a request: its slot, result and response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Slot of the completed request.

@@ -26,7 +26,7 @@ impl WorkerProgress {
         self.is_timed.load(Ordering::Relaxed)
     }
 
-    /// Records the start of the timed part.
+    /// Records the start of the worker's timed part.
     pub fn start_timed_part(&self) {
         self.is_timed.store(true, Ordering::Relaxed);
     }

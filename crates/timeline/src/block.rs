@@ -68,7 +68,7 @@ impl Operation {
 pub struct BlockRequest {
     /// Index of the request's device in [`BlockTrace::devices`].
     pub device: u32,
-    /// Operation that the request performs.
+    /// Operation that the block request performs.
     pub operation: Operation,
     /// First sector of the request, in sectors of 512 bytes.
     pub sector: u64,

@@ -21,7 +21,7 @@ pub struct Impossible {
     /// Path of the impossible figure within the run:
     /// `results[2].repetitions[1].workers[0].elapsed`.
     pub path: String,
-    /// Description of the error in the figure.
+    /// Description of why the figure is impossible.
     pub wrong: String,
 }
 

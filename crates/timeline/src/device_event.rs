@@ -7,11 +7,11 @@ use crate::Nanoseconds;
 pub struct DeviceEvent {
     /// Time of the event, on one clock shared by all events.
     pub at: Nanoseconds,
-    /// Change that the event reports.
+    /// Change of a request that the event reports.
     pub step: DeviceStep,
 }
 
-/// Kind of a device event.
+/// Kind of a device event: issue, completion or loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceStep {
     /// Issue of a request to the device.

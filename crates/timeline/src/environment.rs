@@ -22,7 +22,7 @@ pub struct Filesystem {
     pub available_bytes: u64,
 }
 
-/// A block device as sysfs describes it.
+/// Block device as sysfs describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// Kernel name of the block device, such as `nvme0n1`. A partition has the name of its whole
@@ -99,7 +99,7 @@ pub struct Environment {
     pub cpu_model: String,
     /// Number of CPUs that diskperf may use.
     pub cpus: u32,
-    /// Memory of the machine in bytes.
+    /// Main memory of the machine in bytes.
     pub memory_bytes: u64,
     /// Load average over one minute at the start of the run.
     pub load_average: f64,

@@ -118,7 +118,7 @@ impl Experiment {
 pub enum Workload {
     /// Usual suite of the target.
     Usual,
-    /// Suite or program with this name.
+    /// Suite or program with the given name.
     Named(String),
     /// List of steps, independent of what the suites contain today.
     Steps {
@@ -216,7 +216,7 @@ pub enum SizeChoice {
     /// Size found automatically. On real storage a pilot run finds the size that takes about half a
     /// second; a modelled system uses the sizes of 1983.
     Auto,
-    /// Fixed number of bytes.
+    /// Fixed number of bytes that each program moves.
     Bytes(u64),
 }
 

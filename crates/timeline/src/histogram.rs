@@ -86,7 +86,7 @@ impl LatencyRecorder {
         }
     }
 
-    /// Counts one call by its latency.
+    /// Counts one call in the bucket of its latency.
     #[inline]
     pub fn record(&mut self, latency: Nanoseconds) {
         let latency_ns = latency.0.min(HIGHEST_NS);

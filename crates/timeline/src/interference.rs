@@ -33,7 +33,7 @@ pub enum Interference {
     },
     /// Thermal throttling: a processor was slowed because it was hot.
     ProcessorThrottled {
-        /// Number of throttling events.
+        /// Number of thermal throttling events of the processors.
         times: u64,
     },
     /// Change of the maximum frequency that a processor may use.
@@ -61,7 +61,7 @@ pub enum Interference {
         share: f64,
         /// Bytes of pages that the kernel scanned for reclaim.
         scanned_bytes: u64,
-        /// Bytes swapped in or out.
+        /// Bytes that the kernel swapped in or out.
         swapped_bytes: u64,
     },
     /// Memory that other processes allocated during the timed part.

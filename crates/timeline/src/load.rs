@@ -18,9 +18,9 @@ pub enum Engine {
     IoUring,
     /// Submission through io_uring with a kernel thread that polls the submission queue (SQPOLL).
     IoUringSqPoll,
-    /// Thread pool that calls preadv2 and pwritev2.
+    /// Submission through a thread pool that calls preadv2 and pwritev2.
     Threads,
-    /// Copies to and from memory-mapped files.
+    /// Copies by the worker to and from memory-mapped files.
     Mapped,
     /// Null engine: a request completes on submission. The measured time is the cost of generating
     /// the load.
@@ -136,7 +136,7 @@ pub struct OperationMeasure {
 pub struct SeriesPoint {
     /// Read requests that completed in the interval.
     pub reads: u64,
-    /// Bytes that those read requests returned.
+    /// Bytes returned by the read requests that completed in the interval.
     pub read_bytes: u64,
     /// Write requests that completed in the interval.
     pub writes: u64,
@@ -201,7 +201,7 @@ impl LoadMeasure {
         self.series.chunks(intervals).map(together).collect()
     }
 
-    /// Returns every operation's measure with its name.
+    /// Returns the measure of every operation with the operation's name.
     pub fn operations(&self) -> [(&'static str, &OperationMeasure); 9] {
         [
             ("create", &self.create),
@@ -223,7 +223,7 @@ impl SeriesPoint {
         self.reads + self.writes + self.name_calls
     }
 
-    /// Adds the completions of another interval.
+    /// Adds the counts and response times of another interval.
     pub fn merge(&mut self, other: &Self) {
         self.reads += other.reads;
         self.read_bytes += other.read_bytes;
@@ -236,7 +236,7 @@ impl SeriesPoint {
 }
 
 impl OperationMeasure {
-    /// Reports whether the measure has no requests.
+    /// Reports whether the measure of an operation has no requests.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -246,7 +246,7 @@ impl OperationMeasure {
         self.response.count()
     }
 
-    /// Adds the requests of another worker.
+    /// Adds the measure of another worker's requests of the same operation.
     pub fn merge(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.response.merge(&other.response);

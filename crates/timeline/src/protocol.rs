@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
-    /// Median of the elapsed times.
+    /// Median of the elapsed times of the repetitions.
     Median,
-    /// Shortest elapsed time, as in Zachariassen 1987.
+    /// Shortest elapsed time of the repetitions, as in Zachariassen 1987.
     Minimum,
 }
 

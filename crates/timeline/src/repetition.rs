@@ -147,13 +147,13 @@ pub struct DeviceTraffic {
 /// Counts and times of a block device's requests, from its kernel counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRequests {
-    /// Number of reads that completed.
+    /// Number of reads that the device completed.
     pub reads: u64,
     /// Number of reads that were merged into other requests.
     pub read_merges: u64,
     /// Response time of all reads, summed, in milliseconds.
     pub read_ms: u64,
-    /// Number of writes that completed.
+    /// Number of writes that the device completed.
     pub writes: u64,
     /// Number of writes that were merged into other requests.
     pub write_merges: u64,
@@ -171,7 +171,7 @@ pub struct ControllerCache {
     pub controller: u32,
     /// Class of accesses: `raw`, `file` or `file_part`.
     pub class: String,
-    /// Number of read commands in the class.
+    /// Number of read commands to the controller in the class.
     pub reads: u64,
     /// Read commands for which the actuator began no work: all sectors were in the cache or were
     /// passing under the heads.

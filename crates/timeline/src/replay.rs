@@ -60,7 +60,8 @@ pub struct TraceReading {
     /// Name of the only device whose requests are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Bytes to whose multiples reads and writes are rounded, so that they cover whole sectors.
+    /// Sector size in bytes to which reads and writes are rounded, so that they cover whole
+    /// sectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_to_bytes: Option<u64>,
 }
@@ -76,7 +77,7 @@ pub enum ReplayPace {
     },
     /// Closed loop: each completion issues the next request, with a fixed number in flight.
     Closed {
-        /// Number of requests in flight.
+        /// Number of requests in flight in the closed loop.
         depth: u32,
     },
     /// Dependent pace: each request follows the completion that it followed in the trace, after the
@@ -122,13 +123,13 @@ pub struct TraceFacts {
     pub devices: u64,
     /// Whether the trace's format has the issue times of requests.
     pub has_times: bool,
-    /// Reads of the trace.
+    /// Read requests of the trace.
     pub read: TraceOperation,
-    /// Writes of the trace.
+    /// Write requests of the trace.
     pub write: TraceOperation,
-    /// Flushes of the trace.
+    /// Flush requests of the trace.
     pub flush: TraceOperation,
-    /// Discards of the trace.
+    /// Discard requests of the trace.
     pub discard: TraceOperation,
     /// Write-zeroes requests of the trace.
     pub write_zeroes: TraceOperation,
@@ -175,7 +176,7 @@ pub struct TraceFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceOperation {
-    /// Number of requests of the kind.
+    /// Number of requests of the kind in the trace.
     pub requests: u64,
     /// Sum of the lengths of these requests, in bytes.
     pub bytes: u64,

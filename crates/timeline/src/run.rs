@@ -62,13 +62,13 @@ pub struct Modelled {
     pub catalogue: BTreeMap<String, String>,
 }
 
-/// Arm of an A/B measurement.
+/// Arm (side) of an A/B measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
-    /// Arm A, the baseline.
+    /// Arm A of an A/B measurement, the baseline.
     A,
-    /// Arm B, the variant that is compared with A.
+    /// Arm B of an A/B measurement, the variant that is compared with A.
     B,
 }
 
@@ -78,7 +78,7 @@ pub enum Arm {
 pub struct Interleaved {
     /// Id of the run with the other arm.
     pub partner: String,
-    /// Arm that this run is.
+    /// Arm of the A/B measurement to which this run belongs.
     pub arm: Arm,
     /// Seed of the random order of the arms.
     pub seed: u64,

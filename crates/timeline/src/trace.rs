@@ -68,9 +68,9 @@ impl Trace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// Data channel of the controller, held by one drive at a time.
+    /// Data channel of the controller, whose busy time is measured. One drive at a time holds it.
     Channel,
-    /// Processor of the controller.
+    /// Controller's own processor, whose busy time is measured.
     Processor,
 }
 
@@ -79,11 +79,11 @@ pub enum Counted {
 pub struct TracedBusy {
     /// Time up to which busy times are accumulated.
     pub at: Nanoseconds,
-    /// Busy time of the processor.
+    /// Accumulated busy time of the processor.
     pub processor: Nanoseconds,
     /// Busy time of the processor in interrupt handlers.
     pub handlers: Nanoseconds,
-    /// Busy time of the bus.
+    /// Accumulated busy time of the bus.
     pub bus: Nanoseconds,
     /// Busy time of each controller, by number; 0 for a controller without a measure.
     pub controllers: Vec<Nanoseconds>,
@@ -185,9 +185,9 @@ pub struct TracedUse {
 /// Timed part of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedProcess {
-    /// Number of the process.
+    /// Number of the process whose timed part this is.
     pub number: u32,
-    /// Start of the timed part.
+    /// Start of the process's timed part.
     pub opened: Nanoseconds,
     /// Stages of the timed part, without gaps from its start to its end.
     pub spans: Vec<Span>,
@@ -198,7 +198,7 @@ pub struct TracedProcess {
 }
 
 impl TracedProcess {
-    /// Returns the end of the timed part.
+    /// Returns the end of the process's timed part.
     pub fn ended(&self) -> Nanoseconds {
         self.spans.last().map_or(self.opened, |span| span.until)
     }
@@ -213,11 +213,11 @@ impl TracedProcess {
 /// beyond `own` and `slowed`, went to interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedWork {
-    /// Stage that the work belongs to.
+    /// Stage that the processor work belongs to.
     pub stage: Stage,
-    /// Start of the work.
+    /// Start of the processor work.
     pub from: Nanoseconds,
-    /// End of the work.
+    /// End of the processor work.
     pub until: Nanoseconds,
     /// Processor time that the routine itself needed.
     #[serde(default)]

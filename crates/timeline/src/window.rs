@@ -10,7 +10,7 @@ use crate::SteadyRule;
 /// Statistics of consecutive values, one for each round, that decide on steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Mean of the values.
+    /// Mean of the values in the window.
     pub mean: f64,
     /// Difference between the largest and the smallest value.
     pub range: f64,
@@ -18,7 +18,7 @@ pub struct Window {
     pub deviation: f64,
     /// Rise of the least-squares line from one value to the next.
     pub slope: f64,
-    /// Number of values.
+    /// Number of values in the window.
     pub count: usize,
 }
 

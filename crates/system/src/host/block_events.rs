@@ -50,7 +50,7 @@ pub enum BlockEventsError {
     /// Tracefs file that is missing or rejects a value.
     #[error("{file} of tracefs: {source}")]
     Tracefs {
-        /// Path of the tracefs file.
+        /// Path or name of the tracefs file.
         file: String,
         /// Error that the operating system returned.
         source: io::Error,

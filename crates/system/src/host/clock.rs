@@ -75,7 +75,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time between two readings.
+    /// Returns the time between two readings of the clock.
     #[inline]
     pub(crate) fn span(&self, begin: Ticks, end: Ticks) -> Nanoseconds {
         let ticks = end.0.saturating_sub(begin.0);

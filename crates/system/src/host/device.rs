@@ -53,7 +53,7 @@ impl fmt::Display for DeviceNumber {
 /// File number, by which the kernel identifies a file under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FileNumber {
-    /// Device number of the file system.
+    /// Device number of the file system that contains the file.
     pub(super) device: DeviceNumber,
     /// Inode number of the file within its file system.
     pub(super) inode: u64,
@@ -104,22 +104,22 @@ pub enum DeviceError {
     /// Path that does not exist.
     #[error("{path} does not exist: `lsblk` lists the block devices")]
     NoSuchPath {
-        /// Path that was looked up.
+        /// Path that was looked up as a block device.
         path: PathBuf,
     },
     /// Path that leads to something other than a block device.
     #[error("{path} is not a block device: `lsblk` lists the block devices")]
     NotABlockDevice {
-        /// Path that was looked up.
+        /// Path that was looked up as a block device.
         path: PathBuf,
     },
     /// Device number that sysfs does not know: the device does not exist, or /sys is not mounted.
     #[error("block device {number} is not in /sys/dev/block: is sysfs mounted on /sys?")]
     NotInSysfs {
-        /// Device number that was looked up.
+        /// Device number that was looked up in sysfs.
         number: DeviceNumber,
     },
-    /// Device that could not be examined.
+    /// Device whose node or sysfs files could not be read.
     #[error("{path}: {source}")]
     Io {
         /// Path of the device, or of its file in sysfs.
@@ -226,7 +226,7 @@ impl BlockDevice {
         &self.path
     }
 
-    /// Returns the device number.
+    /// Returns the device number, major and minor.
     pub fn number(&self) -> DeviceNumber {
         self.number
     }

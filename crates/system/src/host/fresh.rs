@@ -37,10 +37,10 @@ pub enum FreshError {
         "a fresh file system needs root (loop device, mkfs, mount): use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory"
     )]
     NotRoot,
-    /// Specification that cannot be met.
+    /// Specification of a fresh file system that cannot be met.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// Workspace without room for the image.
+    /// Failure to place the image in the workspace; for example, space is missing.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// Failure of mkfs, the checker or another tool.
@@ -55,7 +55,7 @@ pub enum FreshError {
         format_size(*.bytes)
     )]
     TooLarge {
-        /// Path of the image file.
+        /// Path of the fresh file system's image file.
         path: PathBuf,
         /// Size of the image in bytes.
         bytes: u64,
@@ -69,7 +69,7 @@ pub enum FreshError {
         kind: FreshKind,
         /// Free space of the fresh file system, in bytes.
         available_bytes: u64,
-        /// Space that the files need, in bytes.
+        /// Space that the measured files need, in bytes.
         needed_bytes: u64,
     },
     /// Fresh file system that cannot be unmounted because it is in use.
@@ -77,7 +77,7 @@ pub enum FreshError {
         "{directory} could not be unmounted ({source}): is a file on it open, or a process in it?"
     )]
     Unmount {
-        /// Mount point of the file system.
+        /// Directory that the fresh file system is mounted on.
         directory: PathBuf,
         /// Error that the kernel returned.
         source: io::Error,
@@ -90,12 +90,12 @@ pub enum FreshError {
         /// Error that the kernel returned.
         source: io::Error,
     },
-    /// Any other failed operation.
+    /// Any other operation on the fresh file system that failed.
     #[error("{path}: {action}: {source}")]
     Io {
-        /// Operation that failed, as a verb phrase.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Path that the operation used.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
         /// Error that the operating system returned.
         source: io::Error,
@@ -265,12 +265,12 @@ impl FreshFilesystem {
         Ok(directory)
     }
 
-    /// Returns the mount point.
+    /// Returns the directory that the fresh file system is mounted on.
     pub fn directory(&self) -> &Path {
         self.mounted.directory()
     }
 
-    /// Returns the kind of the file system.
+    /// Returns the kind of the fresh file system, such as ext4.
     pub fn kind(&self) -> FreshKind {
         self.spec.kind
     }

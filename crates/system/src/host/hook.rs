@@ -25,9 +25,9 @@ pub enum HookError {
         why_not_started(source)
     )]
     Run {
-        /// Option that gave the command.
+        /// Command-line option that gave the command, such as `--before-a`.
         option: &'static str,
-        /// Command line.
+        /// Command line that the shell executes.
         command: String,
         /// Error that the operating system returned.
         source: io::Error,
@@ -35,11 +35,11 @@ pub enum HookError {
     /// Command that ended with an error.
     #[error("{option} `{command}` failed ({status}){said}")]
     Failed {
-        /// Option that gave the command.
+        /// Command-line option that gave the command, such as `--before-a`.
         option: &'static str,
-        /// Command line.
+        /// Command line that the shell executes.
         command: String,
-        /// Exit status of the command.
+        /// Exit status of the user's command.
         status: ExitStatus,
         /// Last part of the command's output.
         said: String,
@@ -66,7 +66,7 @@ impl Hook {
         Self { option, command }
     }
 
-    /// Returns the option and its command line.
+    /// Describes the hook by its option and command line, for messages.
     pub fn describe(&self) -> String {
         format!("{} `{}`", self.option, self.command)
     }

@@ -70,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// Reads the kernel counters.
+    /// Reads the kernel counters of the machine.
     pub fn read(&self) -> Counters {
         Counters {
             at: monotonic(),

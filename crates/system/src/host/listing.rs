@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// Open directory with the names that were found in it.
 pub(super) struct Listing {
-    /// Path of the directory without links.
+    /// Path of the listed directory without symbolic links.
     pub(super) path: PathBuf,
     pub(super) directory: Arc<OwnedFd>,
-    /// Names in ascending order.
+    /// Names of the matching entries, in ascending order.
     pub(super) names: Vec<OsString>,
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Mount table of the calling thread. A thread may have a mount namespace of its own, and
+/// Path of the calling thread's mount table. A thread may have a mount namespace of its own, and
 /// `/proc/self` is that of the process's first thread.
 const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
 

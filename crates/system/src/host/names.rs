@@ -40,7 +40,7 @@ impl ReadAhead {
     /// Every kind of read-ahead advice.
     pub const ALL: [Self; 3] = [Self::Normal, Self::Sequential, Self::Random];
 
-    /// Returns the name of the advice.
+    /// Returns the name of the read-ahead advice.
     pub fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -60,11 +60,11 @@ impl ReadAhead {
     }
 }
 
-/// Target of a worker's drive name.
+/// Target of a worker's drive name such as `/dev/drive0`.
 pub enum DrivePort {
     /// Block device that the worker uses as a drive.
     Device {
-        /// Device behind the drive name.
+        /// Block device behind the drive name.
         device: BlockDevice,
         /// Whether the user permitted the loss of its data. Otherwise, opening it for writing fails
         /// with EROFS.

@@ -4,7 +4,7 @@ use crate::Errno;
 use rustix::fs::SeekFrom;
 use std::cell::Cell;
 
-/// Open file of [`super::DrivePort::Null`].
+/// Open file of a null drive, [`super::DrivePort::Null`].
 pub(super) struct NullFile {
     length_bytes: u64,
     offset_bytes: Cell<u64>,
@@ -31,7 +31,7 @@ impl NullFile {
         moved
     }
 
-    /// Moves the offset, as lseek(2) does.
+    /// Moves the offset of a null drive's open file, as lseek(2) does.
     pub(super) fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
         let offset = match to {
             SeekFrom::Start(offset) => i64::try_from(offset).ok(),

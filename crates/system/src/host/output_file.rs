@@ -146,7 +146,7 @@ impl OutputFile {
         Some(space.f_bavail.saturating_mul(space.f_frsize))
     }
 
-    /// Reports whether the file exists already.
+    /// Reports whether the output file exists already.
     pub fn is_there(&self) -> bool {
         let place = self.place.as_ref();
         place.is_some_and(|place| !matches!(place.file(), Ok(None)))

@@ -48,7 +48,7 @@ pub enum QueueError {
     /// Disk that was removed, or loop device with another backing file.
     #[error("{disk} no longer exists, or is another disk now")]
     Gone {
-        /// Name of the disk.
+        /// Kernel's name of the disk.
         disk: String,
     },
     /// Value that the setting does not accept.
@@ -66,25 +66,25 @@ pub enum QueueError {
         "the settings of {disk} are being varied by {holder}: wait until it ends, because only one search at a time can put them back"
     )]
     Held {
-        /// Name of the disk.
+        /// Kernel's name of the disk.
         disk: String,
-        /// Process that varies the settings.
+        /// Process that varies the disk's settings.
         holder: String,
     },
-    /// Note or directory that users other than root may have written.
+    /// Note of original settings, or its directory, that users other than root may have written.
     #[error("{} is not owned by root alone, or is not a {what}, so its content cannot be trusted: remove it", path.display())]
     NotRoots {
-        /// Path of the directory or file.
+        /// Path of the note or of the directory.
         path: PathBuf,
         /// Kind of file that is expected: `directory` or `file`.
         what: &'static str,
     },
-    /// Any other failed operation.
+    /// Any other operation on a queue's settings that failed.
     #[error("{}: {action}: {source}", path.display())]
     Io {
-        /// Operation that failed, as a verb phrase.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Path that the operation used.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
         /// Error that the operating system returned.
         source: io::Error,
@@ -142,7 +142,7 @@ impl Queue {
         }
     }
 
-    /// Returns the disk of the queue.
+    /// Returns the disk that the request queue belongs to.
     pub fn disk(&self) -> &BlockDevice {
         &self.disk
     }

@@ -65,7 +65,7 @@ enum Engine {
     Mapped(Mapped),
     Spliced(Spliced),
     Worker(Positioned),
-    /// Null engine: a request completes on submission.
+    /// Null engine for null drives: a request completes on submission.
     Null,
 }
 
@@ -75,7 +75,7 @@ struct Slot {
     /// Start of the request; in open loop the intended start.
     start: Nanoseconds,
     submit: Nanoseconds,
-    /// Time at which the submitting call returned.
+    /// Time at which the call that submitted the request returned.
     submitted: Nanoseconds,
     under_way: bool,
     /// Whether the buffer has the ring's own data, as opposed to the program's.

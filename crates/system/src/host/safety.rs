@@ -33,7 +33,7 @@ pub struct ClaimedDevice {
 }
 
 impl ClaimedDevice {
-    /// Returns the claimed device.
+    /// Returns the device that was claimed for writing.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }

@@ -180,8 +180,8 @@ pub(crate) struct CpuWait {
 }
 
 impl CpuWait {
-    /// Opens the reader for the calling thread; `None` if the kernel does not account waiting
-    /// times.
+    /// Opens the calling thread's reader of CPU waiting time; `None` if the kernel does not account
+    /// it.
     pub(crate) fn of_this_thread() -> Option<Self> {
         let wait = Self {
             file: File::open("/proc/thread-self/schedstat").ok()?,
@@ -208,8 +208,8 @@ pub(crate) struct StorageAccount {
 }
 
 impl StorageAccount {
-    /// Opens the reader for the calling thread; `None` if the kernel does not account the bytes or
-    /// hides them from this user.
+    /// Opens the calling thread's reader of storage reads; `None` if the kernel does not account
+    /// them or hides them from this user.
     pub(crate) fn of_this_thread() -> Option<Self> {
         let account = Self {
             file: File::open("/proc/thread-self/io").ok()?,

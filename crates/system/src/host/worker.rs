@@ -35,7 +35,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the control of a single worker, without a runner or other workers.
+    /// Returns the shared state of a worker that runs alone, without a runner or other workers.
     pub fn alone(time_calls: bool, clock: Clock) -> Self {
         Self {
             stop: Arc::default(),
@@ -47,7 +47,7 @@ impl Control {
         }
     }
 
-    /// Checks that the repetition should continue.
+    /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {

@@ -59,30 +59,30 @@ static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Reason why a workspace could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// Target that does not exist.
+    /// Target directory that does not exist.
     #[error("{path} does not exist: make it with `mkdir -p`, or name a directory that exists")]
     NoSuchPath {
-        /// Path of the target.
+        /// Path of the target directory.
         path: PathBuf,
     },
     /// Target that is not a directory.
     #[error("{path} is not a directory: name the directory whose storage is to be measured")]
     NotADirectory {
-        /// Path of the target.
+        /// Path of the target directory.
         path: PathBuf,
     },
     /// Target on a file system that is mounted read-only.
     #[error("{path} is on a read-only file system: name a directory that can be written")]
     ReadOnly {
-        /// Path of the target.
+        /// Path of the target directory.
         path: PathBuf,
     },
     /// Operation that the user has no permission for.
     #[error("{path}: no permission to {action} there: name a directory of your own, or use sudo")]
     PermissionDenied {
-        /// Operation that failed, as a verb phrase.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Path that the operation used.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
     },
     /// Target without enough free space for the run.
@@ -91,9 +91,9 @@ pub enum WorkspaceError {
         format_size(*.needed_bytes), format_size(*.available_bytes)
     )]
     NotEnoughSpace {
-        /// Path of the target.
+        /// Path of the target directory.
         path: PathBuf,
-        /// Bytes needed, including a reserve.
+        /// Bytes that the run needs, including a reserve.
         needed_bytes: u64,
         /// Bytes that an unprivileged user may still write.
         available_bytes: u64,
@@ -103,7 +103,7 @@ pub enum WorkspaceError {
         "{path} cannot be written to: its file system says that it has no room for files at all, as /proc and /sys do: name a directory on a disk"
     )]
     NoRoomAtAll {
-        /// Path of the target.
+        /// Path of the target directory.
         path: PathBuf,
     },
     /// Target on a file system without file locks.
@@ -111,9 +111,9 @@ pub enum WorkspaceError {
         "{path} is on a file system without flock ({source}), by which diskperf protects its folder: name another directory"
     )]
     NoLocks {
-        /// Path of the target.
+        /// Path of the target directory.
         path: PathBuf,
-        /// Error of flock(2).
+        /// Error that flock(2) returned.
         source: io::Error,
     },
     /// Workspace with another file system mounted inside, which removal must not touch.
@@ -123,7 +123,7 @@ pub enum WorkspaceError {
     MountedInside {
         /// Path of the workspace folder.
         path: PathBuf,
-        /// Mount point inside the folder.
+        /// Mount point inside the workspace folder.
         mount_point: PathBuf,
     },
     /// Workspace whose path leads to another folder than the one that was created.
@@ -137,12 +137,12 @@ pub enum WorkspaceError {
     /// Failure to detach the loop devices of the folder's files.
     #[error(transparent)]
     Loop(#[from] super::device::tool::ToolError),
-    /// Any other failed operation.
+    /// Any other operation on the workspace that failed.
     #[error("{path}: {action}: {source}")]
     Io {
-        /// Operation that failed, as a verb phrase.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Path that the operation used.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
         /// Error that the operating system returned.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Measure of a worker on a model.
+//! Measures of a worker on a modelled computer: counts and times of its timed part.
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
@@ -120,7 +120,7 @@ impl Measuring {
         }
     }
 
-    /// Returns the start of the timed part.
+    /// Returns the start of the worker's timed part.
     pub(super) fn started(&self) -> Nanoseconds {
         nanoseconds(self.started)
     }

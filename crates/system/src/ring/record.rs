@@ -368,19 +368,20 @@ const MOST_BUCKETS: usize = 1 << 17;
 struct Series {
     /// Whether commits count in the series, in place of single requests.
     shows_commits: bool,
-    /// Interval length that was requested.
+    /// Length of an interval that was requested for the time series.
     shortest: Nanoseconds,
     interval: Nanoseconds,
     /// End of the current interval, since the start of the timed part.
     current_end: Nanoseconds,
     current: Counts,
     response: LatencyRecorder,
-    /// Counts of the ended intervals, each with the end of its part of `buckets`.
+    /// Counts of the ended intervals of the time series, each with the end index of its part of
+    /// `buckets`.
     ended: Vec<(Counts, usize)>,
     buckets: Vec<(u64, u64)>,
 }
 
-/// Counts of the completions in one interval.
+/// Counts of the completions in one interval of a time series.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     reads: u64,

@@ -95,8 +95,8 @@ impl Tracefs {
     }
 }
 
-/// Returns the owner of an instance in the form of [`this_process`]; `None` for instances of other
-/// programs.
+/// Returns the owner in the name of a tracefs instance, in the form of [`this_process`]; `None` for
+/// instances of other programs.
 fn owner(name: &str) -> Option<String> {
     let mut parts = name.strip_prefix(PREFIX)?.split('-');
     let (process, started, number) = (parts.next()?, parts.next()?, parts.next()?);

@@ -13,10 +13,10 @@ use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Operation, Scheduled, Switch};
 use std::io;
 
-/// Parsed event line of a trace.
+/// Parsed line of a tracefs trace.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// Event of a block device.
+    /// Block-layer event of a device.
     Block(BlockEvent),
     /// Scheduler switch: a recorded thread lost its processor, another one got it, or both.
     Switches([Option<Switch>; 2]),

@@ -29,7 +29,7 @@ struct Begun {
 }
 
 impl Requests {
-    /// Processes a block event of a device.
+    /// Updates the requests of a device with a block-layer event.
     pub(super) fn event(&mut self, device: u32, event: &BlockEvent) {
         match event.step {
             Step::Queued => self.queued(device, event),

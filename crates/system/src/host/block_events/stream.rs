@@ -288,7 +288,7 @@ pub fn paged(
     Ok(found)
 }
 
-/// Layouts of the recorded kinds of events.
+/// Binary layouts of the kinds of events that the stream records.
 #[derive(Debug, Default)]
 struct Events {
     /// Field with the kind's number, at the start of every event.

@@ -12,7 +12,7 @@ use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Scheduled, Switch};
 use std::collections::BTreeMap;
 
-/// Switches of all recorded threads so far.
+/// Scheduler switches of all recorded threads so far.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     switches: Vec<Switch>,
@@ -28,7 +28,7 @@ struct Thread {
 }
 
 impl Threads {
-    /// Adds a switch that the scheduler reported.
+    /// Adds a thread switch that the scheduler reported.
     pub(super) fn switch(&mut self, mut switch: Switch) {
         let thread = self.threads.entry(switch.thread).or_default();
         let before = thread.latest.map(|place| self.switches[place]);
@@ -80,7 +80,7 @@ impl Threads {
         }
     }
 
-    /// Returns all switches in order of time.
+    /// Returns the switches of all threads in order of time.
     pub(super) fn into_switches(mut self) -> Vec<Switch> {
         self.switches.sort_by_key(|switch| switch.at);
         self.switches

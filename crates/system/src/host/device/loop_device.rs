@@ -17,16 +17,16 @@ const DETACH_POLL: Duration = Duration::from_millis(5);
 /// Reason why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// Failure of losetup or another tool.
+    /// Failure of losetup or another external tool.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// Attached device that cannot be found.
+    /// Attached loop device that cannot be found afterwards.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Loop device that could not be opened.
     #[error("{device}: {source}")]
     Open {
-        /// Node of the loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
         /// Error that the operating system returned.
         source: io::Error,
@@ -37,9 +37,9 @@ pub enum LoopError {
         "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
     )]
     AnotherFile {
-        /// Node of the loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// Path of the image file.
+        /// Path of the image file that losetup attached.
         image: PathBuf,
     },
     /// Loop device that still has the kernel's partitions from an earlier backing file.
@@ -48,7 +48,7 @@ pub enum LoopError {
         .partitions.join(", ")
     )]
     Partitions {
-        /// Node of the loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
         /// Kernel names of the remaining partitions.
         partitions: Vec<String>,
@@ -58,7 +58,7 @@ pub enum LoopError {
         "{device} is still attached, because something else has it open: find it with `fuser {device}`, then `losetup --detach {device}`"
     )]
     Held {
-        /// Node of the loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
     },
 }

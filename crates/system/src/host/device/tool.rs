@@ -40,10 +40,10 @@ pub enum Tool {
     Smartctl,
 }
 
-/// Reason why a tool failed.
+/// Reason why an external tool failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// Tool that is not installed.
+    /// External tool that is not installed.
     #[error("`{tool}` is not installed: on Debian, `apt-get install {package}` brings it")]
     Missing {
         /// Name of the tool's command.
@@ -51,25 +51,25 @@ pub enum ToolError {
         /// Debian package that contains the tool.
         package: &'static str,
     },
-    /// Tool that the kernel could not start.
+    /// External tool that the kernel could not start.
     #[error(
         "`{command}` could not be started: {source}{}",
         why_not_started(source)
     )]
     Start {
-        /// Command line of the tool.
+        /// Command line of the external tool.
         command: String,
         /// Error that the operating system returned.
         source: io::Error,
     },
-    /// Tool that ended with an error.
+    /// External tool that ended with an error.
     #[error("`{command}` failed ({status}): {message}")]
     Failed {
-        /// Command line of the tool.
+        /// Command line of the external tool.
         command: String,
-        /// Exit status of the tool.
+        /// Exit status of the external tool.
         status: ExitStatus,
-        /// Output of the tool.
+        /// Output of the external tool, from both streams.
         message: String,
     },
 }

@@ -68,7 +68,7 @@ impl TrafficMeter {
         })
     }
 
-    /// Returns the kernel's name of the device.
+    /// Returns the kernel's name of the measured device.
     pub fn device(&self) -> &str {
         &self.device
     }

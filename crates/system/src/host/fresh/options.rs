@@ -292,12 +292,12 @@ const MOUNT_BTRFS: &[&str] = &[
     "user_subvol_rm_allowed",
 ];
 
-/// Rejected option, with the accepted alternatives.
+/// Rejected option of mkfs or mount, with the accepted alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NotPassedOn {
-    /// Option as the user wrote it.
+    /// Rejected option as the user wrote it.
     pub(super) written: String,
-    /// Options that are accepted in its place.
+    /// Options of mkfs or mount that are accepted instead.
     pub(super) allowed: String,
 }
 
@@ -349,7 +349,7 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), No
     Ok(())
 }
 
-/// Checks one option of mount.
+/// Checks that a user may give this mount option for a fresh file system.
 pub(super) fn check_mount(kind: FreshKind, option: &str) -> Result<(), NotPassedOn> {
     let own = mount_options(kind);
     if option

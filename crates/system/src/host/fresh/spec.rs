@@ -93,13 +93,13 @@ pub enum SpecError {
     /// Unknown kind of file system.
     #[error("`{kind}` is not a file system that diskperf makes; {}", or_else_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
     UnknownKind {
-        /// Kind as the user wrote it.
+        /// Kind of file system as the user wrote it.
         kind: String,
     },
-    /// Unknown key.
+    /// Unknown key in the specification.
     #[error("`{key}` is not a key of a fresh file system; {}", or_else_nearest(.key, &KEYS))]
     UnknownKey {
-        /// Key as the user wrote it.
+        /// Unknown key as the user wrote it.
         key: String,
     },
     /// Part of the specification without `=`.
@@ -107,15 +107,15 @@ pub enum SpecError {
         "`{piece}` of a fresh file system is not KEY=VALUE; a comma always begins another KEY=VALUE, and `mount` and `mkfs` may be repeated (mount=noatime,mount=data=journal)"
     )]
     NotKeyValue {
-        /// Part as the user wrote it.
+        /// Part of the specification as the user wrote it.
         piece: String,
     },
-    /// Value that is not a valid size.
+    /// Value of a key that is not a valid size.
     #[error("{key} of a fresh file system: {source}")]
     Size {
         /// Key with the invalid size.
         key: &'static str,
-        /// Error in the size.
+        /// Error in the text of the size.
         source: SizeError,
     },
     /// Argument of mkfs that might name a device or a file.
@@ -123,11 +123,11 @@ pub enum SpecError {
         "mkfs=`{written}`: mkfs.{kind} is given no argument that could name a device or a file, for it would overwrite that too; what may be given: {allowed}"
     )]
     MkfsArgument {
-        /// Kind of the file system.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
-        /// Argument as the user wrote it.
+        /// Argument of mkfs as the user wrote it.
         written: String,
-        /// Arguments that are accepted in its place.
+        /// Arguments of mkfs that are accepted instead.
         allowed: String,
     },
     /// Mount option that might name a device or a file.
@@ -135,31 +135,31 @@ pub enum SpecError {
         "mount=`{written}`: a fresh {kind} is mounted with no option that could name a device or a file beside its own image; what may be given: {allowed}"
     )]
     MountOption {
-        /// Kind of the file system.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
         /// Mount option as the user wrote it.
         written: String,
-        /// Mount options that are accepted in its place.
+        /// Mount options that are accepted instead.
         allowed: String,
     },
     /// Block size that the file system kind does not support on this machine.
     #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", listed(.allowed))]
     BlockBytes {
-        /// Kind of the file system.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
         /// Block size that was requested, in bytes.
         block_bytes: u64,
         /// Block sizes that are supported, in bytes.
         allowed: Vec<u64>,
     },
-    /// Image that is too small.
+    /// Image that is too small for the file system or the files.
     #[error("an image of {size_bytes} bytes is too small: {kind} needs at least {needed_bytes} here (size={}M)", needed_bytes.div_ceil(MIB))]
     TooSmall {
-        /// Kind of the file system.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
-        /// Image size that was requested, in bytes.
+        /// Requested size of the image, in bytes.
         size_bytes: u64,
-        /// Smallest sufficient image size, in bytes.
+        /// Smallest sufficient size of the image, in bytes.
         needed_bytes: u64,
     },
 }
@@ -173,7 +173,7 @@ const DEFAULT_BLOCK_BYTES: u64 = 4096;
 /// `mount` may be repeated; options that could name a device or a file are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshSpec {
-    /// Kind of the file system.
+    /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
     pub kind: FreshKind,
     /// Block size of the file system in bytes.
     pub block_bytes: u64,

@@ -31,7 +31,7 @@ pub(super) struct Counters {
     /// Threads that run or are ready to, including the reader.
     runnable: Option<u64>,
     throttled: Option<u64>,
-    /// Lowest maximum frequency among the processors.
+    /// Lowest of the maximum frequencies that the processors may use, in kHz.
     highest_khz: Option<u64>,
 }
 

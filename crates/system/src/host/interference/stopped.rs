@@ -28,7 +28,7 @@ impl Roll {
     /// the figures.
     pub const PERIOD: Duration = Duration::from_millis(10);
 
-    /// Starts the detector in the calling thread.
+    /// Starts a detector of stops for the calling thread's process.
     pub fn begin() -> Self {
         let wait = CpuWait::of_this_thread();
         Self {

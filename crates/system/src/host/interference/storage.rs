@@ -7,8 +7,8 @@
 use super::own_bytes;
 use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
 
-/// Bytes by other processes that are not reported. Every machine commits a journal every few
-/// seconds.
+/// Traffic of other processes that goes unreported, in bytes. Every machine commits a file system
+/// journal every few seconds.
 const UNNAMED_BYTES: u64 = 512 << 10;
 
 /// Divisor of a program's bytes that gives the file system's own I/O for maps and checksums.

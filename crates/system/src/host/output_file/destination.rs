@@ -183,7 +183,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Starts at the current directory.
+    /// Starts the resolution of a path at the current directory.
     pub(super) fn from_here() -> Result<Self, Errno> {
         Ok(Self {
             directory: open_directory(".")?,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub struct OutputError {
     /// Path of the output file, as the user wrote it.
     pub path: PathBuf,
-    /// Problem with the output file.
+    /// Problem that prevents writing the output file.
     pub problem: OutputProblem,
 }
 
@@ -89,7 +89,7 @@ fn is(kind: &str, real: Option<&Path>) -> String {
 }
 
 impl OutputProblem {
-    /// Returns the problem of `/dev/null` where a regular file is required.
+    /// Returns the problem for the path `/dev/null` where a regular file is required.
     pub(super) fn null() -> Self {
         Self::NotAFile {
             kind: "a character device",
@@ -97,7 +97,8 @@ impl OutputProblem {
         }
     }
 
-    /// Reports whether another name would help, as opposed to another disk.
+    /// Reports whether the problem lies with the file's name, so that another name would help, and
+    /// not with the disk or the machine.
     pub fn is_of_the_name(&self) -> bool {
         const OF_THE_MACHINE: [Errno; 7] = [
             Errno::NOSPC,

@@ -128,7 +128,7 @@ impl<'a> Partial<'a> {
 
 /// Publication of a file before its contents are complete.
 impl Partial<'_> {
-    /// Renames the file to an unused name.
+    /// Renames the partial file to an unused name. The operation fails if the name is in use.
     pub(super) fn publish_new(mut self, name: &Path) -> Result<(), Errno> {
         let flags = RenameFlags::NOREPLACE;
         let named =

@@ -31,25 +31,25 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "/run/diskperf";
 const PREFIX: &str = "queue-";
 
-/// First line of a note. A note without the last line was never finished, and no setting was
-/// changed yet.
+/// First line of a note of original settings. A note without its last line was never finished, and
+/// no setting was changed yet.
 const BEGIN: &str = "diskperf-queue 1";
 const END: &str = "end";
 
-/// Maximum size of a note in bytes.
+/// Maximum size of a note, the file with a disk's original settings, in bytes.
 const NOTE_BYTES: u64 = 4096;
 
-/// Maximum attempts to open a note that its holder removes meanwhile.
+/// Maximum attempts to open a note of original settings that its holder removes meanwhile.
 const ATTEMPTS: usize = 100;
 
 /// Setting of a disk with its original value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
-    /// Name of the disk.
+    /// Kernel's name of the disk.
     pub disk: String,
-    /// Setting that was changed.
+    /// Queue setting that was changed.
     pub key: QueueKey,
-    /// Original value of the setting.
+    /// Original value of the queue setting.
     pub value: String,
 }
 
@@ -180,13 +180,13 @@ impl LeftQueue {
         &self.note.path
     }
 
-    /// Returns the settings to restore. Empty if the process changed nothing, or if the disk is
-    /// gone.
+    /// Returns the queue settings to restore. Empty if the killed process changed nothing, or if
+    /// the disk is gone.
     pub fn settings(&self) -> &[PutBack] {
         &self.settings
     }
 
-    /// Returns the settings that now differ from their original values, each with its current
+    /// Returns the queue settings that now differ from their original values, each with its current
     /// value.
     pub fn changed(&self) -> Vec<(&PutBack, String)> {
         let now = |left: &PutBack| self.queue.as_ref()?.value(left.key).ok();
@@ -238,7 +238,7 @@ pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
     Ok(found)
 }
 
-/// Reports whether there are notes of changed settings, by a running or a killed process. Users
+/// Reports whether any queue settings are noted as changed, by a running or a killed process. Users
 /// other than root cannot learn more.
 pub fn any_noted() -> bool {
     noted().is_ok_and(|noted| !noted.is_empty())
@@ -268,7 +268,7 @@ fn named(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
     values.into_iter().map(named).collect()
 }
 
-/// Returns the disks with notes.
+/// Returns the disks for which notes of original settings exist.
 fn noted() -> Result<Vec<DeviceNumber>, QueueError> {
     let Some(directory) = open_directory()? else {
         return Ok(Vec::new());
@@ -293,7 +293,7 @@ fn make_directory() -> Result<OwnedFd, QueueError> {
     open_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
 }
 
-/// Opens the directory of the notes; `None` if it does not exist.
+/// Opens the directory of the settings notes; `None` if it does not exist.
 fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     let path = Path::new(DIRECTORY);
     let failed = |error| QueueError::io("open it", path, error);
@@ -327,14 +327,14 @@ fn boot() -> Result<String, QueueError> {
         .map_err(|error| QueueError::io("read it", Path::new(PATH), error))
 }
 
-/// Action if a note does not exist.
+/// Action if the note of a disk's original settings does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Make,
     Leave,
 }
 
-/// Locked note of a disk's original settings.
+/// Locked note: the file with a disk's original queue settings.
 #[derive(Debug)]
 struct Note {
     directory: OwnedFd,
@@ -344,7 +344,8 @@ struct Note {
 }
 
 impl Note {
-    /// Locks the note of a disk; `None` if there is none and none is to be created.
+    /// Locks the note of a disk's original settings; `None` if there is none and none is to be
+    /// created.
     fn lock(
         directory: OwnedFd,
         number: DeviceNumber,
@@ -424,7 +425,7 @@ impl Drop for Note {
     }
 }
 
-/// Returns the error for a note that another process has locked.
+/// Returns the error for a disk whose settings note another process has locked.
 fn held(number: DeviceNumber, file: &File) -> QueueError {
     let disk = BlockDevice::from_number(number);
     let noted = text_of(file).ok().and_then(|text| Noted::parse(&text));
@@ -447,7 +448,7 @@ fn text_of(mut file: &File) -> io::Result<String> {
     Ok(text)
 }
 
-/// Contents of a note; empty if the note was never finished.
+/// Contents of a disk's settings note; empty if the note was never finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Noted {
     boot: String,
@@ -457,7 +458,8 @@ struct Noted {
 }
 
 impl Noted {
-    /// Returns the settings to restore, if the note belongs to this boot and this disk; else none.
+    /// Returns the queue settings to restore if their note belongs to this boot and this disk; else
+    /// none.
     fn leftovers(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
         let is_of_now = boot()? == self.boot && self.stamp == queue.stamp;
         Ok(match is_of_now {

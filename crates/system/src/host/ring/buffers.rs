@@ -8,7 +8,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Unit in which storage deduplicates data, and in which a share of the data is zeroes, in bytes.
+/// Size in bytes of a unit of buffer data. Storage may deduplicate such units, and each unit has
+/// the requested share of zeroes.
 const UNIT_BYTES: usize = 4096;
 
 /// Size of a large page in bytes. A request with memory in few pieces is one command on a device

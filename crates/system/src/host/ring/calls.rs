@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Reaps and counts all completions without waiting.
+    /// Reaps all completions of the ring without waiting, and counts them in the worker's measure.
     #[inline]
     fn take(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
         let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
@@ -309,7 +309,7 @@ impl Host {
     }
 }
 
-/// Records that a completion updates.
+/// Counters and recorders that a completion updates.
 struct Account<'a> {
     control: &'a Control,
     files: &'a mut [Option<OpenFile>],

@@ -75,7 +75,7 @@ impl Gate {
         }
     }
 
-    /// Unregisters the ring from this thread.
+    /// Unregisters an io_uring from this thread.
     #[allow(unsafe_code)]
     pub(super) fn close(&self, ring: BorrowedFd<'_>) {
         if self.flags == 0 {

@@ -15,7 +15,7 @@ pub(super) struct RingFiles {
     places: Vec<Option<u32>>,
 }
 
-/// File of a ring.
+/// File that a ring was opened for.
 pub(super) struct RingFile {
     /// Index of the file in the ring, by which it is registered with the kernel.
     pub(super) place: u32,
@@ -76,21 +76,21 @@ impl RingFiles {
         Ok(nulls > 0)
     }
 
-    /// Returns the ring's file with this number, if the program has not closed it.
+    /// Returns the ring's file with the program's number; `None` if the program has closed it.
     #[inline]
     pub(super) fn of(&self, file: File) -> Option<&RingFile> {
         let file = self.even_forgotten(file)?;
         (!file.forgotten.load(Ordering::Relaxed)).then_some(file)
     }
 
-    /// Returns the ring's file with this number, even if the program has closed it.
+    /// Returns the ring's file with the program's number, even if the program has closed it.
     #[inline]
     pub(super) fn even_forgotten(&self, file: File) -> Option<&RingFile> {
         let place = self.places.get(file.0).copied().flatten()?;
         Some(&self.named[place as usize])
     }
 
-    /// Returns all files in order of their indexes.
+    /// Returns all files of the ring in order of their indexes.
     pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
         self.named.iter()
     }

@@ -26,7 +26,7 @@ impl RingLog {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts logging and returns the start time.
+    /// Starts logging the requests of rings, and returns the start time.
     pub fn begin(&self) -> Nanoseconds {
         let mut logged = self.logged();
         logged.is_on = true;
@@ -59,7 +59,7 @@ pub(in super::super) struct RingRecord {
     log: RingLog,
     /// Request number of each slot; `None` if its request was not logged.
     numbers: Vec<Option<u64>>,
-    /// Numbers in the log of the ring's files.
+    /// Numbers that the log assigns to the ring's files.
     files: Vec<(File, u32)>,
 }
 

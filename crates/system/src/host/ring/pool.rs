@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// Requests that the next flush passes to the threads.
+    /// Requests that wait to be passed to the pool's threads.
     queued: Vec<Submission>,
 }
 

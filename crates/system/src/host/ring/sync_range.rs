@@ -1,4 +1,4 @@
-//! System call sync_file_range(2).
+//! System call sync_file_range(2), which writes a range of a file.
 
 use crate::RangeSteps;
 use rustix::io::Errno;

@@ -16,7 +16,7 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Tag of the heartbeat's completion, which belongs to no slot.
+/// User data that marks the completion of the heartbeat timeout, which belongs to no slot.
 const HEARTBEAT: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
@@ -29,7 +29,7 @@ const SPIN: Nanoseconds = Nanoseconds(50_000);
 /// Maximum number of consecutive attempts to submit while the kernel lacks memory.
 const ATTEMPTS_TO_FLUSH: usize = 10_000;
 
-/// Ring of io_uring.
+/// Submission and completion queues of an io_uring, with its features.
 pub(super) struct Uring {
     ring: IoUring,
     gate: Gate,

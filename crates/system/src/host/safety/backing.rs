@@ -25,26 +25,26 @@ const KEEPING_FILES: &[u64] = &[
 pub(super) struct ShownFile {
     /// Path that the kernel has for the file, which need not lead to it in this mount namespace.
     pub(super) path: PathBuf,
-    /// File number, if it is known.
+    /// Device and inode numbers of the backing file, if they are known.
     pub(super) number: Option<FileNumber>,
     /// Whether the file is open for writing. On a stacked file system, only then does its path
     /// still lead to the opened file.
     pub(super) writable: bool,
 }
 
-/// Result of comparing two files.
+/// Result of comparing two backing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sameness {
-    /// Both are the same file.
+    /// Same file under both names.
     Same,
-    /// They are different files.
+    /// Different files.
     Different,
-    /// The comparison is inconclusive.
+    /// Inconclusive comparison: the files may be the same.
     Unknown,
 }
 
 impl ShownFile {
-    /// Compares the file with another one.
+    /// Compares the backing file with another one.
     pub(super) fn sameness(&self, other: &Self) -> Sameness {
         let (Some(number), Some(other_number)) = (self.number, other.number) else {
             return match self.path == other.path {
@@ -73,7 +73,7 @@ impl ShownFile {
         }
     }
 
-    /// Opens the file; `None` if its path does not lead to it in this mount namespace.
+    /// Opens the backing file; `None` if its path does not lead to it in this mount namespace.
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;

@@ -17,20 +17,20 @@ pub enum Refusal {
         device: PathBuf,
         /// Device number of the device to be written.
         number: DeviceNumber,
-        /// Permitted device as the user wrote it.
+        /// Device that the user permitted to overwrite, as written.
         named: PathBuf,
-        /// Device number of the permitted device.
+        /// Device number of the device that the user permitted to overwrite.
         named_number: DeviceNumber,
     },
-    /// Permitted path that is not a block device.
+    /// Path that the user permitted to overwrite, but that is not a block device.
     #[error("{device} is not written: `--destroy-data-on` must name that same device: {source}")]
     NamedNoDevice {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Error of the permitted path.
+        /// Error of the path that the user permitted to overwrite.
         source: DeviceError,
     },
-    /// Device that is read-only.
+    /// Device to which the kernel refuses writes.
     #[error(
         "{device} is not written: it is read-only (`blockdev --getro {device}` says 1): name another device, or `blockdev --setrw {device}`"
     )]
@@ -47,7 +47,7 @@ pub enum Refusal {
         device: PathBuf,
         /// Mounted device: the device, one of its partitions, or a device built on it.
         part: PathBuf,
-        /// Directory that it is mounted on.
+        /// Directory that the mounted device is mounted on.
         mount_point: PathBuf,
     },
     /// Device that is used as swap, as a whole or in part.
@@ -69,7 +69,7 @@ pub enum Refusal {
         device: PathBuf,
         /// Used device: the device, one of its partitions, or its disk.
         part: PathBuf,
-        /// Device mapper or md device that is built on it.
+        /// Device mapper or md device that is built on the used device.
         holder: PathBuf,
     },
     /// Device that is attached to a loop device.
@@ -81,7 +81,7 @@ pub enum Refusal {
         device: PathBuf,
         /// Attached device: the device, one of its partitions, or its disk.
         part: PathBuf,
-        /// Loop device that it is attached to.
+        /// Loop device that the device is attached to.
         loop_device: PathBuf,
     },
     /// Loop device with a backing file that another loop device has, too.
@@ -93,7 +93,7 @@ pub enum Refusal {
         device: PathBuf,
         /// Device with the backing file: the device, its disk, or the loop device underneath.
         part: PathBuf,
-        /// Backing file, by the kernel's path.
+        /// Path of the backing file, as the kernel reports it.
         file: PathBuf,
         /// Other loop device with the same backing file.
         loop_device: PathBuf,
@@ -105,9 +105,9 @@ pub enum Refusal {
     ShowsSwap {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Loop device with the backing file.
+        /// Loop device whose backing file is swap.
         part: PathBuf,
-        /// Backing file that is used as swap.
+        /// Path of the backing file that is used as swap.
         file: PathBuf,
     },
     /// Device that another process may write to at any time.
@@ -120,9 +120,9 @@ pub enum Refusal {
         /// Device or file that is open: the device itself, one that shares its bytes, or its
         /// backing file.
         part: PathBuf,
-        /// Process id of the writer.
+        /// Process id of the process that may write.
         process: i32,
-        /// Name of the writer's command.
+        /// Command name of the process that may write.
         command: String,
     },
     /// Device that something has open exclusively, for none of the other reasons.
@@ -132,7 +132,7 @@ pub enum Refusal {
     InUse {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Error of open(2).
+        /// Error that open(2) returned.
         source: io::Error,
     },
     /// Device with a signature of existing data.
@@ -143,14 +143,14 @@ pub enum Refusal {
         /// Signatures that were found, such as `ext4 at 0x438`.
         found: Vec<String>,
     },
-    /// Device that cannot be opened.
+    /// Device that cannot be opened for writing.
     #[error(
         "{device} is not written: it cannot be opened for that ({source}): use sudo, or name another device"
     )]
     NotOpened {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Error of open(2).
+        /// Error that open(2) returned.
         source: io::Error,
     },
     /// Device that could not be proven idle.
@@ -158,7 +158,7 @@ pub enum Refusal {
     NotProven {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Failure of the check, with a remedy.
+        /// Failure of the idleness check, with a remedy.
         why: String,
     },
 }

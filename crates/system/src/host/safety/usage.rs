@@ -98,7 +98,7 @@ pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>
 
 /// Devices and files that store a device's bytes.
 struct Shown {
-    /// Device itself and all devices underneath.
+    /// Device to be written and all devices underneath.
     below: Vec<BlockDevice>,
     /// Backing files of the loop devices among these.
     files: Vec<(BlockDevice, ShownFile)>,

@@ -26,9 +26,9 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// Devices and files that no other process may have open for writing.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
-    /// Devices with their paths for messages.
+    /// Watched devices with their paths for messages.
     pub(super) devices: Vec<(DeviceNumber, PathBuf)>,
-    /// Backing files of loop devices.
+    /// Watched backing files of loop devices.
     pub(super) files: Vec<ShownFile>,
 }
 
@@ -41,12 +41,13 @@ pub(super) struct Writer {
     pub(super) part: PathBuf,
 }
 
-/// Result of a search over all processes.
+/// Result of a search for writers among all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
     /// First process found that can write to a watched device or file.
     pub(super) writer: Option<Writer>,
-    /// Facts that could not be determined, such as "what process 1 (init) has open".
+    /// Facts about processes that could not be determined, such as "what process 1 (init) has
+    /// open".
     pub(super) untold: BTreeSet<String>,
 }
 
@@ -176,10 +177,10 @@ fn hidden_processes() -> BTreeSet<String> {
     hidden
 }
 
-/// Examination of one process.
+/// Examination of one process for access to watched devices and files.
 struct Visit<'a> {
     watched: &'a Watched,
-    /// Directory of the process in /proc.
+    /// Directory in /proc of the examined process.
     directory: PathBuf,
     /// Title of the process in messages: `process 7 (fio)`.
     title: String,
@@ -358,7 +359,7 @@ impl SharedMapping {
         (rights.get(3) == Some(&b's')).then_some(mapping)
     }
 
-    /// Returns the mapping's name in /proc/PID/map_files.
+    /// Returns the memory mapping's name in /proc/PID/map_files.
     fn range(&self) -> String {
         format!("{:x}-{:x}", self.start, self.end)
     }

@@ -38,7 +38,7 @@ enum Remains {
 }
 
 impl Abandoned {
-    /// Returns the path of the folder.
+    /// Returns the path of the workspace folder.
     pub fn path(&self) -> &Path {
         match &self.0 {
             Remains::Folder(folder) => folder.path(),

@@ -56,7 +56,7 @@ pub(in crate::host) fn path_through(directory: BorrowedFd<'_>) -> PathBuf {
 /// link there.
 #[derive(Debug)]
 pub(super) struct Folder {
-    /// Path of the folder, for messages only.
+    /// Path of the workspace folder, for messages only.
     path: PathBuf,
     name: OsString,
     parent: Arc<OwnedFd>,
@@ -83,7 +83,7 @@ impl Folder {
         }
     }
 
-    /// Writes a text into the marker.
+    /// Writes a text into the marker file.
     pub(super) fn write_marker(&self, text: &str) -> io::Result<()> {
         self.lock
             .as_ref()
@@ -155,7 +155,8 @@ impl Folder {
             .collect())
     }
 
-    /// Returns the number of every regular file below the folder, without following links.
+    /// Returns the device and inode numbers of every regular file below the folder, without
+    /// following links.
     pub(super) fn files(&self) -> io::Result<BTreeSet<FileNumber>> {
         let mut files = BTreeSet::new();
         let mut folders = vec![path_through(self.directory())];
@@ -265,7 +266,7 @@ impl Drop for Folder {
 /// State of the marker's name in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkerThere {
-    /// File whose lock this process holds.
+    /// Marker file whose lock this process holds.
     Locked,
     None,
     Another,

@@ -38,7 +38,7 @@ impl OrphanedLoop {
         self.device.path()
     }
 
-    /// Returns the former path of the image.
+    /// Returns the former path of the deleted image.
     pub fn image(&self) -> &Path {
         &self.image
     }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::fmt;
 use std::io;
 
-/// Maximum number of requests in a ring.
+/// Maximum number of requests in an io_uring.
 const MOST_ENTRIES: u32 = 32_768;
 
 /// Time that the kernel's submission thread polls an empty queue before it sleeps, in milliseconds.
@@ -32,7 +32,7 @@ enum Kind {
     TooOld,
     /// Failure of io_uring_register(2) for files.
     Files,
-    /// Failure of io_uring_enter(2) without requests.
+    /// Failure of a test call of io_uring_enter(2) without requests.
     Enter,
 }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Descriptor in the table of a thread.
+/// File descriptor of a thread in another process.
 pub(super) struct Descriptor {
     /// Link in /proc to the open file.
     pub(super) link: PathBuf,
@@ -84,7 +84,8 @@ impl Info {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Registered {
     pub(super) paths: Vec<PathBuf>,
-    /// Whether the list of files is complete. A ring that is in use lists none.
+    /// Whether the list of registered files is complete. The kernel lists none for an io_uring in
+    /// use.
     pub(super) are_all_named: bool,
 }
 
