@@ -1,28 +1,28 @@
-//! What a program may call, on both worlds: [`System`].
+//! System calls of benchmark programs, on real storage and on modelled computers: [`System`].
 //!
-//! A program is straight-line `async` code against `System` and cannot tell
-//! whether it runs on real storage or on a modelled computer. On the host no
-//! future ever pends: a call *is* the system call, made on the worker's own
-//! thread ([`run_ready`] asserts it). On a model the worker is a task of the
+//! A program is straight-line `async` code that calls `System`. It cannot
+//! distinguish real storage from a modelled computer. On the host no future
+//! ever pends: a call *is* the system call, made on the worker's own thread
+//! ([`run_ready`] asserts it). On a model the worker is a task of the
 //! simulation, and a call awaits virtual time.
 //!
 //! # Names
 //!
 //! A worker sees the name space that the shell scripts of 1983 saw:
 //!
-//! | name | what it is |
+//! | name | meaning |
 //! |---|---|
 //! | `/mnt0/...`, `/mnt1/...` | the file system of drive 0, 1, ... |
-//! | `/dev/drive0`, ... | that drive itself, as a block device |
+//! | `/dev/drive0`, ... | drive 0, ... as a block device |
 //! | `/dev/null`, `/dev/zero` | as everywhere; Minix has no `/dev/zero` |
 //! | `/dev/bnull` | a block device of length 0, on the modelled Minix only |
 //!
 //! # What is not here
 //!
-//! A program never spawns: the plan lists the workers and the runner makes
-//! each worker's `System`. Overlapped I/O is a family of calls of its own
-//! ([`System::submit`], [`System::reap`]) beside [`System::read`], because how software
-//! submits is part of what is measured; it is not hidden behind `read`.
+//! A program never starts workers: the plan lists them, and the runner creates
+//! each worker's `System`. Overlapped I/O has calls of its own
+//! ([`System::submit`], [`System::reap`]) and is not hidden behind
+//! [`System::read`], because the way of submission is part of the measurement.
 
 /// Dispatches a call of a program to the host or the model, whose implementations may differ. The
 /// call takes time, so that on a model it is awaited.

@@ -1,11 +1,11 @@
-//! One event as the kernel prints it:
+//! Parser of trace events in the text form that the kernel prints:
 //!
 //! ```text
 //!            dd-22660   [001] ..... 69938.051718: block_bio_queue: 254,0 WS 255159040 + 256 [dd]
 //! ```
 //!
-//! The task's name takes 16 columns and may hold anything; what follows does
-//! not.
+//! The task's name takes 16 columns and may contain any characters; the other
+//! fields may not.
 
 use super::requests::SECTOR_BYTES;
 use crate::host::device::DeviceNumber;

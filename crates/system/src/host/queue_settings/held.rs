@@ -2,15 +2,15 @@
 //! changed.
 //!
 //! Each disk with changed settings has one file, `/run/diskperf/queue-MAJOR:MINOR`. It contains the
-//! original settings, and its lock (flock) is held while they are changed. A second search on that
-//! disk is refused. The kernel frees the lock when its holder dies, so a file with a free lock
-//! lists settings to restore. The next search on the disk restores them first, and `diskperf clean`
-//! does too, whatever store the killed search wrote to.
+//! original settings, and its lock (flock) is held while they are changed. A second process
+//! that wants to vary them is refused. The kernel frees the lock when its holder dies, so a file with a free lock
+//! lists settings to restore. The next process that varies the disk's settings restores them first, and
+//! `diskperf clean` does too, whatever store the killed process wrote to.
 //!
 //! The file and its directory belong to root, so that nobody else can write the values or hold the
 //! lock. (A lock of the device's node would be visible in other containers too. But udev takes it
 //! for a partitioning tool's, and ignores the disk meanwhile.) The file is not under a store,
-//! because every search must find it. It is under /run because that, like the settings, does not
+//! because every process must find it. It is under /run because that, like the settings, does not
 //! outlive a reboot; where /run does, the boot id shows it.
 //!
 //! A file is written before the first setting is changed, and removed after the last one is
