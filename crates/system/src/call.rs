@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 pub struct SystemCall<'a, T>(State<'a, T>);
 
 enum State<'a, T> {
-    /// Call on real storage: already made, with its result until that is taken.
+    /// Finished call on real storage, with its result until the program takes it.
     #[cfg(feature = "host")]
     Made(Option<T>),
     /// Call on a model: virtual time passes while it is polled.

@@ -119,8 +119,8 @@ impl System {
         on_each_world!(self, world => world.open(path, how))
     }
 
-    /// Reads from a file, as read(2), and returns the number of bytes read; 0 at the end of the
-    /// file.
+    /// Reads from a file, as read(2) does, and returns the number of bytes read; 0 at the end of
+    /// the file.
     #[inline]
     pub fn read<'a>(
         &'a mut self,
@@ -130,8 +130,8 @@ impl System {
         on_each_world!(self, world => world.read(file, buffer))
     }
 
-    /// Writes to a file, as write(2), and returns the number of bytes accepted, which may be fewer
-    /// than given.
+    /// Writes to a file, as write(2) does, and returns the number of bytes accepted, which may be
+    /// fewer than given.
     #[inline]
     pub fn write<'a>(
         &'a mut self,
@@ -161,8 +161,8 @@ impl System {
         }
     }
 
-    /// Moves the offset of a file, as lseek(2), and returns the new offset from the start of the
-    /// file.
+    /// Moves the offset of a file, as lseek(2) does, and returns the new offset from the start of
+    /// the file.
     #[inline]
     pub fn lseek(
         &mut self,

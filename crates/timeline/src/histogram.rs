@@ -44,7 +44,7 @@ pub struct LatencyRecorder {
 #[derive(Clone, Debug)]
 enum Counts {
     Fixed(Hdr<u64>),
-    /// Counts by the highest latency of each bucket that was used.
+    /// Numbers of calls in the buckets that were used, by the highest latency of each bucket.
     Growing(BTreeMap<u64, u64>, Precision),
 }
 

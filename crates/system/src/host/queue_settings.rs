@@ -156,7 +156,7 @@ impl Queue {
         std::fs::read_to_string(&path).map_err(|error| QueueError::io("read it", &path, error))
     }
 
-    /// Reads the value of a setting.
+    /// Reads the value of a queue setting.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Queue {
         Ok(chosen(key, &self.text(key)?))
     }
 
-    /// Checks that a setting accepts a value.
+    /// Checks that a queue setting accepts a value.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// Sets the value of a setting.
+    /// Sets the value of a queue setting.
     ///
     /// # Errors
     ///

@@ -619,7 +619,8 @@ fn not_open(call: Call, file: File) -> Error {
     Error::failed(call, format!("file {}", file.0), Errno::BadFile)
 }
 
-/// Times a system call, and repeats it if a signal interrupts it.
+/// Makes a system call, and repeats it if a signal interrupts it. Returns the result, and the
+/// duration if calls are timed.
 #[inline]
 fn timed<T>(
     control: &Control,

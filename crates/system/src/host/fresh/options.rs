@@ -378,7 +378,7 @@ fn mount_options(kind: FreshKind) -> &'static [&'static str] {
     }
 }
 
-/// Returns the option that a word stands for, with the value in the same word if any: `-b`,
+/// Returns the mkfs option that a word stands for, with the value in the same word if any: `-b`,
 /// `-b1024`, `--label` or `--label=a`. Combined letters and abbreviated long names are not
 /// accepted.
 fn found(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&str>)> {

@@ -33,7 +33,7 @@ const TABLES_PART: u64 = 20;
 const TAKEN_BYTES: u64 = 4 << 20;
 
 impl Counters {
-    /// Reads the counters; `None` if the system does not provide them.
+    /// Reads the kernel's memory counters; `None` if the system does not provide them.
     pub(super) fn read() -> Option<Self> {
         let vmstat = std::fs::read_to_string("/proc/vmstat").ok()?;
         let pressure = std::fs::read_to_string("/proc/pressure/memory");

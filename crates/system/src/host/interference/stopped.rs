@@ -54,8 +54,8 @@ impl Roll {
         self.answered = now;
     }
 
-    /// Restarts the interval after other work of this thread, whose duration does not count as
-    /// missed time.
+    /// Restarts the detector's interval after other work of this thread. The duration of that work
+    /// does not count as missed time.
     pub fn resume(&mut self) {
         self.answered = monotonic();
     }

@@ -45,7 +45,8 @@ pub enum Refusal {
     Mounted {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Mounted device: the device, one of its partitions, or a device built on it.
+        /// Mounted device: the device to be written, one of its partitions, or a device built on
+        /// it.
         part: PathBuf,
         /// Directory that the mounted device is mounted on.
         mount_point: PathBuf,
@@ -57,7 +58,7 @@ pub enum Refusal {
     Swap {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Swap device: the device, one of its partitions, or a device built on it.
+        /// Swap device: the device to be written, one of its partitions, or a device built on it.
         part: PathBuf,
     },
     /// Device that a device mapper or md device is built on.
@@ -67,7 +68,8 @@ pub enum Refusal {
     Held {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Used device: the device, one of its partitions, or its disk.
+        /// Device underneath the device mapper or md device: the device to be written, one of its
+        /// partitions, or its disk.
         part: PathBuf,
         /// Device mapper or md device that is built on the used device.
         holder: PathBuf,
@@ -79,7 +81,7 @@ pub enum Refusal {
     BacksLoop {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Attached device: the device, one of its partitions, or its disk.
+        /// Device that is attached: the device to be written, one of its partitions, or its disk.
         part: PathBuf,
         /// Loop device that the device is attached to.
         loop_device: PathBuf,
@@ -91,7 +93,8 @@ pub enum Refusal {
     ShownTwice {
         /// Path of the device to be written.
         device: PathBuf,
-        /// Device with the backing file: the device, its disk, or the loop device underneath.
+        /// Device with the backing file: the device to be written, its disk, or the loop device
+        /// underneath.
         part: PathBuf,
         /// Path of the backing file, as the kernel reports it.
         file: PathBuf,

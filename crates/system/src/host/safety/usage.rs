@@ -276,8 +276,9 @@ fn shown_device(device: &BlockDevice) -> Option<BlockDevice> {
     BlockDevice::from_number(number).ok()
 }
 
-/// Returns the mounted device and its mount point. A file system over several devices (btrfs) shows
-/// only one of them, in its source; the others fail the exclusive open.
+/// Returns the first of `parts` that is mounted, with its mount point; `None` if none is. A file
+/// system over several devices (btrfs) shows only one of them, in its source; the others fail the
+/// exclusive open.
 fn mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)> {
     mounts.iter().find_map(|mount| {
         let part = parts

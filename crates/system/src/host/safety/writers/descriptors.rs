@@ -26,7 +26,8 @@ pub(super) enum Kind {
 }
 
 impl Descriptor {
-    /// Returns the descriptor with this name; `thread` is a directory of /proc/PID/task.
+    /// Returns the descriptor of a thread by its name (a number in text form). `thread` is a
+    /// directory of /proc/PID/task.
     pub(super) fn of(thread: &Path, name: OsString) -> Self {
         Self {
             link: thread.join("fd").join(&name),
