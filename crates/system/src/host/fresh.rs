@@ -146,7 +146,6 @@ struct Folder {
     /// Workspace that contains the folder, and keeps other users out of it.
     workspace: OwnedFd,
     name: String,
-    /// Path of the folder, for messages and tools.
     path: PathBuf,
 }
 

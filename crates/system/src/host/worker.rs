@@ -98,7 +98,6 @@ pub(super) struct OpenFile {
     pub(super) null: Option<NullFile>,
     /// Whether the file stores written data, unlike a pipe or `/dev/null`.
     pub(super) keeps_data: bool,
-    /// Whether the file is in one of the worker's directories.
     in_directory: bool,
     /// Whether the file was written since the timed part started.
     pub(super) dirty: bool,

@@ -381,7 +381,6 @@ struct Series {
     buckets: Vec<(u64, u64)>,
 }
 
-/// Counts of the completions in one interval of a time series.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     reads: u64,

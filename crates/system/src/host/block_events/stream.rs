@@ -40,7 +40,6 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// a million requests a second.
 pub const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// Interval between checks for lost events.
 const LOSSES_EVERY: Nanoseconds = Nanoseconds::from_millis(1000);
 
 /// Stream of the requests of some disks, available while the disks work.
@@ -319,7 +318,6 @@ impl Events {
         Ok(events)
     }
 
-    /// Adds a kind of event by its kernel description.
     fn add(&mut self, step: Step, text: &str) -> Option<()> {
         let (number, kind) = Kind::parse(step, text)?;
         self.kind = Some(Field::named("common_type", text)?);

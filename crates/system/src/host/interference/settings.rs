@@ -2,7 +2,6 @@
 
 use diskperf_timeline::{Device, Interference};
 
-/// Returns the settings of a device's queue with their names in sysfs.
 fn settings(device: &Device) -> [(&'static str, String); 5] {
     let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     let text = |value: &Option<String>| value.clone().unwrap_or_default();

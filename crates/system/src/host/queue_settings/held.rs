@@ -319,7 +319,6 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     Ok(Some(directory))
 }
 
-/// Returns the kernel's id of this boot.
 fn boot() -> Result<String, QueueError> {
     const PATH: &str = "/proc/sys/kernel/random/boot_id";
     std::fs::read_to_string(PATH)

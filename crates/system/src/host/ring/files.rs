@@ -25,7 +25,6 @@ pub(super) struct RingFile {
     pub(super) is_block_device: bool,
     /// Length of a null drive in bytes; `None` for other files.
     null_bytes: Option<u64>,
-    /// Whether the program has closed the file.
     forgotten: AtomicBool,
 }
 

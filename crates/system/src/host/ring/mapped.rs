@@ -112,7 +112,6 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Returns the address of a byte of the file.
     #[allow(unsafe_code)]
     fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.bytes, "byte {offset} of {}", self.bytes);
@@ -158,7 +157,6 @@ impl Mapping {
         unsafe { msync(start.cast(), bytes, MsyncFlags::SYNC) }
     }
 
-    /// Copies from the file to a buffer if `reads`, otherwise from the buffer to the file.
     #[allow(unsafe_code)]
     fn copy(&self, offset: usize, buffer: &mut [u8], reads: bool) {
         let place = self.at(offset);

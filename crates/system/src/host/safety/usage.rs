@@ -132,7 +132,6 @@ impl Shown {
         Ok(shown)
     }
 
-    /// Refuses a loop device whose backing file is used as swap.
     fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), Refusal> {
         if self.files.is_empty() || node_number(&swap).is_ok_and(|number| number.is_some()) {
             return Ok(());
@@ -308,7 +307,6 @@ fn part_at(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
         .map(|part| part.path().to_owned())
 }
 
-/// Returns the paths in the text of /proc/swaps.
 fn swap_paths(swaps: &[u8]) -> impl Iterator<Item = PathBuf> {
     swaps
         .split(|&byte| byte == b'\n')

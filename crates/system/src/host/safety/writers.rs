@@ -155,7 +155,6 @@ impl Watched {
     }
 }
 
-/// Describes the processes that /proc does not list.
 fn hidden_processes() -> BTreeSet<String> {
     let mut hidden = BTreeSet::new();
     let namespace = std::fs::read_link("/proc/self/ns/pid");
@@ -180,7 +179,6 @@ fn hidden_processes() -> BTreeSet<String> {
 /// Examination of one process for access to watched devices and files.
 struct Visit<'a> {
     watched: &'a Watched,
-    /// Directory in /proc of the examined process.
     directory: PathBuf,
     /// Title of the process in messages: `process 7 (fio)`.
     title: String,
