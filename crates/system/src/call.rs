@@ -1,21 +1,21 @@
-//! A call that a program made and awaits.
+//! System call that a program makes and awaits.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A call of [`System`](crate::System), from when it is made until its result is taken.
+/// Call of [`System`](crate::System), from its start until its result is taken.
 ///
-/// The future of a modelled call has the whole kernel in it. Behind a pointer it is compiled
-/// once, with the models, and not anew in every program that makes the call.
+/// The future of a modelled call contains the whole kernel. Behind a pointer it is compiled once,
+/// with the models, and not again in every program that makes the call.
 #[must_use = "a call does nothing unless awaited"]
 pub struct SystemCall<'a, T>(State<'a, T>);
 
 enum State<'a, T> {
-    /// Real storage: the call was made, and its result is there until it is taken.
+    /// Finished call on real storage, with its result until the program takes it.
     #[cfg(feature = "host")]
     Made(Option<T>),
-    /// A model: virtual time passes in it.
+    /// Call on a model: virtual time passes while it is polled.
     Modelled(Pin<Box<dyn Future<Output = T> + 'a>>),
 }
 

@@ -1,38 +1,38 @@
-//! What a call may fail with.
+//! Errors of the calls that a program makes.
 
 use std::fmt;
 
-/// The result of a call.
+/// Result of a program's call to its system, with [`Error`] for a failure.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call did not do its work.
+/// Reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The system refused or failed it.
+    /// Failure that the operating system or the modelled kernel reported.
     #[error(transparent)]
     Failed(Box<Failure>),
-    /// The user ended the run.
+    /// Interruption: the user ended the run.
     #[error("interrupted")]
     Interrupted,
-    /// Another worker of the run failed, so that there is nothing to wait for.
+    /// Failure of another worker of the run, after which there is nothing to wait for.
     #[error("another worker of this run failed")]
     PeerFailed,
 }
 
-/// A call that the system refused or failed.
+/// Call that the system refused or failed, with its file and error number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} {path}: {errno}")]
 pub struct Failure {
-    /// The call.
+    /// System call or operation that failed.
     pub call: Call,
-    /// The file, as the worker named it.
+    /// Path of the file, as the worker named it.
     pub path: String,
-    /// The error number.
+    /// Error number that the system returned.
     pub errno: Errno,
 }
 
 impl Error {
-    /// A failed call.
+    /// Returns the error for a call that failed on a file with an error number.
     pub fn failed(call: Call, path: impl Into<String>, errno: impl Into<Errno>) -> Self {
         Self::Failed(Box::new(Failure {
             call,
@@ -41,12 +41,12 @@ impl Error {
         }))
     }
 
-    /// Whether there was no room, or no more that the user may have.
+    /// Reports whether the call failed for lack of space or quota.
     pub fn is_of_space(&self) -> bool {
         matches!(self.errno(), Some(Errno::NoSpace | Errno::Quota))
     }
 
-    /// The error number, where the system gave one.
+    /// Returns the error number, if the system reported one.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Failed(failure) => Some(failure.errno),
@@ -55,7 +55,7 @@ impl Error {
     }
 }
 
-/// The calls of a program.
+/// System call or operation of a program, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the system call of its name")]
 pub enum Call {
@@ -128,16 +128,16 @@ impl fmt::Display for Call {
 
 macro_rules! errnos {
     ($($name:ident $number:literal $symbol:literal $meaning:literal,)*) => {
-        /// The error numbers that both worlds know.
+        /// Error numbers that real storage and models share.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Errno {
             $(#[doc = concat!($symbol, ": ", $meaning)] $name,)*
-            /// Any other, by its number on this system.
+            /// Any other error, by its number on this system.
             Other(i32),
         }
 
         impl Errno {
-            /// The number that Linux gives it.
+            /// Returns the Linux number of the error.
             pub fn number(self) -> i32 {
                 match self {
                     $(Self::$name => $number,)*
@@ -145,8 +145,8 @@ macro_rules! errnos {
                 }
             }
 
-            /// The error that has a number on Linux; EINVAL is [`Errno::Invalid`], whatever
-            /// it stands for.
+            /// Returns the error that a Linux error number stands for. EINVAL becomes
+            /// [`Errno::Invalid`], whatever its cause.
             pub fn from_number(number: i32) -> Self {
                 let mut known = [$(($number, Self::$name)),*].into_iter();
                 let named = known.find(|(own, _)| *own == number);

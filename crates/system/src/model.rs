@@ -1,5 +1,4 @@
-//! The model arm: a worker is a process on a modelled computer, and a call
-//! takes virtual time.
+//! Worker on a modelled computer: it is a process there, and a call takes virtual time.
 
 mod attributes;
 mod layout;
@@ -17,29 +16,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a worker on a model is given.
+/// Resources that a worker on a model receives.
 pub struct ModelPorts {
-    /// The process's number: no two of a machine share one.
+    /// Process number, unique on the modelled computer.
     pub number: usize,
-    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
     pub pipe_ends: Vec<PipeEnd>,
-    /// Where all workers of the run meet.
+    /// Meeting point of all workers of the run.
     pub meeting: Rc<Rendezvous>,
     /// Whether the virtual time of each read and write is recorded.
     pub time_calls: bool,
-    /// Set when the user ends the run: every call fails with
-    /// [`Error::Interrupted`] from then on.
+    /// End of the run by the user. Once it is set, every call fails with [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
-    /// Progress of the worker, which others show.
+    /// Progress of the worker, for display.
     pub progress: Arc<WorkerProgress>,
 }
 
-/// One worker on a modelled computer.
+/// Worker on a modelled computer, with its open files and its measure.
 pub struct Model {
     session: Session,
     meeting: Rc<Rendezvous>,
     stop: Arc<AtomicBool>,
-    /// By the number of the descriptor.
     files: Vec<Option<OpenFile>>,
     measuring: Measuring,
     ring: Option<Ring>,
@@ -47,13 +44,13 @@ pub struct Model {
 
 struct OpenFile {
     path: String,
-    /// The drive that it is on: none of a pipe, nor of `/dev/null`.
+    /// Drive that holds the file; `None` for a pipe or `/dev/null`.
     drive: Option<u32>,
 }
 
 impl Model {
-    /// Makes the worker of the task that asks, a process of the machine's;
-    /// returns when it has the processor.
+    /// Creates the worker of the calling task as a process of the modelled computer. Returns when
+    /// the process gets the processor.
     pub async fn begin(kernel: &Kernel, ports: ModelPorts) -> Self {
         let ModelPorts {
             number,
@@ -83,7 +80,7 @@ impl Model {
         self.session.give_up_meeting();
     }
 
-    /// Whether the repetition is to go on.
+    /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
     fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
@@ -103,7 +100,6 @@ impl Model {
         File(number)
     }
 
-    /// The error of a call on a descriptor.
     #[cold]
     fn failed(&self, call: Call, file: File, errno: impl Into<Errno>) -> Error {
         match self.files.get(file.0) {
@@ -113,7 +109,6 @@ impl Model {
     }
 }
 
-/// Files.
 impl Model {
     pub(crate) async fn open(&mut self, path: &str, how: Open) -> Result<File> {
         self.check()?;
@@ -195,13 +190,13 @@ impl Model {
         result.map_err(|errno| self.failed(Call::Ftruncate, file, errno))
     }
 
-    /// These kernels have no such call.
+    /// Fails, because the modelled kernels have no fallocate(2).
     pub(crate) async fn allocate(&mut self, file: File, _: Range<u64>, _: bool) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))
     }
 
-    /// These kernels have no such call.
+    /// Fails, because the modelled kernels cannot punch holes into files.
     pub(crate) async fn punch_hole(&mut self, file: File, _: Range<u64>) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))
@@ -213,12 +208,12 @@ impl Model {
         result.map_err(|errno| self.failed(Call::Fsync, file, errno))
     }
 
-    /// fsync(2): these kernels have no other.
+    /// Syncs a file with fsync(2), since the modelled kernels have no fdatasync(2).
     pub(crate) async fn fdatasync(&mut self, file: File) -> Result<()> {
         self.fsync(file).await
     }
 
-    /// As on the host, a file can be closed when the run has ended too.
+    /// Closes a file. As on the host, this works even when the run has ended.
     pub(crate) async fn close(&mut self, file: File) -> Result<()> {
         let closed = self.session.close(file.0).await;
         closed.map_err(|errno| self.failed(Call::Close, file, errno))?;
@@ -240,7 +235,6 @@ impl Model {
     }
 }
 
-/// Names.
 impl Model {
     pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
         self.check_name(Call::Stat, path)?;
@@ -273,7 +267,7 @@ impl Model {
         result.map_err(|errno| Error::failed(Call::Rename, from, errno))
     }
 
-    /// What a name leads to; a drive by itself must be there.
+    /// Returns the target of a name. A drive or block device must exist.
     fn resolve(&self, path: &str) -> std::result::Result<Name, Errno> {
         match resolve(path)? {
             Name::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
@@ -282,7 +276,7 @@ impl Model {
         }
     }
 
-    /// Whether a name may be changed: it lies in one of the file systems.
+    /// Checks that a name may be changed because it lies in one of the file systems.
     fn check_name(&self, call: Call, path: &str) -> Result<()> {
         self.check()?;
         match self.resolve(path) {
@@ -295,7 +289,6 @@ impl Model {
     }
 }
 
-/// Time, and the other workers.
 impl Model {
     pub(crate) fn now(&self) -> Nanoseconds {
         nanoseconds(self.session.now())
@@ -350,7 +343,6 @@ impl Model {
     }
 }
 
-/// The buffer cache, from outside.
 impl Model {
     pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
         self.check()?;
@@ -376,21 +368,20 @@ impl Model {
     }
 }
 
-/// What a name leads to, as far as it tells by itself.
+/// Target of a name, as far as the name alone determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
-    /// A name on the file system of this drive, if there is one.
+    /// Name on the file system of this drive, if there is one.
     OnDrive(u32),
-    /// `/dev/null` or `/dev/zero`.
+    /// Device file `/dev/null` or `/dev/zero`.
     Device,
-    /// `/dev/bnull`, a block device without data, where there is one.
+    /// Block device `/dev/bnull` without data, which only some systems have.
     BlockNull,
-    /// A drive by itself.
     Drive(u32),
 }
 
-/// Refuses what no worker may name on either world: see the crate's
-/// documentation for the name space.
+/// Parses a name, and refuses names that no worker may use on any system. The crate's documentation
+/// describes the name space.
 fn resolve(path: &str) -> std::result::Result<Name, Errno> {
     if let "/dev/null" | "/dev/zero" = path {
         return Ok(Name::Device);

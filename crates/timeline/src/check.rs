@@ -1,9 +1,8 @@
-//! Whether the figures of a run can be those of a measurement.
+//! Plausibility checks on the figures of a stored run.
 //!
-//! Runs come from files and stores that anybody may have written. What passes
-//! here can be added up, compared and drawn without an overflow: no figure exceeds
-//! 2^60 when it is summed over its run, so that a few such sums may be added in
-//! turn. Nothing that a worker measures is refused.
+//! Runs come from files and stores that anybody may have written. Figures that pass can be added,
+//! compared and drawn without an overflow: no figure exceeds 2^60 when summed over its run, so a
+//! few such sums may be added in turn. The checks accept every value that a worker can measure.
 
 mod load;
 mod replay;
@@ -15,13 +14,14 @@ use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
 use std::collections::BTreeMap;
 
-/// A figure that no measurement has.
+/// Error for a figure that no measurement can produce.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path} {wrong}")]
 pub struct Impossible {
-    /// Which, from the run: `results[2].repetitions[1].workers[0].elapsed`.
+    /// Path of the impossible figure within the run:
+    /// `results[2].repetitions[1].workers[0].elapsed`.
     pub path: String,
-    /// What is wrong with it.
+    /// Description of why the figure is impossible.
     pub wrong: String,
 }
 
@@ -40,22 +40,23 @@ impl Impossible {
     }
 }
 
-/// The longest id that is taken for one; those of this diskperf have ten digits.
+/// Maximum length of a run id in characters. Ids that diskperf assigns have ten digits.
 pub const LONGEST_ID: usize = 64;
 
-/// More drives than any machine runs a program on at once.
+/// Maximum drive count that a run may claim; no machine runs a program on more drives at the same
+/// time.
 const MOST_DRIVES: u32 = 1 << 16;
 
-/// A latency's bucket ends at most here: the recorder counts what takes longer
-/// than 2^50 ns as that.
+/// Upper bound of a latency bucket. The recorder counts calls longer than 2^50 ns in the bucket of
+/// 2^50 ns.
 const LONGEST_LATENCY_NS: u64 = 1 << 51;
 
 impl Run {
-    /// Makes sure that the figures are possible, alone and together.
+    /// Checks that every figure of the run is possible, alone and together with the others.
     ///
     /// # Errors
     ///
-    /// The first that is not, with its place in the document.
+    /// The first impossible figure, with its path in the document.
     pub fn check(&self) -> Result<(), Impossible> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if self.id.is_empty() || self.id.len() > LONGEST_ID || !self.id.bytes().all(is_digit) {
@@ -116,7 +117,7 @@ impl Run {
     }
 }
 
-/// Numbers that are rates, shares or times cannot be below 0.
+/// Rejects rates, shares and times outside 0 to 1e15.
 fn not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
     match value {
         Some(value) if !(0.0..=1e15).contains(&value) => Err(Impossible::new(
@@ -127,11 +128,10 @@ fn not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
     }
 }
 
-/// The most that a figure may come to over a run: 36 years in nanoseconds, an
-/// exbibyte.
+/// Maximum sum of one figure over a run: 2^60, that is 36 years in nanoseconds or one exbibyte.
 const LARGEST_SUM: u64 = 1 << 60;
 
-/// What each figure has come to over a run.
+/// Sum of each figure over a run so far, by figure name.
 #[derive(Default)]
 struct Sums(BTreeMap<&'static str, u64>);
 

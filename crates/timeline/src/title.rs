@@ -1,28 +1,29 @@
-//! Titles of programs: one by which they are told apart, and one for people.
+//! Titles of programs: unique keys, and short names for people.
 
 use crate::units::format_size;
 use std::collections::BTreeMap;
 
-/// A program with its parameters, as runs keep them and plans make them.
+/// Program with its parameters, as runs store them and plans create them.
 #[derive(Clone, Copy, Debug)]
 pub struct Titled<'a> {
-    /// The program's name.
+    /// Name of the program.
     pub program: &'a str,
-    /// All its parameters, in their canonical text.
+    /// All parameters of the program, as canonical text by name.
     pub parameters: &'a BTreeMap<String, String>,
-    /// The parameters that tell it from its siblings, and those that the user set.
+    /// Names of the parameters that distinguish the program from others of the suite, and those
+    /// that the user set.
     pub distinguishing: &'a [String],
 }
 
 impl Titled<'_> {
-    /// Returns the name with the parameters that tell it from its siblings:
-    /// `seqread layer=direct call_bytes=512`.
+    /// Returns the program's name with its distinguishing parameters: `seqread layer=direct
+    /// call_bytes=512`.
     pub fn key(&self) -> String {
         self.with_the_others(self.program.to_owned(), &[])
     }
 
-    /// Returns the name for people: of programs that keep requests in flight
-    /// `4 KiB random write, QD32`, of others the [key](Self::key).
+    /// Returns the title for people, such as `4 KiB random write, QD32`, for programs that keep
+    /// requests in flight. Other programs have their [key](Self::key).
     pub fn title(&self) -> String {
         let told = match self.program {
             "random" | "sequential" => self.requests(),
@@ -33,7 +34,8 @@ impl Titled<'_> {
         told.unwrap_or_else(|| self.key())
     }
 
-    /// `None` of a job file's job that has such a name.
+    /// Returns the title of a random or sequential program. `None` for a job of a job file with
+    /// that name, since it lacks the parameters.
     fn requests(&self) -> Option<String> {
         let size = sizes(self.value("block_bytes")?);
         let write_share: f64 = self.value("write_share")?.parse().ok()?;
@@ -64,8 +66,8 @@ impl Titled<'_> {
         Some(self.with_the_others(title, &["clients", "rate_iops"]))
     }
 
-    /// `, QD32`; where requests arrive by the clock, their rate, and the depth if it was
-    /// given.
+    /// Returns the load part of a title: `, QD32` in closed loop; in open loop the arrival rate,
+    /// with the depth if it was given.
     fn in_flight(&self) -> Option<String> {
         let depth = match (self.value("depth")?, self.rate()) {
             ("0", rate) if rate.is_empty() => ", QD1".to_owned(),
@@ -75,7 +77,7 @@ impl Titled<'_> {
         Some(depth)
     }
 
-    /// `, 2000/s`; nothing in closed loop.
+    /// Returns the rate part of a title, such as `, 2000/s`; empty in closed loop.
     fn rate(&self) -> String {
         match self.value("rate_iops") {
             None | Some("0") => String::new(),
@@ -87,7 +89,7 @@ impl Titled<'_> {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// A title with the distinguishing parameters that it does not tell.
+    /// Appends to a title the distinguishing parameters that it does not yet contain.
     fn with_the_others(&self, title: String, told: &[&str]) -> String {
         let others = self.distinguishing.iter();
         let others = others.filter(|name| !told.contains(&name.as_str()));
@@ -98,7 +100,7 @@ impl Titled<'_> {
     }
 }
 
-/// `4 KiB`; of several sizes the smallest and the largest.
+/// Formats one size, such as `4 KiB`, or the smallest and largest of several.
 fn sizes(text: &str) -> String {
     let each = text.split(',').filter_map(|pair| {
         let size = pair.split_once(':').map_or(pair, |(size, _)| size);
@@ -111,7 +113,7 @@ fn sizes(text: &str) -> String {
     }
 }
 
-/// A share in percent, without needless digits.
+/// Formats a share in percent, without trailing zeros.
 fn percent(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

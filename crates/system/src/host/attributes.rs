@@ -1,4 +1,4 @@
-//! Owner, mode and times, of what is in the worker's directories.
+//! Calls that change owner, mode and times of files in the worker's directories.
 
 use super::worker::Host;
 use crate::{Call, File, Result};

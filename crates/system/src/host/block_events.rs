@@ -1,15 +1,13 @@
-//! What the kernel's block layer and scheduler do during timed parts, event by
-//! event, by way of tracefs (the kernel's documentation, trace/ftrace.rst).
+//! Recording of block-layer and scheduler events during timed parts, through tracefs (the kernel's
+//! documentation, trace/ftrace.rst).
 //!
-//! The events go to a buffer of this process's own, an *instance* of tracefs:
-//! nothing that anybody else records is touched, and nothing is mounted where
-//! others could see it. It goes when its owner does; what a killed owner left
-//! is recognised by its name, and removed by the next one and by
-//! `diskperf clean`.
+//! The events go to a tracefs *instance*, a buffer of this process alone. The recording disturbs no
+//! other user of tracefs and mounts nothing where others could see it. The instance disappears with
+//! its owner. An instance that a killed owner left is recognised by its name; the next recording or
+//! `diskperf clean` removes it.
 //!
-//! The kernel prints whole microseconds, of the clock that also times the
-//! workers. Events that it could not keep are counted, and a trace that has
-//! lost any is told from one that has not.
+//! The kernel prints whole microseconds, of the clock that also times the workers. It counts lost
+//! events, so a complete trace is distinguishable from an incomplete one.
 
 mod instance;
 mod lines;
@@ -33,33 +31,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why the events of a device cannot be had.
+/// Reason why the events of a device cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockEventsError {
-    /// Only root may.
+    /// Missing privilege: only root may record events.
     #[error("block-layer events need root: use sudo")]
     NotRoot,
-    /// The file system is in memory, on a network, or made of others.
+    /// No block device underneath: the file system is in memory, on a network, or stacked on
+    /// others.
     #[error("no block device is underneath")]
     NoDevice,
-    /// What comes to the device is done at once, by the processor.
+    /// Device without a request queue: the processor completes its requests immediately.
     #[error("{0} has no request queue")]
     NoQueue(String),
-    /// Not compiled in, or locked down.
+    /// Tracefs is unavailable: not compiled in, or locked down.
     #[error("this kernel has no tracefs to be used: {0}")]
     NoTracefs(io::Error),
-    /// A file of tracefs is missing, or does not take what is written.
+    /// Tracefs file that is missing or rejects a value.
     #[error("{file} of tracefs: {source}")]
     Tracefs {
-        /// Which.
+        /// Path or name of the tracefs file.
         file: String,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
 
-/// Events of the block layer: what comes to it, what goes to the driver, what
-/// comes back to its queue, and what is done.
+/// Block-layer events to record: arrival of a bio, issue to the driver, requeue, and completion.
 const OF_DEVICES: [&str; 4] = [
     "block/block_bio_queue",
     "block/block_rq_issue",
@@ -67,34 +65,34 @@ const OF_DEVICES: [&str; 4] = [
     "block/block_rq_complete",
 ];
 
-/// All processors' buffers together take no more than this.
+/// Maximum size of the event buffers of all processors together, in KiB.
 const BUFFERS_KIB: usize = 256 << 10;
-/// And each of them no more than this, which is some 400,000 events.
+/// Maximum size of the event buffer of one processor, in KiB; room for some 400,000 events.
 const BUFFER_KIB: usize = 32 << 10;
 
-/// What each of them takes.
 fn buffer_kib() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (BUFFERS_KIB / processors).clamp(1 << 10, BUFFER_KIB)
 }
 
-/// Listens to some devices, and to the workers that ask for it.
+/// Recorder of the events of some disks and of the workers that request it.
 #[derive(Debug)]
 pub struct BlockEvents {
     instance: Instance,
-    /// The places of the disks, and of what else their requests may be known
-    /// by before they reach the queue: their partitions.
+    /// Disk index by device number, for the disks and their partitions. A bio carries the
+    /// partition's number before it reaches the queue.
     numbers: BTreeMap<DeviceNumber, u32>,
     devices: Vec<String>,
-    /// What the workers' threads are called.
+    /// Common name of the workers' threads, which the event filters match.
     threads: String,
 }
 
 impl BlockEvents {
-    /// Makes ready to listen to these disks.
+    /// Prepares a recording of these disks' events.
     ///
     /// # Errors
-    /// Not root, no disks, or a kernel that does not tell.
+    ///
+    /// The user is not root, there are no disks, or the kernel offers no events.
     pub fn of(disks: &[BlockDevice]) -> Result<Self, BlockEventsError> {
         if !super::is_root() {
             return Err(BlockEventsError::NotRoot);
@@ -127,7 +125,7 @@ impl BlockEvents {
         Ok(events)
     }
 
-    /// Chooses what is recorded; nothing is yet.
+    /// Selects the events to record. Recording itself stays off.
     fn choose(&self) -> Result<(), BlockEventsError> {
         let instance = &self.instance;
         instance.write("tracing_on", "0")?;
@@ -149,44 +147,47 @@ impl BlockEvents {
         instance.enable("sched/sched_stat_runtime", &of_ours)
     }
 
-    /// Removes the buffer. A drop does that too, and says nothing.
+    /// Removes the event buffer. Dropping the recorder removes it too, without reporting errors.
     ///
     /// # Errors
-    /// It stays, and `diskperf clean` finds it.
+    ///
+    /// The buffer cannot be removed; `diskperf clean` finds it later.
     pub fn close(self) -> Result<(), BlockEventsError> {
         self.instance.remove()
     }
 
-    /// The disks' names.
+    /// Returns the names of the recorded disks.
     pub fn devices(&self) -> &[String] {
         &self.devices
     }
 
-    /// Has what the scheduler does with the calling thread recorded; returns
-    /// the thread's number.
+    /// Includes the scheduler events of the calling thread in the recording, and returns the
+    /// thread's id.
     ///
     /// # Errors
-    /// The kernel does not let it have another name.
+    ///
+    /// The kernel refuses to rename the thread.
     pub fn watch_this_thread(&self) -> io::Result<u32> {
         let name = CString::new(self.threads.clone()).map_err(io::Error::other)?;
         rustix::thread::set_name(&name)?;
         Ok(rustix::thread::gettid().as_raw_nonzero().get() as u32)
     }
 
-    /// Forgets all, and records from now on.
+    /// Discards earlier events and starts recording.
     ///
     /// # Errors
-    /// Those of tracefs.
+    ///
+    /// Errors of tracefs.
     pub fn begin(&self) -> Result<(), BlockEventsError> {
         self.instance.write("trace", "")?;
         self.instance.write("tracing_on", "1")
     }
 
-    /// Ends recording; what happened since it began, in the timed parts of
-    /// these workers.
+    /// Ends the recording and returns its block trace, with the given timed parts of the workers.
     ///
     /// # Errors
-    /// Those of tracefs, and a line that is not of its form.
+    ///
+    /// Errors of tracefs, and a malformed event line.
     pub fn end(&self, workers: Vec<TimedPart>) -> Result<BlockTrace, BlockEventsError> {
         self.instance.write("tracing_on", "0")?;
         let lost_events = self.instance.lost_events()?;
@@ -209,10 +210,12 @@ impl BlockEvents {
     }
 }
 
-/// What the lines of a trace tell of these devices and of threads of that name.
+/// Extracts requests and thread switches from the text of a trace, for the given devices and the
+/// threads with the given name.
 ///
 /// # Errors
-/// A line that is not of its form.
+///
+/// A line is malformed.
 #[doc(hidden)]
 pub fn told(
     text: &[u8],
@@ -240,29 +243,30 @@ pub fn told(
     Ok((requests.completed(), of_threads.into_switches()))
 }
 
-/// An instance of an owner that runs no more.
+/// Tracefs instance whose owner no longer runs.
 pub struct AbandonedInstance {
     tracefs: Arc<Tracefs>,
     name: OsString,
 }
 
 impl AbandonedInstance {
-    /// Where it is, where tracefs is mounted as usual.
+    /// Returns the usual path of the instance, where tracefs is mounted in the usual place.
     pub fn path(&self) -> PathBuf {
         Path::new(USUAL_PLACE).join(&self.name)
     }
 
-    /// Removes it.
+    /// Removes the abandoned instance.
     ///
     /// # Errors
-    /// It is in use.
+    ///
+    /// The instance is in use.
     pub fn remove(self) -> io::Result<()> {
         self.tracefs.remove(&self.name)
     }
 }
 
-/// The instances of owners that run no more; none where there is no tracefs, or
-/// no right to look.
+/// Returns the instances whose owners no longer run; none without tracefs or without permission to
+/// list it.
 pub fn abandoned() -> Vec<AbandonedInstance> {
     if !super::is_root() {
         return Vec::new();

@@ -1,22 +1,21 @@
-//! The host's clocks: one for elapsed times, a cheaper one for single calls.
+//! Clocks of the host: one for elapsed times, and a cheaper one for single calls.
 //!
-//! Timing a call takes two readings. `clock_gettime` costs about 20 ns, which
-//! is a visible share of a cached read; the processor's time stamp counter
-//! costs half of it or less. It is used only where the kernel itself keeps
-//! time by it, which is the kernel's word that it is constant and synchronous
-//! over the CPUs.
+//! Timing a call takes two readings. `clock_gettime` costs about 20 ns, a visible share of a cached
+//! read; the processor's time stamp counter costs half of it or less. The counter is used only if
+//! the kernel itself keeps time by it. The kernel then vouches that the counter is constant and
+//! synchronous over the CPUs.
 
 use diskperf_timeline::Nanoseconds;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Ticks are turned into nanoseconds by `ticks * scale >> SHIFT`.
+/// Shift of the conversion from ticks to nanoseconds: `ticks * scale >> SHIFT`.
 const SHIFT: u32 = 32;
 
-/// How long the counter is held against the clock: long enough for an error
-/// below the histogram's resolution, short enough not to delay a run.
+/// Duration of the comparison of the counter with the clock. It is long enough for an error below
+/// the histogram's resolution, and too short to delay a run.
 const CALIBRATION: Nanoseconds = Nanoseconds::from_millis(2);
 
-/// The clock that times single calls.
+/// Clock that times single calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
@@ -31,13 +30,13 @@ enum Source {
     Gettime,
 }
 
-/// A reading of a [`Clock`], in its own unit.
+/// Reading of a [`Clock`], in the clock's own unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks(u64);
 
 impl Clock {
-    /// The cheapest clock that the kernel vouches for. Takes about 2 ms where
-    /// it has to be calibrated: make one per run and copy it.
+    /// Returns the cheapest clock that the kernel vouches for. Calibration, where it is needed,
+    /// takes about 2 ms: make one clock per run and copy it.
     pub fn calibrated() -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel_keeps_time_by_tsc() {
@@ -57,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// `tsc` or `clock_gettime`.
+    /// Returns the clock's name, `tsc` or `clock_gettime`.
     pub fn name(&self) -> &'static str {
         match self.source {
             #[cfg(target_arch = "x86_64")]
@@ -66,7 +65,7 @@ impl Clock {
         }
     }
 
-    /// Reads the clock.
+    /// Returns a reading of the clock in ticks.
     #[inline]
     pub(crate) fn ticks(&self) -> Ticks {
         match self.source {
@@ -76,7 +75,7 @@ impl Clock {
         }
     }
 
-    /// The time between two readings.
+    /// Returns the time between two readings of the clock.
     #[inline]
     pub(crate) fn span(&self, begin: Ticks, end: Ticks) -> Nanoseconds {
         let ticks = end.0.saturating_sub(begin.0);
@@ -90,10 +89,9 @@ impl Clock {
     }
 }
 
-/// Tells the time that [`monotonic`] tells, at the cost of a [`Clock`]: it is set by that
-/// again and again, so that it errs by a hundredth of a microsecond or so, by
-/// [`SET_WITHIN`] at most unless the thread keeps losing the processor, and never runs
-/// backwards.
+/// Clock with the time of [`monotonic`] at the cost of a [`Clock`]. It is set by `monotonic`
+/// regularly and never runs backwards. Its error is about a hundredth of a microsecond, and at most
+/// [`SET_WITHIN`] unless the thread keeps losing the processor.
 #[derive(Clone, Debug)]
 pub(crate) struct SteadyClock {
     clock: Clock,
@@ -102,11 +100,11 @@ pub(crate) struct SteadyClock {
     latest: Nanoseconds,
 }
 
-/// How long it goes on by itself.
+/// Interval after which a steady clock is set by [`monotonic`] again.
 const SET_FOR: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// Between the two readings of the counter around one of the clock there is nothing else:
-/// else the thread lost the processor meanwhile, and another attempt is better.
+/// Maximum time between the two counter readings around a clock reading. A longer time means that
+/// the thread lost the processor, and another attempt is better.
 const SET_WITHIN: Nanoseconds = Nanoseconds(500);
 const ATTEMPTS_TO_SET: usize = 8;
 
@@ -122,14 +120,14 @@ impl SteadyClock {
         steady
     }
 
-    /// Time since the arbitrary moment of [`monotonic`].
+    /// Returns the time since the arbitrary start of [`monotonic`].
     #[inline]
     pub(crate) fn now(&mut self) -> Nanoseconds {
         self.now_within(SET_FOR)
     }
 
-    /// The same, where there is time to set it: half of what it goes on by itself is left
-    /// for readings that are to be quick.
+    /// Returns the current time, and sets the clock early, after half the usual interval. It serves
+    /// callers that have time for it, so that later readings are quick.
     #[inline]
     pub(crate) fn now_and_set(&mut self) -> Nanoseconds {
         self.now_within(Nanoseconds(SET_FOR.0 / 2))
@@ -159,16 +157,17 @@ impl SteadyClock {
     }
 }
 
-/// Time since an arbitrary moment, the same for all threads; does not jump.
+/// Returns the time since an arbitrary start that is the same for all threads. The clock does not
+/// jump.
 #[inline]
 pub(crate) fn monotonic() -> Nanoseconds {
     let time = clock_gettime(ClockId::Monotonic);
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// A reading of [`monotonic`] and the counter's at the same moment. Of several attempts it is
-/// the one that took the least ticks, or the first that is `near` enough: a thread that loses
-/// the processor between the two would pair readings that are milliseconds apart.
+/// Returns simultaneous readings of [`monotonic`] and the counter. Of several attempts it takes the
+/// one with the fewest ticks, or the first that is `near` enough. If the thread lost the processor
+/// between the two readings, they would be milliseconds apart.
 fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> (Nanoseconds, u64) {
     let mut best = (u64::MAX, Nanoseconds::ZERO, 0);
     for _ in 0..ATTEMPTS_TO_SET {
@@ -186,7 +185,7 @@ fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> 
     (best.1, best.2)
 }
 
-/// What the machine has slept since it booted: [`monotonic`] stands still meanwhile.
+/// Returns the time that the machine has slept since it booted. [`monotonic`] does not count it.
 pub(crate) fn asleep() -> Nanoseconds {
     let reading = || {
         let before = monotonic();

@@ -1,5 +1,4 @@
-//! Block devices, as sysfs describes them: what they are, what they are made
-//! of and what is made of them.
+//! Block devices as sysfs describes them: their properties, and the devices below and above them.
 
 mod health;
 mod loop_device;
@@ -23,20 +22,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The unit of `size` in sysfs, whatever the device's own block size is.
+/// Unit of `size` in sysfs, in bytes, independent of the device's own block size.
 const SECTOR_BYTES: u64 = 512;
 
-/// What identifies a device to the kernel, whatever its nodes are called.
+/// Device number, by which the kernel identifies a device under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceNumber {
-    /// The driver's number; 0 is no driver.
+    /// Major number, which identifies the driver; 0 is no driver.
     pub major: u32,
-    /// The device among those of the driver.
+    /// Minor number, which identifies the device among those of the driver.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// From `st_dev` or `st_rdev` of a file.
+    /// Converts from `st_dev` or `st_rdev` of a file status.
     pub fn from_raw(device: u64) -> Self {
         Self {
             major: rustix::fs::major(device),
@@ -51,17 +50,17 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// What identifies a file to the kernel, whatever its names are.
+/// File number, by which the kernel identifies a file under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FileNumber {
-    /// The device of its file system.
+    /// Device number of the file system that contains the file.
     pub(super) device: DeviceNumber,
-    /// The file among those of the file system.
+    /// Inode number of the file within its file system.
     pub(super) inode: u64,
 }
 
 impl FileNumber {
-    /// From a file's status.
+    /// Returns the file number in a file's status.
     pub(super) fn in_status(status: &Stat) -> Self {
         Self {
             device: DeviceNumber::from_raw(status.st_dev),
@@ -69,13 +68,17 @@ impl FileNumber {
         }
     }
 
-    /// Of an open file.
+    /// Returns the file number of an open file.
+    ///
+    /// # Errors
+    ///
+    /// The file's status cannot be read.
     pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
         Ok(Self::in_status(&rustix::fs::fstat(file)?))
     }
 }
 
-/// A text is not of the form `254:0`.
+/// Error for a text that is not a device number such as `254:0`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a device number: it is written MAJOR:MINOR, as 254:0")]
 pub struct DeviceNumberError(String);
@@ -95,33 +98,33 @@ impl FromStr for DeviceNumber {
     }
 }
 
-/// Why a path is not a usable block device.
+/// Reason why a path is not a usable block device.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// Nothing has that name.
+    /// Path that does not exist.
     #[error("{path} does not exist: `lsblk` lists the block devices")]
     NoSuchPath {
-        /// The path.
+        /// Path that was looked up as a block device.
         path: PathBuf,
     },
-    /// It is something else.
+    /// Path that leads to something other than a block device.
     #[error("{path} is not a block device: `lsblk` lists the block devices")]
     NotABlockDevice {
-        /// The path.
+        /// Path that was looked up as a block device.
         path: PathBuf,
     },
-    /// The kernel has no such device, or /sys is not mounted.
+    /// Device number that sysfs does not know: the device does not exist, or /sys is not mounted.
     #[error("block device {number} is not in /sys/dev/block: is sysfs mounted on /sys?")]
     NotInSysfs {
-        /// Its number.
+        /// Device number that was looked up in sysfs.
         number: DeviceNumber,
     },
-    /// It could not be looked at.
+    /// Device whose node or sysfs files could not be read.
     #[error("{path}: {source}")]
     Io {
-        /// The path.
+        /// Path of the device, or of its file in sysfs.
         path: PathBuf,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
@@ -136,7 +139,7 @@ impl DeviceError {
     }
 }
 
-/// A block device: a whole disk, a partition, or a virtual one.
+/// Block device: a whole disk, a partition, or a virtual device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
     path: PathBuf,
@@ -146,9 +149,10 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The block device that a path names, links followed.
+    /// Returns the block device at a path, following links.
     ///
     /// # Errors
+    ///
     /// The path does not exist, or is not a block device.
     pub fn from_path(path: &Path) -> Result<Self, DeviceError> {
         let resolved = path
@@ -165,10 +169,11 @@ impl BlockDevice {
         })
     }
 
-    /// The block device with a number.
+    /// Returns the block device with a device number.
     ///
     /// # Errors
-    /// sysfs does not know it.
+    ///
+    /// The number is unknown to sysfs.
     pub fn from_number(number: DeviceNumber) -> Result<Self, DeviceError> {
         PathBuf::from(format!("/sys/dev/block/{number}"))
             .canonicalize()
@@ -177,31 +182,33 @@ impl BlockDevice {
             .ok_or(DeviceError::NotInSysfs { number })
     }
 
-    /// The whole disks that hold the file system which a file or directory
-    /// lies on, down through partitions, device mapper, md and loop devices;
-    /// sorted by name, and empty where no block device is underneath (tmpfs,
-    /// NFS, overlay).
+    /// Returns the whole disks that hold the file system of a file or directory, below partitions,
+    /// device mapper, md and loop devices. They are sorted by name; none if no block device is
+    /// underneath (tmpfs, NFS, overlay).
     ///
     /// # Errors
+    ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn of_directory(path: &Path) -> Result<Vec<Self>, DeviceError> {
         disks_under(directly_under(path)?, LoopDevices::SeenThrough)
     }
 
-    /// The whole disks that this device lies on, as [`Self::of_directory`]
-    /// finds them; a disk that lies on nothing is its own.
+    /// Returns the whole disks underneath this device, as [`Self::of_directory`] finds them. A disk
+    /// without devices underneath returns itself.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn underlying_disks(&self) -> Result<Vec<Self>, DeviceError> {
         disks_under(vec![self.clone()], LoopDevices::SeenThrough)
     }
 
-    /// Opens its node, and makes sure that this still is the same device.
-    /// `CLOEXEC` is added to `flags`.
+    /// Opens the device's node and checks that it still is the same device. `CLOEXEC` is added to
+    /// `flags`.
     ///
     /// # Errors
-    /// No permission, the kernel refuses, or the node is another device now.
+    ///
+    /// Permission is missing, the kernel refuses, or the node is now another device.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let opened = rustix::fs::open(&self.path, flags | OFlags::CLOEXEC, Mode::empty())?;
         if number_in(&rustix::fs::fstat(&opened)?) != Some(self.number) {
@@ -214,51 +221,52 @@ impl BlockDevice {
         Ok(opened)
     }
 
-    /// Its node, links resolved, as `/dev/vda`.
+    /// Returns the path of the device's node with links resolved, such as `/dev/vda`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The kernel's number of it.
+    /// Returns the device number, major and minor.
     pub fn number(&self) -> DeviceNumber {
         self.number
     }
 
-    /// The kernel's name of it, as `vda1`.
+    /// Returns the kernel's name of the device, such as `vda1`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its directory in /sys/devices.
+    /// Returns the device's directory in /sys/devices.
     pub fn sysfs(&self) -> &Path {
         &self.sysfs
     }
 
-    /// Its size in bytes; 0 of a drive without a medium.
+    /// Returns the size of the device in bytes; 0 for a drive without a medium.
     pub fn size_bytes(&self) -> u64 {
         self.number_attribute("size").unwrap_or(0) * SECTOR_BYTES
     }
 
-    /// Of a partition, where it begins on its disk, in sectors of 512 bytes.
+    /// Returns the start of a partition on its disk, in sectors of 512 bytes; `None` for other
+    /// devices.
     pub fn first_sector(&self) -> Option<u64> {
         self.number_attribute("start")
     }
 
-    /// Whether the kernel refuses writes to it; taken for true where the
-    /// kernel does not say.
+    /// Reports whether the kernel refuses writes to the device; true if the kernel does not say.
     pub fn is_read_only(&self) -> bool {
         self.attribute("ro").as_deref() != Some("0")
     }
 
-    /// Whether it is a partition of a disk.
+    /// Reports whether the device is a partition of a disk.
     pub fn is_partition(&self) -> bool {
         self.sysfs.join("partition").exists()
     }
 
-    /// The disk that this is a partition of, or the device itself.
+    /// Returns the disk that contains this partition, or the device itself.
     ///
     /// # Errors
-    /// sysfs does not know the disk.
+    ///
+    /// The disk is unknown to sysfs.
     pub fn whole_disk(&self) -> Result<Self, DeviceError> {
         if !self.is_partition() {
             return Ok(self.clone());
@@ -271,9 +279,10 @@ impl BlockDevice {
             })
     }
 
-    /// The partitions of it that the kernel knows, by name.
+    /// Returns the device's partitions that the kernel knows, by name.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn partitions(&self) -> Result<Vec<Self>, DeviceError> {
         let mut partitions = self.listed("")?;
@@ -281,36 +290,39 @@ impl BlockDevice {
         Ok(partitions)
     }
 
-    /// The device mapper and md devices that are made of it, by name.
+    /// Returns the device mapper and md devices that are built on this device, by name.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn holders(&self) -> Result<Vec<Self>, DeviceError> {
         self.listed("holders")
     }
 
-    /// The devices that a device mapper or md device is made of, by name.
+    /// Returns the devices that a device mapper or md device is built on, by name.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn slaves(&self) -> Result<Vec<Self>, DeviceError> {
         self.listed("slaves")
     }
 
-    /// The file that a loop device shows; `None` of any other device.
+    /// Returns the path of a loop device's backing file; `None` for other devices.
     pub fn backing_file(&self) -> Option<PathBuf> {
         loop_device::backing_file(&self.sysfs)
     }
 
-    /// Whether the disk has zones of its own that are written in order, which the kernel calls
-    /// host-managed or host-aware.
+    /// Reports whether the disk has zones that must or should be written in order, which the kernel
+    /// calls host-managed or host-aware.
     pub fn is_zoned(&self) -> bool {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         let model = disk.attribute("queue/zoned");
         model.is_some_and(|model| model != "none")
     }
 
-    /// What bears on figures; of a partition, its disk's queue and name.
+    /// Describes the device's properties that affect figures. A partition has the queue and name of
+    /// its disk.
     pub fn describe(&self) -> Device {
         // A partition has no queue of its own.
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
@@ -334,8 +346,8 @@ impl BlockDevice {
         }
     }
 
-    /// The same, with how it fares; as root, the drive itself is asked, which may take
-    /// seconds.
+    /// Describes the device including its health. For root it queries the drive itself, which may
+    /// take seconds.
     pub fn describe_with_health(&self) -> Device {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         Device {
@@ -355,14 +367,14 @@ impl BlockDevice {
         })
     }
 
-    /// The device of a directory of /sys; `None` where it is no device's.
+    /// Returns the device that a directory of /sys belongs to; `None` if it belongs to no device.
     pub(super) fn from_sysfs(directory: &Path) -> Option<Self> {
         let sysfs = directory.canonicalize().ok()?;
         let number = std::fs::read_to_string(sysfs.join("dev")).ok()?;
         Self::at(sysfs, number.parse().ok()?)
     }
 
-    /// The block devices that a directory below the device's own lists.
+    /// Returns the block devices that a subdirectory of the device's sysfs directory lists.
     fn listed(&self, directory: &str) -> Result<Vec<Self>, DeviceError> {
         let directory = self.sysfs.join(directory);
         let entries = match std::fs::read_dir(&directory) {
@@ -391,8 +403,8 @@ impl BlockDevice {
     }
 }
 
-/// The number of the block device that a path names; `None` where it names
-/// something else.
+/// Returns the device number of the block device at a path; `None` if the path leads to something
+/// else.
 pub(super) fn node_number(path: &Path) -> io::Result<Option<DeviceNumber>> {
     Ok(number_in(&rustix::fs::stat(path)?))
 }
@@ -402,7 +414,7 @@ pub(super) fn number_in(status: &Stat) -> Option<DeviceNumber> {
     is_block.then(|| DeviceNumber::from_raw(status.st_rdev))
 }
 
-/// The devices that a file's file system is mounted from.
+/// Returns the devices from which a file's file system is mounted.
 fn directly_under(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
     let status = rustix::fs::stat(path).map_err(|error| DeviceError::io(path, error))?;
     let number = DeviceNumber::from_raw(status.st_dev);
@@ -419,7 +431,7 @@ fn directly_under(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
     Ok(btrfs_members(&source).unwrap_or_else(|| vec![source]))
 }
 
-/// The devices of the mounted btrfs that a device is a member of.
+/// Returns the devices of the mounted btrfs that contains a given member device.
 fn btrfs_members(member: &BlockDevice) -> Option<Vec<BlockDevice>> {
     std::fs::read_dir("/sys/fs/btrfs")
         .ok()?
@@ -435,16 +447,16 @@ fn btrfs_members(member: &BlockDevice) -> Option<Vec<BlockDevice>> {
         })
 }
 
-/// Whether what a loop device's file lies on counts as below it.
+/// Treatment of loop devices in a search for the disks underneath.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LoopDevices {
-    /// It does: the disks that the bytes end up on are looked for.
+    /// Search continues below the backing file, for the disks that finally store the bytes.
     SeenThrough,
-    /// It does not: the queues that take requests are looked for.
+    /// Search stops at the loop device, for the queues that accept requests.
     AreDisks,
 }
 
-/// Follows devices down to disks that are made of nothing else.
+/// Follows devices down to disks without devices underneath.
 fn disks_under(
     devices: Vec<BlockDevice>,
     loops: LoopDevices,
@@ -474,7 +486,7 @@ fn disks_under(
     Ok(disks.into_values().collect())
 }
 
-/// The word in brackets of `none [mq-deadline] kyber`, or the whole line.
+/// Returns the word in brackets of a line such as `none [mq-deadline] kyber`, or the whole line.
 fn chosen(line: &str) -> &str {
     line.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))

@@ -1,4 +1,4 @@
-//! The machine and the places that a run is measured on.
+//! Description of the machine and of the directories and devices that a run is measured on.
 
 use super::device::BlockDevice;
 use super::mounts::Mounts;
@@ -6,11 +6,10 @@ use diskperf_timeline::{Device, Environment, Filesystem, Place};
 use std::io::Read;
 use std::path::Path;
 
-/// Describes the machine and `places` (directories, files or block devices)
-/// as they are now. `call_clock` names the clock that times single calls.
+/// Describes the machine and `places` (directories, files or block devices) in their current state.
+/// `call_clock` names the clock that times single calls.
 ///
-/// What the system does not say is left empty: a run is worth having without
-/// its CPU's name.
+/// Facts that the system does not report are left empty: a run is useful without its CPU's name.
 pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
     let mounts = Mounts::read().unwrap_or_default();
     let uname = rustix::system::uname();
@@ -32,7 +31,8 @@ pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
     }
 }
 
-/// Describes one place; see [`capture`]. Its devices are not asked how they fare.
+/// Describes one directory, file or block device; see [`capture`]. It does not query the health of
+/// the devices.
 pub fn place(path: &Path) -> Place {
     let mounts = Mounts::read().unwrap_or_default();
     place_among(path, &mounts, BlockDevice::describe)
@@ -54,8 +54,8 @@ fn place_among(path: &Path, mounts: &Mounts, describe: fn(&BlockDevice) -> Devic
     }
 }
 
-/// The named device's own disk, whose queue the run's calls go through, and
-/// then the disks underneath it, where they are others.
+/// Returns the named device's own disk, whose queue the run's calls go through, and then the other
+/// disks underneath it.
 fn disks_of_device(device: &BlockDevice) -> Vec<BlockDevice> {
     let mut disks: Vec<BlockDevice> = device.whole_disk().into_iter().collect();
     for disk in device.underlying_disks().unwrap_or_default() {
@@ -66,7 +66,7 @@ fn disks_of_device(device: &BlockDevice) -> Vec<BlockDevice> {
     disks
 }
 
-/// Whether a path lies on a file system that is mounted read-only.
+/// Reports whether a path lies on a file system that is mounted read-only.
 pub fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path)
         .is_ok_and(|space| space.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
@@ -86,8 +86,8 @@ fn filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
     })
 }
 
-/// The first CPU's model. One read is enough of a file that has a paragraph
-/// for each CPU, which the kernel takes its time to write.
+/// Returns the first CPU's model name. It reads only the start of /proc/cpuinfo, because the kernel
+/// is slow to write the paragraph of each CPU.
 fn cpu_model() -> Option<String> {
     let mut start = [0; 4096];
     let length = std::fs::File::open("/proc/cpuinfo")
@@ -108,7 +108,7 @@ fn memory_bytes() -> u64 {
     system.totalram * u64::from(system.mem_unit)
 }
 
-/// The CPUs that this thread may run on, which a container or taskset limits.
+/// Returns the number of CPUs that this thread may run on, which a container or taskset may limit.
 fn usable_cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or_else(
         // More CPUs than the set of this size can hold.

@@ -1,6 +1,5 @@
-//! A fresh file system on an image file inside the workspace: made, mounted,
-//! measured, unmounted, checked and removed, as the 1983 script does with
-//! newfs.
+//! Fresh file system on an image file inside the workspace. It is created, mounted, measured,
+//! unmounted, checked and removed, as the 1983 script does with newfs.
 
 mod mounted;
 mod options;
@@ -27,83 +26,83 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Sectors of a disk, as every file system here accepts them.
+/// Sector size in bytes that every supported file system accepts.
 const LEAST_SECTOR_BYTES: u64 = 512;
 
-/// Why a fresh file system could not be made, or not be taken down.
+/// Reason why a fresh file system could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum FreshError {
-    /// Not root.
+    /// Missing privilege: only root may create a fresh file system.
     #[error(
         "a fresh file system needs root (loop device, mkfs, mount): use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory"
     )]
     NotRoot,
-    /// The specification cannot be met.
+    /// Specification of a fresh file system that cannot be met.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The workspace has no room for the image.
+    /// Failure to place the image in the workspace; for example, space is missing.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A tool failed.
+    /// Failure of mkfs, the checker or another tool.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// The loop device failed.
+    /// Failure to attach or detach the loop device.
     #[error(transparent)]
     Loop(#[from] LoopError),
-    /// No file of the image's size may be made.
+    /// Image that exceeds the maximum file size of the process or file system.
     #[error(
         "{path}: no file of {} may be made there: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
         format_size(*.bytes)
     )]
     TooLarge {
-        /// The image.
+        /// Path of the fresh file system's image file.
         path: PathBuf,
-        /// Its size.
+        /// Size of the image in bytes.
         bytes: u64,
     },
-    /// It was made, but its files have less room than they need.
+    /// Fresh file system that has less free space than the files need.
     #[error(
         "the fresh {kind} has {available_bytes} bytes for files where {needed_bytes} are needed: make its image larger (`size=`)"
     )]
     TooFull {
-        /// The kind.
+        /// Kind of the fresh file system.
         kind: FreshKind,
-        /// What is free on it.
+        /// Free space of the fresh file system, in bytes.
         available_bytes: u64,
-        /// What was asked for.
+        /// Space that the measured files need, in bytes.
         needed_bytes: u64,
     },
-    /// It is still in use.
+    /// Fresh file system that cannot be unmounted because it is in use.
     #[error(
         "{directory} could not be unmounted ({source}): is a file on it open, or a process in it?"
     )]
     Unmount {
-        /// Where it is mounted.
+        /// Directory that the fresh file system is mounted on.
         directory: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned.
         source: io::Error,
     },
-    /// The process's mounts could not be made private.
+    /// Failure to give the process a private mount namespace.
     #[error(
         "a mount namespace of diskperf's own could not be made ({source}): it needs root, and a container that permits it"
     )]
     PrivateMounts {
-        /// What the kernel said.
+        /// Error that the kernel returned.
         source: io::Error,
     },
-    /// Anything else.
+    /// Any other operation on the fresh file system that failed.
     #[error("{path}: {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Where.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
-        /// Why it failed.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
 
-/// What the file system's own checker found after the measurement.
+/// Report of the file system's own checker after the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FsckReport {
     command: String,
@@ -112,7 +111,7 @@ pub struct FsckReport {
 }
 
 impl FsckReport {
-    /// Whether it found nothing to repair.
+    /// Reports whether the checker found nothing to repair.
     pub fn clean(&self) -> bool {
         self.clean
     }
@@ -129,8 +128,8 @@ impl fmt::Display for FsckReport {
     }
 }
 
-/// A mounted file system of its own. A drop unmounts and detaches it as well
-/// as it can; the image goes with the workspace.
+/// Fresh file system, mounted from an image in the workspace. A drop unmounts and detaches it as
+/// far as possible; the image is removed with the workspace.
 #[derive(Debug)]
 pub struct FreshFilesystem {
     // In the order in which they have to go.
@@ -141,18 +140,17 @@ pub struct FreshFilesystem {
     notes: Vec<String>,
 }
 
-/// The folder of the image and the mount point.
+/// Folder that contains the image and the mount point.
 #[derive(Debug)]
 struct Folder {
-    /// The workspace, which keeps every other user from what is in it.
+    /// Workspace that contains the folder, and keeps other users out of it.
     workspace: OwnedFd,
     name: String,
-    /// For messages and for tools.
     path: PathBuf,
 }
 
 impl Folder {
-    /// A folder `fresh-N` with the first free N.
+    /// Creates the folder `fresh-N` with the first unused N.
     fn new(workspace: &Workspace) -> Result<Self, FreshError> {
         let mut number = 1;
         loop {
@@ -174,26 +172,26 @@ impl Folder {
         }
     }
 
-    /// A path to it that leads there also if the workspace's own path comes to
-    /// lead elsewhere.
+    /// Returns a path to the folder through the workspace's descriptor. It stays valid if the
+    /// workspace's own path comes to lead elsewhere.
     fn safe_path(&self) -> PathBuf {
         path_through(self.workspace.as_fd()).join(&self.name)
     }
 }
 
-/// What the folder of an image is called, before its number.
+/// Prefix of the image folder's name, before its number.
 pub(super) const IMAGE_FOLDER: &str = "fresh-";
 pub(super) const IMAGE: &str = "image";
 const MOUNT_POINT: &str = "files";
 
 impl FreshFilesystem {
-    /// Makes and mounts a file system on which files of `payload_bytes` fit.
-    /// The image takes [`FreshSpec::image_bytes`] of the workspace's file
-    /// system, all of which are allocated at once, so that no later write has
-    /// to allocate anything outside of the image.
+    /// Creates and mounts a file system that has room for files of `payload_bytes`. The image takes
+    /// [`FreshSpec::image_bytes`] of the workspace's file system. All its blocks are allocated at
+    /// the start, so that no later write allocates anything outside of the image.
     ///
     /// # Errors
-    /// Not root, no room, a tool is missing or refuses.
+    ///
+    /// The user is not root, space is missing, or a tool is missing or fails.
     pub fn make(
         workspace: &Workspace,
         spec: &FreshSpec,
@@ -244,12 +242,13 @@ impl FreshFilesystem {
         Ok(())
     }
 
-    /// Opens the directory that it is mounted on, for reading, and makes sure
-    /// that this is its root. Nothing may hold it open at the end, or it
-    /// cannot be unmounted.
+    /// Opens the mount point for reading, and checks that it is the root of the fresh file system.
+    /// The descriptor must be closed before [`Self::finish`], or the file system cannot be
+    /// unmounted.
     ///
     /// # Errors
-    /// Something else is there.
+    ///
+    /// The directory belongs to another file system.
     pub fn open_directory(&self) -> io::Result<OwnedFd> {
         let path = self.folder.safe_path().join(MOUNT_POINT);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -265,32 +264,32 @@ impl FreshFilesystem {
         Ok(directory)
     }
 
-    /// Where it is mounted.
+    /// Returns the directory that the fresh file system is mounted on.
     pub fn directory(&self) -> &Path {
         self.mounted.directory()
     }
 
-    /// Its kind.
+    /// Returns the kind of the fresh file system, such as ext4.
     pub fn kind(&self) -> FreshKind {
         self.spec.kind
     }
 
-    /// Bytes in one of its blocks.
+    /// Returns the block size of the file system in bytes.
     pub fn block_bytes(&self) -> u64 {
         self.spec.block_bytes
     }
 
-    /// What a reader of its figures must know.
+    /// Returns notes that a reader needs to interpret figures from this file system.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Unmounts it, has it checked by its own checker, detaches the loop
-    /// device and removes the image.
+    /// Unmounts and checks the file system, detaches the loop device and removes the image.
     ///
     /// # Errors
-    /// A file on it is open, or the checker is missing. What the checker finds
-    /// is in the report, and is no error here.
+    ///
+    /// A file on it is open, or the checker is missing. Damage that the checker finds is in the
+    /// report, and is no error here.
     pub fn finish(self) -> Result<FsckReport, FreshError> {
         let Self {
             mounted,
@@ -322,8 +321,7 @@ impl FreshError {
     }
 }
 
-/// Whether an open directory is on the file system that is mounted from a
-/// device.
+/// Reports whether an open directory is on the file system that is mounted from a device.
 fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Result<bool> {
     let number = DeviceNumber::from_raw(rustix::fs::fstat(directory)?.st_dev);
     if number.major != 0 {
@@ -335,7 +333,6 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     Ok(mount.is_some_and(|mount| node_number(&mount.source).ok().flatten() == Some(device)))
 }
 
-/// Makes the image with all its blocks.
 fn allocate_image(
     folder: &Folder,
     bytes: u64,
@@ -405,9 +402,8 @@ fn attach(
     Ok(device)
 }
 
-/// Runs mkfs, without discarding (which would punch holes into the image) and
-/// with everything initialised now and not by a thread of the kernel's while
-/// the measurement runs.
+/// Runs mkfs without discard, which would punch holes into the image. Everything is initialised
+/// immediately, so that no kernel thread does it during the measurement.
 fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let block_bytes = spec.block_bytes;
     let (tool, own): (Tool, Vec<String>) = match spec.kind {
@@ -457,7 +453,7 @@ fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     Ok(())
 }
 
-/// The user's options, and for btrfs `nodiscard`.
+/// Returns the user's mount options, with `nodiscard` added for btrfs.
 fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     let mut options = spec.mount_options.clone();
     let speaks_of_discard = options.iter().any(|option| option.contains("discard"));

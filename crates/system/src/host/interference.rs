@@ -1,8 +1,8 @@
-//! What else the machine did while a repetition was timed.
+//! Detection of interference: activity of the rest of the machine during the timed part of a
+//! repetition.
 //!
-//! Counters of the kernel are read before and after the timed part. What moved
-//! more than the program itself explains is named. A source that this machine does
-//! not have finds nothing.
+//! Kernel counters are read before and after the timed part. Changes beyond those that the program
+//! explains are reported. A counter that this machine lacks reports nothing.
 
 mod memory;
 mod processor;
@@ -18,38 +18,37 @@ use super::usage::process_storage_read_bytes;
 use diskperf_timeline::{Device, Interference, Nanoseconds, Repetition};
 use processor::Limits;
 
-/// Less of a time than a tenth is not named: the medians of undisturbed runs differ by
-/// as much.
+/// Minimum share of a time that is reported. Medians of undisturbed runs differ by as much.
 const NOTABLE_SHARE: f64 = 0.1;
 
-/// Nor is less than a millisecond: it is shorter than a time slice of the scheduler,
-/// and may be an interrupt.
+/// Minimum time that is reported. A millisecond is shorter than a time slice of the scheduler, and
+/// may be an interrupt.
 const NOTABLE: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// Looks at the machine around repetitions.
+/// Observer of the machine before and after repetitions.
 #[derive(Debug)]
 pub struct Watch {
     queues: Vec<BlockDevice>,
-    /// The disks whose counters move by what the program itself reads and writes: each
-    /// is the only one of its drive, and lies under no loop device.
+    /// Disks whose counters should match the program's own I/O: each is the only disk of its drive,
+    /// with no loop device on top.
     plain: Vec<String>,
     noted: Vec<Device>,
     limits: Limits,
 }
 
-/// The machine's counters at one moment.
+/// Kernel counters of the machine at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     at: Nanoseconds,
-    /// Bytes that storage has delivered for this process.
+    /// Bytes that storage has delivered to this process.
     own_read_bytes: Option<u64>,
     memory: Option<memory::Counters>,
     processor: processor::Counters,
 }
 
 impl Watch {
-    /// Of drives, each with the disks that get its requests. The disks' settings are noted
-    /// as they are now.
+    /// Returns an observer of the given drives, each a list of the disks that receive its requests.
+    /// It records the disks' current settings.
     pub fn of<'a>(drives: impl IntoIterator<Item = &'a [BlockDevice]>) -> Self {
         let mut queues: Vec<BlockDevice> = Vec::new();
         let mut plain = Vec::new();
@@ -71,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// The counters now.
+    /// Reads the kernel counters of the machine.
     pub fn read(&self) -> Counters {
         Counters {
             at: monotonic(),
@@ -83,7 +82,8 @@ impl Watch {
         }
     }
 
-    /// What bore on a repetition. `stopped` is how long this process did not run.
+    /// Returns the interference of a repetition, from the counters before and after it. `stopped`
+    /// is the time during which this process did not run.
     pub fn found(
         &self,
         (before, after): (&Counters, &Counters),
@@ -113,13 +113,13 @@ impl Watch {
     }
 }
 
-/// A share, if the time is worth a word.
+/// Returns a time's share of `of`, if the time is long enough to report.
 fn notable(time: Nanoseconds, of: Nanoseconds) -> Option<f64> {
     let share = time.0 as f64 / of.0.max(1) as f64;
     (time >= NOTABLE && share >= NOTABLE_SHARE).then_some(share)
 }
 
-/// The bytes that storage delivered for a program, and those that it wrote.
+/// Returns the bytes that storage delivered to the program, plus those that the program wrote.
 fn own_bytes(repetition: &Repetition) -> u64 {
     repetition.total(|worker| {
         worker.storage_read_bytes.unwrap_or(worker.read_bytes) + worker.written_bytes

@@ -1,4 +1,4 @@
-//! A log that a program writes beside what it measures, under a name of the user's.
+//! Log files and other files that a program writes in addition to its measured I/O.
 
 use super::output_file::OutputFile;
 use rustix::fs::OFlags;
@@ -7,12 +7,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Begins a log, empty, in the place of an older one: a file that is there must begin with
-/// these bytes.
+/// Starts an empty log file and replaces an older log. An existing file must begin with
+/// `beginning`.
 ///
 /// # Errors
 ///
-/// Why it cannot be written, in words.
+/// Description of why the log cannot be written.
 pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
     let output = OutputFile::open(path).map_err(|error| error.to_string())?;
     if output.is_there() {
@@ -28,11 +28,12 @@ pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
     output.begin(true).map_err(|error| error.to_string())
 }
 
-/// Writes a file, whole, under a name that nothing has.
+/// Writes a complete file under an unused name.
 ///
 /// # Errors
 ///
-/// Why it cannot be written, in words: something is there, were it a link to nowhere.
+/// Description of why the file cannot be written; for example, the name is in use, even as a
+/// dangling link.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if path.symlink_metadata().is_ok() {
         return Err(format!("{} is there", path.display()));
@@ -43,11 +44,11 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads a regular file of at most `bytes_max`, not through a link.
+/// Reads a regular file of at most `bytes_max` bytes; links are refused.
 ///
 /// # Errors
 ///
-/// Why it cannot be read, in words.
+/// Description of why the file cannot be read.
 pub fn read_small(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;

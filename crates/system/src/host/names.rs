@@ -1,4 +1,4 @@
-//! A worker's names: what they lead to, and the calls on them.
+//! Name space of a worker on real storage, and the calls that use names.
 
 use super::device::BlockDevice;
 use super::null::NullFile;
@@ -9,39 +9,38 @@ use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-/// What the worker's names lead to.
+/// Directories, drives and pipe ends that a worker's names lead to.
 #[derive(Default)]
 pub struct Ports {
-    /// The directories behind `/mnt0`, `/mnt1`, ...
+    /// Directories behind `/mnt0`, `/mnt1`, ...
     pub directories: Vec<OwnedFd>,
-    /// What is behind `/dev/drive0`, `/dev/drive1`, ...
+    /// Drives behind `/dev/drive0`, `/dev/drive1`, ...
     pub drives: Vec<DrivePort>,
-    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
     pub pipe_ends: Vec<Option<OwnedFd>>,
-    /// What the kernel is told of every file and drive that is opened.
+    /// Read-ahead advice for every file and drive that the worker opens.
     pub read_ahead: ReadAhead,
-    /// Where the worker's ring writes down what it submits and takes.
+    /// Log of the requests that the worker's ring submits and reaps.
     pub ring_log: Option<RingLog>,
 }
 
-/// What posix_fadvise(2) tells the kernel of how a file will be read, by which
-/// it reads ahead.
+/// Read-ahead advice to the kernel through posix_fadvise(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// Nothing: it finds out.
+    /// No advice: the kernel detects the access pattern.
     #[default]
     Normal,
-    /// One byte after the other: it reads twice as far ahead.
+    /// Sequential access: the kernel doubles its read-ahead.
     Sequential,
-    /// Here and there: it reads nothing ahead.
+    /// Random access: the kernel does not read ahead.
     Random,
 }
 
 impl ReadAhead {
-    /// All of them.
+    /// Every kind of read-ahead advice.
     pub const ALL: [Self; 3] = [Self::Normal, Self::Sequential, Self::Random];
 
-    /// Its name.
+    /// Returns the name of the read-ahead advice.
     pub fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -50,7 +49,7 @@ impl ReadAhead {
         }
     }
 
-    /// Tells the kernel.
+    /// Gives the advice for an open file to the kernel.
     pub(super) fn tell(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
         let advice = match self {
             Self::Normal => return Ok(()),
@@ -61,28 +60,28 @@ impl ReadAhead {
     }
 }
 
-/// What a worker may open as a drive.
+/// Target of a worker's drive name such as `/dev/drive0`.
 pub enum DrivePort {
-    /// A block device.
+    /// Block device that the worker uses as a drive.
     Device {
-        /// Which one.
+        /// Block device behind the drive name.
         device: BlockDevice,
-        /// Whether the user gave its data up. Otherwise opening it for writing
-        /// fails with EROFS.
+        /// Whether the user permitted the loss of its data. Otherwise, opening it for writing fails
+        /// with EROFS.
         writable: bool,
     },
-    /// A file of the user's, which is only read.
+    /// User's file that serves as a read-only drive.
     File(PathBuf),
-    /// Nothing, as long as a drive: what is written is gone, what is read is as it was,
-    /// and both are done at once. What is left is the cost of generating load.
+    /// Null drive: it discards writes, leaves read buffers unchanged, and completes both
+    /// immediately. The measured time is the cost of generating the load.
     Null {
-        /// How long.
+        /// Length of the null drive in bytes.
         length_bytes: u64,
     },
 }
 
 impl DrivePort {
-    /// What it is where it is not there.
+    /// Returns an open file of a null drive; `None` for other targets.
     pub(super) fn null_file(&self) -> Option<NullFile> {
         match self {
             Self::Device { .. } | Self::File(_) => None,
@@ -90,7 +89,7 @@ impl DrivePort {
         }
     }
 
-    /// Opens it, never creating nor truncating anything.
+    /// Opens the target without creating or truncating anything.
     pub(super) fn open(&self, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
         let flags = flags - OFlags::CREATE - OFlags::TRUNC;
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
@@ -115,7 +114,7 @@ impl DrivePort {
 }
 
 impl Ports {
-    /// Where a name leads: see the crate's documentation for the name space.
+    /// Returns the target of a name in the name space that the crate's documentation describes.
     pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<Name<'a>, Errno> {
         if let "/dev/null" | "/dev/zero" = path {
             return Ok(Name::Device(path));
@@ -149,14 +148,13 @@ impl Ports {
     }
 }
 
-/// What a name leads to.
+/// Target of a name in the worker's name space.
 pub(super) enum Name<'a> {
     InDirectory(BorrowedFd<'a>, &'a str),
     Drive(&'a DrivePort),
     Device(&'a str),
 }
 
-/// The calls on names.
 impl Host {
     pub(crate) fn stat(&mut self, path: &str) -> Result<u64> {
         self.in_directory(Call::Stat, path, |directory, name| {
@@ -194,7 +192,7 @@ impl Host {
         })
     }
 
-    /// A call on a name, which must lie in one of the directories.
+    /// Makes a call on a name, which must lie in one of the worker's directories.
     pub(super) fn in_directory<T>(
         &self,
         call: Call,

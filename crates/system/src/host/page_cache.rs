@@ -1,5 +1,4 @@
-//! The page cache: what of a file is in memory, how to get it out, and
-//! whether O_DIRECT bypasses it.
+//! Page cache of the kernel: residency of files, dropping pages, and whether O_DIRECT bypasses it.
 
 use super::device::{BlockDevice, DeviceNumber};
 use super::mounts::{Mount, Mounts};
@@ -8,19 +7,19 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
-/// A tmpfs, and what the kernel builds on its code (devtmpfs, shmem).
+/// Magic number of tmpfs and of file systems based on its code (devtmpfs, shmem).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const RAMFS_MAGIC: u64 = 0x8584_58f6;
 const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
 
-/// How much of a file one look of mincore(2) covers: its answer takes one byte
-/// for each page.
+/// Bytes of a file that one call of mincore(2) covers. Its answer takes one byte for each page.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// Valid on every architecture except MIPS, which has no such number and returns ENOSYS.
+/// Number of the cachestat system call. It is valid on every architecture except MIPS, which has no
+/// such number and returns ENOSYS.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Why all caches could not be dropped.
+/// Error for a failure to drop all caches.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
@@ -29,29 +28,30 @@ pub struct DropAllError {
     pub(crate) source: io::Error,
 }
 
-/// Whether O_DIRECT reads and writes of a file bypass the page cache.
+/// Support for O_DIRECT: whether reads and writes of a file bypass the page cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectSupport {
-    /// They do.
+    /// O_DIRECT bypasses the page cache.
     Supported {
-        /// The user's buffer must start at a multiple of this many bytes.
+        /// Required alignment of the buffer in memory, in bytes.
         memory_alignment: u64,
-        /// Offset and length must be multiples of this many bytes.
+        /// Required alignment of offset and length, in bytes.
         offset_alignment: u64,
     },
-    /// They do not, whether open(2) takes the flag or not.
+    /// O_DIRECT does not bypass the page cache, whether or not open(2) accepts the flag.
     Unsupported {
-        /// Why.
+        /// Reason, with a remedy if there is one.
         why: String,
     },
-    /// The kernel does not say; only the residency after a read can tell.
+    /// Unknown: the kernel does not say, and only the residency after a read can show it.
     Unknown,
 }
 
-/// Writes a file's changed pages to storage and drops all its pages from the
-/// page cache. Pages that another process has mapped or locked stay.
+/// Writes a file's dirty pages to storage and drops all its pages from the page cache. Pages that
+/// another process has mapped or locked stay.
 ///
 /// # Errors
+///
 /// The data could not be written, or the file is a pipe.
 pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     // A changed page cannot be dropped. This is done for a file that is open
@@ -65,9 +65,10 @@ pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     drop_clean_pages(file)
 }
 
-/// Drops a file's pages that are not changed from the page cache; nothing is waited for.
+/// Drops a file's clean pages from the page cache, without waiting for anything.
 ///
 /// # Errors
+///
 /// The file is a pipe.
 pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
@@ -75,19 +76,19 @@ pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
 
 pub use crate::DROP_CACHES;
 
-/// Writes all changed data of the machine to storage, and drops all clean page
-/// cache, directory entries and inodes of the whole machine.
+/// Writes all dirty data of the machine to storage, and drops the clean page cache, directory
+/// entries and inodes of the whole machine.
 ///
 /// # Errors
-/// Not root, or not in the initial name space of /proc.
+///
+/// The user is not root, or /proc is not that of the initial name space.
 pub fn drop_all_caches() -> Result<(), DropAllError> {
     rustix::fs::sync();
     std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropAllError { source })
 }
 
-/// How many of the first `length_bytes` of a file or block device are in the
-/// page cache; `None` where the system does not tell (a pipe, or a file of
-/// another user's).
+/// Returns the bytes of the first `length_bytes` of a file or block device that are in the page
+/// cache. `None` if the system does not report it (for a pipe, or a file of another user).
 pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     let status = rustix::fs::fstat(file).ok()?;
     let size_bytes = match FileType::from_raw_mode(status.st_mode) {
@@ -107,7 +108,8 @@ pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     Some((pages * rustix::param::page_size() as u64).min(size_bytes))
 }
 
-/// The file system that a file lies on, if it keeps its files in memory.
+/// Returns the type of the file system that a file lies on, if it keeps its files in memory; `None`
+/// for others.
 pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
     let status = rustix::fs::fstat(file).ok()?;
     if !keeps_data(FileType::from_raw_mode(status.st_mode)) {
@@ -124,10 +126,11 @@ pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether O_DIRECT bypasses the page cache for a file or block device. Of a
-/// directory it is known only where nothing in it can (tmpfs).
+/// Returns the support for O_DIRECT of a file or block device. For a directory it is known only if
+/// no file in it has support (tmpfs).
 ///
 /// # Errors
+///
 /// The file's status cannot be read.
 pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     // Since Linux 6.6 open(2) takes O_DIRECT on tmpfs, and caches as before.
@@ -151,10 +154,11 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     })
 }
 
-/// Whether O_DIRECT bypasses the page cache for files in a directory, by a nameless file there.
-/// Unknown where none can be made, as on a file system that is mounted read-only.
+/// Returns the support for O_DIRECT of files in a directory, from a test with an unnamed file. It
+/// is unknown if no file can be created, as on a read-only file system.
 ///
 /// # Errors
+///
 /// The status of the file cannot be read.
 pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
     let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -169,7 +173,7 @@ pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
     }
 }
 
-/// Whether a file answers O_DIRECT, or the first aligned write with it, with EINVAL.
+/// Reports whether a file rejects O_DIRECT, or the first aligned write with it, with EINVAL.
 fn refuses_direct(file: BorrowedFd<'_>) -> bool {
     let invalid = |result: rustix::io::Result<()>| result == Err(rustix::io::Errno::INVAL);
     if invalid(rustix::fs::fcntl_setfl(file, OFlags::DIRECT)) {
@@ -181,11 +185,11 @@ fn refuses_direct(file: BorrowedFd<'_>) -> bool {
     invalid(rustix::io::pwrite(file, aligned, 0).map(|_| ()))
 }
 
-/// Largest alignment that O_DIRECT asks for on the devices in use, in bytes.
+/// Largest alignment that O_DIRECT requires on the devices in use, in bytes.
 const ALIGNMENT_BYTES_MAX: usize = 65_536;
 
-/// Why the kernel says that a file has no direct I/O. That open(2) takes
-/// O_DIRECT all the same is no contradiction: ext4 then caches silently.
+/// Returns the reason why a file has no direct I/O, as far as the mount shows it. open(2) may
+/// accept O_DIRECT all the same: ext4 then caches silently.
 fn why_not_direct(file: BorrowedFd<'_>) -> String {
     match mount_of(file) {
         Some(mount)
@@ -207,8 +211,8 @@ fn why_not_direct(file: BorrowedFd<'_>) -> String {
     }
 }
 
-/// The mount that a file was opened on; `None` where the kernel does not say
-/// (before Linux 5.8).
+/// Returns the mount that a file was opened on; `None` if the kernel does not report it (before
+/// Linux 5.8).
 pub(super) fn mount_of(file: BorrowedFd<'_>) -> Option<Mount> {
     let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     let mounts = Mounts::read().ok()?;
@@ -220,17 +224,17 @@ fn keeps_data(kind: FileType) -> bool {
     matches!(kind, FileType::RegularFile | FileType::Directory)
 }
 
-/// Pages of a file in the page cache, by cachestat(2), since Linux 6.5.
+/// Returns the pages of a file in the page cache, by cachestat(2), since Linux 6.5.
 #[allow(unsafe_code)]
 fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
-    /// `struct cachestat_range`.
+    /// Kernel's `struct cachestat_range`.
     #[repr(C)]
     struct Range {
         offset: u64,
         length: u64,
     }
-    /// `struct cachestat`: pages cached, changed, under write-back, evicted,
-    /// and evicted recently.
+    /// Kernel's `struct cachestat`: pages cached, dirty, under write-back, evicted, and recently
+    /// evicted.
     #[repr(C)]
     #[derive(Default)]
     struct Statistics {
@@ -256,7 +260,7 @@ fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     (result == 0).then_some(statistics.cached)
 }
 
-/// Pages of a file in the page cache, by mincore(2) over a mapping of it.
+/// Returns the pages of a file in the page cache, by mincore(2) over a mapping of the file.
 fn mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
     if !mincore_tells_the_truth(file) {
         return None;
@@ -271,8 +275,8 @@ fn mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
     Some(pages)
 }
 
-/// Of a file that the caller neither owns nor may write, mincore(2) says that
-/// all of it is in memory.
+/// Reports whether mincore(2) is reliable for a file. If the caller neither owns nor may write the
+/// file, mincore(2) reports all of it as resident.
 fn mincore_tells_the_truth(file: BorrowedFd<'_>) -> bool {
     let owned = rustix::fs::fstat(file)
         .is_ok_and(|status| status.st_uid == rustix::process::geteuid().as_raw());

@@ -1,8 +1,7 @@
-//! What a disk's request queue is set to in sysfs: changed for a while, and put
-//! back.
+//! Settings of a disk's request queue in sysfs: temporary changes and their restoration.
 //!
-//! A queue is named by its disk's number, and its files are found from that
-//! alone: no path that anybody has written down is ever opened.
+//! A queue is identified by its disk's number alone, from which its files are found. No path from a
+//! stored note is ever opened.
 
 mod held;
 
@@ -14,20 +13,20 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What of a queue may be changed: neither can lose data.
+/// Queue setting that may be changed. None of them can lose data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueKey {
-    /// How far the kernel reads ahead of a sequential reader.
+    /// Read-ahead size for sequential readers, `read_ahead_kb`.
     ReadAheadKb,
-    /// Who orders the requests.
+    /// I/O scheduler that orders the requests, `scheduler`.
     Scheduler,
 }
 
 impl QueueKey {
-    /// Both.
+    /// Every queue setting that may be changed.
     pub const ALL: [Self; 2] = [Self::ReadAheadKb, Self::Scheduler];
 
-    /// Its name in sysfs.
+    /// Returns the setting's name in sysfs.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadAheadKb => "read_ahead_kb",
@@ -40,54 +39,54 @@ impl QueueKey {
     }
 }
 
-/// Why a queue's setting could not be read, changed or put back.
+/// Reason why a queue's setting could not be read, changed or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// No such disk.
+    /// Disk that does not exist or cannot be examined.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The disk was taken out, or a loop device shows another file.
+    /// Disk that was removed, or loop device with another backing file.
     #[error("{disk} no longer exists, or is another disk now")]
     Gone {
-        /// Its name.
+        /// Kernel's name of the disk.
         disk: String,
     },
-    /// The key does not take this value.
+    /// Value that the setting does not accept.
     #[error("{}: `{value}` is none of {allowed}", path.display())]
     Value {
-        /// The setting's file.
+        /// Path of the setting's file in sysfs.
         path: PathBuf,
-        /// What it was to be set to.
+        /// Value that was rejected.
         value: String,
-        /// What it takes.
+        /// Values that the setting accepts.
         allowed: String,
     },
-    /// Another process varies the disk's settings.
+    /// Disk whose settings another process is varying.
     #[error(
         "the settings of {disk} are being varied by {holder}: wait until it ends, because only one search at a time can put them back"
     )]
     Held {
-        /// The disk's name.
+        /// Kernel's name of the disk.
         disk: String,
-        /// The process.
+        /// Process that varies the disk's settings.
         holder: String,
     },
-    /// Somebody else may have written what is noted there.
+    /// Note of original settings, or its directory, that users other than root may have written.
     #[error("{} is not owned by root alone, or is not a {what}, so its content cannot be trusted: remove it", path.display())]
     NotRoots {
-        /// The directory or file.
+        /// Path of the note or of the directory.
         path: PathBuf,
-        /// What it has to be.
+        /// Kind of file that is expected: `directory` or `file`.
         what: &'static str,
     },
-    /// Anything else.
+    /// Any other operation on a queue's settings that failed.
     #[error("{}: {action}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Where.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
-        /// Why it failed.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
@@ -102,19 +101,20 @@ impl QueueError {
     }
 }
 
-/// The request queue of a whole disk.
+/// Request queue of a whole disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     disk: BlockDevice,
-    /// What tells this disk from a later one of the same number.
+    /// Identity that distinguishes this disk from a later one with the same number.
     stamp: String,
 }
 
 impl Queue {
-    /// Of the disk that a device is, or is a part of.
+    /// Returns the request queue of a disk, or of the disk that contains a partition.
     ///
     /// # Errors
-    /// A device without a queue of its own.
+    ///
+    /// The device has no queue of its own.
     pub fn of(device: &BlockDevice) -> Result<Self, QueueError> {
         let disk = device.whole_disk()?;
         let directory = disk.sysfs().join("queue");
@@ -131,8 +131,8 @@ impl Queue {
         Ok(Self { disk, stamp })
     }
 
-    /// That of the disk that has this number now; `None` where no disk has it. One
-    /// that cannot be looked at may be there.
+    /// Returns the queue of the disk that now has this number; `None` if no disk has it. A disk
+    /// that cannot be examined gives an error, since it may exist.
     fn numbered(number: DeviceNumber) -> Result<Option<Self>, QueueError> {
         let link = PathBuf::from(format!("/sys/dev/block/{number}"));
         match link.symlink_metadata() {
@@ -142,7 +142,7 @@ impl Queue {
         }
     }
 
-    /// The disk.
+    /// Returns the disk that the request queue belongs to.
     pub fn disk(&self) -> &BlockDevice {
         &self.disk
     }
@@ -156,18 +156,20 @@ impl Queue {
         std::fs::read_to_string(&path).map_err(|error| QueueError::io("read it", &path, error))
     }
 
-    /// What a setting is.
+    /// Reads the value of a queue setting.
     ///
     /// # Errors
-    /// Those of reading the file.
+    ///
+    /// The setting's file cannot be read.
     pub fn value(&self, key: QueueKey) -> Result<String, QueueError> {
         Ok(chosen(key, &self.text(key)?))
     }
 
-    /// Refuses a value that a setting does not take.
+    /// Checks that a queue setting accepts a value.
     ///
     /// # Errors
-    /// It is no number, or none of those that the kernel lists.
+    ///
+    /// The value is not a number, or not one of the choices that the kernel lists.
     pub fn check(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
         let refused = |allowed: String| QueueError::Value {
             path: self.path(key),
@@ -193,10 +195,11 @@ impl Queue {
         }
     }
 
-    /// Sets it.
+    /// Sets the value of a queue setting.
     ///
     /// # Errors
-    /// The disk is gone, or the kernel does not take the value from this user.
+    ///
+    /// The disk is gone, or the kernel rejects the value or the user.
     pub fn set(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
         if Self::numbered(self.disk.number())?.as_ref() != Some(self) {
             return Err(QueueError::Gone {
@@ -214,7 +217,8 @@ impl Queue {
     }
 }
 
-/// Of schedulers the one in brackets; of one alone there are none.
+/// Returns the value in a setting's text. For a scheduler it is the word in brackets; a single
+/// scheduler has no brackets.
 fn chosen(key: QueueKey, text: &str) -> String {
     let word = match key {
         QueueKey::Scheduler => text

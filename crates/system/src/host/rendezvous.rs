@@ -1,4 +1,4 @@
-//! Where the workers of a run meet, and wait for notices of each other.
+//! Meeting point of a run's workers: a barrier and notices between workers.
 
 use super::clock::monotonic;
 use crate::{Error, Result};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A barrier that can be used again and again, that a worker which fails
-/// breaks for the others, and that the end of the run breaks for all.
+/// Reusable barrier for the workers of a run. A worker that fails breaks it for the others, and the
+/// end of the run breaks it for all.
 pub struct Rendezvous {
     workers: usize,
     state: Mutex<State>,
@@ -17,19 +17,18 @@ pub struct Rendezvous {
 
 struct State {
     arrived: usize,
-    /// Counts the meetings; a worker waits for this to move.
+    /// Number of completed meetings; a waiting worker waits for it to change.
     meeting: u64,
     released: Nanoseconds,
     broken: bool,
-    /// Notices that were given.
     notices: u64,
 }
 
-/// How long a waiting worker takes at most to notice that the run has ended.
+/// Maximum time for a waiting worker to notice the end of the run.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Rendezvous {
-    /// For this many workers.
+    /// Returns a barrier for this number of workers.
     pub fn new(workers: usize) -> Self {
         let state = State {
             arrived: 0,
@@ -45,7 +44,8 @@ impl Rendezvous {
         }
     }
 
-    /// Waits for all workers; all get the moment at which the last one came.
+    /// Waits for all workers, and returns the same release time to each: the arrival of the last
+    /// one.
     pub fn wait(&self, stop: &AtomicBool) -> Result<Nanoseconds> {
         let mut state = self.lock();
         state.arrived += 1;
@@ -75,18 +75,18 @@ impl Rendezvous {
         }
     }
 
-    /// Notices that were given so far.
+    /// Returns the number of notices given so far.
     pub fn notices(&self) -> u64 {
         self.lock().notices
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice, which wakes the workers that wait for one.
     pub fn give_notice(&self) {
         self.lock().notices += 1;
         self.changed.notify_all();
     }
 
-    /// Waits until more notices than `seen` were given, at most until a moment, as long as
+    /// Waits until more notices than `seen` were given, or until a deadline if there is one, while
     /// `goes_on` returns no error.
     pub(super) fn await_notice(
         &self,
@@ -106,14 +106,13 @@ impl Rendezvous {
         }
     }
 
-    /// Says that a worker will not come any more.
+    /// Breaks the barrier, since this worker has failed and will not arrive again.
     pub fn give_up(&self) {
         self.lock().broken = true;
         self.changed.notify_all();
     }
 
-    /// A worker that panicked while it held the lock had not changed anything
-    /// by halves.
+    /// Locks the state, even if a worker panicked with the lock: it left no partial change.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! The ring of real storage: the slots with their times and buffers, and an engine that
-//! hands requests to the kernel.
+//! Ring of a worker on real storage: slots with their times and buffers, and an engine that submits
+//! requests to the kernel.
 
 mod buffers;
 mod calls;
@@ -28,31 +28,31 @@ use spliced::Spliced;
 use std::sync::Arc;
 use uring::Uring;
 
-/// How long a wait takes at most to notice that the run has ended.
+/// Maximum time for a wait to notice the end of the run.
 const WAIT_SLICE: Nanoseconds = Nanoseconds::from_millis(50);
 
-/// How long the end of a ring waits for a device before it says so, and at all: longer
-/// than a kernel takes to give a disk up that does not answer.
+/// Time that closing a ring waits for a device before it prints a message.
 const SAY_AFTER: Nanoseconds = Nanoseconds::from_millis(5_000);
 const GIVE_UP_AFTER: Nanoseconds = Nanoseconds::from_millis(120_000);
 
-/// Why requests are not handed to the kernel as they would best be.
+/// Note why requests are not submitted to the kernel in the best way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineNote {
-    /// In words, for whoever reads the result.
+    /// Text of the note, for readers of the result.
     pub text: String,
 }
 
-/// Requests under way.
+/// Ring of slots for the requests in flight.
 pub(super) struct Ring {
-    /// Before the buffers: it ends what is under way in them.
+    /// Engine that submits the requests. It is dropped before the buffers, because it ends the
+    /// requests that use them.
     engine: Engine,
     slots: Vec<Slot>,
     buffers: Arc<Buffers>,
     files: Arc<RingFiles>,
     clock: SteadyClock,
     under_way: usize,
-    /// Slots that are complete and not taken, with bytes or a negated error number.
+    /// Completed slots that were not reaped, each with the bytes moved or a negated error number.
     ready: Vec<(u32, i32)>,
     note: Option<EngineNote>,
     is_given_up: bool,
@@ -61,25 +61,24 @@ pub(super) struct Ring {
 enum Engine {
     Uring(Box<Uring>),
     Pool(Pool),
-    /// The worker does each request as it is submitted.
+    /// Copies to and from memory-mapped files, made by the worker on submission.
     Mapped(Mapped),
     Spliced(Spliced),
     Worker(Positioned),
-    /// A request completes as it is submitted.
+    /// Null engine for null drives: a request completes on submission.
     Null,
 }
 
-/// A request under way, or room for one.
+/// Slot of a ring: a request in flight, or room for one.
 struct Slot {
     submission: Submission,
-    /// Its start; in open loop the intended one.
+    /// Start of the request; in open loop the intended start.
     start: Nanoseconds,
-    /// Duration of the call that submitted it.
     submit: Nanoseconds,
-    /// Return of that call.
+    /// Time at which the call that submitted the request returned.
     submitted: Nanoseconds,
     under_way: bool,
-    /// Whether the ring's own data is in its buffer, not the program's.
+    /// Whether the buffer has the ring's own data, as opposed to the program's.
     own_data: bool,
 }
 
@@ -103,7 +102,7 @@ impl Slot {
     }
 }
 
-/// A request as it is taken: what it was, and how it ended.
+/// Reaped request with its result and times.
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
     pub(super) submission: Submission,
@@ -168,7 +167,7 @@ impl Ring {
         self.buffers.of_idle(slot)
     }
 
-    /// Does not know a file any more; whether writes to it are under way.
+    /// Marks a file as closed by the program, and reports whether writes to it are in flight.
     pub(super) fn forget(&mut self, file: File) -> bool {
         if !self.files.knows(file) {
             return false;
@@ -180,13 +179,14 @@ impl Ring {
         self.slots.iter().any(is_write)
     }
 
-    /// Looks at the clock until a moment.
+    /// Polls the clock until the given time.
     #[inline]
     pub(super) fn look_until(&mut self, moment: Nanoseconds) {
         while self.clock.now() < moment {}
     }
 
-    /// Hands requests to the engine; `late` gets the lag of each that had an intended start.
+    /// Submits requests to the engine. `late` receives the lag of each request that has an intended
+    /// start.
     #[inline]
     pub(super) fn submit(
         &mut self,
@@ -223,7 +223,8 @@ impl Ring {
         Ok(())
     }
 
-    /// A request that cannot be handed to the kernel is complete at once.
+    /// Passes a request to the engine. A request that cannot be submitted completes immediately
+    /// with an error.
     #[inline]
     fn issue(&mut self, submission: Submission) {
         let Some(file) = self.files.of(submission.file) else {
@@ -270,7 +271,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes what is complete; does not wait. Returns the present moment.
+    /// Reaps all completions without waiting, and returns the current time.
     #[inline]
     pub(super) fn take(&mut self, mut each: impl FnMut(Taken, Nanoseconds)) -> Result<Nanoseconds> {
         match &mut self.engine {
@@ -310,7 +311,7 @@ impl Ring {
         Ok(now)
     }
 
-    /// Has the engine tell what is complete, where it takes a system call.
+    /// Makes the engine report completions, if that takes a system call.
     pub(super) fn poll(&mut self) -> Result<()> {
         match &mut self.engine {
             Engine::Uring(uring) => uring.poll().map_err(failed),
@@ -318,8 +319,8 @@ impl Ring {
         }
     }
 
-    /// Waits for so many completions that are not taken yet, at most for a slice of time,
-    /// and at most until a moment. Everything complete must have been taken.
+    /// Waits for `at_least` more completions, a limited slice of time, or the deadline, whichever
+    /// comes first. The caller must have reaped everything complete.
     pub(super) fn wait(&mut self, at_least: usize, until: Option<Nanoseconds>) -> Result<()> {
         let left = until.map(|until| until.since(self.clock.now()));
         match &mut self.engine {
@@ -341,13 +342,13 @@ impl Ring {
         self.under_way
     }
 
-    /// The requests under way, with their starts.
+    /// Returns the requests in flight with their start times.
     pub(super) fn each_under_way(&self) -> impl Iterator<Item = (&Submission, Nanoseconds)> {
         let under_way = self.slots.iter().filter(|slot| slot.under_way);
         under_way.map(|slot| (&slot.submission, slot.start))
     }
 
-    /// Asks for an end of what is under way.
+    /// Cancels the requests in flight, as far as the engine can.
     fn cancel(&mut self) {
         match &mut self.engine {
             _ if self.under_way == 0 => {}
@@ -357,7 +358,7 @@ impl Ring {
         }
     }
 
-    /// Waits no longer: what is under way keeps what it needs.
+    /// Stops waiting for requests in flight, which keep the resources that they need.
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
         match &mut self.engine {
@@ -367,7 +368,7 @@ impl Ring {
         }
     }
 
-    /// What is under way, and where: for whoever waits for it.
+    /// Describes the number and files of the requests in flight, for messages.
     fn stuck(&self) -> String {
         let mut paths: Vec<String> = Vec::new();
         for (submission, _) in self.each_under_way() {
@@ -411,7 +412,7 @@ impl Engine {
     }
 }
 
-/// Ends what is under way: nothing of it may write into buffers that are gone.
+/// Cancels the requests in flight and waits for them, so that none writes into freed buffers.
 impl Drop for Ring {
     fn drop(&mut self) {
         let begin = monotonic();
@@ -439,7 +440,7 @@ impl Drop for Ring {
     }
 }
 
-/// Whether an operation leaves something to be synced.
+/// Reports whether an operation leaves data that needs a sync.
 pub(super) fn changes(operation: Operation) -> bool {
     match operation {
         Operation::Write | Operation::Discard => true,
@@ -449,7 +450,7 @@ pub(super) fn changes(operation: Operation) -> bool {
     }
 }
 
-/// A result as the kernel gives it: bytes, or a negated error number.
+/// Converts a result to the kernel's form: bytes, or a negated error number.
 fn kernel_result(result: rustix::io::Result<usize>) -> i32 {
     match result {
         Ok(bytes) => bytes as i32,

@@ -1,5 +1,5 @@
-//! Whether a block device may be written: only the one that the user named
-//! for it, and only if it is provably idle. Nothing here writes a byte.
+//! Safety checks before a block device is written. Only the device that the user named may be
+//! written, and only if it is provably idle. The checks write nothing.
 
 mod backing;
 mod extents;
@@ -18,28 +18,27 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Gaps in what is known of processes that a note names, of possibly hundreds.
+/// Maximum number of gaps that a note lists, of possibly hundreds.
 const NAMED_MAX: usize = 3;
 
-/// A device that may be written, and that the kernel keeps for this process:
-/// while this lives, it cannot be mounted, swapped on or put into a device
-/// mapper or md device.
+/// Device that may be written and is claimed from the kernel. While the claim exists, the device
+/// cannot be mounted, used as swap, or added to a device mapper or md device.
 #[derive(Debug)]
 pub struct ClaimedDevice {
     device: BlockDevice,
-    /// Gaps in what could be found out of other processes.
+    /// Facts about other processes that could not be determined.
     untold: BTreeSet<String>,
-    /// The exclusive open of it, which is the claim.
+    /// Exclusive open descriptor of the device, which is the claim.
     _claim: OwnedFd,
 }
 
 impl ClaimedDevice {
-    /// The device.
+    /// Returns the device that was claimed for writing.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }
 
-    /// Describes the gaps in what could be found out of other processes, if any.
+    /// Describes the facts about other processes that could not be determined; `None` if all were.
     pub fn note(&self) -> Option<String> {
         if self.untold.is_empty() {
             return None;
@@ -62,14 +61,14 @@ impl ClaimedDevice {
     }
 }
 
-/// Claims a device for writing. `named` is what the user gave as the device
-/// whose data may be destroyed; `ignore_signature` is the user's word that
-/// what is on it is of no value.
+/// Claims a device for writing. `named` is the device that the user permitted to overwrite. With
+/// `ignore_signature`, existing data on it is no reason for refusal.
 ///
-/// The claim comes first and the checks after it, so that nothing can begin to
-/// use the device between the two. A refusal gives the claim back.
+/// The claim precedes the checks, so that nothing can start to use the device in between. A refusal
+/// releases the claim.
 ///
 /// # Errors
+///
 /// A [`Refusal`] for every reason not to write.
 pub fn claim_for_writing(
     device: &BlockDevice,
@@ -122,7 +121,7 @@ fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal
     Ok(())
 }
 
-/// A partition table is a signature, also one that only the kernel still
+/// Refuses a device with a signature. A partition table counts, even one that only the kernel still
 /// knows.
 fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     let not_proven = |why: String| Refusal::NotProven {
@@ -155,7 +154,7 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     })
 }
 
-/// What wipefs knows of what is on the device, as `ext4 at 0x438`.
+/// Returns the signatures that wipefs finds on the device, such as `ext4 at 0x438`.
 fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();

@@ -1,5 +1,4 @@
-//! One worker on real storage: each call of a program is one system call, on
-//! the worker's own thread.
+//! Worker on real storage. Each call of a program is one system call on the worker's own thread.
 
 use super::clock::{Clock, monotonic};
 use super::names::{Name, Ports};
@@ -17,26 +16,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a worker shares with the runner and with the other workers.
+/// State that a worker shares with the runner and the other workers.
 pub struct Control {
-    /// Set by the runner when the user ends the run: every call fails with
-    /// [`Error::Interrupted`] from then on.
+    /// End of the run by the user. Once the runner has set it, every call fails with
+    /// [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
-    /// Set when another worker of the repetition has failed: what is left of it
-    /// is worth nothing, and every call fails with [`Error::PeerFailed`].
+    /// Failure of another worker of the repetition. Once it is set, the repetition is worthless and
+    /// every call fails with [`Error::PeerFailed`].
     pub abandoned: Arc<AtomicBool>,
-    /// Progress of the worker, which others show.
+    /// Progress of the worker, for display.
     pub progress: Arc<WorkerProgress>,
-    /// Where all workers of the run meet.
+    /// Meeting point of all workers of the run.
     pub rendezvous: Arc<Rendezvous>,
     /// Whether each read and write is timed.
     pub time_calls: bool,
-    /// The clock that times them.
+    /// Clock that times single calls.
     pub clock: Clock,
 }
 
 impl Control {
-    /// Of a worker by itself, which nobody stops and which meets nobody.
+    /// Returns the shared state of a worker that runs alone, without a runner or other workers.
     pub fn alone(time_calls: bool, clock: Clock) -> Self {
         Self {
             stop: Arc::default(),
@@ -48,7 +47,7 @@ impl Control {
         }
     }
 
-    /// Whether the repetition is to go on.
+    /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
@@ -61,71 +60,69 @@ impl Control {
     }
 }
 
-/// One worker on real storage.
+/// Worker on real storage, with its open files and its measure.
 pub struct Host {
-    /// Before the files: what is under way on them ends first.
+    /// Ring of the worker, if it has one. It is dropped before the files, because it ends their
+    /// requests in flight.
     pub(super) ring: Option<Box<Ring>>,
-    /// Where they are written down, if they are.
+    /// Log of the ring's requests, if they are recorded.
     pub(super) ring_record: Option<RingRecord>,
-    /// What the ring's requests took; it stays when the ring is closed.
+    /// Measure of the ring's requests; it outlives the ring.
     pub(super) load: Option<Box<LoadRecorder>>,
     pub(super) engine_note: Option<EngineNote>,
     pub(super) ports: Ports,
     pub(super) control: Control,
     pub(super) files: Vec<Option<OpenFile>>,
-    /// Files that were written and closed in the timed part, still to be
-    /// synced at its end.
+    /// Files that were written and closed in the timed part, to be synced at its end.
     closed: Vec<OpenFile>,
-    /// Whether there were more of these than are kept open.
+    /// Whether more files were written and closed than `closed` holds.
     closed_more: bool,
     storage_account: Option<StorageAccount>,
     cpu_wait: Option<CpuWait>,
     read_latency: LatencyRecorder,
     write_latency: LatencyRecorder,
     pub(super) measure: WorkerMeasure,
-    /// Whether the timed part is on.
+    /// Whether the timed part has started and not ended.
     pub(super) measuring: bool,
     pub(super) started: Instant,
-    /// CPU time of helpers that have ended in the timed part.
+    /// CPU time of helpers that ended in the timed part.
     pub(super) ended_helpers: HelperUsage,
-    /// The measure of a timed part that ended before the program.
+    /// Measure of a timed part that ended before the program.
     pub(super) ended: Option<Box<WorkerMeasure>>,
 }
 
 pub(super) struct OpenFile {
     pub(super) descriptor: OwnedFd,
     pub(super) path: String,
-    /// Where it is a drive that is not there.
+    /// State of a null drive; `None` for other files.
     pub(super) null: Option<NullFile>,
-    /// Whether it keeps what is written: not so a pipe, nor `/dev/null`.
+    /// Whether the file stores written data, unlike a pipe or `/dev/null`.
     pub(super) keeps_data: bool,
-    /// Whether it is in one of the worker's directories.
     in_directory: bool,
-    /// Written since the timed part started.
+    /// Whether the file was written since the timed part started.
     pub(super) dirty: bool,
 }
 
-/// What was read off the clocks when the timed part started.
+/// Clock and counter readings at the start of the timed part.
 #[derive(Default)]
 pub(super) struct Instant {
     pub(super) origin: Nanoseconds,
     pub(super) time: Nanoseconds,
     usage: Usage,
-    /// Of a worker that has a ring.
+    /// Usage of the helpers, for a worker with a ring.
     pub(super) helpers: Helpers,
     storage_read_bytes: Option<u64>,
     cpu_wait: Option<Nanoseconds>,
 }
 
-/// Files that were closed and are kept open to be synced: far fewer than a
-/// process may have.
+/// Maximum number of closed files that stay open for a sync; far below the limit of a process.
 const MOST_CLOSED: usize = 128;
 
-/// How long a sleeping worker takes at most to notice that the run has ended.
+/// Maximum time for a sleeping worker to notice the end of the run.
 const SLEEP_SLICE: Nanoseconds = Nanoseconds::from_millis(20);
 
 impl Host {
-    /// Makes the worker of the calling thread, whose CPU time it measures.
+    /// Creates the worker of the calling thread, whose CPU time it measures.
     pub fn new(ports: Ports, control: Control) -> Self {
         Self {
             ring: None,
@@ -198,7 +195,7 @@ impl Host {
         }))
     }
 
-    /// The lowest free descriptor, as open(2) gives.
+    /// Stores an open file under the lowest free descriptor, as open(2) does.
     fn take_slot(&mut self, open: OpenFile) -> File {
         let free = self
             .files
@@ -311,7 +308,7 @@ impl Host {
         })
     }
 
-    /// Of a drive that is not there, nothing is to be synced.
+    /// Syncs a file with the given system call. A null drive needs no sync.
     fn sync(
         &self,
         file: File,
@@ -324,10 +321,9 @@ impl Host {
         }
     }
 
-    /// A file that was written in the timed part stays open behind the
-    /// program's back until it is synced; what close(2) itself would report is
-    /// reported there. A process may not have any number of them open: for
-    /// more than some, their whole file systems are synced.
+    /// Closes a file for the program. If it was written in the timed part, its descriptor stays
+    /// open for the sync at the end, which reports the errors of close(2) too. Beyond a number of
+    /// such files, their whole file systems are synced instead.
     pub(crate) fn close(&mut self, file: File) -> Result<()> {
         let slot = self.files.get_mut(file.0).and_then(Option::take);
         let mut open = slot.ok_or_else(|| not_open(Call::Close, file))?;
@@ -348,7 +344,7 @@ impl Host {
         }
     }
 
-    /// Runs a call that only a file in one of the directories supports.
+    /// Makes a call that only files in the worker's directories support.
     pub(super) fn in_file(
         &self,
         call: Call,
@@ -362,7 +358,7 @@ impl Host {
         self.call(file, call, act)
     }
 
-    /// A call on an open file that is neither timed nor counted.
+    /// Makes a call on an open file, without timing or counting it.
     fn call<T>(
         &self,
         file: File,
@@ -374,7 +370,6 @@ impl Host {
     }
 }
 
-/// Time, and the other workers.
 impl Host {
     pub(crate) fn now(&self) -> Nanoseconds {
         monotonic()
@@ -435,7 +430,6 @@ impl Host {
     }
 }
 
-/// Measuring.
 impl Host {
     pub(crate) fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
         self.check_stop()?;
@@ -549,7 +543,6 @@ impl Host {
     }
 }
 
-/// The page cache.
 impl Host {
     pub(crate) fn drop_cached(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
@@ -576,7 +569,7 @@ impl Host {
             .map_err(|error| Error::failed(Call::DropCached, page_cache::DROP_CACHES, error.source))
     }
 
-    /// Opens a file for reading, beside what the program has open.
+    /// Runs `act` on a file that it opens for reading, in addition to the program's open files.
     fn aside<T>(
         &mut self,
         path: &str,
@@ -591,8 +584,8 @@ impl Host {
     }
 }
 
-/// Another core reads the progress, so that a store in every call would cost a few
-/// nanoseconds of each.
+/// Publishes the progress every 64 calls. Another core reads it, so that publishing in every call
+/// would add a few nanoseconds to each.
 #[inline]
 pub(super) fn show_progress_now_and_then(control: &Control, measure: &WorkerMeasure) {
     if measure.calls.is_multiple_of(64) {
@@ -605,7 +598,7 @@ fn show_progress(control: &Control, measure: &WorkerMeasure) {
     control.progress.set_moved_bytes(moved);
 }
 
-/// The open file behind a program's descriptor, unless the run has ended.
+/// Returns the open file of a descriptor, unless the run has ended.
 #[inline]
 fn open_file<'a>(
     control: &Control,
@@ -625,7 +618,8 @@ fn not_open(call: Call, file: File) -> Error {
     Error::failed(call, format!("file {}", file.0), Errno::BadFile)
 }
 
-/// Makes a system call, again where a signal cut it short, and times it.
+/// Makes a system call, and repeats it if a signal interrupts it. Returns the result, and the
+/// duration if calls are timed.
 #[inline]
 fn timed<T>(
     control: &Control,
@@ -644,7 +638,7 @@ fn timed<T>(
     )
 }
 
-/// The flags of open(2); none for a file opened neither way.
+/// Converts to the flags of open(2); `None` for a file opened neither for reading nor for writing.
 fn open_flags(how: Open) -> Option<OFlags> {
     let access = match (how.read, how.write) {
         (true, true) => OFlags::RDWR,
@@ -664,8 +658,8 @@ fn open_flags(how: Open) -> Option<OFlags> {
     Some(flags)
 }
 
-/// The length of a file, or the size of a block device, which fstat does not
-/// give: there the end is looked up by lseek.
+/// Returns the length of a file or block device in bytes. fstat does not give that of a block
+/// device, so lseek finds its end.
 pub(super) fn length(descriptor: BorrowedFd<'_>) -> rustix::io::Result<u64> {
     let status = rustix::fs::fstat(descriptor)?;
     if !rustix::fs::FileType::from_raw_mode(status.st_mode).is_block_device() {

@@ -1,4 +1,4 @@
-//! What the programs that read a device need to know of its file system.
+//! Layout of a modelled file system, for programs that read its device.
 
 use super::{Model, nanoseconds};
 use crate::Layout;

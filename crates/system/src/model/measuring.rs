@@ -1,4 +1,4 @@
-//! What a worker on a model measures of itself.
+//! Measures of a worker on a modelled computer: counts and times of its timed part.
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
@@ -7,22 +7,22 @@ use diskperf_machine::Time;
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
 use std::sync::Arc;
 
-/// The counts of the timed part.
+/// Counts and times of a worker's timed part.
 pub(super) struct Measuring {
     pub(super) progress: Arc<WorkerProgress>,
-    /// Whether the timed part is on.
+    /// Whether the timed part has started and not ended.
     on: bool,
-    /// The drives that were written to since it started.
+    /// Drives that were written to since the timed part started.
     written: Vec<bool>,
     calls: u64,
     read_bytes: u64,
     written_bytes: u64,
     latencies: Option<Box<Latencies>>,
-    /// What the requests of the worker's ring took, if it has one.
+    /// Measure of the ring's requests, if the worker has a ring.
     pub(super) load: Option<LoadRecorder>,
-    /// The measure of a timed part that ended before the program.
+    /// Measure of a timed part that ended before the program.
     pub(super) ended: Option<Box<WorkerMeasure>>,
-    /// The moment that the worker's start is given from.
+    /// Time from which the worker's start is measured.
     origin: Nanoseconds,
     started: Time,
 }
@@ -95,7 +95,7 @@ impl Measuring {
         self.count_call();
     }
 
-    /// Something is written to a drive.
+    /// Records that a drive is about to be written.
     #[inline]
     pub(super) fn will_write(&mut self, drive: Option<u32>) {
         if let (true, Some(drive)) = (self.on, drive) {
@@ -103,17 +103,16 @@ impl Measuring {
         }
     }
 
-    /// Whether the timed part is on.
     pub(super) fn is_on(&self) -> bool {
         self.on
     }
 
-    /// What the worker's start is given from.
+    /// Returns the time from which the worker's start is measured.
     pub(super) fn origin(&self) -> Nanoseconds {
         self.origin
     }
 
-    /// Requests are counted from now on as taken at this moment.
+    /// Sets the current time, at which the requests counted next were reaped.
     pub(super) fn advance(&mut self, now: Nanoseconds) {
         let since_start = now.since(self.started());
         if let (true, Some(load)) = (self.on, &mut self.load) {
@@ -121,12 +120,12 @@ impl Measuring {
         }
     }
 
-    /// When the timed part started.
+    /// Returns the start of the worker's timed part.
     pub(super) fn started(&self) -> Nanoseconds {
         nanoseconds(self.started)
     }
 
-    /// A request of the worker's ring did what it was to do.
+    /// Counts a request of the worker's ring that succeeded.
     pub(super) fn count_request(&mut self, done: Done) {
         match done.operation {
             Operation::Read => self.read_bytes += done.bytes,
@@ -144,8 +143,8 @@ impl Measuring {
         }
     }
 
-    /// Another core reads the progress: a store in every call would cost more
-    /// than the rest of the counting.
+    /// Counts a call, and publishes the progress every 64 calls. Another core reads the progress,
+    /// so that publishing in every call would cost more than the rest of the counting.
     #[inline]
     fn count_call(&mut self) {
         self.calls += 1;

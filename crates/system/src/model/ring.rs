@@ -1,4 +1,4 @@
-//! The ring of a modelled computer: see [`diskperf_machine::RingRequest`].
+//! Ring of a worker on a modelled computer: see [`diskperf_machine::RingRequest`].
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
@@ -10,38 +10,37 @@ use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Ses
 use diskperf_timeline::load::Engine;
 use diskperf_timeline::{Nanoseconds, Verified};
 
-/// What a worker knows of its requests under way.
+/// Ring of slots with a worker's requests in flight.
 pub(super) struct Ring {
-    /// The request of each slot that has one.
+    /// Request in flight of each slot; `None` for an idle slot.
     slots: Vec<Option<Issued>>,
-    /// Contents of each slot's buffer while it is idle; none of a ring without contents.
+    /// Contents of each idle slot's buffer; empty for a ring without contents.
     buffers: Vec<Vec<u8>>,
-    /// Room for what is handed to the kernel, and for what comes back.
     requests: Vec<RingRequest>,
     completions: Vec<RingCompletion>,
 }
 
-/// A request that was submitted.
+/// Submitted request that has not completed.
 #[derive(Clone, Copy)]
 struct Issued {
     operation: Operation,
-    /// When the call that submitted it started, and for how long that lasted.
+    /// Start of the call that submitted the request.
     started: Nanoseconds,
     submit: Nanoseconds,
     intended: Option<Nanoseconds>,
 }
 
 impl Issued {
-    /// What its response counts from.
+    /// Returns the time from which the response time counts: the intended start in open loop, else
+    /// the submission.
     fn counts_from(&self) -> Nanoseconds {
         self.intended.unwrap_or(self.started)
     }
 }
 
-/// What the errors of the ring itself name.
+/// Name of the ring in its error messages.
 const RING: &str = "ring";
 
-/// Several requests under way.
 impl Model {
     pub(crate) async fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check()?;
@@ -70,7 +69,7 @@ impl Model {
         Ok(())
     }
 
-    /// The buffer of a ring with contents; nothing of another.
+    /// Returns the buffer of a slot; `None` for a ring without contents.
     pub(crate) fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
         let slots = self.ring.as_ref().map(|ring| &ring.slots[..]);
         let of = slots.and_then(|slots| slots.get(slot as usize));
@@ -133,7 +132,7 @@ impl Model {
         Ok(self.now())
     }
 
-    /// Waits as [`Model::reap`] does, counts what is complete, and hands it on.
+    /// Waits as [`Model::reap`] does, counts the completions, and passes them to `hand_on`.
     async fn take_completions(
         &mut self,
         at_least: usize,
@@ -262,7 +261,7 @@ impl Model {
         self.start_measuring(origin)
     }
 
-    /// Waits for what is under way; nobody is told of it any more.
+    /// Waits for the requests in flight, and discards their completions.
     pub(super) async fn drain_ring(&mut self) -> Result<()> {
         while self.session.under_way() > 0 {
             self.take_completions(usize::MAX, None, |_| ()).await?;
@@ -270,8 +269,8 @@ impl Model {
         Ok(())
     }
 
-    /// In open loop, what had arrived and is not complete at the end counts with the time
-    /// that it has waited.
+    /// Counts the requests of open loop that had arrived and are incomplete at the end, with the
+    /// time that they have waited.
     pub(super) fn count_unfinished(&mut self, ended: Nanoseconds) {
         let (Some(ring), Some(load)) = (&self.ring, &mut self.measuring.load) else {
             return;
@@ -293,8 +292,8 @@ impl Model {
     }
 }
 
-/// Hands the contents of a slot's buffer to the kernel, or takes them back: each of the two
-/// has what the other has not.
+/// Swaps the contents of a slot's buffer between the program and the kernel; only one of them has
+/// the contents.
 fn lend(session: &Session, buffers: &mut [Vec<u8>], slot: u32) {
     if let Some(own) = buffers.get_mut(slot as usize)
         && let Some(contents) = session.ring_contents(slot)
@@ -307,7 +306,7 @@ fn no_ring() -> Error {
     Error::failed(Call::Ring, RING, crate::Errno::Invalid)
 }
 
-/// These kernels have one way to sync a file.
+/// Converts an operation to that of a modelled kernel, which has one way to sync a file.
 fn operation(of: Operation) -> RingOperation {
     match of {
         Operation::Read => RingOperation::Read,

@@ -1,11 +1,10 @@
-//! What both worlds record of a worker's requests while they are under way, and the
-//! measure that it leaves.
+//! Recorder of a worker's requests, for the host and the model, and the measure that it produces.
 
 use super::{Commit, NameCall, Operation, Spans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, Verified};
 
-/// Records what a worker's requests take.
+/// Recorder of the latencies and counts of a worker's requests.
 pub(crate) struct LoadRecorder {
     engine: Engine,
     depth: u32,
@@ -14,7 +13,7 @@ pub(crate) struct LoadRecorder {
     sync: OperationRecorder,
     discard: OperationRecorder,
     commit: OperationRecorder,
-    /// Of a program without a ring, in the order of [`NameCall`].
+    /// Recorders for the calls of a program without a ring, in the order of [`NameCall`].
     calls: Option<Box<[CallRecorder; 5]>>,
     lag: LatencyRecorder,
     held_up: u64,
@@ -27,23 +26,24 @@ pub(crate) struct LoadRecorder {
     series: Series,
 }
 
-/// A request that did what it was to do.
+/// Request that completed successfully.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) operation: Operation,
-    /// Bytes that it moved.
+    /// Bytes that the request moved.
     pub(crate) bytes: u64,
-    /// From its start, in open loop the intended one, until it was taken.
+    /// Response time, from the start (in open loop the intended start) until the completion was
+    /// reaped.
     pub(crate) response: Nanoseconds,
-    /// From the start of the call that submitted it until that returned.
+    /// Submission time, from the start to the return of the submitting call.
     pub(crate) submit: Nanoseconds,
-    /// From the return of that call until it was taken.
+    /// Completion time, from the return of the submitting call until the completion was reaped.
     pub(crate) completion: Nanoseconds,
 }
 
 impl LoadRecorder {
-    /// One with its memory from the start: recording allocates nothing, but where a long
-    /// course over time is shortened. No interval, no course.
+    /// Returns a recorder with all memory allocated, so that recording allocates nothing, except
+    /// when a long time series is shortened. An interval of zero records no time series.
     #[cfg(feature = "host")]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let mut series = Series::new(interval, LatencyRecorder::coarse());
@@ -52,13 +52,14 @@ impl LoadRecorder {
         Self::with(engine, depth, series, LatencyRecorder::default)
     }
 
-    /// One with memory for what it has met alone: see [`LatencyRecorder::growing`].
+    /// Returns a recorder that allocates memory only for the latencies that it meets: see
+    /// [`LatencyRecorder::growing`].
     pub(crate) fn growing(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let series = Series::new(interval, LatencyRecorder::coarse_growing());
         Self::with(engine, depth, series, LatencyRecorder::growing)
     }
 
-    /// One of a program without a ring, which counts its calls.
+    /// Returns a recorder for a program without a ring, which counts its calls.
     pub(crate) fn of_calls(interval: Nanoseconds) -> Self {
         let recorder = Self::growing(Engine::Calls, 1, interval);
         Self {
@@ -67,7 +68,7 @@ impl LoadRecorder {
         }
     }
 
-    /// Whether it is of a program without a ring.
+    /// Reports whether the recorder belongs to a program without a ring.
     #[cfg(feature = "host")]
     pub(crate) fn is_of_calls(&self) -> bool {
         self.calls.is_some()
@@ -102,7 +103,7 @@ impl LoadRecorder {
         }
     }
 
-    /// Forgets everything: the timed part starts now.
+    /// Clears all records at the start of the timed part.
     pub(crate) fn restart(&mut self) {
         for operation in self.operations() {
             operation.clear();
@@ -121,8 +122,8 @@ impl LoadRecorder {
         self.series.restart();
     }
 
-    /// Time goes on to this moment since the start of the timed part: what is recorded
-    /// from now on was taken then.
+    /// Sets the current time, relative to the start of the timed part. Requests that are recorded
+    /// next were reaped at this time.
     #[inline]
     pub(crate) fn advance(&mut self, since_start: Nanoseconds) {
         if since_start >= self.series.current_end {
@@ -130,13 +131,13 @@ impl LoadRecorder {
         }
     }
 
-    /// A request was issued so long after its intended moment.
+    /// Records the delay of a request after its intended start.
     #[inline]
     pub(crate) fn issued_late_by(&mut self, lag: Nanoseconds) {
         self.lag.record(lag);
     }
 
-    /// A request completed, and did not fail.
+    /// Records a request that completed successfully.
     #[inline]
     pub(crate) fn completed(&mut self, done: Done) {
         let of_operation = self.of(done.operation);
@@ -147,20 +148,20 @@ impl LoadRecorder {
         self.series.count(done);
     }
 
-    /// A request that had arrived was not complete at the end, when it had waited for so
-    /// long. What was spent in its submission is not known of one that was not issued.
+    /// Records a request that had arrived and was incomplete at the end, with the time that it had
+    /// waited. Its submission time is left out, since it may not have been issued.
     pub(crate) fn unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
         self.of(operation).response.record(waited);
         self.unfinished += 1;
     }
 
-    /// So many requests waited for a slot, and so many were under way at the most.
+    /// Records the number of requests that waited for a slot, and the maximum number in flight.
     pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
         self.held_up += held_up;
         self.deepest = self.deepest.max(deepest);
     }
 
-    /// A request failed with an error that the program passes over.
+    /// Records a request that failed with an error that the program ignores.
     pub(crate) fn passed_over(&mut self, errno: i32) {
         if self.errors == 0 {
             self.first_error = errno.unsigned_abs().into();
@@ -168,13 +169,13 @@ impl LoadRecorder {
         self.errors += 1;
     }
 
-    /// Writes and reads were made one kind after the other.
+    /// Records the durations of writes and reads that were made one kind after the other.
     pub(crate) fn count_spans(&mut self, spans: Spans) {
         self.read.span = spans.read;
         self.write.span = spans.write;
     }
 
-    /// Blocks were read back and compared.
+    /// Records blocks that were read back and compared.
     pub(crate) fn count_verified(&mut self, verified: Verified) {
         match &mut self.verified {
             Some(all) => all.merge(&verified),
@@ -182,18 +183,17 @@ impl LoadRecorder {
         }
     }
 
-    /// What is to be said of the end.
+    /// Records the note on how the program ended.
     pub(crate) fn say_of_end(&mut self, text: String) {
         self.end_note = Some(text);
     }
 
-    /// Has the course over time show commits, and not single requests.
+    /// Switches the time series to commits, in place of single requests.
     pub(crate) fn judge_by_commits(&mut self) {
         self.series.shows_commits = true;
     }
 
-    /// A transaction of the program's was durable at this moment since the start of the timed
-    /// part.
+    /// Records a durable transaction of the program, at a time since the start of the timed part.
     pub(crate) fn committed(&mut self, commit: Commit, since_start: Nanoseconds) {
         self.commit.bytes += commit.bytes;
         self.commit.response.record(commit.response);
@@ -204,15 +204,15 @@ impl LoadRecorder {
         self.series.count_commit(commit.response);
     }
 
-    /// A transaction that had arrived was not begun at the end, when it had waited for so
-    /// long.
+    /// Records a transaction that had arrived and had not started at the end, with the time that it
+    /// had waited.
     pub(crate) fn uncommitted(&mut self, waited: Nanoseconds) {
         self.commit.response.record(waited);
         self.unfinished += 1;
     }
 
-    /// A call of the program's own ended at this moment since the start of the timed part,
-    /// and took so long.
+    /// Records a call of the program with its duration, by its end since the start of the timed
+    /// part.
     pub(crate) fn called(
         &mut self,
         call: NameCall,
@@ -230,7 +230,7 @@ impl LoadRecorder {
         }
     }
 
-    /// What was recorded in a timed part of this length; begins anew.
+    /// Returns the measure of a timed part of this length, and restarts the recorder.
     pub(crate) fn take(&mut self, elapsed: Nanoseconds) -> LoadMeasure {
         let lag = self.lag.histogram();
         let called = |call: NameCall| {
@@ -290,13 +290,12 @@ impl LoadRecorder {
     }
 }
 
-/// What requests of one operation take.
 struct OperationRecorder {
     bytes: u64,
     response: LatencyRecorder,
     submit: LatencyRecorder,
     completion: LatencyRecorder,
-    /// Time of this kind alone; 0 where all kinds are made all the time.
+    /// Duration of this operation alone, if the program makes one kind after the other; else 0.
     span: Nanoseconds,
 }
 
@@ -320,11 +319,11 @@ impl OperationRecorder {
     }
 }
 
-/// What calls of one kind take, and when they are made.
+/// Recorder of one kind of call, with the time of the first and the last.
 struct CallRecorder {
     bytes: u64,
     response: LatencyRecorder,
-    /// The start of the first, and the end of the last.
+    /// Start of the first call and end of the last.
     span: Option<(Nanoseconds, Nanoseconds)>,
 }
 
@@ -358,30 +357,30 @@ impl CallRecorder {
     }
 }
 
-/// The most intervals of a course, and the most latencies that are told apart in all of
-/// them: some minutes of a second each on the busiest drive, and some hundred kilobytes of
-/// a store. Pages that are not written cost nothing.
+/// Maximum number of intervals in a time series. Together with the limit of latency buckets it
+/// suffices for some minutes at one-second intervals on the busiest drive, and takes some hundred
+/// kilobytes in a store. Pages that are not written cost nothing.
 const MOST_INTERVALS: usize = 1024;
 const MOST_BUCKETS: usize = 1 << 17;
 
-/// The course over time: the interval that is on, and those that have ended. A longer one
-/// has longer intervals: where it is full, two become one, again and again.
+/// Time series: the current interval and the ended ones. When it is full, each pair of intervals is
+/// merged into one of twice the length.
 struct Series {
-    /// Whether commits count in it, and not single requests.
+    /// Whether commits count in the series, in place of single requests.
     shows_commits: bool,
-    /// As it was asked for.
+    /// Length of an interval that was requested for the time series.
     shortest: Nanoseconds,
     interval: Nanoseconds,
-    /// When the one that is on ends, since the start of the timed part.
+    /// End of the current interval, since the start of the timed part.
     current_end: Nanoseconds,
     current: Counts,
     response: LatencyRecorder,
-    /// Each with the end of its part of `buckets`.
+    /// Counts of the ended intervals of the time series, each with the end index of its part of
+    /// `buckets`.
     ended: Vec<(Counts, usize)>,
     buckets: Vec<(u64, u64)>,
 }
 
-/// What completed in an interval.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     reads: u64,
@@ -463,7 +462,7 @@ impl Series {
         }
     }
 
-    /// Counts what was done to a name, which may have written.
+    /// Counts a name operation, which may have written data.
     fn count_name_call(&mut self, bytes: u64, took: Nanoseconds) {
         self.current.name_calls += 1;
         self.current.written_bytes += bytes;
@@ -489,7 +488,7 @@ impl Series {
         }
     }
 
-    /// Makes one interval of two.
+    /// Merges each pair of intervals into one of twice the length.
     fn halve(&mut self) {
         let mut buckets = Vec::with_capacity(MOST_BUCKETS);
         let mut start = 0;

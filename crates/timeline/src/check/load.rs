@@ -1,11 +1,11 @@
-//! What workers with several requests under way measured.
+//! Checks on the measures of workers with several requests in flight.
 
 use super::{Impossible, LONGEST_LATENCY_NS, Sums, at_most};
 use crate::histogram::Histogram;
 use crate::load::{LoadMeasure, SeriesPoint};
 use crate::verified::Verified;
 
-/// Longer series than any: a day in intervals of 10 ms.
+/// Maximum number of points in a time series; more than a day in intervals of 10 ms has.
 const LONGEST_SERIES: u64 = 10_000_000;
 
 pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossible> {
@@ -47,7 +47,7 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
     Ok(())
 }
 
-/// Checks counts of blocks that were read back.
+/// Checks the counts of blocks that a worker read back and compared.
 pub(super) fn check_verified(verified: &Verified, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("verified_written_bytes", verified.written_bytes)?;
     sums.add("verified_blocks", verified.blocks)?;

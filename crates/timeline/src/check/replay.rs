@@ -1,4 +1,4 @@
-//! What a replay keeps of its trace.
+//! Checks on the trace facts that a replay stores.
 
 use super::load::latencies;
 use super::{Impossible, Sums};
@@ -11,7 +11,8 @@ pub(super) fn check(replay: &TraceReplay) -> Result<(), Impossible> {
     facts(held).map_err(|wrong| wrong.within("held"))
 }
 
-/// A trace's figures are added to each other, and to none of a run.
+/// Checks the figures of a trace. The sums start at zero, because trace figures are never added to
+/// those of the run.
 fn facts(held: &TraceFacts) -> Result<(), Impossible> {
     let mut sums = Sums::default();
     for (name, kind) in held.operations() {

@@ -1,18 +1,17 @@
-//! Histograms as documents keep them: one per interval of a time series and per
-//! operation, they would be most of a run.
+//! Compact serialized form of histograms. Without it, the histograms of each interval and operation
+//! would be most of a stored run.
 //!
-//! A latency is the highest of a bucket, and the buckets of a log-linear histogram can be
-//! numbered: those of `bits` bits are told apart by the `bits` highest bits of a latency.
-//! A list of numbers says all: `bits` first, then the counts of successive buckets from
-//! number 0 on, where a negative number -n passes n empty ones over. Of latencies that
-//! are of no such buckets, `bits` is 64 and a bucket's number the latency itself.
+//! Each latency is the highest of a log-linear bucket. The `bits` leading bits of a latency select
+//! its bucket, and buckets are numbered in ascending order. The form is a list of numbers: `bits`,
+//! then the counts of successive buckets from number 0 on. A negative number -n skips n empty
+//! buckets. If latencies fit no such buckets, `bits` is 64 and the bucket number is the latency.
 
 use crate::histogram::Histogram;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// The widths that recorders have (two and three significant digits), and the one that
-/// holds anything.
+/// Possible values of `bits`: those of recorders with two and three significant digits, and 64,
+/// which fits any latency.
 const WIDTHS: [u32; 3] = [8, 11, u64::BITS];
 
 pub(crate) fn serialize<S: Serializer>(
@@ -31,7 +30,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     unpacked(&numbers).map_err(D::Error::custom)
 }
 
-/// Empty of no calls; `None` where a count is beyond what a number holds.
+/// Encodes a histogram; an empty list if it has no calls. `None` if a count exceeds 63 bits.
 fn packed(histogram: &Histogram) -> Option<Vec<i64>> {
     let buckets = histogram.buckets();
     if buckets.is_empty() {
@@ -82,14 +81,14 @@ fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
     Ok(buckets.into())
 }
 
-/// The number of the bucket that a latency is in.
+/// Returns the number of the bucket that contains a latency.
 fn number(latency_ns: u64, bits: u32) -> u64 {
     let length = u64::BITS - latency_ns.leading_zeros();
     let shift = length.saturating_sub(bits);
     (u64::from(shift) << (bits - 1)) + (latency_ns >> shift)
 }
 
-/// The highest latency of a bucket; `None` where it is none of 64 bits.
+/// Returns the highest latency of a bucket; `None` if it exceeds 64 bits.
 fn highest(number: u64, bits: u32) -> Option<u64> {
     let shift = (number >> (bits - 1)).saturating_sub(1);
     if bits + u32::try_from(shift).ok()? > u64::BITS {

@@ -1,4 +1,4 @@
-//! A buffer for events that is this process's own.
+//! Tracefs instance: an event buffer of this process alone.
 
 use super::BlockEventsError;
 use super::stream::open_raw;
@@ -12,17 +12,17 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where tracefs is on a system that has it mounted: what messages say.
+/// Usual directory of tracefs instances, for messages.
 pub(super) const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
 
-/// More than a description of the kernel's has.
+/// Size of one read from a tracefs description file; larger than any description.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What an instance of ours is called: this, the process's number, when it
-/// started, and a number of its own.
+/// Prefix of the names of diskperf's instances. The process id, its start time and a counter
+/// follow.
 const PREFIX: &str = "diskperf-";
 
-/// tracefs, mounted nowhere: it can be reached through this alone.
+/// Private mount of tracefs, attached to no directory and reachable only through its descriptor.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     mount: OwnedFd,
@@ -49,7 +49,7 @@ impl Tracefs {
         ))
     }
 
-    /// A new instance, in which nothing is recorded.
+    /// Creates an instance that records nothing yet.
     pub(super) fn make_instance(self) -> Result<Instance, BlockEventsError> {
         let owner = this_process().replace(' ', "-");
         let mut number = 1;
@@ -71,7 +71,7 @@ impl Tracefs {
         }
     }
 
-    /// The names of those whose owners run no more.
+    /// Returns the names of diskperf's instances whose owners no longer run.
     pub(super) fn abandoned(&self) -> Vec<OsString> {
         let Ok(entries) = std::fs::read_dir(self.instances()) else {
             return Vec::new();
@@ -84,7 +84,7 @@ impl Tracefs {
         names.filter(is_abandoned).collect()
     }
 
-    /// Removes one of these.
+    /// Removes an abandoned instance by name. An instance that has already gone is no error.
     pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
         match remove(&self.instances().join(name)) {
             // Another one was faster, or is just removing it.
@@ -95,8 +95,8 @@ impl Tracefs {
     }
 }
 
-/// Whose an instance is, as [`this_process`] says it; `None` of one that is not
-/// ours.
+/// Returns the owner in the name of a tracefs instance, in the form of [`this_process`]; `None` for
+/// instances of other programs.
 fn owner(name: &str) -> Option<String> {
     let mut parts = name.strip_prefix(PREFIX)?.split('-');
     let (process, started, number) = (parts.next()?, parts.next()?, parts.next()?);
@@ -105,8 +105,7 @@ fn owner(name: &str) -> Option<String> {
     ours.then(|| format!("{process} {started}"))
 }
 
-/// How often, and how long apart, an instance that is in use is tried again:
-/// somebody may be reading a file of it.
+/// Number of attempts to remove a busy instance, one of whose files another process may be reading.
 const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -133,12 +132,12 @@ fn failed(file: &str, source: io::Error) -> BlockEventsError {
     }
 }
 
-/// An instance: removed when it is dropped.
+/// Tracefs instance that is removed when dropped.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
     name: String,
-    /// The path leads through it.
+    /// Tracefs mount that the instance's path leads through.
     _tracefs: Tracefs,
     removed: bool,
 }
@@ -148,13 +147,13 @@ impl Instance {
         failed(&format!("{USUAL_PLACE}/{}/{file}", self.name), source)
     }
 
-    /// A file does not say what it says elsewhere.
+    /// Returns the error for a tracefs file with unexpected contents.
     pub(super) fn unreadable(&self, file: &str, text: &str) -> BlockEventsError {
         let text = format!("`{text}` is not what diskperf can read");
         self.failed(file, io::Error::new(io::ErrorKind::InvalidData, text))
     }
 
-    /// Removes it.
+    /// Removes the instance and reports errors, unlike a drop.
     pub(super) fn remove(mut self) -> Result<(), BlockEventsError> {
         self.removed = true;
         self.take_away()
@@ -175,8 +174,8 @@ impl Instance {
         std::fs::read(self.path.join(file)).map_err(|source| self.failed(file, source))
     }
 
-    /// A file of text, read in large pieces: the description of pages ends with the first
-    /// read, however short that is.
+    /// Reads a text file of the instance in large pieces. The kernel ends the page description with
+    /// the first read, however short that is.
     pub(super) fn read_text(&self, file: &str) -> Result<String, BlockEventsError> {
         let read = || -> io::Result<String> {
             let mut opened = File::open(self.path.join(file))?;
@@ -191,7 +190,7 @@ impl Instance {
         read().map_err(|source| self.failed(file, source))
     }
 
-    /// The buffers of all processors, as they are.
+    /// Opens the raw event buffer of each processor.
     pub(super) fn raw_buffers(&self) -> Result<Vec<OwnedFd>, BlockEventsError> {
         let all = std::fs::read_dir(self.path.join("per_cpu"))
             .map_err(|source| self.failed("per_cpu", source))?;
@@ -206,13 +205,13 @@ impl Instance {
         Ok(buffers)
     }
 
-    /// Records an event where it fits the filter.
+    /// Enables an event for records that match the filter.
     pub(super) fn enable(&self, event: &str, filter: &str) -> Result<(), BlockEventsError> {
         self.write(&format!("events/{event}/filter"), filter)?;
         self.write(&format!("events/{event}/enable"), "1")
     }
 
-    /// Events that were overwritten, or never written, for want of room.
+    /// Returns the number of events that were overwritten or dropped for lack of buffer space.
     pub(super) fn lost_events(&self) -> Result<u64, BlockEventsError> {
         let all = std::fs::read_dir(self.path.join("per_cpu"))
             .map_err(|source| self.failed("per_cpu", source))?;
@@ -232,8 +231,7 @@ impl Instance {
     }
 }
 
-/// What a processor's statistics say: overwritten ones, and those of both kinds
-/// that were never written.
+/// Sums the lost events in a processor's statistics: overrun, commit overrun and dropped events.
 fn lost_in(stats: &str) -> Option<u64> {
     let count = |name: &str| -> Option<u64> {
         let line = stats.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,11 +1,11 @@
-//! One event as the kernel prints it:
+//! Parser of trace events in the text form that the kernel prints:
 //!
 //! ```text
 //!            dd-22660   [001] ..... 69938.051718: block_bio_queue: 254,0 WS 255159040 + 256 [dd]
 //! ```
 //!
-//! The task's name takes 16 columns and may hold anything; what follows does
-//! not.
+//! The task's name takes 16 columns and may contain any characters; the other
+//! fields may not.
 
 use super::requests::SECTOR_BYTES;
 use crate::host::device::DeviceNumber;
@@ -13,18 +13,18 @@ use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Operation, Scheduled, Switch};
 use std::io;
 
-/// What a line says.
+/// Parsed line of a tracefs trace.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// Something of a device.
+    /// Block-layer event of a device.
     Block(BlockEvent),
-    /// One of our threads lost its processor, another one got it.
+    /// Scheduler switch: a recorded thread lost its processor, another one got it, or both.
     Switches([Option<Switch>; 2]),
-    /// One of our threads was charged for its processor.
+    /// Charge of processor time to a recorded thread.
     Accounted(Accounted),
 }
 
-/// A time that a thread was charged for: the last one until now.
+/// Processor time that a thread was charged for, ending at the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accounted {
     pub(super) at: Nanoseconds,
@@ -32,20 +32,20 @@ pub(super) struct Accounted {
     pub(super) time: Nanoseconds,
 }
 
-/// Where a piece of work is.
+/// State of a bio or request after a block event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It came to the block layer.
+    /// Bio that entered the block layer.
     Queued,
-    /// A request went to the device.
+    /// Request that was issued to the device.
     Issued,
-    /// A request came back to the queue undone.
+    /// Request that returned to the queue without completing.
     Requeued,
-    /// A request is done, or so much of it.
+    /// Request that completed, entirely or in part.
     Completed,
 }
 
-/// An event of the block layer.
+/// Event of the block layer about one bio or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockEvent {
     pub(super) at: Nanoseconds,
@@ -53,15 +53,15 @@ pub(super) struct BlockEvent {
     pub(super) device: DeviceNumber,
     pub(super) operation: Operation,
     pub(super) sector: u64,
-    /// How many, of 512 bytes; 0 where no data moves.
+    /// Length in sectors of 512 bytes; 0 if no data moves.
     pub(super) sectors: u64,
 }
 
-/// The columns of the task's name and the hyphen behind it.
+/// Columns of the task's name and the hyphen that follows it.
 const NAME: usize = 17;
 
-/// Reads a line; `None` of a remark, and of an event that nobody asked for.
-/// `threads` is what our threads are called.
+/// Parses one line of a trace; `None` for a comment or an event of no interest. `threads` is the
+/// common name of the recorded threads.
 pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(None);
@@ -106,7 +106,7 @@ pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
     Ok(Some(Line::Block(event)))
 }
 
-/// `69938.051718`.
+/// Parses a time such as `69938.051718` (seconds and microseconds).
 fn nanoseconds(time: &str) -> Option<Nanoseconds> {
     let (seconds, microseconds) = time.split_once('.')?;
     (microseconds.len() == 6).then_some(())?;
@@ -116,8 +116,8 @@ fn nanoseconds(time: &str) -> Option<Nanoseconds> {
     Some(Nanoseconds(seconds_ns.checked_add(microseconds * 1000)?))
 }
 
-/// `254,0 WS 255159040 + 256 [dd]`, and of requests, with their length and
-/// command before the sector, `254,0 WS 131072 () 255159040 + 256 be,0,4 [dd]`.
+/// Parses a bio event, `254,0 WS 255159040 + 256 [dd]`, or a request event, `254,0 WS 131072 ()
+/// 255159040 + 256 be,0,4 [dd]`, which has length and command before the sector.
 fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
     let (before, after) = told.split_once(" + ")?;
     let sectors: u64 = after.split(' ').next()?.parse().ok()?;
@@ -144,8 +144,8 @@ fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
     })
 }
 
-/// Of the letters that stand for an operation: one more F before them asks for
-/// an empty cache first, those behind say how it is to be done.
+/// Returns the operation that the kernel's `rwbs` letters describe. A leading F requests a cache
+/// flush first; the letters after the operation are modifiers.
 fn operation(letters: &str) -> Operation {
     let rest = letters.strip_prefix('F').unwrap_or(letters);
     let letters = match rest.chars().next() {
@@ -163,7 +163,8 @@ fn operation(letters: &str) -> Operation {
     }
 }
 
-/// `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b next_pid=8 next_prio=120`.
+/// Parses a switch event: `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b
+/// next_pid=8 next_prio=120`.
 fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
     let left = || {
         let rest = told.strip_prefix(&format!("prev_comm={threads} prev_pid="))?;
@@ -184,7 +185,7 @@ fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
     [left(), came()]
 }
 
-/// `comm=a pid=7 prio=120 target_cpu=001`.
+/// Parses a wake-up event: `comm=a pid=7 prio=120 target_cpu=001`.
 fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
     let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
     Some(Switch {
@@ -194,7 +195,8 @@ fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
     })
 }
 
-/// `comm=a pid=7 runtime=6580 [ns]`; before Linux 6.7 there is more behind it.
+/// Parses a charge of processor time: `comm=a pid=7 runtime=6580 [ns]`. Kernels before Linux 6.7
+/// append more fields.
 fn accounted(at: Nanoseconds, told: &str, threads: &str) -> Option<Accounted> {
     let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
     let (thread, rest) = rest.split_once(" runtime=")?;

@@ -1,15 +1,15 @@
-//! The kernel's ring buffer of events, page by page, as `trace_pipe_raw` has it: what is
-//! printed to be read takes the kernel ten times as long (the kernel's documentation,
-//! trace/ring-buffer-design.rst, and include/linux/ring_buffer.h).
+//! Binary pages of the kernel's event ring buffer, as `trace_pipe_raw` provides them. Printing text
+//! takes the kernel ten times as long (the kernel's documentation, trace/ring-buffer-design.rst,
+//! and include/linux/ring_buffer.h).
 
-/// Where things are in a page, in bytes.
+/// Layout of a ring-buffer page: the positions of its fields, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageLayout {
     commit: Field,
     data: Field,
 }
 
-/// A field by its place.
+/// Position and size of a field within a binary record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) offset: usize,
@@ -17,8 +17,8 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The field that has this name in a description of the kernel's:
-    /// `field:dev_t dev; offset:8; size:4; signed:0;`.
+    /// Returns the field with a given name from a kernel description: `field:dev_t dev; offset:8;
+    /// size:4; signed:0;`.
     pub(super) fn named(name: &str, description: &str) -> Option<Self> {
         let line = description.lines().find(|line| {
             let declared = line.trim_start().strip_prefix("field:");
@@ -39,7 +39,7 @@ impl Field {
         (offset < 1 << 20 && bytes < 1 << 20).then_some(Self { offset, bytes })
     }
 
-    /// An unsigned number of up to 8 bytes.
+    /// Reads the field as an unsigned number of up to 8 bytes.
     pub(super) fn number(self, of: &[u8]) -> Option<u64> {
         let bytes = self.of(of)?;
         let mut whole = [0; 8];
@@ -58,20 +58,22 @@ impl Field {
     }
 }
 
-/// Of the commit counter, the bits that are no count: events were missed before the page.
+/// Mask of the byte count in a page's commit counter. The other bits say that events were lost
+/// before the page.
 const COUNT_BITS: u64 = (1 << 27) - 1;
 
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Bits of a time's difference in the header of an event.
+/// Number of bits of the time difference in an event header.
 const DELTA_BITS: u32 = 27;
-/// An absolute time has 59 bits; the others are those of the page.
+/// Mask of the time bits that come from the page header, because an absolute time in an event has
+/// only 59 bits.
 const HIGH_BITS: u64 = 0xf8 << 56;
 
 impl PageLayout {
-    /// From `events/header_page`.
+    /// Parses the layout of pages from the text of `events/header_page`.
     pub(super) fn parse(description: &str) -> Option<Self> {
         Some(Self {
             commit: Field::named("commit", description)?,
@@ -79,16 +81,16 @@ impl PageLayout {
         })
     }
 
-    /// How long a page is.
+    /// Returns the length of a page in bytes.
     pub(super) fn page_bytes(&self) -> usize {
         self.data.offset + self.data.bytes
     }
 
-    /// Tells the events of a page, each with its time.
+    /// Calls `tell` for each event of a page, with its time and data.
     ///
     /// # Errors
     ///
-    /// What is no page, in words.
+    /// Description of the defect, if the page is malformed.
     pub(super) fn each(
         &self,
         page: &[u8],

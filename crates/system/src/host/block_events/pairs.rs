@@ -1,22 +1,21 @@
-//! From what a driver is given and what is done to the issues and the completions of
-//! requests, each of which has a number.
+//! Pairing of issue and completion events to numbered requests.
 
 use super::requests::SECTOR_BYTES;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Something that the block layer did with a request.
+/// Block-layer event of a request, from a binary record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stepped {
     pub(super) at: Nanoseconds,
     pub(super) step: Step,
-    /// The device, by its place among those that are listened to.
+    /// Index of the device among the recorded ones.
     pub(super) device: u32,
     pub(super) letters: Letters,
     pub(super) sector: u64,
-    /// How many, of 512 bytes; 0 where no data moves.
+    /// Length in sectors of 512 bytes; 0 if no data moves.
     pub(super) sectors: u64,
-    /// 0, or the errno that it is done with.
+    /// Errno of the completed request; 0 for success.
     pub(super) errno: u16,
 }
 
@@ -27,7 +26,8 @@ pub(super) enum Step {
     Completed,
 }
 
-/// What letters say of a request: the operation, and whether somebody waits for it.
+/// Meaning of the kernel's `rwbs` letters: the operation, and whether a process waits for the
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letters {
     pub(super) operation: DeviceOperation,
@@ -35,8 +35,8 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    /// Of `WFS` and the like (the kernel's `blk_fill_rwbs`); `None` of commands of the
-    /// driver's own. One more F before the operation asks for an empty cache first.
+    /// Parses letters such as `WFS` (the kernel's `blk_fill_rwbs`); `None` for driver-specific
+    /// commands. A leading F requests a cache flush first.
     pub(super) fn parse(letters: &[u8]) -> Option<Self> {
         let end = letters.iter().position(|letter| *letter == 0);
         let letters = &letters[..end.unwrap_or(letters.len())];
@@ -71,25 +71,26 @@ impl Letters {
     }
 }
 
-/// Requests that are under way. Events come in the order of time.
+/// Requests in flight, which match issue events to completion events. Events arrive in order of
+/// time.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     issued: u64,
-    /// By device, whether it is a flush, and the first sector that is not done.
+    /// Requests in flight by device, whether they are flushes, and first incomplete sector.
     open: BTreeMap<(u32, bool, u64), VecDeque<Open>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
     number: u64,
-    /// Sectors that are not done.
+    /// Sectors of the request that have not completed.
     left: u64,
-    /// It is in the queue again.
     is_requeued: bool,
 }
 
 impl Pairs {
-    /// What an event says of requests, if anything.
+    /// Processes a block event and returns the issue or completion of a request that it stands for,
+    /// if any.
     pub(super) fn event(&mut self, event: &Stepped) -> Option<DeviceEvent> {
         let is_flush = event.letters.is_flush();
         if !is_flush && event.sectors == 0 {
@@ -136,7 +137,8 @@ impl Pairs {
         })
     }
 
-    /// Of a request that was issued before anybody listened, nothing is known.
+    /// Records the completion of a request, or of its first part. `None` for a request issued
+    /// before the recording began.
     fn completed(&mut self, key: (u32, bool, u64), event: &Stepped) -> Option<DeviceEvent> {
         let open = self.open.get_mut(&key)?;
         let one = open.pop_front()?;
@@ -162,7 +164,7 @@ impl Pairs {
         })
     }
 
-    /// Forgets what is under way: some of its completions were lost.
+    /// Forgets all requests in flight, since some of their completion events were lost.
     pub(super) fn forget(&mut self) {
         self.open.clear();
     }

@@ -1,38 +1,35 @@
-//! From events to requests.
+//! Reconstruction of requests from block-layer events.
 //!
-//! What is asked of the block layer (a *bio*) and what it asks of a device (a
-//! request) are not the same: what lies side by side is merged, and what is too
-//! large is split. A request has waited since the first came of what it carries.
+//! The block layer receives bios and sends requests to the device. It merges adjacent bios and
+//! splits large ones. The queueing time of a request starts with the arrival of its first bio.
 
 use super::lines::{BlockEvent, Step};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{BlockRequest, Operation};
 use std::collections::BTreeMap;
 
-/// The unit of the events.
+/// Sector size of block-layer events in bytes.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
-/// Follows requests by the events of them, which come in the order of time.
+/// Follows requests through their events, which arrive in order of time.
 #[derive(Default)]
 pub(super) struct Requests {
-    /// What has come and is in no request yet: by device and first sector, the
-    /// sector behind it, and when it came.
+    /// Bios that belong to no request yet: from device and first sector to the end sector and
+    /// arrival time.
     waiting: BTreeMap<(u32, u64), (u64, Nanoseconds)>,
-    /// Requests that are not done.
     begun: Vec<Begun>,
     completed: Vec<BlockRequest>,
 }
 
 struct Begun {
     request: BlockRequest,
-    /// What of it is not done: first sector, and how many.
+    /// Incomplete part of the request: first sector and number of sectors.
     left: (u64, u64),
-    /// Whether the device has it, and not the queue again.
     at_device: bool,
 }
 
 impl Requests {
-    /// Something happened to a request of a device.
+    /// Updates the requests of a device with a block-layer event.
     pub(super) fn event(&mut self, device: u32, event: &BlockEvent) {
         match event.step {
             Step::Queued => self.queued(device, event),
@@ -46,7 +43,7 @@ impl Requests {
         }
     }
 
-    /// All that completed, in that order.
+    /// Returns the completed requests in order of completion.
     pub(super) fn completed(self) -> Vec<BlockRequest> {
         self.completed
     }
@@ -87,8 +84,8 @@ impl Requests {
         });
     }
 
-    /// Takes the sectors of a request from what waits; when the first of them
-    /// came.
+    /// Removes the sectors of a request from the waiting bios, and returns the arrival time of the
+    /// first.
     fn take_waiting(&mut self, device: u32, event: &BlockEvent) -> Option<Nanoseconds> {
         let (first, after) = (event.sector, event.sector + event.sectors);
         let mut came: Option<Nanoseconds> = None;
@@ -110,8 +107,8 @@ impl Requests {
         came
     }
 
-    /// The request that an event is of. Those that move no data are told apart
-    /// by what they ask.
+    /// Returns the index of the incomplete request that an event belongs to. Requests without data
+    /// are matched by their operation.
     fn find(&self, device: u32, event: &BlockEvent) -> Option<usize> {
         self.begun.iter().position(|begun| {
             let (first, sectors) = begun.left;
@@ -123,7 +120,8 @@ impl Requests {
         })
     }
 
-    /// Of a request that began before anybody listened, nothing is known.
+    /// Records the completion of a request, or of its first part. Requests that began before the
+    /// recording are ignored.
     fn done(&mut self, device: u32, event: &BlockEvent) {
         let Some(place) = self.find(device, event) else {
             return;

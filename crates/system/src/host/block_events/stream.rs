@@ -1,5 +1,5 @@
-//! Events of the block layer while they happen, for a recording: taken from the kernel's
-//! buffers every now and then, page by page, and told in the order of time.
+//! Live stream of block-layer events for a recording. It reads the kernel's buffers periodically,
+//! page by page, and returns the events in order of time.
 
 use super::instance::{Instance, Tracefs};
 use super::pages::{Field, PageLayout};
@@ -15,58 +15,58 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// A disk, or a part of one, whose requests are told.
+/// Disk or partition whose requests are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listened {
-    /// The disk, which has a request queue.
+    /// Disk with the request queue that serves the recorded requests.
     pub disk: BlockDevice,
-    /// Of a part, its first sector on the disk and how many it has, of 512 bytes: only
-    /// requests that begin there are told, by their places in it.
+    /// Partition on the disk, as first sector and number of sectors of 512 bytes. Only requests
+    /// that start in it are recorded, at offsets relative to its start. `None` records the whole
+    /// disk.
     pub sectors: Option<(u64, u64)>,
 }
 
-/// The events that are listened to.
 const EVENTS: [(&str, Step); 3] = [
     ("block/block_rq_issue", Step::Issued),
     ("block/block_rq_requeue", Step::Requeued),
     ("block/block_rq_complete", Step::Completed),
 ];
 
-/// An event is told when it is so old: until then another processor may still write down
-/// an earlier one.
+/// Age at which an event is passed on. Until then another processor may still record an earlier
+/// event.
 const SETTLED: Duration = Duration::from_millis(50);
 
-/// How often [`BlockStream::poll`] is to be called: buffers have room for ten times as
-/// much at a million requests a second.
+/// Interval between calls of [`BlockStream::poll`]. The buffers have room for ten times as much at
+/// a million requests a second.
 pub const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// How often the kernel is asked what it lost.
 const LOSSES_EVERY: Nanoseconds = Nanoseconds::from_millis(1000);
 
-/// Requests of some disks, told while they happen.
+/// Stream of the requests of some disks, available while the disks work.
 #[derive(Debug)]
 pub struct BlockStream {
     instance: Instance,
     listened: Vec<Range>,
     layout: PageLayout,
     events: Events,
-    /// A buffer of each processor.
     buffers: Vec<OwnedFd>,
     page: Vec<u8>,
-    /// What is not settled.
+    /// Events that are too recent to be passed on in order.
     held: Vec<Stepped>,
     pairs: Pairs,
-    /// What of the lost events was told, and when the kernel was asked.
+    /// Lost events that were reported, and the time of the last check.
     lost: (u64, Nanoseconds),
-    /// The latest time that was told.
+    /// Time of the latest event that was passed on.
     told: Nanoseconds,
 }
 
 impl BlockStream {
-    /// Makes ready to listen to these.
+    /// Prepares a stream of these disks' requests.
     ///
     /// # Errors
-    /// Not root, none, one without a request queue, or a kernel that does not tell.
+    ///
+    /// The user is not root, `listened` is empty, a disk has no request queue, or the kernel offers
+    /// no events.
     pub fn of(listened: &[Listened]) -> Result<Self, BlockEventsError> {
         if !crate::host::is_root() {
             return Err(BlockEventsError::NotRoot);
@@ -105,7 +105,7 @@ impl BlockStream {
         Ok(stream)
     }
 
-    /// Chooses what is recorded; nothing is yet.
+    /// Selects the events to record. Recording itself stays off.
     fn choose(&self) -> Result<(), BlockEventsError> {
         let instance = &self.instance;
         instance.write("tracing_on", "0")?;
@@ -121,10 +121,11 @@ impl BlockStream {
         Ok(())
     }
 
-    /// Forgets all, and listens from now on.
+    /// Discards earlier events, starts recording and returns the start time.
     ///
     /// # Errors
-    /// Those of tracefs.
+    ///
+    /// Errors of tracefs.
     pub fn begin(&mut self) -> Result<Nanoseconds, BlockEventsError> {
         self.held.clear();
         self.pairs.forget();
@@ -135,10 +136,11 @@ impl BlockStream {
         Ok(now)
     }
 
-    /// Tells what happened since, but for what is not settled.
+    /// Appends the events since the last call, except those that are too recent.
     ///
     /// # Errors
-    /// Those of tracefs, and what is not of its form.
+    ///
+    /// Errors of tracefs, and a malformed page.
     pub fn poll(&mut self, events: &mut Vec<DeviceEvent>) -> Result<(), BlockEventsError> {
         let now = monotonic();
         let settled = Nanoseconds(now.0.saturating_sub(SETTLED.as_nanos() as u64));
@@ -150,9 +152,10 @@ impl BlockStream {
         Ok(())
     }
 
-    /// Stops listening, and tells all that is left.
+    /// Stops recording, appends all remaining events and returns the end time.
     ///
     /// # Errors
+    ///
     /// As [`Self::poll`].
     pub fn end(&mut self, events: &mut Vec<DeviceEvent>) -> Result<Nanoseconds, BlockEventsError> {
         self.instance.write("tracing_on", "0")?;
@@ -163,16 +166,17 @@ impl BlockStream {
         Ok(now)
     }
 
-    /// Removes the buffers. A drop does that too, and says nothing.
+    /// Removes the event buffers. Dropping the stream removes them too, without reporting errors.
     ///
     /// # Errors
-    /// They stay, and `diskperf clean` finds them.
+    ///
+    /// The buffers cannot be removed; `diskperf clean` finds them later.
     pub fn close(mut self) -> Result<(), BlockEventsError> {
         self.buffers.clear();
         self.instance.remove()
     }
 
-    /// Takes all that is in the buffers.
+    /// Moves all events from the kernel's buffers to `held`.
     fn drain(&mut self) -> Result<(), BlockEventsError> {
         let Self {
             instance,
@@ -206,7 +210,7 @@ impl BlockStream {
         Ok(())
     }
 
-    /// Tells what happened until a moment, in the order of time.
+    /// Passes on the events up to the given time, in order of time.
     fn tell(&mut self, until: Nanoseconds, events: &mut Vec<DeviceEvent>) {
         self.held.sort_by_key(|event| event.at);
         let settled = self.held.partition_point(|event| event.at <= until);
@@ -237,10 +241,10 @@ impl BlockStream {
     }
 }
 
-/// What is listened to, as the kernel has it.
+/// Recorded disk or partition in the kernel's terms.
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    /// The disk's number: 20 bits for the minor one.
+    /// Device number of the disk in the kernel's internal form, with 20 bits for the minor number.
     dev: u64,
     sectors: Option<(u64, u64)>,
 }
@@ -255,12 +259,12 @@ impl Range {
     }
 }
 
-/// Parses a page, after the descriptions of pages and of the three kinds of events, and
-/// pairs what is in it: for whoever tries what bytes do.
+/// Parses a page with the given descriptions of pages and of the three kinds of events, and pairs
+/// its events. For tests and fuzzing of the parser.
 ///
 /// # Errors
 ///
-/// What is no description or no page, in words.
+/// Description of the defect, if a description or the page is malformed.
 #[doc(hidden)]
 pub fn paged(
     [pages, events @ ..]: [&str; 4],
@@ -283,10 +287,10 @@ pub fn paged(
     Ok(found)
 }
 
-/// How the events are laid out.
+/// Binary layouts of the kinds of events that the stream records.
 #[derive(Debug, Default)]
 struct Events {
-    /// The number of an event's kind, which all begin with.
+    /// Field with the kind's number, at the start of every event.
     kind: Option<Field>,
     kinds: BTreeMap<u64, Kind>,
 }
@@ -298,7 +302,7 @@ struct Kind {
     sector: Field,
     sectors: Field,
     letters: Field,
-    /// Of a completion.
+    /// Field with the error number, in completion events only.
     error: Option<Field>,
 }
 
@@ -314,7 +318,6 @@ impl Events {
         Ok(events)
     }
 
-    /// Adds a kind by its description.
     fn add(&mut self, step: Step, text: &str) -> Option<()> {
         let (number, kind) = Kind::parse(step, text)?;
         self.kind = Some(Field::named("common_type", text)?);
@@ -322,7 +325,7 @@ impl Events {
         Some(())
     }
 
-    /// What an event says of a disk that is listened to.
+    /// Parses an event of a recorded disk; `None` for other disks and kinds.
     fn parse(&self, at: Nanoseconds, data: &[u8], ranges: &[Range]) -> Option<Stepped> {
         let kind = self.kinds.get(&self.kind?.number(data)?)?;
         let dev = kind.dev.number(data)?;
@@ -360,7 +363,7 @@ impl Events {
 }
 
 impl Kind {
-    /// From the description of an event, with its number.
+    /// Parses the layout of an event from its description, and returns it with the kind's number.
     fn parse(step: Step, text: &str) -> Option<(u64, Self)> {
         let number = text.lines().find_map(|line| line.strip_prefix("ID: "));
         let field = |name| Field::named(name, text);
@@ -381,7 +384,7 @@ impl Kind {
     }
 }
 
-/// A buffer of a processor's, not to be waited for.
+/// Opens a processor's raw event buffer for reading without blocking.
 pub(super) fn open_raw(path: &std::path::Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)

@@ -1,35 +1,34 @@
-//! What the scheduler did with our threads.
+//! Scheduler states of the recorded threads.
 //!
-//! The events of switches are not where the kernel's accounting of a thread begins and
-//! ends: the scheduler reads its clock, looks for the next thread, maybe on other
-//! processors, and only then says what it does (kernel/sched/core.c, `__schedule`). With
-//! short waits that is a tenth of the time and more. `sched_stat_runtime` tells what was
-//! accounted, and until when; so a thread has a processor here while it is charged for
-//! it. Classes of the scheduler without that event are taken by their switches.
+//! The kernel's accounting of a thread does not begin and end at its switch events. The scheduler
+//! reads its clock, looks for the next thread, maybe on other processors, and only then reports the
+//! switch (kernel/sched/core.c, `__schedule`). With short waits that is a tenth of the time and
+//! more. `sched_stat_runtime` reports the accounted time and its end, so here a thread has a
+//! processor while it is charged for it. Scheduler classes without that event are followed by their
+//! switches.
 
 use super::lines::Accounted;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Scheduled, Switch};
 use std::collections::BTreeMap;
 
-/// The switches so far.
+/// Scheduler switches of all recorded threads so far.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     switches: Vec<Switch>,
     threads: BTreeMap<u32, Thread>,
 }
 
-/// A thread as of the latest event.
 #[derive(Debug, Default)]
 struct Thread {
-    /// Its latest switch, by its place among all.
+    /// Index of the thread's latest switch among all switches.
     latest: Option<usize>,
-    /// Until when it is charged, since it got its processor.
+    /// End of the time that the thread was charged for, since it last got a processor.
     charged_until: Option<Nanoseconds>,
 }
 
 impl Threads {
-    /// Something that the scheduler said it did.
+    /// Adds a thread switch that the scheduler reported.
     pub(super) fn switch(&mut self, mut switch: Switch) {
         let thread = self.threads.entry(switch.thread).or_default();
         let before = thread.latest.map(|place| self.switches[place]);
@@ -53,7 +52,7 @@ impl Threads {
         self.switches.push(switch);
     }
 
-    /// A time that a thread was charged for.
+    /// Adjusts the switches of a thread to the processor time that it was charged for.
     pub(super) fn accounted(&mut self, accounted: &Accounted) {
         let Accounted { at, thread, time } = *accounted;
         let known = self.threads.entry(thread).or_default();
@@ -81,14 +80,15 @@ impl Threads {
         }
     }
 
-    /// All switches in the order of time.
+    /// Returns the switches of all threads in order of time.
     pub(super) fn into_switches(mut self) -> Vec<Switch> {
         self.switches.sort_by_key(|switch| switch.at);
         self.switches
     }
 }
 
-/// When the switch of the same thread was that is before the one at this place.
+/// Returns the time of the same thread's switch before the one at index `place`; zero if there is
+/// none.
 fn known_before(switches: &[Switch], place: usize) -> Nanoseconds {
     let thread = switches[place].thread;
     let mut before = switches[..place].iter().rev();

@@ -1,5 +1,4 @@
-//! How a drive fares: what sysfs shows of it, and what smartctl is told by the drive where
-//! it is installed and may ask.
+//! Health of a drive, from sysfs and, if it is installed and permitted, from smartctl.
 
 use super::tool::Tool;
 use diskperf_timeline::Health;
@@ -7,10 +6,10 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A drive that takes longer to say how it fares is not worth waiting for.
+/// Maximum duration of a health query with smartctl.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Of the device that is below this directory of sysfs, and of this node.
+/// Returns the health of the device with the given sysfs directory and node.
 pub(super) fn of(directory: &Path, node: &Path) -> Health {
     let kernel = of_sysfs(directory);
     let drive = match rustix::process::geteuid().is_root() {
@@ -42,7 +41,7 @@ fn of_sysfs(directory: &Path) -> Health {
     }
 }
 
-/// The directories of its sensors: NVMe has them below its controller, drivetemp in a
+/// Returns the sensor directories of a drive. NVMe has them below its controller, drivetemp in a
 /// directory of their own.
 fn sensors(directory: &Path) -> Vec<PathBuf> {
     let below = |directory: &Path| -> Vec<PathBuf> {
@@ -64,7 +63,8 @@ fn sensors(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the drive says; `None` where nobody can ask it. One that sleeps is left asleep.
+/// Queries the drive's health with smartctl; `None` if that is impossible. A sleeping drive is left
+/// asleep.
 fn asked(node: &Path) -> Option<Health> {
     let node = node.to_str()?;
     let arguments = [
@@ -80,7 +80,7 @@ fn asked(node: &Path) -> Option<Health> {
     Some(of_smartctl(&serde_json::from_str(&said).ok()?))
 }
 
-/// The page of ATA's device statistics with the endurance, and that with the errors.
+/// Page number of the ATA device statistics with the drive's used endurance.
 const SOLID_STATE: u64 = 7;
 const GENERAL_ERRORS: u64 = 4;
 
@@ -115,7 +115,7 @@ fn of_smartctl(said: &Value) -> Health {
     }
 }
 
-/// Sectors that could not be read; the raw value is a count with all vendors.
+/// SMART attribute of sectors that could not be read. Its raw value is a count with all vendors.
 const OFFLINE_UNCORRECTABLE: u64 = 198;
 
 fn ata_attribute(said: &Value, id: u64) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Loop devices: a file shown as a block device.
+//! Loop devices: block devices that are backed by a file.
 
 use super::tool::{Tool, ToolError};
 use super::{BlockDevice, DeviceError, FileNumber};
@@ -11,60 +11,60 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to let go of a device that is closed.
 const DETACH_LIMIT: Duration = Duration::from_secs(10);
 const DETACH_POLL: Duration = Duration::from_millis(5);
 
-/// Why a loop device could not be made or taken down.
+/// Reason why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// The tool failed.
+    /// Failure of losetup or another external tool.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// What was attached is not there.
+    /// Attached loop device that cannot be found afterwards.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device could not be opened.
+    /// Loop device that could not be opened.
     #[error("{device}: {source}")]
     Open {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
-    /// The path led losetup to another file than the caller's.
+    /// Loop device that is backed by another file, because the path did not lead losetup to the
+    /// caller's image.
     #[error(
         "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
     )]
     AnotherFile {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// The image.
+        /// Path of the image file that losetup attached.
         image: PathBuf,
     },
-    /// The kernel shows partitions on it, which are a former user's.
+    /// Loop device that still has the kernel's partitions from an earlier backing file.
     #[error(
         "{device} still shows partitions of whoever used it before: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
         .partitions.join(", ")
     )]
     Partitions {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// The kernel's names of them.
+        /// Kernel names of the remaining partitions.
         partitions: Vec<String>,
     },
-    /// Somebody else holds it.
+    /// Loop device that stays attached because another process has it open.
     #[error(
         "{device} is still attached, because something else has it open: find it with `fuser {device}`, then `losetup --detach {device}`"
     )]
     Held {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
     },
 }
 
-/// A loop device that detaches itself when the last user closes it, so that
-/// neither a drop nor the death of the process leaves it behind.
+/// Attached loop device. It detaches itself on its last close, so that neither a drop nor the death
+/// of the process leaves it behind.
 #[derive(Debug)]
 pub struct LoopDevice {
     device: BlockDevice,
@@ -72,12 +72,13 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Shows the open file `image`, which is at `path`, as a block device with
-    /// sectors of `sector_bytes`. Direct I/O to the image is asked for;
-    /// [`Self::uses_direct_io`] says whether its file system granted it.
+    /// Attaches the open file `image`, which is at `path`, as a block device with sectors of
+    /// `sector_bytes`. It requests direct I/O to the image; [`Self::uses_direct_io`] reports
+    /// whether the file system granted it.
     ///
     /// # Errors
-    /// Not root, no free loop device, losetup is missing, or the path leads to
+    ///
+    /// The user is not root, no loop device is free, losetup is missing, or the path leads to
     /// another file.
     pub fn attach(
         path: &Path,
@@ -109,8 +110,8 @@ impl LoopDevice {
         held
     }
 
-    /// Has the device at `node`, which was just attached, detach itself when the
-    /// last user closes it, and makes sure that it shows the image.
+    /// Opens the device at `node`, which was just attached, makes it detach on its last close, and
+    /// checks that it is backed by the image.
     fn hold(node: &Path, path: &Path, image: BorrowedFd<'_>) -> Result<Self, LoopError> {
         let device = BlockDevice::from_path(node)?;
         let open_error = |source| LoopError::Open {
@@ -132,8 +133,8 @@ impl LoopDevice {
         Ok(attached)
     }
 
-    /// Has the kernel forget partitions that it was told of for another file:
-    /// they stay when that is detached, and would be parts of this one.
+    /// Removes the kernel's partitions from an earlier backing file. They outlive its detachment
+    /// and would be parts of this device.
     fn forget_partitions(&self) -> Result<(), LoopError> {
         let device = &self.device;
         if device.partitions()?.is_empty() {
@@ -150,25 +151,26 @@ impl LoopDevice {
         })
     }
 
-    /// The block device.
+    /// Returns the loop device as a block device.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }
 
-    /// The open device, for reading.
+    /// Returns the loop device's descriptor, open for reading.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
     }
 
-    /// Whether the kernel bypasses the page cache for the image.
+    /// Reports whether the kernel bypasses the page cache for the image file.
     pub fn uses_direct_io(&self) -> bool {
         self.device.attribute("loop/dio").as_deref() == Some("1")
     }
 
-    /// Lets go of it and waits until it is detached.
+    /// Closes the loop device and waits until it is detached.
     ///
     /// # Errors
-    /// Something else has it open.
+    ///
+    /// Another process has it open.
     pub fn detach(self) -> Result<(), LoopError> {
         let Self { device, held } = self;
         drop(held);
@@ -185,8 +187,8 @@ impl LoopDevice {
     }
 }
 
-/// The file that a device of /sys/devices shows, if it is an attached loop
-/// device. Of a deleted file it is the name that it had.
+/// Returns the backing file of an attached loop device with the given sysfs directory; `None` for
+/// other devices. A deleted file has its former name.
 pub(super) fn backing_file(sysfs: &Path) -> Option<PathBuf> {
     let mut path = std::fs::read(sysfs.join("loop/backing_file")).ok()?;
     path.truncate(path.trim_ascii_end().len());
@@ -196,10 +198,11 @@ pub(super) fn backing_file(sysfs: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path)))
 }
 
-/// Every attached loop device's node with its backing file's path, which need
-/// not lead to that file from here.
+/// Returns the node of every attached loop device with its backing file's path, which need not lead
+/// to that file in this mount namespace.
 ///
 /// # Errors
+///
 /// /sys/block cannot be read.
 pub(in crate::host) fn attached_backing_files() -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let mut attached = Vec::new();
@@ -212,16 +215,16 @@ pub(in crate::host) fn attached_backing_files() -> io::Result<Vec<(PathBuf, Path
     Ok(attached)
 }
 
-/// The backing files of attached loop devices, by the devices' nodes.
+/// Backing files of attached loop devices, by device node.
 pub(in crate::host) type BackingFiles = BTreeMap<PathBuf, FileNumber>;
 
-/// What losetup knows of the attached loop devices. It leaves out those that
-/// this user may not open.
+/// Returns the backing files that losetup lists, without devices that this user may not open.
 ///
-/// A backing file's path is not whole once the mount namespace that it was
-/// opened in is gone, and a file may have several; its number is always right.
+/// A backing file's path is incomplete once the mount namespace that it was opened in is gone, and
+/// a file may have several paths. Its number is always right.
 ///
 /// # Errors
+///
 /// losetup is missing or fails.
 pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError> {
     let arguments = [
@@ -234,7 +237,7 @@ pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError
     Ok(list.lines().filter_map(listed_backing_file).collect())
 }
 
-/// `/dev/loop0 254:0 4711`; `None` where columns are empty.
+/// Parses a line of losetup, such as `/dev/loop0 254:0 4711`; `None` if columns are empty.
 fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [name, device, inode] = fields[..] else {
@@ -247,11 +250,11 @@ fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
     Some((PathBuf::from(name), file))
 }
 
-/// Detaches every loop device that shows one of `files`, at once or when its
-/// last user closes it.
+/// Detaches every loop device that is backed by one of `files`, immediately or on its last close.
 ///
 /// # Errors
-/// losetup fails, and the device still shows the file.
+///
+/// losetup fails while the device is still backed by the file.
 pub(in crate::host) fn detach_backed_by(files: &BTreeSet<FileNumber>) -> Result<(), ToolError> {
     for (device, file) in losetup_backing_files()? {
         if !files.contains(&file) {

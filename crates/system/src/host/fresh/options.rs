@@ -1,21 +1,18 @@
-//! Which options of mkfs and of mount a user may give: those that name no
-//! device, no file and no directory. diskperf has mkfs write without asking, so
-//! that a device named here would be overwritten unseen.
+//! Options of mkfs and mount that a user may give. They name no device, file or directory: diskperf
+//! makes mkfs write without asking, so mkfs would overwrite a device named here without warning.
 
 use super::FreshKind;
 
-/// What may stand behind an option of mkfs.
+/// Kind of value that an mkfs option accepts.
 #[derive(Clone, Copy)]
 enum Takes {
-    /// Nothing.
     Nothing,
-    /// A number or a word.
     Word,
-    /// `KEY` or `KEY=VALUE`, with one of these keys.
+    /// Value in the form `KEY` or `KEY=VALUE`, or several with commas, with one of these keys.
     Keys(&'static [&'static str]),
 }
 
-/// An option of mkfs: its letter, its long name if it has one, and its value.
+/// Option of mkfs: its letter, its long name (may be empty), and its value.
 type MkfsOption = (char, &'static str, Takes);
 
 const EXT: &[MkfsOption] = &[
@@ -158,7 +155,7 @@ const BTRFS: &[MkfsOption] = &[
     ('v', "verbose", Takes::Nothing),
 ];
 
-/// Options of mount that every file system has.
+/// Mount options that are valid for every file system.
 const MOUNT: &[&str] = &[
     "async",
     "atime",
@@ -295,12 +292,12 @@ const MOUNT_BTRFS: &[&str] = &[
     "user_subvol_rm_allowed",
 ];
 
-/// What is not passed on, and what may be written in its place.
+/// Rejected option of mkfs or mount, with the accepted alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NotPassedOn {
-    /// As the user wrote it.
+    /// Rejected option as the user wrote it.
     pub(super) written: String,
-    /// What may be written there.
+    /// Options of mkfs or mount that are accepted instead.
     pub(super) allowed: String,
 }
 
@@ -313,8 +310,8 @@ impl NotPassedOn {
     }
 }
 
-/// Checks further arguments of mkfs, which are options with their values and
-/// nothing else: mkfs takes a word by itself for one more device.
+/// Checks additional arguments of mkfs. They must be options with their values, because mkfs takes
+/// any other word for another device.
 pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), NotPassedOn> {
     let mut words = arguments.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -352,7 +349,7 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), No
     Ok(())
 }
 
-/// Checks one option of mount.
+/// Checks that a user may give this mount option for a fresh file system.
 pub(super) fn check_mount(kind: FreshKind, option: &str) -> Result<(), NotPassedOn> {
     let own = mount_options(kind);
     if option
@@ -381,9 +378,9 @@ fn mount_options(kind: FreshKind) -> &'static [&'static str] {
     }
 }
 
-/// The option that a word is, with the value in the same word if there is one:
-/// `-b`, `-b1024`, `--label` or `--label=a`. Not several letters in one word,
-/// and no long name cut short.
+/// Returns the mkfs option that a word stands for, with the value in the same word if any: `-b`,
+/// `-b1024`, `--label` or `--label=a`. Combined letters and abbreviated long names are not
+/// accepted.
 fn found(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&str>)> {
     let options = mkfs_options(kind);
     if let Some(long) = word.strip_prefix("--") {
@@ -401,7 +398,7 @@ fn found(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&st
     Some((option, (!value.is_empty()).then_some(value)))
 }
 
-/// Whether `KEY` or `KEY=VALUE` has one of these keys, and a plain value.
+/// Reports whether `KEY` or `KEY=VALUE` has one of these keys and a plain value.
 fn is_of(keys: &[&str], part: &str) -> bool {
     match part.split_once('=') {
         Some((key, value)) => keys.contains(&key) && is_plain(value),
@@ -409,8 +406,8 @@ fn is_of(keys: &[&str], part: &str) -> bool {
     }
 }
 
-/// Whether it is a number or a word, which leads to no other file. A word that
-/// begins with `-` would be the next option to some versions of mkfs.
+/// Reports whether a value is a number or a word that cannot be a path. A word that begins with `-`
+/// would be the next option to some versions of mkfs.
 fn is_plain(value: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:+^-".contains(letter);
     !value.is_empty() && !value.starts_with('-') && value.chars().all(plain)

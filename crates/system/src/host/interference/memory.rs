@@ -1,41 +1,39 @@
-//! Memory that others took, or that was short for all.
+//! Detection of memory pressure, and of memory that other processes allocated.
 
 use super::notable;
 use diskperf_timeline::{Interference, Nanoseconds};
 
-/// What `/proc/vmstat` and `/proc/pressure/memory` count.
+/// Counters of `/proc/vmstat` and `/proc/pressure/memory`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Microseconds that at least one thread waited for memory; not every kernel counts
-    /// them.
+    /// Microseconds during which at least one thread waited for memory; absent on kernels without
+    /// the counter.
     stalled_us: Option<u64>,
-    /// Pages looked at to be taken from others.
+    /// Pages that the kernel scanned for reclaim.
     scanned: u64,
     swapped: u64,
-    /// Pages given out.
     allocated: u64,
 }
 
-/// A program that reads or writes through the page cache takes as many pages from other
-/// files when memory is full of them. Twice that, and so many bytes besides, may be scanned
-/// for it.
+/// Page scans that a program's own I/O may cause: this multiple of its bytes, plus this many bytes.
+/// When memory is full of pages from other files, the page cache reclaims one for each new page.
 const SCANNED: (u64, u64) = (2, 64 << 20);
 
-/// Less swapping than this is that of a page here and there.
+/// Minimum swapping that is reported, in bytes. Less is a page here and there.
 const SWAPPED_BYTES: u64 = 1 << 20;
 
-/// Others take memory if they take more than this: a tenth of what one processor can
-/// take, page by page.
+/// Rate of allocation above which memory counts as taken, in bytes per second. It is a tenth of
+/// what one processor can allocate page by page.
 const TAKEN_BYTES_PER_S: u64 = 128 << 20;
 
-/// What the kernel keeps of each page is this part of it.
+/// Divisor of a program's bytes that gives the kernel's own data on its pages.
 const TABLES_PART: u64 = 20;
 
-/// Each process that starts takes a few MiB.
+/// Allocation that is always allowed, in bytes, because each new process allocates a few MiB.
 const TAKEN_BYTES: u64 = 4 << 20;
 
 impl Counters {
-    /// The counters now, if they can be read.
+    /// Reads the kernel's memory counters; `None` if the system does not provide them.
     pub(super) fn read() -> Option<Self> {
         let vmstat = std::fs::read_to_string("/proc/vmstat").ok()?;
         let pressure = std::fs::read_to_string("/proc/pressure/memory");

@@ -1,22 +1,21 @@
-//! Processors that others had, or that were slowed.
+//! Detection of processors that were busy with other work, stolen or throttled.
 
 use super::{NOTABLE_SHARE, notable};
 use diskperf_timeline::{Interference, Nanoseconds, WorkerMeasure};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// From the wake-up until a thread runs, an idle processor takes up to this, above all
-/// a virtual one, which its hypervisor has to wake.
+/// Maximum time from a wake-up until a thread runs on an idle processor. It is longest for a
+/// virtual processor, which its hypervisor has to wake.
 const WAKE_UP: Nanoseconds = Nanoseconds(50_000);
 
-/// `/proc/stat` counts in ticks of this length, so that one tick more may be
-/// no time at all.
+/// Length of a tick in `/proc/stat`. A difference of one tick may be no time at all.
 const TICK: Nanoseconds = Nanoseconds::from_millis(10);
 
-/// Longer than a thread takes to end.
+/// Pause between two counts of runnable threads; longer than a thread takes to end.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 
-/// The files by which a machine says that its processors are slowed.
+/// Files that report throttling and frequency limits of the processors.
 #[derive(Debug)]
 pub(super) struct Limits {
     processors: u64,
@@ -24,20 +23,20 @@ pub(super) struct Limits {
     frequencies: Vec<PathBuf>,
 }
 
-/// What is counted of all processors, as far as it can be read.
+/// Counters of all processors, as far as the machine has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     processors: u64,
     stolen_ticks: Option<u64>,
-    /// Threads that run or are ready to, the reader's included.
+    /// Threads that run or are ready to, including the reader.
     runnable: Option<u64>,
     throttled: Option<u64>,
-    /// The lowest of the processors' highest frequencies.
+    /// Lowest of the maximum frequencies that the processors may use, in kHz.
     highest_khz: Option<u64>,
 }
 
 impl Limits {
-    /// Those that there are: a virtual machine has none.
+    /// Returns the limit files of this machine; none on a virtual machine.
     pub(super) fn of_this_machine() -> Self {
         let mut limits = Self {
             processors: 0,
@@ -77,8 +76,8 @@ impl Counters {
         }
     }
 
-    /// The fewer of two looks: between them, what this process and the kernel have just
-    /// ended comes to rest.
+    /// Returns the smaller of two counts of runnable threads. In between, threads of this process
+    /// and the kernel that are ending get time to end.
     fn runnable() -> Option<u64> {
         let look = || runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
         let first = look()?;
@@ -87,20 +86,20 @@ impl Counters {
     }
 }
 
-/// The eighth number of `cpu  3482093 399461 ...`.
+/// Returns the stolen time of all processors: the eighth number of `cpu  3482093 399461 ...`.
 fn stolen_ticks(stat: &str) -> Option<u64> {
     let mut words = stat.lines().next()?.split_ascii_whitespace();
     words.nth(8)?.parse().ok()
 }
 
-/// The 3 of `0.08 0.03 0.01 3/250 4711`.
+/// Returns the runnable threads of a load average line: the 3 of `0.08 0.03 0.01 3/250 4711`.
 fn runnable(load: &str) -> Option<u64> {
     let threads = load.split_ascii_whitespace().nth(3)?;
     threads.split_once('/')?.0.parse().ok()
 }
 
-/// The worker that waited longest for a processor, beyond what waking up takes and beyond
-/// what other workers of the program ran meanwhile.
+/// Returns the processor contention of the worker that waited longest. Wake-up times and the
+/// processor time of the program's other workers are subtracted.
 pub(super) fn waited(workers: &[WorkerMeasure]) -> Option<Interference> {
     let ran: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
     let found = workers.iter().filter_map(|worker| {

@@ -1,8 +1,7 @@
-//! Settings of queues that somebody changed since the run began.
+//! Detection of queue settings that changed since the run began.
 
 use diskperf_timeline::{Device, Interference};
 
-/// The settings of a queue by their names in sysfs.
 fn settings(device: &Device) -> [(&'static str, String); 5] {
     let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     let text = |value: &Option<String>| value.clone().unwrap_or_default();

@@ -1,12 +1,11 @@
-//! A process that was stopped, or a machine that was.
+//! Detection of a stopped process or a sleeping machine.
 //!
-//! While the machine sleeps, its clocks stand still, but for the one that counts the time
-//! since it booted: what that moved further is the sleep.
+//! While the machine sleeps, its clocks stop, except the one that counts the time since it booted.
+//! The difference is the duration of the sleep.
 //!
-//! A stopped thread cannot tell: its clocks and the kernel's accounts of it are those
-//! of one that slept. So a thread with nothing to do wakes up again and again, and
-//! sees by how much it comes too late. What it was ready to run meanwhile is the
-//! processor's affair, and is taken off.
+//! A stopped thread cannot notice the stop: its clocks and the kernel's accounts look like those of
+//! a thread that slept. So a thread without other work wakes up periodically and measures its
+//! delay. Time that it was ready to run is subtracted, since that is processor contention.
 
 use super::notable;
 use crate::host::clock::{asleep, monotonic};
@@ -14,22 +13,22 @@ use crate::host::usage::CpuWait;
 use diskperf_timeline::{Interference, Nanoseconds, Repetition};
 use std::time::Duration;
 
-/// How the main thread waits for workers: answering a roll call.
+/// Detector of stops, which the main thread calls periodically while it waits for workers.
 pub struct Roll {
     answered: Nanoseconds,
     missed: Nanoseconds,
-    /// What the machine had slept since it booted.
+    /// Time that the machine had slept before the detector started.
     asleep: Nanoseconds,
     wait: Option<(CpuWait, Nanoseconds)>,
 }
 
 impl Roll {
-    /// How often to answer: often enough for the shortest stop that would be named of a
-    /// repetition of a tenth of a second, too seldom to be seen in it (some
-    /// microseconds each).
+    /// Interval between answers. It detects the shortest stop that would be reported for a
+    /// repetition of a tenth of a second. An answer costs some microseconds, too little to affect
+    /// the figures.
     pub const PERIOD: Duration = Duration::from_millis(10);
 
-    /// Begins now, in the calling thread.
+    /// Starts a detector of stops for the calling thread's process.
     pub fn begin() -> Self {
         let wait = CpuWait::of_this_thread();
         Self {
@@ -47,7 +46,7 @@ impl Roll {
         Nanoseconds(Self::PERIOD.as_nanos() as u64)
     }
 
-    /// Answers.
+    /// Records that the thread runs now. A delay beyond [`Self::PERIOD`] counts as missed time.
     pub fn answer(&mut self) {
         let now = monotonic();
         let late = now.since(self.answered).since(Self::period());
@@ -55,12 +54,14 @@ impl Roll {
         self.answered = now;
     }
 
-    /// Goes on after something else that this thread did since it answered.
+    /// Restarts the detector's interval after other work of this thread. The duration of that work
+    /// does not count as missed time.
     pub fn resume(&mut self) {
         self.answered = monotonic();
     }
 
-    /// How long this process neither ran nor was ready to, the machine's sleep included.
+    /// Returns the time during which this process neither ran nor was ready to, including the
+    /// machine's sleep.
     pub fn end(self) -> Nanoseconds {
         self.end_when_slept(asleep())
     }

@@ -1,31 +1,30 @@
-//! I/O of others on the program's device.
+//! Detection of I/O by other processes on the program's device.
 //!
-//! Reads are known to the byte: the kernel accounts them to the thread that asked,
-//! read-ahead included, and to its process when it has ended. Of writes only what the calls
-//! took is known, and what the file system adds has to be allowed for.
+//! Reads are known to the byte: the kernel accounts them, including read-ahead, to the thread that
+//! requested them, and to its process when the thread has ended. For writes, only the bytes
+//! accepted by the calls are known, so the file system's own writes have to be estimated.
 
 use super::own_bytes;
 use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
 
-/// What may go unnamed: a journal's commit, which every machine writes every few
-/// seconds.
+/// Traffic of other processes that goes unreported, in bytes. Every machine commits a file system
+/// journal every few seconds.
 const UNNAMED_BYTES: u64 = 512 << 10;
 
-/// For its maps and checksums a file system may add this part of the data that it
-/// writes or reads.
+/// Divisor of a program's bytes that gives the file system's own I/O for maps and checksums.
 const METADATA_PART: u64 = 20;
 
-/// For a file that is made or synced: its inode, directory and maps, in the
-/// journal and at their place.
+/// Allowance for each file that is created or synced: its inode, directory and maps, both in the
+/// journal and in place.
 const CALL_BYTES: u64 = 32 << 10;
 
-/// Below a loop device, or where a drive has several disks, a byte of the program may be
-/// several of a disk: the file system of the image, read-ahead in its file, parity. So only
-/// this many times the program's bytes, and so many besides, are named.
+/// Allowance for a drive with several disks or below a loop device: this multiple of the program's
+/// bytes, plus this many bytes. A byte of the program may be several on a disk: the file system of
+/// the image, read-ahead in its file, parity.
 const LAYERED: (u64, u64) = (2, 16 << 20);
 
-/// `own_read_bytes`: read by this process, its kernel threads included; unknown where the
-/// kernel keeps no account.
+/// Returns the I/O of other processes on each device. `own_read_bytes` is the number of bytes read
+/// by this process, including its kernel threads; `None` if the kernel does not account them.
 pub(super) fn found(
     plain: &[String],
     repetition: &Repetition,
@@ -45,7 +44,7 @@ pub(super) fn found(
     others.collect()
 }
 
-/// The bytes that the program may have had read and written.
+/// Returns the bytes of reads and writes that the program may have caused.
 fn allowed(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
     let of_workers =
         || repetition.total(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes));

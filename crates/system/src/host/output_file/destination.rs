@@ -1,5 +1,5 @@
-//! Where a path leads, part by part: by open directories, so that nobody can
-//! put another one in the way once it is found.
+//! Resolution of a path, part by part, through open directories. Nobody can replace a directory
+//! once it is found.
 
 use super::error::OutputProblem;
 use crate::host::device::FileNumber;
@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// As many links as the kernel follows in one path.
+/// Maximum number of symbolic links in one path, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// A symbolic link that root followed, of another user.
+/// Symbolic link of another user that root followed.
 #[derive(Debug)]
 struct Leader {
     link: PathBuf,
@@ -30,7 +30,7 @@ impl Leader {
     }
 }
 
-/// Makes sure that what has this owner is where only its owner's links lead.
+/// Checks that all followed links belong to the owner of the file that they lead to.
 fn require_led_to(owner: u32, led_by: &[Leader]) -> Result<(), OutputProblem> {
     match led_by.iter().find(|leader| leader.owner != owner) {
         Some(leader) => Err(leader.refused()),
@@ -38,26 +38,25 @@ fn require_led_to(owner: u32, led_by: &[Leader]) -> Result<(), OutputProblem> {
     }
 }
 
-/// The name of a file in an open directory.
+/// Name of a file in an open directory.
 #[derive(Debug)]
 pub(super) struct Destination {
     directory: OwnedFd,
     name: OsString,
     by_link: bool,
-    /// Users whose links lead here, and who are not trusted to lead elsewhere
-    /// than to what is theirs.
+    /// Links of other users that led to the file. They may lead only to their owners' files.
     led_by: Vec<Leader>,
 }
 
-/// What a name in a directory is.
+/// Entry of a directory: a file, a directory or a link.
 pub(super) struct Entry {
     file: OwnedFd,
     status: Stat,
 }
 
 impl Entry {
-    /// What has this name, a link itself included; nothing is opened for reading
-    /// or writing, which some devices would take for a request.
+    /// Returns the directory entry with a name, without following a link; `None` if there is none.
+    /// Nothing is opened for reading or writing, since some devices would react to it.
     fn look(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Self>, Errno> {
         let plain = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // As a directory first: only so is one mounted that is mounted on demand.
@@ -86,7 +85,7 @@ impl Entry {
 }
 
 impl Destination {
-    /// Where the path leads; none where that is `/dev/null`.
+    /// Resolves a path to its destination; `None` for `/dev/null`.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, OutputProblem> {
         let mut way = Way::from_here()?;
         let mut left = parts(path);
@@ -114,7 +113,7 @@ impl Destination {
         Path::new(&self.name)
     }
 
-    /// The regular file that is there.
+    /// Returns the regular file at the destination; `None` if there is no file yet.
     pub(super) fn file(&self) -> Result<Option<Entry>, OutputProblem> {
         let Some(entry) = Entry::look(self.directory(), &self.name)? else {
             return Ok(None);
@@ -127,7 +126,8 @@ impl Destination {
         Ok(Some(entry))
     }
 
-    /// The file that is there and that this user may replace.
+    /// Returns the status of an existing file that this user may replace; `None` if there is no
+    /// file yet.
     pub(super) fn replaceable(&self) -> Result<Option<Stat>, OutputProblem> {
         let Some(entry) = self.file()? else {
             return Ok(None);
@@ -143,7 +143,7 @@ impl Destination {
         Ok(Some(entry.status))
     }
 
-    /// Makes sure that links of other users lead to what is theirs.
+    /// Checks that followed links of other users lead to their owners' files.
     pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
         let there = match Entry::look(self.directory(), &self.name)? {
             Some(entry) => entry.status,
@@ -152,7 +152,7 @@ impl Destination {
         require_led_to(there.st_uid, &self.led_by)
     }
 
-    /// Whether this path leads to the file that is there.
+    /// Reports whether a path leads to the existing file at the destination.
     pub(super) fn is(&self, path: &Path) -> bool {
         let there = Entry::look(self.directory(), &self.name);
         match (there, rustix::fs::stat(path)) {
@@ -164,27 +164,26 @@ impl Destination {
     }
 }
 
-/// Outcome of following one part of a path.
+/// Outcome of resolving one part of a path.
 pub(super) enum Step {
-    /// A directory was entered, or a link added its parts to those that are left.
+    /// Directory that was entered, or link whose parts were added to the remaining ones.
     Inside,
-    /// Nothing has this name.
     Missing,
-    /// Something else than a directory or a link has it.
+    /// Entry that is neither a directory nor a link.
     NoDirectory(Entry),
 }
 
-/// How far a path has led.
+/// State of a path's resolution: the current directory and the links followed so far.
 pub(super) struct Way {
     directory: OwnedFd,
-    /// For messages.
+    /// Path resolved so far, for messages.
     path: PathBuf,
     links: usize,
     led_by: Vec<Leader>,
 }
 
 impl Way {
-    /// At the current directory.
+    /// Starts the resolution of a path at the current directory.
     pub(super) fn from_here() -> Result<Self, Errno> {
         Ok(Self {
             directory: open_directory(".")?,
@@ -194,7 +193,7 @@ impl Way {
         })
     }
 
-    /// Follows the next part of a path; a link adds its own to those that are left.
+    /// Resolves the next part of a path. A link adds its own parts to the remaining ones.
     pub(super) fn step(
         &mut self,
         part: &OsStr,
@@ -215,11 +214,11 @@ impl Way {
         Ok(Step::Inside)
     }
 
-    /// Makes a directory here, which is this user's own.
+    /// Creates a subdirectory that belongs to this user.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or the link of a user leads here who would not own it.
+    /// The directory cannot be created, or a link of another user leads here.
     pub(super) fn make(&self, name: &OsStr) -> Result<(), OutputProblem> {
         if let Some(leader) = self.led_by.first() {
             return Err(leader.refused());
@@ -231,7 +230,7 @@ impl Way {
         }
     }
 
-    /// Makes sure that links of other users lead to a directory that is theirs.
+    /// Checks that followed links of other users lead to a directory of their owner.
     pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
         let owner = rustix::fs::fstat(&self.directory)?.st_uid;
         require_led_to(owner, &self.led_by)
@@ -242,7 +241,7 @@ impl Way {
         self.path.push(name);
     }
 
-    /// Where a link in this directory leads, if it may be followed.
+    /// Returns the parts of a link's target, if the link may be followed.
     fn follow(&mut self, link: &Entry, name: &OsStr) -> Result<Vec<OsString>, OutputProblem> {
         self.links += 1;
         if self.links > MOST_LINKS {
@@ -265,7 +264,7 @@ impl Way {
         Ok(parts(Path::new(OsStr::from_bytes(target.as_bytes()))))
     }
 
-    /// The file of this name in this directory.
+    /// Returns the destination with this name in the current directory.
     fn end(self, name: OsString) -> Destination {
         Destination {
             directory: self.directory,
@@ -281,8 +280,8 @@ fn open_directory(path: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// The parts of a path, the last first; the root is `/`, and a slash at the end
-/// is a part that only a directory has.
+/// Splits a path into its parts, in reverse order. The root is `/`. A trailing slash gives a part
+/// `.`, which only a directory has.
 pub(super) fn parts(path: &Path) -> Vec<OsString> {
     let path = path.as_os_str().as_bytes();
     let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
@@ -295,14 +294,14 @@ pub(super) fn parts(path: &Path) -> Vec<OsString> {
     open.into_iter().chain(named).chain(root).collect()
 }
 
-/// Whether others than the owner of a directory decide what is in it.
+/// Reports whether users other than a directory's owner can change its entries.
 fn is_shared(directory: &Stat) -> bool {
     let others = directory.st_mode & 0o002 != 0;
     let group = directory.st_mode & 0o1020 == 0o1020;
     others || group
 }
 
-/// The user as whom links are followed.
+/// Returns the user whose rights apply to following links.
 fn follower() -> u32 {
     rustix::process::geteuid().as_raw()
 }

@@ -1,19 +1,19 @@
-//! Directories for output files, made by the rules for the files themselves.
+//! Creation of directories for output files, by the same rules as the files.
 
 use super::destination::{Step, Way, parts};
 use super::{OutputError, OutputProblem};
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Makes a directory, and those above it, if they are not there.
+/// Creates a directory and its missing parents.
 ///
-/// Symbolic links are followed by the rule of [`super::OutputFile::open`]. Root
-/// makes no directory where another user's link leads: it would not be that user's.
+/// Symbolic links are followed by the rule of [`super::OutputFile::open`]. Root creates no
+/// directory behind another user's link, because the directory would not belong to that user.
 ///
 /// # Errors
 ///
-/// Another user's link is in the way, something else has the name of a directory,
-/// or none can be made.
+/// Another user's link is in the way, another kind of file has the name, or the directory cannot be
+/// created.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
     walk(path).map_err(|problem| OutputError::new(path, problem))
 }

@@ -1,4 +1,4 @@
-//! A file that is being written, beside the name that it will take.
+//! Partial output file: a file that is being written, beside its final name.
 
 use super::OutputProblem;
 use crate::host::workspace::random_number;
@@ -10,12 +10,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// What its name begins and ends with; between is a random number.
+/// Prefix of a partial file's name; a random number and the suffix follow.
 const PREFIX: &str = "diskperf-";
 const SUFFIX: &str = ".partial";
 const DIGITS: usize = 16;
 
-/// Whether a file that is being written may be called this.
+/// Reports whether a name is that of a partial file.
 pub(super) fn is_name(name: &OsStr) -> bool {
     let name = name.to_str();
     let number = name.and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
@@ -23,19 +23,19 @@ pub(super) fn is_name(name: &OsStr) -> bool {
     number.is_some_and(|number| number.len() == DIGITS && number.bytes().all(is_digit))
 }
 
-/// Until it takes its name, it is removed when it is dropped. It is locked as long as
-/// its writer lives: `diskperf clean` removes those that are not.
+/// Partial output file, removed on drop unless it was published. It is locked for the lifetime of
+/// its writer; `diskperf clean` removes unlocked ones.
 pub(super) struct Partial<'a> {
     directory: BorrowedFd<'a>,
     name: String,
     file: File,
-    /// Whether it has its name, or none any more.
+    /// Whether the file has its final name, or was removed.
     done: bool,
 }
 
 impl<'a> Partial<'a> {
-    /// Makes a new file of a name that nobody can foresee, with the owner and
-    /// the permissions of the one that it will replace.
+    /// Creates a partial file with an unpredictable name, and with the owner and permissions of the
+    /// file that it will replace.
     pub(super) fn create(
         directory: BorrowedFd<'a>,
         replaced: Option<&Stat>,
@@ -53,7 +53,7 @@ impl<'a> Partial<'a> {
         Ok(partial)
     }
 
-    /// `None` where a `diskperf clean` came between making and locking it.
+    /// Creates and locks a partial file; `None` if `diskperf clean` took it between the two steps.
     fn try_create(directory: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
         let name = format!("{PREFIX}{:0DIGITS$x}{SUFFIX}", random_number());
         let flags =
@@ -72,7 +72,7 @@ impl<'a> Partial<'a> {
         Ok((!lost).then_some(partial))
     }
 
-    /// Removes it, where it was only to be seen whether it can be made.
+    /// Removes the file, after a test whether it can be created.
     pub(super) fn remove(mut self) -> Result<(), OutputProblem> {
         self.done = true;
         rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty()).map_err(|error| {
@@ -87,9 +87,8 @@ impl<'a> Partial<'a> {
         &self.file
     }
 
-    /// Gives the file the owner, the group and the permissions of another. Where
-    /// this user may not give it that group, the group gets no more than others
-    /// do.
+    /// Gives the file the owner, group and permissions of another. If this user may not set the
+    /// group, the group gets the same permissions as others.
     fn take_access_of(&self, other: &Stat) -> Result<(), Errno> {
         let (owner, group) = (Uid::from_raw(other.st_uid), Gid::from_raw(other.st_gid));
         let same_group = rustix::fs::fchown(&self.file, Some(owner), Some(group))
@@ -109,7 +108,7 @@ impl<'a> Partial<'a> {
         }
     }
 
-    /// Has the file take a name, once its bytes are on the disk.
+    /// Renames the file to its final name, once its bytes are on the disk.
     pub(super) fn publish(mut self, name: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
@@ -127,9 +126,9 @@ impl<'a> Partial<'a> {
     }
 }
 
-/// What is written under its name already.
+/// Publication of a file before its contents are complete.
 impl Partial<'_> {
-    /// Has the file take a name that nothing has.
+    /// Renames the partial file to an unused name. The operation fails if the name is in use.
     pub(super) fn publish_new(mut self, name: &Path) -> Result<(), Errno> {
         let flags = RenameFlags::NOREPLACE;
         let named =

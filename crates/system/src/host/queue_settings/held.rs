@@ -1,23 +1,21 @@
-//! A queue whose settings this process alone changes, and what killed ones have
-//! left changed.
+//! Exclusive changes to a queue's settings, and restoration of settings that killed processes left
+//! changed.
 //!
-//! There is one file for each disk whose settings are changed,
-//! `/run/diskperf/queue-MAJOR:MINOR`. Its lock (flock) is held while they are,
-//! and it holds what they were before. A second search on that disk is refused.
-//! The kernel frees the lock when its holder dies; a file whose lock is free
-//! says what to put back. The next search on the disk does that first, and
-//! `diskperf clean` does it, whatever store the killed search wrote to.
+//! Each disk with changed settings has one file, `/run/diskperf/queue-MAJOR:MINOR`. It contains the
+//! original settings, and its lock (flock) is held while they are changed. A second process
+//! that wants to vary them is refused. The kernel frees the lock when its holder dies, so a file with a free lock
+//! lists settings to restore. The next process that varies the disk's settings restores them first, and
+//! `diskperf clean` does too, whatever store the killed process wrote to.
 //!
-//! The file is root's, in a directory of root's: nobody else can have written
-//! the values, nor hold the lock. (A lock of the device's node would be seen in
-//! other containers too, but udev takes it for a partitioning tool's, and leaves
-//! the disk alone meanwhile.) It is not under a store, because every search must
-//! find it; and it is under /run because that, as the settings themselves, does
-//! not outlive a reboot. Where /run does, the boot's number tells.
+//! The file and its directory belong to root, so that nobody else can write the values or hold the
+//! lock. (A lock of the device's node would be visible in other containers too. But udev takes it
+//! for a partitioning tool's, and ignores the disk meanwhile.) The file is not under a store,
+//! because every process must find it. It is under /run because that, like the settings, does not
+//! outlive a reboot; where /run does, the boot id shows it.
 //!
-//! A file is written before the first setting is changed, and removed when the
-//! last one is back. So whatever is killed, and whenever: the settings are as
-//! they were, or the file says what they were.
+//! A file is written before the first setting is changed, and removed after the last one is
+//! restored. At any time, either the settings are the original ones or the file lists the original
+//! values.
 
 use super::{Queue, QueueError, QueueKey};
 use crate::host::device::{BlockDevice, DeviceNumber, FileNumber};
@@ -33,25 +31,25 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "/run/diskperf";
 const PREFIX: &str = "queue-";
 
-/// The first line of a note, and the last, without which it was never finished,
-/// and nothing changed yet.
+/// First line of a note of original settings. A note without its last line was never finished, and
+/// no setting was changed yet.
 const BEGIN: &str = "diskperf-queue 1";
 const END: &str = "end";
 
-/// No note is longer.
+/// Maximum size of a note, the file with a disk's original settings, in bytes.
 const NOTE_BYTES: u64 = 4096;
 
-/// How often a note is opened again that was removed meanwhile.
+/// Maximum attempts to open a note of original settings that its holder removes meanwhile.
 const ATTEMPTS: usize = 100;
 
-/// A setting and what it was.
+/// Setting of a disk with its original value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
-    /// The disk's name.
+    /// Kernel's name of the disk.
     pub disk: String,
-    /// The setting.
+    /// Queue setting that was changed.
     pub key: QueueKey,
-    /// What it was before anything was changed.
+    /// Original value of the queue setting.
     pub value: String,
 }
 
@@ -67,7 +65,7 @@ impl fmt::Display for PutBack {
     }
 }
 
-/// A queue whose settings this process may change: put back when this goes.
+/// Request queue whose settings this process alone may change. They are restored on drop.
 #[derive(Debug)]
 pub struct HeldQueue {
     queue: Queue,
@@ -77,11 +75,12 @@ pub struct HeldQueue {
 }
 
 impl HeldQueue {
-    /// Keeps others from the settings of a device's disk. What a killed process
-    /// has left changed is put back first, and returned.
+    /// Locks the settings of a device's disk. It first restores settings that a killed process left
+    /// changed, and returns those.
     ///
     /// # Errors
-    /// Somebody else varies them; not root; what is left cannot be put back.
+    ///
+    /// Another process varies the settings, the user is not root, or the restoration fails.
     pub fn take(
         device: &BlockDevice,
         keys: &[QueueKey],
@@ -114,12 +113,12 @@ impl HeldQueue {
         Ok((held, left))
     }
 
-    /// The queue.
+    /// Returns the locked request queue.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// What a setting was.
+    /// Returns the original value of a setting; `None` if it is not among the locked ones.
     pub fn was(&self, key: QueueKey) -> Option<&str> {
         let mut values = self.values.iter();
         values
@@ -127,21 +126,22 @@ impl HeldQueue {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Sets all to what they were, and goes on holding them.
+    /// Restores all settings and keeps the lock.
     ///
     /// # Errors
-    /// The first that the kernel refuses, after all were tried.
+    ///
+    /// The first setting that the kernel refuses, after all were tried.
     pub fn as_they_were(&self) -> Result<(), QueueError> {
         let all = self.values.iter();
         all.map(|(key, value)| self.queue.set(*key, value))
             .fold(Ok(()), Result::and)
     }
 
-    /// Puts all back, for good.
+    /// Restores all settings and releases the lock.
     ///
     /// # Errors
-    /// As [`Self::as_they_were`]; the note stays then. A disk that is gone has
-    /// nothing to put back.
+    ///
+    /// As [`Self::as_they_were`]; the note stays then. A disk that is gone has nothing to restore.
     pub fn put_back(mut self) -> Result<(), QueueError> {
         self.is_put_back = true;
         self.restore()
@@ -164,29 +164,30 @@ impl Drop for HeldQueue {
     }
 }
 
-/// A disk's settings that a killed process has left changed. While this lives,
-/// nobody else varies them.
+/// Disk settings that a killed process left changed. The lock keeps other processes from changing
+/// them.
 #[derive(Debug)]
 pub struct LeftQueue {
     note: Note,
-    /// `None` where the disk, or the boot, is another one than that of the note.
+    /// Queue of the disk; `None` if the disk is gone.
     queue: Option<Queue>,
     settings: Vec<PutBack>,
 }
 
 impl LeftQueue {
-    /// The note.
+    /// Returns the path of the note with the original settings.
     pub fn path(&self) -> &Path {
         &self.note.path
     }
 
-    /// What is put back: nothing where no process got so far as to change it,
-    /// and of a disk that is gone.
+    /// Returns the queue settings to restore. Empty if the killed process changed nothing, or if
+    /// the disk is gone.
     pub fn settings(&self) -> &[PutBack] {
         &self.settings
     }
 
-    /// Those that are not now what is put back, each with what it is now.
+    /// Returns the queue settings that now differ from their original values, each with its current
+    /// value.
     pub fn changed(&self) -> Vec<(&PutBack, String)> {
         let now = |left: &PutBack| self.queue.as_ref()?.value(left.key).ok();
         let settings = self.settings.iter();
@@ -196,10 +197,11 @@ impl LeftQueue {
             .collect()
     }
 
-    /// Puts it back, and forgets it.
+    /// Restores the settings and removes the note.
     ///
     /// # Errors
-    /// The first that the kernel refuses, after all were tried.
+    ///
+    /// The first setting that the kernel refuses, after all were tried.
     pub fn put_back(self) -> Result<(), QueueError> {
         if let Some(queue) = &self.queue {
             let all = self.settings.iter();
@@ -215,11 +217,12 @@ impl LeftQueue {
     }
 }
 
-/// What killed processes have left changed, disk by disk; an error is of one
+/// Returns the settings that killed processes left changed, by disk. An inner error concerns one
 /// disk's note.
 ///
 /// # Errors
-/// The directory of the notes cannot be listed, or is not root's.
+///
+/// The directory of the notes cannot be listed, or does not belong to root.
 pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
     let mut found = Vec::new();
     for number in noted()? {
@@ -235,8 +238,8 @@ pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
     Ok(found)
 }
 
-/// Whether any settings are noted, by a process that runs or by one that was
-/// killed: all that others than root can tell.
+/// Reports whether any queue settings are noted as changed, by a running or a killed process. Users
+/// other than root cannot learn more.
 pub fn any_noted() -> bool {
     noted().is_ok_and(|noted| !noted.is_empty())
 }
@@ -265,7 +268,7 @@ fn named(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
     values.into_iter().map(named).collect()
 }
 
-/// The disks of which there are notes.
+/// Returns the disks for which notes of original settings exist.
 fn noted() -> Result<Vec<DeviceNumber>, QueueError> {
     let Some(directory) = open_directory()? else {
         return Ok(Vec::new());
@@ -290,7 +293,7 @@ fn make_directory() -> Result<OwnedFd, QueueError> {
     open_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
 }
 
-/// The directory of the notes, if there is one.
+/// Opens the directory of the settings notes; `None` if it does not exist.
 fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     let path = Path::new(DIRECTORY);
     let failed = |error| QueueError::io("open it", path, error);
@@ -316,7 +319,6 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     Ok(Some(directory))
 }
 
-/// The kernel's number of this boot.
 fn boot() -> Result<String, QueueError> {
     const PATH: &str = "/proc/sys/kernel/random/boot_id";
     std::fs::read_to_string(PATH)
@@ -324,14 +326,14 @@ fn boot() -> Result<String, QueueError> {
         .map_err(|error| QueueError::io("read it", Path::new(PATH), error))
 }
 
-/// What to do where there is no note.
+/// Action if the note of a disk's original settings does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Make,
     Leave,
 }
 
-/// A disk's note, locked.
+/// Locked note: the file with a disk's original queue settings.
 #[derive(Debug)]
 struct Note {
     directory: OwnedFd,
@@ -341,8 +343,8 @@ struct Note {
 }
 
 impl Note {
-    /// Locks the note of a disk; `None` where there is none, and none is to be
-    /// made.
+    /// Locks the note of a disk's original settings; `None` if there is none and none is to be
+    /// created.
     fn lock(
         directory: OwnedFd,
         number: DeviceNumber,
@@ -422,7 +424,7 @@ impl Drop for Note {
     }
 }
 
-/// The error where somebody else has the lock.
+/// Returns the error for a disk whose settings note another process has locked.
 fn held(number: DeviceNumber, file: &File) -> QueueError {
     let disk = BlockDevice::from_number(number);
     let noted = text_of(file).ok().and_then(|text| Noted::parse(&text));
@@ -445,7 +447,7 @@ fn text_of(mut file: &File) -> io::Result<String> {
     Ok(text)
 }
 
-/// What a note says; of one that was never finished, nothing.
+/// Contents of a disk's settings note; empty if the note was never finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Noted {
     boot: String,
@@ -455,7 +457,8 @@ struct Noted {
 }
 
 impl Noted {
-    /// What is to be put back, if the note is of this boot and of this disk.
+    /// Returns the queue settings to restore if their note belongs to this boot and this disk; else
+    /// none.
     fn leftovers(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
         let is_of_now = boot()? == self.boot && self.stamp == queue.stamp;
         Ok(match is_of_now {

@@ -1,4 +1,4 @@
-//! The memory of a ring: one buffer for each slot, filled with data.
+//! Buffer memory of a ring: one buffer for each slot, filled with random data.
 
 use crate::{RingOptions, Submission};
 use rand_core::Rng;
@@ -8,33 +8,34 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The unit in which storage finds copies, and in which a share of the data is zeroes.
+/// Size in bytes of a unit of buffer data. Storage may deduplicate such units, and each unit has
+/// the requested share of zeroes.
 const UNIT_BYTES: usize = 4096;
 
-/// A large page. A request whose memory is in few pieces is one command where a device takes
-/// few: with a virtio disk's 254, one of 1 MiB in pages of 4 KiB fills its whole queue.
+/// Size of a large page in bytes. A request with memory in few pieces is one command on a device
+/// that accepts few. For example, a virtio disk accepts 254, and 1 MiB in pages of 4 KiB fills its
+/// whole queue.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Buffers from this length on are in large pages. Those of a few pages gain nothing, and
-/// memory that is registered counts by whole pages against the limit of who is not root.
+/// Minimum size of buffers in large pages, in bytes. Buffers of a few pages gain nothing, and
+/// registered memory counts by whole pages against the limit of users other than root.
 const LARGE_BYTES: u32 = 64 << 10;
 
-/// The random stream that the data is drawn from.
+/// Stream number of the random generator for the buffers' data.
 const DATA_STREAM: u128 = 2;
 
-/// What was mapped, and how much.
+/// Address and length of a memory mapping.
 type Mapping = (NonNull<u8>, usize);
 
-/// Page-aligned buffers of one length. A slot under way is the kernel's, or a thread's of
-/// the pool; an idle one is the program's.
+/// Page-aligned buffers of equal length. The kernel or a pool thread owns the buffer of a slot in
+/// flight; the program owns that of an idle slot.
 pub(super) struct Buffers {
     mapping: Mapping,
-    /// Where the first buffer is in it.
+    /// Address of the first buffer in the mapping.
     memory: NonNull<u8>,
     length: usize,
     bytes: u32,
     stride: usize,
-    /// Writes that were stamped.
     stamps: AtomicU64,
 }
 
@@ -77,13 +78,13 @@ impl Buffers {
         }
     }
 
-    /// Of each buffer.
+    /// Returns the length of each buffer in bytes.
     #[inline]
     pub(super) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Where a slot's buffer is.
+    /// Returns the address of a slot's buffer.
     #[inline]
     #[allow(unsafe_code)]
     pub(super) fn start(&self, slot: u32) -> *mut u8 {
@@ -93,7 +94,7 @@ impl Buffers {
         unsafe { self.memory.as_ptr().add(offset) }
     }
 
-    /// The buffer of a slot that is not under way, for the ring's thread.
+    /// Returns the buffer of an idle slot, for the ring's thread.
     #[allow(unsafe_code, clippy::mut_from_ref)]
     pub(super) fn of_idle(&self, slot: u32) -> &mut [u8] {
         // SAFETY: only the ring calls this, for a slot that it knows not to be under way,
@@ -101,7 +102,7 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.bytes as usize) }
     }
 
-    /// The buffer of a slot that is under way, for the thread of the pool that does it.
+    /// Returns the buffer of a slot in flight, for the pool thread that executes its request.
     #[allow(unsafe_code, clippy::mut_from_ref)]
     pub(super) fn of_under_way(&self, slot: u32, bytes: u32) -> &mut [u8] {
         let bytes = bytes.min(self.bytes) as usize;
@@ -110,7 +111,8 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.start(slot), bytes) }
     }
 
-    /// Makes each 4 KiB of a slot's data one that was not written before.
+    /// Makes each 4 KiB of a slot's data unique among all writes, so that storage cannot
+    /// deduplicate it.
     #[inline]
     pub(super) fn stamp(&self, submission: &Submission) {
         let number = self.stamps.fetch_add(1, Ordering::Relaxed);
@@ -139,8 +141,8 @@ impl Drop for Buffers {
     }
 }
 
-/// A mapping with its length, and where memory of this length begins in it; in large pages, if
-/// so.
+/// Maps memory of this length, in large pages if `is_large`. Returns the mapping and the aligned
+/// start within it.
 #[allow(unsafe_code)]
 fn mapped(length: usize, is_large: bool) -> Result<(Mapping, NonNull<u8>), Errno> {
     // Whole pages, and one more, so that they can begin where large pages do.

@@ -1,4 +1,4 @@
-//! The calls of a program on its ring, and what the worker measures of them.
+//! Calls of a program on its ring, and the worker's measure of them.
 
 use super::super::clock::monotonic;
 use super::super::usage::{HelperUsage, Helpers};
@@ -12,7 +12,6 @@ use crate::{
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Verified, WorkerMeasure};
 
-/// Several requests under way.
 impl Host {
     pub(crate) fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check_stop()?;
@@ -38,8 +37,8 @@ impl Host {
         Ok(())
     }
 
-    /// Why requests of the latest ring were not handed to the kernel as they would best
-    /// be, if so: there is no io_uring here, or it does not get the memory that it needs.
+    /// Returns the note why requests of the latest ring were not submitted in the best way:
+    /// io_uring is unavailable, or does not get the memory that it needs. `None` if they were.
     pub fn engine_note(&self) -> Option<&EngineNote> {
         self.engine_note.as_ref()
     }
@@ -103,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Takes what is complete, and counts it.
+    /// Reaps all completions of the ring without waiting, and counts them in the worker's measure.
     #[inline]
     fn take(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
         let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
@@ -248,7 +247,8 @@ impl Host {
         Ok(())
     }
 
-    /// A device that never completes is no reason to wait for ever.
+    /// Gives up a ring whose device never completes its requests, and returns the error that names
+    /// them.
     #[cold]
     fn give_ring_up(&mut self) -> Error {
         let stuck = self.ring.as_mut().map(|ring| {
@@ -261,9 +261,8 @@ impl Host {
     }
 }
 
-/// Around the timed part.
 impl Host {
-    /// The timed part starts: what its requests took begins at zero.
+    /// Restarts the measure of requests at the start of the timed part.
     pub(in super::super) fn restart_load(&mut self) {
         self.ended_helpers = HelperUsage::default();
         match &mut self.load {
@@ -272,8 +271,8 @@ impl Host {
         }
     }
 
-    /// What the requests of the timed part took; those of open loop that are not complete
-    /// have waited until now.
+    /// Returns the measure of the timed part's requests. Incomplete requests of open loop count
+    /// with the time that they have waited until now.
     pub(in super::super) fn take_load(&mut self, now: Nanoseconds) -> Option<LoadMeasure> {
         let load = self.load.as_mut()?;
         for (submission, start) in self.ring.iter().flat_map(|ring| ring.each_under_way()) {
@@ -289,7 +288,7 @@ impl Host {
         Some(measure)
     }
 
-    /// The helpers of a worker with a ring.
+    /// Returns the usage of the helper threads, for a worker with a ring.
     pub(in super::super) fn helpers(&self) -> Helpers {
         match self.ring {
             Some(_) => Helpers::of(rustix::thread::gettid()),
@@ -301,7 +300,7 @@ impl Host {
         self.ended_helpers + self.helpers().since(&self.started.helpers)
     }
 
-    /// The ring is about to be closed, and what its helpers used is to be known after.
+    /// Saves the helpers' usage before the ring is closed.
     fn end_helpers(&mut self) {
         if self.ring.is_some() && self.measuring {
             self.ended_helpers = self.helpers_since_start();
@@ -310,18 +309,19 @@ impl Host {
     }
 }
 
-/// Where a completion counts.
+/// Counters and recorders that a completion updates.
 struct Account<'a> {
     control: &'a Control,
     files: &'a mut [Option<OpenFile>],
     measure: &'a mut WorkerMeasure,
     load: &'a mut LoadRecorder,
-    /// The start of the timed part, while it is on.
+    /// Start of the timed part; `None` outside of it.
     timed_from: Option<Nanoseconds>,
 }
 
 impl Account<'_> {
-    /// A request that failed is not counted, like a call that did.
+    /// Counts a completed request of the timed part. Failed requests do not count, as with failed
+    /// calls.
     #[inline]
     fn count(&mut self, taken: &Taken, now: Nanoseconds) {
         let (Ok(bytes), Some(timed_from)) = (taken.result, self.timed_from) else {

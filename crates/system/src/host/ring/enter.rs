@@ -1,25 +1,25 @@
-//! The system calls of io_uring that the loop makes: the crate that does the rest does not
-//! keep a ring's registered number from one call to the next.
+//! System calls of io_uring's submission loop. They are made directly because the io_uring crate
+//! does not keep a ring's registered number between calls.
 
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-/// IORING_ENTER_GETEVENTS.
+/// Flag `IORING_ENTER_GETEVENTS`: wait for completions.
 pub(super) const GET_EVENTS: u32 = 1;
-/// IORING_ENTER_SQ_WAKEUP.
+/// Flag `IORING_ENTER_SQ_WAKEUP`: wake the kernel's submission thread.
 pub(super) const WAKE_UP: u32 = 1 << 1;
-/// IORING_ENTER_SQ_WAIT.
+/// Flag `IORING_ENTER_SQ_WAIT`: wait for room in the submission queue.
 pub(super) const WAIT_FOR_ROOM: u32 = 1 << 2;
 const EXTENDED_ARGUMENT: u32 = 1 << 3;
 const REGISTERED_RING: u32 = 1 << 4;
-/// IORING_REGISTER_RING_FDS and IORING_UNREGISTER_RING_FDS.
+/// Code of `IORING_REGISTER_RING_FDS`, which registers a ring with a thread.
 const REGISTER_RING: u32 = 20;
 const UNREGISTER_RING: u32 = 21;
 
-/// The bytes of a signal mask, of which there is none.
+/// Size of the signal mask argument in bytes; no mask is passed.
 const MASK_BYTES: usize = 8;
 
-/// `struct io_uring_getevents_arg`.
+/// Kernel's `struct io_uring_getevents_arg`.
 #[repr(C)]
 struct Argument {
     mask: u64,
@@ -28,7 +28,7 @@ struct Argument {
     timeout: u64,
 }
 
-/// `struct io_uring_rsrc_update`.
+/// Kernel's `struct io_uring_rsrc_update`.
 #[repr(C)]
 struct Update {
     offset: u32,
@@ -36,15 +36,15 @@ struct Update {
     data: u64,
 }
 
-/// The number of a ring by which this thread's calls name it.
+/// Number by which this thread's system calls refer to a ring.
 pub(super) struct Gate {
     number: RawFd,
     flags: u32,
 }
 
 impl Gate {
-    /// Registers the ring with this thread, which saves each call the look-up of its
-    /// descriptor (Linux 5.18); otherwise calls name the descriptor.
+    /// Registers the ring with this thread, which saves each call the descriptor look-up (Linux
+    /// 5.18). If that fails, calls use the descriptor.
     #[allow(unsafe_code)]
     pub(super) fn new(ring: BorrowedFd<'_>) -> Self {
         let mut update = Update {
@@ -75,7 +75,7 @@ impl Gate {
         }
     }
 
-    /// Gives the number back.
+    /// Unregisters an io_uring from this thread.
     #[allow(unsafe_code)]
     pub(super) fn close(&self, ring: BorrowedFd<'_>) {
         if self.flags == 0 {
@@ -98,7 +98,7 @@ impl Gate {
         }
     }
 
-    /// io_uring_enter(2): how many submissions the kernel took.
+    /// Calls io_uring_enter(2), and returns the number of submissions that the kernel accepted.
     #[inline]
     #[allow(unsafe_code)]
     pub(super) fn enter(&self, submit: u32, least: u32, flags: u32) -> Result<u32, Errno> {
@@ -120,7 +120,8 @@ impl Gate {
         taken(result)
     }
 
-    /// The same, for at most a time.
+    /// Calls io_uring_enter(2) with a time limit, and returns the number of submissions that the
+    /// kernel accepted.
     #[allow(unsafe_code)]
     pub(super) fn enter_for(
         &self,

@@ -1,4 +1,4 @@
-//! The files of a ring, by the program's numbers of them.
+//! Files of a ring, by their numbers in the program.
 
 use super::super::null;
 use super::super::worker::{OpenFile, length};
@@ -7,25 +7,24 @@ use rustix::fs::FileType;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The files that were named when the ring was opened. The ring has descriptors of its
-/// own: what is under way goes on when the program closes a file.
+/// Files that a ring was opened for. The ring has its own descriptors, so that requests in flight
+/// continue when the program closes a file.
 pub(super) struct RingFiles {
     named: Vec<RingFile>,
-    /// The place in `named` by the program's number.
+    /// Index in `named` by the program's file number.
     places: Vec<Option<u32>>,
 }
 
-/// One of them.
+/// File that a ring was opened for.
 pub(super) struct RingFile {
-    /// Its place, by which it is registered.
+    /// Index of the file in the ring, by which it is registered with the kernel.
     pub(super) place: u32,
     file: File,
     descriptor: OwnedFd,
     path: String,
     pub(super) is_block_device: bool,
-    /// The length of a drive that is not there.
+    /// Length of a null drive in bytes; `None` for other files.
     null_bytes: Option<u64>,
-    /// Whether the program has closed it.
     forgotten: AtomicBool,
 }
 
@@ -61,7 +60,8 @@ impl RingFiles {
         Ok(ring)
     }
 
-    /// Whether all are drives that are not there; there is no ring of both.
+    /// Reports whether all files are null drives. A ring of null drives and other files is an
+    /// error.
     pub(super) fn are_null(&self) -> Result<bool> {
         let nulls = self
             .named
@@ -75,21 +75,21 @@ impl RingFiles {
         Ok(nulls > 0)
     }
 
-    /// A file that the ring knows.
+    /// Returns the ring's file with the program's number; `None` if the program has closed it.
     #[inline]
     pub(super) fn of(&self, file: File) -> Option<&RingFile> {
         let file = self.even_forgotten(file)?;
         (!file.forgotten.load(Ordering::Relaxed)).then_some(file)
     }
 
-    /// The same, or one that it knew when a request to it was submitted.
+    /// Returns the ring's file with the program's number, even if the program has closed it.
     #[inline]
     pub(super) fn even_forgotten(&self, file: File) -> Option<&RingFile> {
         let place = self.places.get(file.0).copied().flatten()?;
         Some(&self.named[place as usize])
     }
 
-    /// All of them, by place.
+    /// Returns all files of the ring in order of their indexes.
     pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
         self.named.iter()
     }
@@ -109,7 +109,8 @@ impl RingFiles {
         self.named.iter().map(raw).collect()
     }
 
-    /// The paths of all.
+    /// Returns each file's number with its real path, or the program's name for it if there is
+    /// none.
     pub(super) fn names(&self) -> impl Iterator<Item = (File, String)> {
         self.named.iter().map(|named| {
             let link = format!("/proc/self/fd/{}", named.descriptor.as_raw_fd());
@@ -121,7 +122,7 @@ impl RingFiles {
         })
     }
 
-    /// The name by which the program opened it, and where that leads.
+    /// Returns the name by which the program opened a file, with the real path in parentheses.
     pub(super) fn path(&self, file: File) -> String {
         let Some(file) = self.named.iter().find(|named| named.file == file) else {
             return format!("file {}", file.0);
@@ -139,17 +140,17 @@ impl RingFile {
         self.descriptor.as_fd()
     }
 
-    /// The name by which the program opened it.
+    /// Returns the name by which the program opened the file.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The length of the file, or of the device.
+    /// Returns the length of the file or block device in bytes.
     pub(super) fn length_bytes(&self) -> rustix::io::Result<u64> {
         length(self.descriptor())
     }
 
-    /// How much a request moves to or from a drive that is not there.
+    /// Returns the bytes that a request moves to or from a null drive.
     #[inline]
     pub(super) fn moved_at_once(&self, submission: &Submission) -> i32 {
         match (submission.operation, self.null_bytes) {

@@ -1,4 +1,4 @@
-//! What rings submit and take, written down for a recording.
+//! Log of the requests that rings submit and reap, for a recording.
 
 use super::super::clock::monotonic;
 use super::files::RingFiles;
@@ -6,8 +6,7 @@ use crate::{Errno, File, Operation, Submission};
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the rings of several workers write down what they submit and take. Its clones are
-/// the same.
+/// Log of the requests of several workers' rings. Its clones share one log.
 #[derive(Clone, Debug, Default)]
 pub struct RingLog {
     logged: Arc<Mutex<Logged>>,
@@ -27,7 +26,7 @@ impl RingLog {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down from now on.
+    /// Starts logging the requests of rings, and returns the start time.
     pub fn begin(&self) -> Nanoseconds {
         let mut logged = self.logged();
         logged.is_on = true;
@@ -35,32 +34,32 @@ impl RingLog {
         monotonic()
     }
 
-    /// Tells what was written down since, in the order of time.
+    /// Moves the logged events to `events`, sorted by time.
     pub fn poll(&self, events: &mut Vec<DeviceEvent>) {
         let taken = std::mem::take(&mut self.logged().events);
         events.extend(taken);
         events.sort_by_key(|event| event.at);
     }
 
-    /// Writes down no more, and tells what is left.
+    /// Stops logging, moves the remaining events to `events` and returns the end time.
     pub fn end(&self, events: &mut Vec<DeviceEvent>) -> Nanoseconds {
         self.logged().is_on = false;
         self.poll(events);
         monotonic()
     }
 
-    /// The files that requests are of, by number.
+    /// Returns the names of the files that the requests access, by file number.
     pub fn files(&self) -> Vec<String> {
         self.logged().files.clone()
     }
 }
 
-/// What one ring writes down.
+/// Writer of one ring's requests to the log.
 pub(in super::super) struct RingRecord {
     log: RingLog,
-    /// The number of the request that each slot has, if that was written down.
+    /// Request number of each slot; `None` if its request was not logged.
     numbers: Vec<Option<u64>>,
-    /// The log's numbers of the ring's files.
+    /// Numbers that the log assigns to the ring's files.
     files: Vec<(File, u32)>,
 }
 
@@ -84,7 +83,7 @@ impl RingRecord {
         }
     }
 
-    /// Requests are submitted now.
+    /// Logs the submission of requests at the current time.
     pub(in super::super) fn submitted(&mut self, submissions: &[Submission]) {
         let at = monotonic();
         let mut logged = self.log.logged();
@@ -103,7 +102,7 @@ impl RingRecord {
         }
     }
 
-    /// A completion is taken.
+    /// Logs the completion of a slot's request.
     pub(in super::super) fn taken(
         &mut self,
         slot: u32,

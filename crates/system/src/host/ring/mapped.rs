@@ -1,4 +1,4 @@
-//! Files that are mapped into the worker's memory: a request is a copy, made by the worker.
+//! Engine for memory-mapped files: a request is a copy that the worker makes.
 
 use super::buffers::Buffers;
 use super::files::{RingFile, RingFiles};
@@ -9,14 +9,14 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-/// The memory of each file of a ring, by its place among them.
+/// Memory mappings of a ring's files, by file index.
 pub(super) struct Mapped {
     files: Vec<Mapping>,
     how: MapOptions,
     page_bytes: usize,
 }
 
-/// A whole file in memory. An empty one has no memory.
+/// Mapping of a whole file. An empty file has no memory.
 struct Mapping {
     memory: Option<NonNull<u8>>,
     bytes: usize,
@@ -39,7 +39,7 @@ impl Mapped {
         })
     }
 
-    /// Does a request: how many bytes it moved. At the end of the file these are fewer.
+    /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
     pub(super) fn carry_out(
         &self,
         submission: &Submission,
@@ -112,7 +112,6 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The address of a byte that is in the file.
     #[allow(unsafe_code)]
     fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.bytes, "byte {offset} of {}", self.bytes);
@@ -121,8 +120,8 @@ impl Mapping {
         unsafe { memory.as_ptr().add(offset) }
     }
 
-    /// Makes the pages of a range present. What the kernel cannot read or has no room for is
-    /// an error here, and not a signal in the copy that follows.
+    /// Makes the pages of a range present. Unreadable data or a lack of space is an error here,
+    /// instead of a signal during the copy that follows.
     fn fault_in(&self, range: (usize, usize), reads: bool) -> rustix::io::Result<()> {
         let advice = match reads {
             true => Advice::LinuxPopulateRead,
@@ -137,7 +136,7 @@ impl Mapping {
         }
     }
 
-    /// Advice on a range, which begins with a page.
+    /// Gives the kernel advice on a range that starts at a page.
     #[allow(unsafe_code)]
     fn advise(&self, (offset, bytes): (usize, usize), advice: Advice) -> rustix::io::Result<()> {
         let start = self.at(offset);
@@ -147,7 +146,7 @@ impl Mapping {
         unsafe { madvise(start.cast(), bytes, advice) }
     }
 
-    /// Writes a range, which begins with a page, and waits for it.
+    /// Writes a range that starts at a page to storage, and waits for it.
     #[allow(unsafe_code)]
     fn sync(&self, offset: usize, bytes: usize) -> rustix::io::Result<()> {
         if bytes == 0 {
@@ -158,7 +157,6 @@ impl Mapping {
         unsafe { msync(start.cast(), bytes, MsyncFlags::SYNC) }
     }
 
-    /// Copies from the file to a buffer, or the other way.
     #[allow(unsafe_code)]
     fn copy(&self, offset: usize, buffer: &mut [u8], reads: bool) {
         let place = self.at(offset);

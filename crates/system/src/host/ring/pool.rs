@@ -1,4 +1,5 @@
-//! A pool of threads, each of which does one request at a time with preadv2 and pwritev2.
+//! Engine with a pool of threads. Each thread executes one request at a time with preadv2 and
+//! pwritev2.
 
 use super::buffers::Buffers;
 use super::files::RingFiles;
@@ -14,11 +15,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// As many threads as requests may be under way.
+/// Thread pool with one thread for each slot of the ring.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// What is to be handed over.
+    /// Requests that wait to be passed to the pool's threads.
     queued: Vec<Submission>,
 }
 
@@ -28,7 +29,7 @@ struct Shared {
     calls: Positioned,
     work: Mutex<Work>,
     work_is_there: Condvar,
-    /// Slots that are complete, with bytes or a negated error number.
+    /// Completed slots with the bytes moved or a negated error number.
     done: Mutex<Vec<(u32, i32)>>,
     something_is_done: Condvar,
 }
@@ -38,7 +39,7 @@ struct Work {
     is_over: bool,
 }
 
-/// The stack of a thread that makes a system call.
+/// Stack size of a pool thread in bytes; the thread only makes system calls.
 const STACK_BYTES: usize = 64 << 10;
 
 impl Pool {
@@ -100,7 +101,7 @@ impl Pool {
         ready.append(&mut lock(&self.shared.done));
     }
 
-    /// Waits for a completion, so long at most.
+    /// Waits for a completion, at most for the given time.
     pub(super) fn wait(&mut self, at_most: Nanoseconds) {
         let done = lock(&self.shared.done);
         let at_most = Duration::from_nanos(at_most.0);
@@ -112,7 +113,7 @@ impl Pool {
         );
     }
 
-    /// Takes back what no thread has begun: how many requests.
+    /// Cancels the requests that no thread has started, and returns their number.
     pub(super) fn cancel(&mut self) -> usize {
         let mut work = lock(&self.shared.work);
         let count = work.queue.len() + self.queued.len();
@@ -121,7 +122,8 @@ impl Pool {
         count
     }
 
-    /// Some threads are in calls that do not return: they keep what they need.
+    /// Detaches the threads, because some are in calls that do not return. They keep the resources
+    /// that they need.
     pub(super) fn give_up(&mut self) {
         self.threads.clear();
     }
@@ -139,7 +141,7 @@ impl Drop for Pool {
 }
 
 impl Shared {
-    /// What a thread does: one request after the other, until it is over.
+    /// Executes requests one after the other until the pool ends; the main function of a thread.
     fn work(&self) {
         while let Some(submission) = self.next() {
             let result = match self.files.even_forgotten(submission.file) {
@@ -166,7 +168,7 @@ impl Shared {
     }
 }
 
-/// A thread that panics leaves nothing half done.
+/// Locks a mutex even after a panic of its holder, which left no partial change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! preadv2(2) and pwritev2(2): each request is one call, of whichever thread carries it out.
+//! Engine with preadv2(2) and pwritev2(2): each request is one call, by a pool thread or the
+//! worker.
 
 use super::buffers::Buffers;
 use super::files::RingFile;
@@ -9,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Calls at an offset of a file.
+/// Executor of read and write calls at an offset of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Positioned {
     flags: ReadWriteFlags,
@@ -25,8 +26,8 @@ impl Positioned {
         }
     }
 
-    /// Carries a request out, and returns the bytes that it moved. At the end of the file
-    /// these are fewer. A signal is no end of a request.
+    /// Executes a request and returns the bytes moved. At the end of the file these are fewer. A
+    /// call that a signal interrupted is repeated.
     #[inline]
     pub(super) fn carry_out(
         self,
@@ -82,7 +83,7 @@ impl Positioned {
     }
 }
 
-/// `BLKDISCARD`, `_IO(0x12, 119)`.
+/// Code of the ioctl `BLKDISCARD`, `_IO(0x12, 119)`.
 const DISCARD: libc::Ioctl = (0x12 << 8) | 119;
 
 #[allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! splice(2): data goes between a file and the worker's memory through a pipe, by the worker.
+//! Engine with splice(2): the worker moves data between a file and its memory through a pipe.
 
 use super::buffers::Buffers;
 use super::files::RingFile;
@@ -8,11 +8,10 @@ use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
 use std::os::fd::OwnedFd;
 
-/// The pipe. It is empty between two requests.
+/// Pipe between the file and the worker's memory. It is empty between requests.
 pub(super) struct Spliced {
     reader: OwnedFd,
     writer: OwnedFd,
-    /// Bytes that it holds at most.
     capacity_bytes: usize,
 }
 
@@ -29,7 +28,7 @@ impl Spliced {
         made.map_err(|errno| Error::failed(Call::Pipe, "the pipe of splice", errno))
     }
 
-    /// Does a request: how many bytes it moved. At the end of the file these are fewer.
+    /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
     pub(super) fn carry_out(
         &self,
         submission: &Submission,
@@ -97,7 +96,8 @@ impl Spliced {
         Ok(done)
     }
 
-    /// Gives the pipe memory to read, which stays as it is until the file has it.
+    /// Fills the pipe with references to memory, which must stay unchanged until the file has the
+    /// data.
     #[allow(unsafe_code)]
     fn give(&self, memory: &[u8]) -> rustix::io::Result<usize> {
         let parts = [IoSliceRaw::from_slice(memory)];
@@ -108,7 +108,7 @@ impl Spliced {
         })
     }
 
-    /// Takes out of the pipe what the file did not take.
+    /// Removes the data from the pipe that the file did not accept.
     fn empty(&self, mut bytes: usize) -> rustix::io::Result<()> {
         let mut sink = [0; 4096];
         while bytes > 0 {
@@ -119,7 +119,7 @@ impl Spliced {
     }
 }
 
-/// A call that a signal cut short is made again.
+/// Repeats a call while signals interrupt it.
 fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {

@@ -1,4 +1,4 @@
-//! io_uring: a queue of submissions and one of completions, shared with the kernel.
+//! Engine with io_uring: a submission queue and a completion queue shared with the kernel.
 
 mod setup;
 
@@ -16,35 +16,35 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// What completions say that are of no slot.
+/// User data that marks the completion of the heartbeat timeout, which belongs to no slot.
 const HEARTBEAT: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
-/// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` (Linux 6.12).
+/// Code of `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` (Linux 6.12).
 const DISCARD_COMMAND: u32 = 0x12 << 8;
 
-/// So much before a moment, a wait for it stops to sleep: a thread is woken late.
+/// Time before a deadline at which a wait stops sleeping and polls, because threads wake up late.
 const SPIN: Nanoseconds = Nanoseconds(50_000);
 
-/// How often the kernel may lack the memory to take submissions, one after the other.
+/// Maximum number of consecutive attempts to submit while the kernel lacks memory.
 const ATTEMPTS_TO_FLUSH: usize = 10_000;
 
-/// A ring that io_uring_setup(2) made.
+/// Submission and completion queues of an io_uring, with its features.
 pub(super) struct Uring {
     ring: IoUring,
     gate: Gate,
-    /// Whether a thread of the kernel polls the submission queue.
+    /// Whether a kernel thread polls the submission queue.
     has_submission_thread: bool,
-    /// Whether completions are polled for.
+    /// Whether the kernel polls the device for completions (IOPOLL).
     is_polled: bool,
-    /// Whether the buffers are registered.
+    /// Whether the buffers are registered with the kernel.
     has_buffers: bool,
-    /// The wait for a single completion is not timed, which costs a timer each: a request
-    /// that completes after a slice of time ends it.
+    /// Timeout request that ends a wait for a single completion after a time slice. A timed wait
+    /// would cost a kernel timer each.
     heartbeat: Box<Timespec>,
     is_beating: bool,
     note: Option<EngineNote>,
-    /// Whether the kernel still has requests of it, for good.
+    /// Whether the ring was given up while the kernel still has requests.
     is_stuck: bool,
 }
 
@@ -85,7 +85,7 @@ impl Uring {
         self.note.clone()
     }
 
-    /// Queues a request, for [`Self::flush`] to submit.
+    /// Queues a request that [`Self::flush`] will submit.
     #[inline]
     pub(super) fn push(&mut self, submission: &Submission, file: &RingFile, buffers: &Buffers) {
         let entry = entry(
@@ -108,7 +108,7 @@ impl Uring {
         unsafe { self.ring.submission().push(entry) }
     }
 
-    /// Submits what is queued, in one system call where the kernel takes all at once.
+    /// Submits the queued requests, in one system call if the kernel accepts all.
     #[inline]
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
         if self.has_submission_thread {
@@ -139,7 +139,7 @@ impl Uring {
         }
     }
 
-    /// Takes what the completion queue holds, without a system call.
+    /// Moves the completions to `ready`, without a system call.
     #[inline]
     pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
         for entry in self.ring.completion() {
@@ -151,7 +151,7 @@ impl Uring {
         }
     }
 
-    /// Has the kernel post what is complete and what it kept for this thread to do.
+    /// Makes the kernel post completions, including those that it left for this thread to process.
     pub(super) fn poll(&mut self) -> Result<(), Errno> {
         let owes = self.is_polled || {
             let queue = self.ring.submission();
@@ -160,7 +160,7 @@ impl Uring {
         if owes { self.enter(0, None) } else { Ok(()) }
     }
 
-    /// Waits for completions, for a slice of time or so long at most.
+    /// Waits for `least` completions, a time slice, or `left`, whichever ends first.
     pub(super) fn wait(&mut self, least: usize, left: Option<Nanoseconds>) -> Result<(), Errno> {
         let least = least as u32;
         match left {
@@ -208,7 +208,7 @@ impl Uring {
         }
     }
 
-    /// Asks for an end of all that is under way. What a device already has goes on.
+    /// Cancels all requests in flight. Requests that a device already has continue.
     pub(super) fn cancel(&mut self) {
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
         let _ = self.flush();
@@ -220,14 +220,14 @@ impl Uring {
         let _ = self.flush();
     }
 
-    /// Requests stay under way: the kernel keeps what they need.
+    /// Gives up the requests in flight. The kernel keeps the resources that they need.
     pub(super) fn give_up(&mut self) {
         self.is_stuck = true;
     }
 }
 
-/// The kernel gives registered files up some time after a ring is closed, and a file
-/// system cannot be unmounted before.
+/// Unregisters the ring's files. The kernel would release them only some time after the ring is
+/// closed, and a file system cannot be unmounted before.
 impl Drop for Uring {
     fn drop(&mut self) {
         self.gate.close(descriptor(&self.ring));
@@ -246,7 +246,7 @@ fn descriptor(ring: &IoUring) -> BorrowedFd<'_> {
     unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }
 }
 
-/// What the kernel is told of a request.
+/// Builds the submission queue entry of a request.
 #[inline]
 fn entry(
     submission: &Submission,
@@ -288,8 +288,8 @@ fn entry(
     }
 }
 
-/// A file gets a hole. A device is told to discard: from Linux 6.12 on; before, the request
-/// fails with EOPNOTSUPP.
+/// Builds a discard: a punched hole for a file, a discard command for a device. Before Linux 6.12
+/// the command fails with EOPNOTSUPP.
 fn discard(file: &RingFile, offset_bytes: u64, bytes: u32) -> squeue::Entry {
     let place = Fixed(file.place);
     if file.is_block_device {

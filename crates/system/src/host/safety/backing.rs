@@ -1,10 +1,8 @@
-//! Files whose bytes something shows, as loop devices and swap do, and whether
-//! two of them are one file.
+//! Backing files of loop devices and swap, and whether two of them are the same file.
 //!
-//! A file has a number, its file system's and its own, by whatever names it is
-//! reached. But a file system that is stacked on others (overlay), or asks
-//! somebody else for its files (FUSE, NFS), gives them numbers of its own: there
-//! two numbers may be of one file. Its place on the disk tells then.
+//! A file is identified by its device and inode numbers, under any name. But a stacked file system
+//! (overlay), or one that gets its files from elsewhere (FUSE, NFS), assigns numbers of its own, so
+//! that two numbers may belong to one file. Then the file's extents on disk are compared.
 
 use super::extents::Extents;
 use crate::host::device::FileNumber;
@@ -12,8 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
-/// File systems without a device of their own whose numbers are all the same
-/// their files' only ones: `statfs` names them so.
+/// Magic numbers (`statfs`) of file systems without a device of their own that still give each file
+/// a single number.
 const KEEPING_FILES: &[u64] = &[
     0x9123_683e, // btrfs
     0x0102_1994, // tmpfs
@@ -22,31 +20,31 @@ const KEEPING_FILES: &[u64] = &[
     0xca45_1a4e, // bcachefs
 ];
 
-/// A file that something shows.
+/// Backing file of a loop device or of swap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShownFile {
-    /// The name that the kernel has for it, which need not lead there from here.
+    /// Path that the kernel has for the file, which need not lead to it in this mount namespace.
     pub(super) path: PathBuf,
-    /// Its number, where that is known.
+    /// Device and inode numbers of the backing file, if they are known.
     pub(super) number: Option<FileNumber>,
-    /// Whether it is shown for writing. Of a stacked file system, only then is
-    /// what was opened still what its name leads to.
+    /// Whether the file is open for writing. On a stacked file system, only then does its path
+    /// still lead to the opened file.
     pub(super) writable: bool,
 }
 
-/// Whether two files are one.
+/// Result of comparing two backing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sameness {
-    /// They are.
+    /// Same file under both names.
     Same,
-    /// They are not.
+    /// Different files.
     Different,
-    /// It cannot be told.
+    /// Inconclusive comparison: the files may be the same.
     Unknown,
 }
 
 impl ShownFile {
-    /// Compares it with another.
+    /// Compares the backing file with another one.
     pub(super) fn sameness(&self, other: &Self) -> Sameness {
         let (Some(number), Some(other_number)) = (self.number, other.number) else {
             return match self.path == other.path {
@@ -75,7 +73,7 @@ impl ShownFile {
         }
     }
 
-    /// Opens it, if its name leads to it from here.
+    /// Opens the backing file; `None` if its path does not lead to it in this mount namespace.
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
@@ -84,7 +82,7 @@ impl ShownFile {
     }
 }
 
-/// Whether a file's number is the only one that it has.
+/// Reports whether a file has no other file number than this one.
 fn is_only_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
     if number.device.major != 0 {
         return true;
@@ -93,8 +91,8 @@ fn is_only_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
     kind.is_some_and(|kind| KEEPING_FILES.contains(&(kind.f_type as u64 & 0xffff_ffff)))
 }
 
-/// One file has one place. The first is looked at twice, since the other may be
-/// written to in between.
+/// Compares two files by their extents on disk. The first file is examined twice, since the other
+/// may be written to in between.
 fn by_place(one: &OwnedFd, other: &OwnedFd) -> Sameness {
     let places = [one, other, one].map(|file| Extents::of(file.as_fd()));
     let [Ok(before), Ok(other), Ok(after)] = &places else {

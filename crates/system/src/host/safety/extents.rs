@@ -1,20 +1,21 @@
-//! Where the bytes of a file lie on its disk.
+//! Extents of a file on its disk.
 
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// `FS_IOC_FIEMAP`.
+/// Code of the ioctl `FS_IOC_FIEMAP`.
 const FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
-/// `FIEMAP_FLAG_SYNC`: what was written gets its place first.
+/// Flag `FIEMAP_FLAG_SYNC`: the file is written to disk first.
 const SYNC: u32 = 1;
-/// `FIEMAP_EXTENT_LAST`.
+/// Flag `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const LAST: u32 = 1;
-/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and `_DATA_INLINE`: no place of their own.
+/// Flags of extents without a disk position: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and
+/// `_DATA_INLINE`.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200;
 const PER_CALL: usize = 128;
 
-/// `struct fiemap_extent`.
+/// Kernel's `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Extent {
@@ -26,7 +27,7 @@ struct Extent {
     more_reserved: [u32; 3],
 }
 
-/// `struct fiemap` with room for some extents.
+/// Kernel's `struct fiemap`, with room for some extents.
 #[repr(C)]
 struct Request {
     start: u64,
@@ -38,16 +39,17 @@ struct Request {
     extents: [Extent; PER_CALL],
 }
 
-/// The places of a file's bytes on what its file system lies on, each from its
-/// first byte to behind its last, in order.
+/// Disk extents of a file as ranges of bytes, each from its start (inclusive) to its end
+/// (exclusive), in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Extents(Vec<(u64, u64)>);
 
 impl Extents {
-    /// Of an open file.
+    /// Returns the extents of an open file.
     ///
     /// # Errors
-    /// Its file system does not tell.
+    ///
+    /// The file system does not report them.
     pub(super) fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
         let mut places = Vec::new();
         let mut start = 0;
@@ -70,12 +72,12 @@ impl Extents {
         Ok(Self(places))
     }
 
-    /// Whether the file has no bytes on the disk.
+    /// Reports whether the file has no bytes on the disk.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether some place is of both.
+    /// Reports whether any extents of the two files overlap.
     pub(super) fn overlap(&self, other: &Self) -> bool {
         let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(start, end)), Some(&&(other_start, other_end))) =

@@ -1,4 +1,4 @@
-//! Whether the system uses a device, or anything that is made of it.
+//! Check whether the system uses a device, or anything built on it.
 
 use super::Refusal;
 use super::backing::{Sameness, ShownFile};
@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Refuses a device that is mounted, swap, held or shown by a loop device, or
-/// whose partitions, disk or holders are; and a loop device whose file is swap,
-/// or is shown a second time.
+/// Refuses a device that is mounted, used as swap, or has a device mapper, md or loop device on it,
+/// directly or through its partitions, disk or holders. Also refuses a loop device whose backing
+/// file is used as swap or by another loop device.
 pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
     let not_proven = |why: String| Refusal::NotProven {
         device: device.path().to_owned(),
@@ -67,9 +67,9 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
     shown.require_shown_once(device, &others)
 }
 
-/// Refuses a device that another process can write to as well, by whatever
-/// device or file: what is measured, and what that process writes, would both
-/// be spoilt. Returns what could not be found out of processes, in words.
+/// Refuses a device that another process can write to through any device or file, since both the
+/// measurement and that process's data would be spoilt. Returns descriptions of what could not be
+/// determined about processes.
 pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>, Refusal> {
     let not_proven = |why: String| Refusal::NotProven {
         device: device.path().to_owned(),
@@ -96,17 +96,17 @@ pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>
     }
 }
 
-/// What a device's bytes end up in.
+/// Devices and files that store a device's bytes.
 struct Shown {
-    /// The device, and all that it is made of.
+    /// Device to be written and all devices underneath.
     below: Vec<BlockDevice>,
-    /// The files that loop devices among these show.
+    /// Backing files of the loop devices among these.
     files: Vec<(BlockDevice, ShownFile)>,
 }
 
 impl Shown {
-    /// Down from a device: the disk of a partition, what device mapper and md
-    /// have made it of, and what a loop device shows.
+    /// Finds everything underneath a device: the disk of a partition, the devices below device
+    /// mapper and md, and the backing file of a loop device.
     fn by(device: &BlockDevice) -> Result<Self, String> {
         let mut shown = Self {
             below: Vec::new(),
@@ -132,7 +132,6 @@ impl Shown {
         Ok(shown)
     }
 
-    /// Refuses a loop device whose file is active as swap.
     fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), Refusal> {
         if self.files.is_empty() || node_number(&swap).is_ok_and(|number| number.is_some()) {
             return Ok(());
@@ -159,9 +158,9 @@ impl Shown {
         Ok(())
     }
 
-    /// Refuses a loop device whose file another loop device shows as well: the
-    /// kernel sees two devices there, and what uses the one does not hold the
-    /// other. `others` are the loop devices that are no part, with their files.
+    /// Refuses a loop device whose backing file another loop device has, too. The kernel sees two
+    /// devices there, and using one does not claim the other. `others` are the loop devices that
+    /// are no part of the device, with their backing files.
     fn require_shown_once(
         &self,
         device: &BlockDevice,
@@ -210,7 +209,7 @@ impl Shown {
     }
 }
 
-/// The file of a loop device, whose name the kernel gives.
+/// Returns the backing file of a loop device, with the path that the kernel reports.
 fn file_of_loop(numbers: &BackingFiles, device: &BlockDevice, path: PathBuf) -> ShownFile {
     // The user may have named it by a node of another name.
     let node = Path::new("/dev").join(device.name());
@@ -238,10 +237,9 @@ fn cannot_tell(
     }
 }
 
-/// The device, and all whose use is a use of its bytes: its partitions, the
-/// disk that it is a partition of, whatever device mapper and md have made of
-/// any of these, and where it is a loop device, the device that it shows with
-/// all of that one's. Not the other partitions of its disk.
+/// Returns the device and all devices that share its bytes: its partitions, its disk, and the
+/// device mapper and md devices on any of these. For a loop device over a block device it includes
+/// that device and all of its related devices. Other partitions of its disk are excluded.
 fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
     let mut parts = Vec::new();
     let mut seen = BTreeSet::new();
@@ -270,16 +268,16 @@ fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
     Ok(parts)
 }
 
-/// The block device that a loop device shows; `None` of one that shows a
-/// file, and of any other device.
+/// Returns the block device that backs a loop device; `None` if it is backed by a file, and for
+/// other devices.
 fn shown_device(device: &BlockDevice) -> Option<BlockDevice> {
     let number = node_number(&device.backing_file()?).ok().flatten()?;
     BlockDevice::from_number(number).ok()
 }
 
-/// The part that is mounted, and where. A file system over several devices
-/// (btrfs) shows only in its source; its other devices fail the exclusive
-/// open.
+/// Returns the first of `parts` that is mounted, with its mount point; `None` if none is. A file
+/// system over several devices (btrfs) shows only one of them, in its source; the others fail the
+/// exclusive open.
 fn mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)> {
     mounts.iter().find_map(|mount| {
         let part = parts
@@ -296,8 +294,8 @@ fn mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)>
     })
 }
 
-/// The part that a path names. A path that leads nowhere, as of a node that
-/// was removed or lies in another mount namespace, counts by its last name.
+/// Returns the device that a path names. A path that leads nowhere, such as a removed node or one
+/// in another mount namespace, is compared by its last component.
 fn part_at(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
     let is_part = |part: &&BlockDevice| match node_number(path) {
         Ok(number) => number == Some(part.number()),
@@ -309,7 +307,6 @@ fn part_at(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
         .map(|part| part.path().to_owned())
 }
 
-/// The paths in /proc/swaps.
 fn swap_paths(swaps: &[u8]) -> impl Iterator<Item = PathBuf> {
     swaps
         .split(|&byte| byte == b'\n')

@@ -1,5 +1,5 @@
-//! Other processes that have something open for writing, or mapped so; and those
-//! that may have, where the system does not tell.
+//! Search for other processes that have a device or file open or mapped for writing, and for
+//! processes that may have it but whose files the system does not show.
 
 mod descriptors;
 
@@ -15,46 +15,47 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Looks at the processes: one that is just being started has a copy of every file
-/// that its parent has open, so whoever is found is looked at again.
+/// Number of searches before a writer is reported. A process that is being started has a copy of
+/// every file that its parent has open, so it is checked again.
 const LOOKS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// Link of /proc to the PID namespace that the kernel boots with.
+/// Link in /proc to the kernel's initial PID namespace.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// What others may not have open for writing.
+/// Devices and files that no other process may have open for writing.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
-    /// Devices, each with what to call it.
+    /// Watched devices with their paths for messages.
     pub(super) devices: Vec<(DeviceNumber, PathBuf)>,
-    /// Files that loop devices show.
+    /// Watched backing files of loop devices.
     pub(super) files: Vec<ShownFile>,
 }
 
-/// A process that can write to something of these.
+/// Process that can write to a watched device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Writer {
     pub(super) process: i32,
     pub(super) command: String,
-    /// The device or file that it can write to.
+    /// Device or file that the process can write to.
     pub(super) part: PathBuf,
 }
 
-/// What a look at all processes has come to.
+/// Result of a search for writers among all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
-    /// The first that can write to something.
+    /// First process found that can write to a watched device or file.
     pub(super) writer: Option<Writer>,
-    /// Gaps in what can be found out, as "what process 1 (init) has open".
+    /// Facts about processes that could not be determined, such as "what process 1 (init) has
+    /// open".
     pub(super) untold: BTreeSet<String>,
 }
 
 impl Watched {
-    /// Looks for another process than this one that has something of these open
-    /// for writing.
+    /// Searches for another process that has a watched device or file open for writing.
     ///
     /// # Errors
+    ///
     /// /proc cannot be read.
     pub(super) fn look(&self) -> io::Result<Look> {
         for _ in 1..LOOKS {
@@ -120,8 +121,8 @@ impl Watched {
         device.chain(file).next().cloned()
     }
 
-    /// The file of these that has another number on a stacked file system (overlay),
-    /// by which `link` leads to it.
+    /// Returns the watched file that `link` leads to on a stacked file system (overlay), where it
+    /// has another file number.
     fn stacked(&self, link: &Path, status: &Stat) -> Option<PathBuf> {
         let number = FileNumber::in_status(status);
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
@@ -141,8 +142,8 @@ impl Watched {
             .map(|file| file.path.clone())
     }
 
-    /// The watched device or file at a path of the kernel's. A path that leads nowhere
-    /// from here counts by its last name.
+    /// Returns the watched device or file at a path from the kernel. A path that leads nowhere in
+    /// this namespace is compared by its last component.
     fn at(&self, path: &Path) -> Option<PathBuf> {
         if let Ok(status) = rustix::fs::stat(path) {
             return self.named(&status).or_else(|| self.stacked(path, &status));
@@ -154,7 +155,6 @@ impl Watched {
     }
 }
 
-/// Processes that /proc does not list, in words.
 fn hidden_processes() -> BTreeSet<String> {
     let mut hidden = BTreeSet::new();
     let namespace = std::fs::read_link("/proc/self/ns/pid");
@@ -176,19 +176,18 @@ fn hidden_processes() -> BTreeSet<String> {
     hidden
 }
 
-/// One process that is looked at.
+/// Examination of one process for access to watched devices and files.
 struct Visit<'a> {
     watched: &'a Watched,
-    /// Its directory in /proc.
     directory: PathBuf,
-    /// `process 7 (fio)`.
+    /// Title of the process in messages: `process 7 (fio)`.
     title: String,
     untold: &'a mut BTreeSet<String>,
 }
 
 impl Visit<'_> {
-    /// Adds a gap in what the system tells of this process; the process's title takes
-    /// the place of `{}`.
+    /// Records a fact about the process that could not be determined. The process's title replaces
+    /// `{}` in the text.
     fn cannot_tell(&mut self, text: &str) {
         self.untold.insert(text.replace("{}", &self.title));
     }
@@ -252,8 +251,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Returns the watched device or file that is registered with an io_uring: the
-    /// kernel tells its name, and not whether it may be written.
+    /// Returns the watched device or file that is registered with an io_uring. The kernel shows its
+    /// name, but not whether it is open for writing.
     fn part_registered(&mut self, ring: &Descriptor) -> io::Result<Option<PathBuf>> {
         let Some(info) = ring.info()? else {
             return Ok(None);
@@ -290,8 +289,8 @@ impl Visit<'_> {
         Ok(None)
     }
 
-    /// Whether a mapping that is only read can become one that is written, by mprotect: its
-    /// file was open for writing when it was mapped, and may have been closed since.
+    /// Reports whether a read-only mapping can be made writable by mprotect. It can if its file was
+    /// open for writing when it was mapped, even if that was closed since.
     fn may_write(&mut self, mapping: &SharedMapping) -> bool {
         let mappings = std::fs::read(self.directory.join("smaps"));
         let flags = mappings
@@ -308,7 +307,7 @@ impl Visit<'_> {
     }
 }
 
-/// The status of what a link of /proc leads to.
+/// Returns the status of the target of a link in /proc; `None` if the target is gone.
 fn stat(link: &Path) -> io::Result<Option<Stat>> {
     match rustix::fs::stat(link) {
         Ok(status) => Ok(Some(status)),
@@ -330,10 +329,10 @@ fn command_of(process: &Path) -> String {
     name.trim().to_owned()
 }
 
-/// Flag of a mapping in /proc/PID/smaps that may be made one for writing.
+/// Flag in /proc/PID/smaps of a mapping that may become writable.
 const MAY_WRITE: &str = "mw";
 
-/// A mapping that its process shares with the file.
+/// Shared memory mapping of a file in another process.
 #[derive(Debug, PartialEq, Eq)]
 struct SharedMapping {
     start: u64,
@@ -342,8 +341,8 @@ struct SharedMapping {
 }
 
 impl SharedMapping {
-    /// The shared mapping of a line of /proc/PID/maps, or of a first line of
-    /// /proc/PID/smaps: `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`.
+    /// Parses a line of /proc/PID/maps, or the first line of a mapping in /proc/PID/smaps:
+    /// `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`. `None` unless the mapping is shared.
     fn of_line(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line.split(|&byte| byte == b'/').next()?).ok()?;
         let mut fields = line.split_ascii_whitespace();
@@ -358,12 +357,12 @@ impl SharedMapping {
         (rights.get(3) == Some(&b's')).then_some(mapping)
     }
 
-    /// Its name in /proc/PID/map_files.
+    /// Returns the memory mapping's name in /proc/PID/map_files.
     fn range(&self) -> String {
         format!("{:x}-{:x}", self.start, self.end)
     }
 
-    /// Its flags in the text of /proc/PID/smaps, if it is there with flags.
+    /// Returns the mapping's flags from the text of /proc/PID/smaps; `None` if the text lacks them.
     fn flags_in(&self, mappings: &[u8]) -> Option<Vec<String>> {
         let mut lines = mappings.split(|&byte| byte == b'\n');
         let is_this = |line: &[u8]| Self::of_line(line).is_some_and(|one| one.start == self.start);
@@ -378,7 +377,7 @@ impl SharedMapping {
     }
 }
 
-/// Whether a line of /proc/PID/smaps begins a mapping: other lines begin with `Name:`.
+/// Reports whether a line of /proc/PID/smaps begins a mapping. Other lines begin with `Name:`.
 fn is_first_line(line: &[u8]) -> bool {
     let word = line.split(|&byte| byte == b' ').next().unwrap_or_default();
     !word.is_empty() && !word.ends_with(b":")

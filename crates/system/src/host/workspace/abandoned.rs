@@ -1,4 +1,4 @@
-//! Folders that a killed run left behind.
+//! Workspaces that killed runs left behind.
 
 use super::WorkspaceError;
 use super::folder::{self, Folder, path_through};
@@ -14,24 +14,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder of a dead owner. While this lives, its lock keeps others from
-/// taking the folder for abandoned as well.
+/// Workspace of a dead owner. Its lock keeps other processes from handling the folder at the same
+/// time.
 #[derive(Debug)]
 pub struct Abandoned(Remains);
 
 #[derive(Debug)]
 enum Remains {
-    /// A folder with its marker.
     Folder(Folder),
-    /// The owner died between making the folder and making the marker, or
-    /// between removing the one and the other.
+    /// Empty folder. The owner died between creating the folder and its marker, or between removing
+    /// the marker and the folder.
     Empty {
         path: PathBuf,
         name: OsString,
         parent: Arc<OwnedFd>,
         directory: OwnedFd,
     },
-    /// Its name is of ours and its owner this user, and no more can be told.
+    /// Folder with the name and user of a workspace, for which nothing else could be determined.
     Unknown {
         path: PathBuf,
         error: WorkspaceError,
@@ -39,7 +38,7 @@ enum Remains {
 }
 
 impl Abandoned {
-    /// The folder.
+    /// Returns the path of the workspace folder.
     pub fn path(&self) -> &Path {
         match &self.0 {
             Remains::Folder(folder) => folder.path(),
@@ -47,8 +46,8 @@ impl Abandoned {
         }
     }
 
-    /// Why it cannot be told whether the folder is abandoned; `None` of one that
-    /// is, and can be removed.
+    /// Returns the reason why it is unknown whether the folder is abandoned; `None` if it is
+    /// abandoned and can be removed.
     pub fn obstacle(&self) -> Option<&WorkspaceError> {
         match &self.0 {
             Remains::Unknown { error, .. } => Some(error),
@@ -56,12 +55,12 @@ impl Abandoned {
         }
     }
 
-    /// Unmounts what is mounted inside, detaches the loop devices of files
-    /// inside, and removes the folder with all that is in it.
+    /// Unmounts file systems inside, detaches the loop devices of files inside, and removes the
+    /// folder with all its contents.
     ///
     /// # Errors
-    /// A mount is in use, a loop device cannot be detached, or a file cannot
-    /// be removed.
+    ///
+    /// A mount is in use, a loop device cannot be detached, or a file cannot be removed.
     pub fn remove(self) -> Result<(), WorkspaceError> {
         match self.0 {
             Remains::Folder(mut folder) => match take_down(&folder) {
@@ -87,7 +86,7 @@ impl Abandoned {
     }
 }
 
-/// Takes down what stands on files of a folder.
+/// Unmounts and detaches everything that uses files of the folder.
 fn take_down(folder: &Folder) -> Result<(), WorkspaceError> {
     unmount_inside(folder)?;
     let files = folder
@@ -109,7 +108,7 @@ fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-/// Looks through a directory, not below it, in the order of names.
+/// Searches a directory for abandoned workspaces, without subdirectories, in order of names.
 pub(super) fn find(
     directory: &Path,
 ) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
@@ -131,7 +130,7 @@ pub(super) fn find(
     }))
 }
 
-/// A folder with a name of ours: abandoned or not?
+/// Examines whether a folder with the name of a workspace is abandoned.
 fn examine(
     parent_path: &Path,
     parent: &Arc<OwnedFd>,

@@ -1,4 +1,4 @@
-//! A workspace's folder with its lock, in the hands of whoever may remove it.
+//! Workspace folder with its lock, as held by a process that may remove it.
 
 use super::WorkspaceError;
 use crate::host::device::{DeviceNumber, FileNumber};
@@ -15,26 +15,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file that makes a folder a workspace.
+/// Name of the marker file, which makes a folder a workspace.
 pub(super) const MARKER: &str = "diskperf-workspace";
 const PREFIX: &str = "diskperf-";
 const HEX_DIGITS: usize = 6;
 
-/// What FUSE's library and NFS rename a file to that is removed while somebody
-/// has it open; it goes when it is closed.
+/// Name prefixes of files that FUSE's library and NFS keep for removed files that are still open.
+/// Such a file disappears when it is closed.
 const HIDDEN: [&str; 2] = [".fuse_hidden", ".nfs"];
 
-/// How often, and how long apart, a folder is tried again that is not empty
-/// yet, because a file that was removed from it is still being closed.
+/// Maximum attempts to remove a folder that is not yet empty, because a removed file is still being
+/// closed.
 const REMOVE_ATTEMPTS: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
-/// The name of a new folder.
+/// Returns the name of a new workspace folder.
 pub(super) fn new_name(pid: u32, random: u64) -> String {
     format!("{PREFIX}{pid}-{:06x}", random & 0xff_ffff)
 }
 
-/// The process that made a folder of this name; `None` of other names.
+/// Returns the process id in the name of a workspace folder; `None` for other names.
 pub(super) fn owner(name: &OsStr) -> Option<i32> {
     let (pid, hex) = name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -45,28 +45,28 @@ pub(super) fn owner(name: &OsStr) -> Option<i32> {
     pid.parse().ok().filter(|&pid| pid > 0)
 }
 
-/// A path that leads to an open directory, whatever becomes of its names. What
-/// is opened by it and a name below lies in that very directory.
+/// Returns a path through an open directory's descriptor. Names below it lie in that very
+/// directory, whatever becomes of its own path.
 pub(in crate::host) fn path_through(directory: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// A folder whose marker is locked by this process. Everything is done through
-/// its descriptor and its parent's, because its path may come to lead
-/// elsewhere: whoever owns a directory above can put a link there.
+/// Workspace folder whose marker this process has locked. All operations use its descriptor and its
+/// parent's. Its path may come to lead elsewhere, because the owner of a directory above can put a
+/// link there.
 #[derive(Debug)]
 pub(super) struct Folder {
-    /// For messages only.
+    /// Path of the workspace folder, for messages only.
     path: PathBuf,
     name: OsString,
     parent: Arc<OwnedFd>,
     directory: OwnedFd,
-    /// The marker, open and locked; nothing once it was released.
+    /// Marker file, open and locked; `None` after its release.
     lock: Option<File>,
 }
 
 impl Folder {
-    /// The folder `name` in `parent`, open as `directory`, with its marker.
+    /// Returns the folder `name` in `parent`, open as `directory`, with its locked marker.
     pub(super) fn new(
         parent_path: &Path,
         name: OsString,
@@ -83,7 +83,7 @@ impl Folder {
         }
     }
 
-    /// Writes into the marker.
+    /// Writes a text into the marker file.
     pub(super) fn write_marker(&self, text: &str) -> io::Result<()> {
         self.lock
             .as_ref()
@@ -98,13 +98,13 @@ impl Folder {
         self.directory.as_fd()
     }
 
-    /// Whether it still is the folder of that name, and the locked marker the
-    /// one in it.
+    /// Reports whether the path still leads to this folder, and the folder still contains the
+    /// locked marker.
     pub(super) fn is_ours(&self) -> io::Result<bool> {
         Ok(self.is_in_place()? && self.marker_there()? == MarkerThere::Locked)
     }
 
-    /// Whether it still is the folder of that name.
+    /// Reports whether the path still leads to this folder.
     fn is_in_place(&self) -> io::Result<bool> {
         let there = number_at(self.parent.as_fd(), &self.name)?;
         Ok(there == Some(FileNumber::of(self.directory())?))
@@ -119,10 +119,9 @@ impl Folder {
         })
     }
 
-    /// Whether it was removed since it was opened. A file system behind a
-    /// server may have forgotten it, or may still say what was true before: an
-    /// answer that was under way during the removal counts links again. The
-    /// kernel's own name of the folder does not come from the server.
+    /// Reports whether the folder was removed since it was opened. A file server may have forgotten
+    /// the folder or report outdated facts: a reply that was in flight during the removal counts
+    /// links again. The kernel's own name of the folder does not depend on the server.
     pub(super) fn is_gone(&self) -> bool {
         let has_no_name = std::fs::read_link(path_through(self.directory()))
             .is_ok_and(|name| name.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"));
@@ -133,7 +132,6 @@ impl Folder {
             }
     }
 
-    /// Frees the lock and closes the marker.
     fn release(&mut self) {
         if let Some(lock) = self.lock.take() {
             // Another thread may be starting a tool: until that runs, it has a
@@ -142,8 +140,7 @@ impl Folder {
         }
     }
 
-    /// Where something is mounted inside, the latest first, each with its path
-    /// below the folder.
+    /// Returns the mounts inside the folder, the latest first, each with its path below the folder.
     pub(super) fn mounts_inside(&self) -> io::Result<Vec<(PathBuf, PathBuf)>> {
         // The kernel's own name of the folder, which mount points begin with
         // also after a directory above was renamed.
@@ -158,7 +155,8 @@ impl Folder {
             .collect())
     }
 
-    /// Every regular file below the folder; links are not followed.
+    /// Returns the device and inode numbers of every regular file below the folder, without
+    /// following links.
     pub(super) fn files(&self) -> io::Result<BTreeSet<FileNumber>> {
         let mut files = BTreeSet::new();
         let mut folders = vec![path_through(self.directory())];
@@ -179,8 +177,8 @@ impl Folder {
         Ok(files)
     }
 
-    /// Removes the folder with all that is in it, and nothing else: links are
-    /// removed, not followed, and another file system is not entered.
+    /// Removes the folder with all its contents, and nothing else. Links are removed, not followed,
+    /// and other file systems are not entered.
     pub(super) fn remove(&mut self) -> Result<(), WorkspaceError> {
         match self.try_remove() {
             // Somebody else has removed it.
@@ -214,7 +212,7 @@ impl Folder {
         })
     }
 
-    /// Everything but the marker.
+    /// Removes everything in the folder except the marker.
     fn remove_contents(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(path_through(self.directory()))? {
             let entry = entry?;
@@ -234,8 +232,8 @@ impl Folder {
         Ok(())
     }
 
-    /// The parent's directory cannot be swapped: it is open. At worst an empty
-    /// folder of the same name is removed there.
+    /// Removes the marker and then the folder. The parent is open, so that it cannot be swapped; at
+    /// worst an empty folder of the same name is removed from it.
     fn remove_marker_and_folder(&self) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.directory, MARKER, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -248,7 +246,8 @@ impl Folder {
         )?)
     }
 
-    /// A folder that stays must be told from others' by whoever looks later.
+    /// Recreates the marker of a folder that could not be removed, so that it stays recognisable as
+    /// a workspace.
     fn put_marker_back(&self) {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -264,18 +263,17 @@ impl Drop for Folder {
     }
 }
 
-/// What has the marker's name in a folder.
+/// State of the marker's name in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkerThere {
-    /// The file whose lock is held.
+    /// Marker file whose lock this process holds.
     Locked,
-    /// Nothing.
     None,
-    /// Some other file.
     Another,
 }
 
-/// The file that has a name in a directory, if any has; a link is not followed.
+/// Returns the number of the file with a name in a directory, without following a link; `None` if
+/// there is none.
 fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => Ok(Some(FileNumber::in_status(&status))),
@@ -284,7 +282,7 @@ fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileN
     }
 }
 
-/// Removes what may hold a file that is still being closed.
+/// Repeats a removal that fails because a file is still being closed.
 pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     use io::ErrorKind::{DirectoryNotEmpty, ResourceBusy};
     let mut attempts = 1;
@@ -302,14 +300,14 @@ pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> 
     }
 }
 
-/// Whether nothing is in an open directory but files that are hidden because
-/// they were removed.
+/// Reports whether an open directory is empty except for hidden files, which stand for removed
+/// files that are still open.
 pub(super) fn is_empty(directory: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(names(directory)?.all(|name| is_hidden(&name)))
 }
 
-/// Removes the hidden files of an open directory, which are still there where
-/// the server was killed that had hidden them.
+/// Removes the hidden files of an open directory. They remain if the file server was killed that
+/// had hidden them.
 pub(super) fn remove_hidden(directory: BorrowedFd<'_>) -> io::Result<()> {
     for name in names(directory)?.filter(|name| is_hidden(name)) {
         match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {

@@ -1,4 +1,4 @@
-//! Making a ring, with what the kernel has to offer.
+//! Creation of an io_uring with the best features of the kernel.
 
 use super::super::EngineNote;
 use super::super::buffers::Buffers;
@@ -8,31 +8,31 @@ use rustix::io::Errno;
 use std::fmt;
 use std::io;
 
-/// The most requests that a ring takes.
+/// Maximum number of requests in an io_uring.
 const MOST_ENTRIES: u32 = 32_768;
 
-/// How long the kernel's thread polls an empty submission queue before it sleeps.
+/// Time that the kernel's submission thread polls an empty queue before it sleeps, in milliseconds.
 const SUBMISSION_THREAD_IDLE_MS: u32 = 10;
 
-/// Whether processes may use io_uring: 0 all, 1 those of a group, 2 none.
+/// Kernel setting for the use of io_uring: 0 permits all processes, 1 those of a group, 2 none.
 const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// Why there is no ring.
+/// Reason why io_uring cannot be used.
 pub(in super::super) struct Refusal {
     errno: Errno,
     kind: Kind,
 }
 
 enum Kind {
-    /// io_uring_setup(2).
+    /// Failure of io_uring_setup(2).
     Setup,
-    /// A depth beyond what it takes.
+    /// Queue depth that exceeds the maximum of a ring.
     Depth(u32),
-    /// A kernel before Linux 5.11, whose waits cannot be timed.
+    /// Kernel before Linux 5.11, which has no timed waits.
     TooOld,
-    /// io_uring_register(2), of files.
+    /// Failure of io_uring_register(2) for files.
     Files,
-    /// io_uring_enter(2), of no requests.
+    /// Failure of a test call of io_uring_enter(2) without requests.
     Enter,
 }
 
@@ -51,7 +51,7 @@ impl Refusal {
         }
     }
 
-    /// Whether this system has no ring for this process at all.
+    /// Reports whether the system denies io_uring to this process entirely.
     pub(in super::super) fn is_of_the_system(&self) -> bool {
         let is_forbidden = matches!(self.errno, Errno::NOSYS | Errno::PERM | Errno::ACCESS);
         match self.kind {
@@ -74,7 +74,7 @@ impl Refusal {
     }
 }
 
-/// Which rule of the system it is, as far as it tells.
+/// Describes the rule of the system that denies io_uring, as far as it is known.
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let disabled = std::fs::read_to_string(DISABLED).unwrap_or_default();
@@ -110,15 +110,15 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a ring is asked to be, from the best to what every kernel has. Completions that are
-/// deferred until the thread waits (6.1) cost a sixth more of the processor for a request of
-/// a disk at depth 32 (`bench/ring`), and are no faster.
+/// Feature sets of a ring, from the best to the one that every kernel has. Deferring completions
+/// until the thread waits (Linux 6.1) is left out: it costs a sixth more CPU time for a disk
+/// request at depth 32 (`bench/ring`), and is no faster.
 #[derive(Clone, Copy)]
 enum Features {
-    /// Completions do not interrupt the thread, of which there is one, and entries go by
-    /// their place (6.6).
+    /// Single issuer thread without interrupts for completions, and no submission index array
+    /// (Linux 6.6).
     CooperativeWithoutArray,
-    /// Completions do not interrupt the thread (5.19).
+    /// Completions without interrupts of the thread (Linux 5.19).
     Cooperative,
     Plain,
 }
@@ -129,7 +129,7 @@ const FEATURES: [Features; 3] = [
     Features::Plain,
 ];
 
-/// Makes the ring with the best features that the kernel has.
+/// Creates the ring with the best features that the kernel supports.
 pub(super) fn ring(options: &RingOptions) -> Result<IoUring, Refusal> {
     let depth = options.depth;
     if depth > MOST_ENTRIES {
@@ -181,12 +181,12 @@ fn with(options: &RingOptions, features: Features) -> io::Result<IoUring> {
     builder.build(options.depth)
 }
 
-/// Registers each slot's buffer, which spares the kernel to look up its pages at each
-/// request.
+/// Registers each slot's buffer, so that the kernel need not look up its pages for each request.
 ///
 /// # Errors
 ///
-/// A note of why it does without, as where a process may lock little memory.
+/// A note why the ring works without registration; for example, the process may lock too little
+/// memory.
 #[allow(unsafe_code)]
 pub(super) fn register_buffers(
     ring: &IoUring,

@@ -1,4 +1,4 @@
-//! Open descriptors of other processes, as /proc shows them.
+//! Open descriptors of other processes, from /proc.
 
 use super::is_gone;
 use crate::host::mounts::unescaped_path;
@@ -7,26 +7,27 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A descriptor in the table of a thread.
+/// File descriptor of a thread in another process.
 pub(super) struct Descriptor {
-    /// The link to what is open.
+    /// Link in /proc to the open file.
     pub(super) link: PathBuf,
     info: PathBuf,
 }
 
-/// Kinds of open files that hold others open.
+/// Kind of open file, by whether it may keep other files open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An io_uring, with which files can be registered.
+    /// Ring of io_uring, with which files can be registered.
     Ring,
-    /// A socket, in which descriptors can wait for their receiver.
+    /// Socket, in which descriptors can wait for their receiver.
     Socket,
-    /// Anything else, which stands for itself.
+    /// Any other file, which keeps no other files open.
     Other,
 }
 
 impl Descriptor {
-    /// The descriptor of this name; `thread` is a directory of /proc/PID/task.
+    /// Returns the descriptor of a thread by its name (a number in text form). `thread` is a
+    /// directory of /proc/PID/task.
     pub(super) fn of(thread: &Path, name: OsString) -> Self {
         Self {
             link: thread.join("fd").join(&name),
@@ -46,7 +47,7 @@ impl Descriptor {
         }
     }
 
-    /// Its file in fdinfo; none where it was closed meanwhile.
+    /// Reads the descriptor's file in fdinfo; `None` if the descriptor was closed meanwhile.
     pub(super) fn info(&self) -> io::Result<Option<Info>> {
         match std::fs::read_to_string(&self.info) {
             Ok(text) => Ok(Some(Info(text))),
@@ -56,18 +57,18 @@ impl Descriptor {
     }
 }
 
-/// The text of a file in /proc/PID/fdinfo.
+/// Text of a descriptor's file in /proc/PID/fdinfo.
 pub(super) struct Info(String);
 
 impl Info {
-    /// Whether what is open may be written. One whose flags are not told may be.
+    /// Reports whether the open file may be written; true if its flags are unknown.
     pub(super) fn is_open_for_writing(&self) -> bool {
         let flags = self.field("flags:");
         let flags = flags.and_then(|flags| u32::from_str_radix(flags, 8).ok());
         flags.is_none_or(|flags| flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32)
     }
 
-    /// Whether descriptors wait in a socket for their receiver.
+    /// Reports whether descriptors wait in a socket for their receiver.
     pub(super) fn has_files_in_flight(&self) -> bool {
         self.field("scm_fds:").is_some_and(|count| count != "0")
     }
@@ -84,13 +85,13 @@ impl Info {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Registered {
     pub(super) paths: Vec<PathBuf>,
-    /// Whether there are no more than these: a ring that is being worked with lists
-    /// none.
+    /// Whether the list of registered files is complete. The kernel lists none for an io_uring in
+    /// use.
     pub(super) are_all_named: bool,
 }
 
-/// Reads `UserFiles:` with the number of slots, and a line of each that is in use:
-/// `    0: /tmp/some\040file`.
+/// Parses `UserFiles:` with the number of slots, and the line of each slot in use: `    0:
+/// /tmp/some\040file`.
 pub(super) fn registered_files(info: &Info) -> Registered {
     let slots = info.field("UserFiles:");
     let slots = slots.and_then(|slots| slots.parse::<u64>().ok());
