@@ -1,35 +1,33 @@
-//! The catalogue: every drive, controller, bus, host, kernel, driver, file
-//! system and system that can be modelled, as data, with the published numbers
-//! that the models are tested against.
+//! Catalogue of all drives, controllers, buses, hosts, kernels, drivers, file systems and
+//! systems that can be modelled, as data, with the published measurements that test the
+//! models.
 //!
-//! The files under `catalogue/` are embedded in the binary; a folder of the
-//! user's own may replace or add entries. [`Catalogue::resolve`] gathers what a
-//! system consists of, in layers:
+//! The files under `catalogue/` are embedded in the binary; a user's folder may replace or
+//! add entries. [`Catalogue::resolve`] collects the values of a system in layers:
 //!
 //! ```text
 //! what the component extends < component < system < variant < settings
 //! ```
 //!
-//! and the parts of the machine read their numbers through a [`Reader`]. A
-//! reading is a declaration (key, shape, range, meaning), so the checks, the
-//! list of parameters and what `--set` may change all follow from one line of
-//! code. Nothing here knows what the numbers mean.
+//! The parts of the machine read their values through a [`Reader`]. Each read also declares
+//! a parameter (key, type, range, meaning), so one line of code determines the checks, the
+//! list of parameters and the settings that `--set` may change. The catalogue does not know
+//! the meaning of the values.
 //!
 //! # The files
 //!
 //! - `drives/ controllers/ buses/ hosts/ kernels/ drivers/ filesystems/`: one
-//!   component per file. `description` says what it is, `source` where its
-//!   numbers come from, `KEY_source` where one of them comes from, and
-//!   `extends = "NAME"` inherits from a component of the same folder, one level
-//!   deep. `[type.NAME]` holds the values for one type of drive, where a driver
-//!   treats each type differently.
-//! - `systems/NAME.toml`: `drives` (how many are configured), `[components]`
-//!   (which file of each folder), and tables named like components that
+//!   component per file. `description` describes the component, `source` is the source of
+//!   its numbers, `KEY_source` that of a single number, and `extends = "NAME"` inherits from
+//!   a component of the same folder, one level deep. `[type.NAME]` holds the values for one
+//!   type of drive, for a driver that treats each type differently.
+//! - `systems/NAME.toml`: `drives` (the number of drives), `[components]`
+//!   (the file from each folder), and tables named like components that
 //!   override single numbers. `[drive.2]` overrides the second drive only;
 //!   `component = "NAME"` in it puts another drive in its place.
-//! - `systems/NAME/VARIANT.toml`: what differs in `NAME:VARIANT`, no more.
-//! - `published/`: what was measured, and which of it was used to calibrate.
-//! - `expected/`: what a drive does by its data sheet and by theory, with tolerances.
+//! - `systems/NAME/VARIANT.toml`: only the differences of `NAME:VARIANT`.
+//! - `published/`: published measurements, and the sets used for calibration.
+//! - `expected/`: expected figures of a drive from data sheet and theory, with tolerances.
 
 mod component;
 mod embedded;
