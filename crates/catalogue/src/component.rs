@@ -11,7 +11,7 @@ pub enum Component {
     Host,
     /// Bus over which the controller transfers data.
     Bus,
-    /// Operating system kernel.
+    /// Kernel of the operating system.
     Kernel,
     /// File system with its layout parameters.
     Filesystem,

@@ -6,7 +6,7 @@ pub struct Parameter {
     /// Path for `--set`, such as `drive.seek_average_ms`, or `drive.2.seek_average_ms` if the
     /// second drive has a value of its own.
     pub path: String,
-    /// Value as text, such as `18`.
+    /// Value of the parameter as text, such as `18`.
     pub value: String,
     /// Unit from the key's name, such as `ms`. Empty for text, flags and choices.
     pub unit: &'static str,

@@ -34,7 +34,7 @@ pub struct Cell {
     pub kind: String,
     /// Label of the table that contains the value, such as `T1`; `text` for running text.
     pub table: String,
-    /// Title of the table.
+    /// Title of the document's table that contains the value.
     pub table_title: String,
     /// Computer as named in the document.
     pub system: String,
@@ -93,11 +93,11 @@ pub struct Cell {
     pub ratio_to_rotdelay_4: Option<String>,
     /// Interleave factor during the measurement.
     pub interleave: Option<u64>,
-    /// Quantity that a statement refers to.
+    /// Quantity that a statement of the document refers to.
     pub quantity: Option<String>,
-    /// Value of a statement.
+    /// Value that a statement of the document gives.
     pub value: Option<f64>,
-    /// Unit of a statement's value.
+    /// Unit of the value that a statement of the document gives.
     pub unit: Option<String>,
     /// Whether the document says "about".
     pub approximate: bool,
@@ -111,9 +111,9 @@ pub struct Cell {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum BlockSize {
-    /// Size in bytes.
+    /// Call size in bytes.
     Bytes(u64),
-    /// Size in words, such as `8k` or `1 track`.
+    /// Call size in words, such as `8k` or `1 track`.
     Words(String),
 }
 
@@ -197,7 +197,7 @@ impl Published {
         Errors::none_of(problems).map(|()| published)
     }
 
-    /// Returns the value with this id.
+    /// Returns the published value with this id.
     pub fn cell(&self, id: &str) -> Option<&Cell> {
         self.cells
             .iter()

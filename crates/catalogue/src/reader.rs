@@ -92,14 +92,14 @@ impl<'a> Reader<'a> {
         self.selections.push((path.join("."), path));
     }
 
-    /// Reads a whole number.
+    /// Reads and declares a whole number.
     pub fn integer(&mut self, key: &str, range: RangeInclusive<u64>, doc: &str) -> u64 {
         let start = *range.start();
         self.optional_integer_as(key, range, doc, true)
             .unwrap_or(start)
     }
 
-    /// Reads an optional whole number.
+    /// Reads and declares an optional whole number.
     pub fn optional_integer(
         &mut self,
         key: &str,
@@ -122,13 +122,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a finite number.
+    /// Reads and declares a finite number.
     pub fn number(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> f64 {
         let start = *range.start();
         self.number_as(key, range, doc, true).unwrap_or(start)
     }
 
-    /// Reads an optional finite number.
+    /// Reads and declares an optional finite number.
     pub fn optional_number(
         &mut self,
         key: &str,
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         nanoseconds(self.number(key, range, doc), 1e9)
     }
 
-    /// Reads `true` or `false`.
+    /// Reads and declares a value that is `true` or `false`.
     pub fn flag(&mut self, key: &str, doc: &str) -> bool {
         matches!(
             self.read(key, Shape::Flag, doc, true),
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a text.
+    /// Reads and declares a text.
     pub fn text(&mut self, key: &str, doc: &str) -> String {
         match self.read(key, Shape::Text, doc, true) {
             Some(Reading::Text(text)) => text,
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an optional text.
+    /// Reads and declares an optional text.
     pub fn optional_text(&mut self, key: &str, doc: &str) -> Option<String> {
         match self.read(key, Shape::Text, doc, false) {
             Some(Reading::Text(text)) => Some(text),

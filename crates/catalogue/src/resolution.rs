@@ -85,7 +85,7 @@ fn components_of(files: &[Level]) -> &'static [Component] {
     }
 }
 
-/// Resolves a single component without a system.
+/// Resolves a single component, without a system around it.
 pub(crate) fn entry(
     catalogue: &Catalogue,
     component: Component,
@@ -250,7 +250,6 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// Returns the number of configured drives.
     fn drives(&mut self, layers: &[Level]) -> u32 {
         let Some(entry) = layers
             .iter()

@@ -22,7 +22,7 @@ pub(crate) enum Shape {
     Text,
 }
 
-/// Value after reading, by type.
+/// Value that was read for a key, by its declared type.
 #[derive(Debug, Clone)]
 pub(crate) enum Reading {
     Integer(u64),
@@ -31,7 +31,7 @@ pub(crate) enum Reading {
     Pairs(Vec<[u64; 2]>),
     Rows(Vec<Vec<f64>>),
     Flag(bool),
-    /// Index in the list of choices.
+    /// Choice, as an index into the list of choices.
     Choice(usize),
     Text(String),
 }

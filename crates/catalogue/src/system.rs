@@ -35,7 +35,7 @@ pub(crate) struct Part {
     pub(crate) layers: Vec<Layer>,
 }
 
-/// Table with values of a component.
+/// Layer of a component: one table with values for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) table: Arc<Table>,
@@ -45,7 +45,7 @@ pub(crate) struct Layer {
     pub(crate) is_file: bool,
 }
 
-/// Problems and reads recorded by readers.
+/// Problems and parameters that readers have recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(crate) problems: Vec<Problem>,

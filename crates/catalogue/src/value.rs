@@ -17,7 +17,7 @@ pub(crate) struct Value {
     pub(crate) place: Place,
 }
 
-/// Content of a value, by type.
+/// Content of a TOML value, by type.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Text(String),

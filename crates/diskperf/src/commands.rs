@@ -55,7 +55,6 @@ use std::path::Path;
 /// Exit code of a command, or an error with an exit code of its own.
 type Outcome = Result<u8, LaboratoryError>;
 
-/// Exit code of a complete success.
 const DONE: u8 = 0;
 
 /// Exit code of a command that did nothing or only part of its work; messages have given the
@@ -181,7 +180,6 @@ fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, Laborat
     }
 }
 
-/// Loads stored runs by name.
 fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
     runs::load(store, name).map_err(|error| catalogue::not_yet_run(name, error))
 }

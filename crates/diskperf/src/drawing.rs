@@ -1,4 +1,4 @@
-//! Small diagrams drawn with characters.
+//! Small line diagrams drawn with characters on a terminal.
 
 const LINES: usize = 10;
 

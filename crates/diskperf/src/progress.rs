@@ -21,11 +21,10 @@ pub(crate) struct Progress {
     quiet: bool,
     /// Whether the final output goes to the same terminal as the progress display.
     shows_end: bool,
-    /// Current run, which notes refer to.
+    /// Current run, to which progress notes refer.
     run: Option<About>,
 }
 
-/// Run that notes refer to.
 struct About {
     target: String,
     /// Notes that the final output of the run contains.
@@ -48,7 +47,7 @@ struct Bar {
 struct Done {
     /// Name of the current phase, as the bar shows it.
     message: String,
-    /// Progress of the completed repetitions.
+    /// Amount done in the completed repetitions.
     before: u64,
     /// Expected amount of each repetition. Repetitions that copy trees transfer more.
     each: u64,

@@ -26,7 +26,6 @@ const ENDING_UNLESS_IGNORED: [i32; 7] = [
 /// to the process and immediately again to the process group.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
-/// Exit code of a run that a signal ended.
 const INTERRUPTED: i32 = 130;
 
 /// Message after the first signal while a run has files, because removing many files takes a while.
@@ -54,7 +53,6 @@ pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
     Ok(stop)
 }
 
-/// State of the signals received so far.
 struct Wish {
     stop: Arc<AtomicBool>,
     watched_since: Instant,

@@ -19,7 +19,6 @@ const KEPT: [(&str, &str); 1] = [("export", "runs")];
 /// Arguments that may name a directory with input files.
 const FOLDERS: [&str; 2] = ["catalogue", "data"];
 
-/// Argument that contains fio command-line options.
 const FIO_ARGUMENTS: &str = "fio_arguments";
 
 /// Maximum depth of directories that are searched for input files.
@@ -34,7 +33,6 @@ pub(crate) struct Named {
     of_jobs: Vec<PathBuf>,
 }
 
-/// Path that an argument of the command line may name.
 #[derive(Debug)]
 struct Input {
     argument: String,

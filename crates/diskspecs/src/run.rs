@@ -31,7 +31,7 @@ pub struct Controller {
 pub struct DataPath {
     /// Innermost bus, to which the drive is attached.
     pub bus: Bus,
-    /// Innermost controller.
+    /// Innermost controller, to which the drive's bus is attached.
     pub controller: Controller,
 }
 

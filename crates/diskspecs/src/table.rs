@@ -38,40 +38,40 @@ pub struct Key {
 /// Values that DiskSim accepts for a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Legal {
-    /// Whole number (I).
+    /// Whole number (DiskSim's type I).
     Whole {
-        /// Minimum value; `None` means no minimum.
+        /// Minimum that DiskSim accepts; `None` means no minimum.
         min: Option<i64>,
-        /// Maximum value.
+        /// Maximum that DiskSim accepts.
         max: Max,
     },
-    /// Number with or without a decimal point (D).
+    /// Number with or without a decimal point (DiskSim's type D).
     Number {
-        /// Minimum value; `None` means no minimum.
+        /// Minimum that DiskSim accepts; `None` means no minimum.
         min: Option<f64>,
-        /// Whether the minimum itself is excluded.
+        /// Whether DiskSim rejects the minimum itself.
         is_above_min: bool,
-        /// Maximum value; `None` means no maximum.
+        /// Maximum that DiskSim accepts; `None` means no maximum.
         max: Option<f64>,
     },
-    /// Word, such as a file name (S).
+    /// Word, such as a file name (DiskSim's type S).
     Word,
-    /// List, `[ .. ]` (L).
+    /// List, `[ .. ]` (DiskSim's type L).
     List,
-    /// Nested block, `type { .. }` (B).
+    /// Nested block, `type { .. }` (DiskSim's type B).
     Block,
 }
 
 /// Maximum of a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Max {
-    /// No maximum.
+    /// No maximum of the whole number.
     None,
-    /// Fixed maximum.
+    /// Maximum that is the same for all files.
     Value(i64),
-    /// Number of sectors of the disk.
+    /// Maximum equal to the number of sectors of the disk.
     Sectors,
-    /// Value of another key of the block, but at least 1.
+    /// Maximum equal to the value of another key of the block, but at least 1.
     OfKey(&'static str),
 }
 

@@ -10,9 +10,9 @@ use crate::text::excerpt;
 /// Kind of a request: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Read (`R`).
+    /// Read request, `R` in the trace.
     Read,
-    /// Write (`W`).
+    /// Write request, `W` in the trace.
     Write,
 }
 
@@ -23,7 +23,7 @@ pub struct Request {
     pub operation: Operation,
     /// First logical block of the request; blocks have 512 bytes.
     pub first_block: u64,
-    /// Number of blocks; at least 1.
+    /// Length of the request in blocks; at least 1.
     pub blocks: u32,
     /// Measured time from issue to completion, in microseconds.
     pub service_us: f64,

@@ -44,7 +44,6 @@ enum Own {
 const OUR_REPORT: &str = "the report is diskperf's: see --format, which has fio-json and fio-json+";
 const OUR_OUTPUT: &str = "the report goes to standard output: redirect it";
 
-/// Output formats that fio knows.
 const FORMS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
 const OUR_PROGRESS: &str = "the progress is diskperf's: see --quiet";
 const OUR_PROCESS: &str = "it is of fio's own process";
@@ -147,7 +146,6 @@ impl Arguments {
         Ok(())
     }
 
-    /// Handles a command-line option of fio that is not a job option.
     fn own(
         &mut self,
         own: Own,
@@ -171,7 +169,6 @@ impl Arguments {
         Ok(())
     }
 
-    /// Notes that a fio option has no effect here, with the reason.
     fn ignore(&mut self, name: &str, why: &str, place: &Place) {
         let title = format!("--{name} is ignored: {why}");
         self.warnings.push(Problem::warning(title).at(place, why));

@@ -133,7 +133,6 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
     }
 }
 
-/// Returns warnings about sizes in zones when no option gives the zone length.
 fn sizes_without_zones(job: &Job) -> Vec<Problem> {
     let in_zones = job.target.in_zones;
     let counts = [
@@ -152,7 +151,6 @@ fn sizes_without_zones(job: &Job) -> Vec<Problem> {
     counts.into_iter().filter(is_lost).map(warning).collect()
 }
 
-/// Converts sizes in zones into bytes.
 fn resolve_zones(job: &mut Job) {
     let zone_bytes = job.zones.size_bytes;
     let bytes =
@@ -168,7 +166,6 @@ fn resolve_zones(job: &mut Job) {
     job.zones.skip_bytes = bytes(in_zones.skip).unwrap_or(job.zones.skip_bytes);
 }
 
-/// Rejects combinations of options that contradict each other.
 fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
     let mut refuse = |key: &str, title: &str, label: &str, help: &str| {
         let problem = Problem::error(title).at(job.place_of(key), label);

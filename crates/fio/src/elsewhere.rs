@@ -11,13 +11,13 @@ pub struct Elsewhere {
     pub name: &'static str,
     /// Engine for files and devices that generates the same load.
     pub same_load_as: Engine,
-    /// Transport of the engine's I/Os.
+    /// Transport that carries the engine's I/Os to its target.
     pub carrier: Carrier,
     /// Options that exist only for this engine and define its target.
     pub(crate) options: &'static [&'static str],
 }
 
-/// Transport of an engine's I/Os.
+/// Transport that carries the I/Os of an engine to its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Native calls of another operating system on its files and devices.

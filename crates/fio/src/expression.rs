@@ -20,7 +20,7 @@ pub(crate) struct Fault {
     pub(crate) why: String,
 }
 
-/// Variant of the expression grammar.
+/// Grammar of an arithmetic expression: that of fio or that of `bc`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Grammar {
     /// fio's own grammar with suffixes. A number without a suffix is in the default unit.
@@ -29,7 +29,7 @@ pub(crate) enum Grammar {
     Plain,
 }
 
-/// Evaluates a complete text.
+/// Evaluates a text that must be an arithmetic expression from end to end.
 pub(crate) fn evaluate(text: &str, grammar: Grammar) -> Result<i128, Fault> {
     let mut parser = Parser {
         text,

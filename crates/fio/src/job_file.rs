@@ -144,7 +144,6 @@ struct Resolver<'s> {
     pattern_files: BTreeMap<String, String>,
 }
 
-/// Option after substitution, with its entry in the option tables.
 struct Known<'l> {
     line: &'l Line,
     key: &'static Key,

@@ -13,7 +13,7 @@ pub(crate) enum Unit {
         /// Meaning of the suffix `k`: 1000 or 1024.
         base: Base,
     },
-    /// Time in microseconds.
+    /// Duration in microseconds.
     Time {
         /// Microseconds per unit of a number without a suffix.
         bare_us: u64,
@@ -39,7 +39,6 @@ impl Base {
         }
     }
 
-    /// Returns the factor of the suffix `KiB`.
     fn kibi(self) -> u64 {
         match self {
             Base::Inverted => 1000,

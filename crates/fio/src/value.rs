@@ -90,13 +90,13 @@ impl<'w> Value<'w> {
         self.written.key
     }
 
-    /// Returns the value without leading and trailing blanks.
+    /// Returns the option value without leading and trailing blanks.
     pub(crate) fn trimmed(&self) -> Value<'w> {
         let start = self.text.len() - self.text.trim_start().len();
         self.part(start..self.text.len()).trimmed_end()
     }
 
-    /// Returns the value without trailing blanks.
+    /// Returns the option value without trailing blanks.
     pub(crate) fn trimmed_end(&self) -> Value<'w> {
         self.part(0..self.text.trim_end().len())
     }
@@ -201,7 +201,7 @@ impl<'w> Value<'w> {
         self.bounded(value, .., |value| format!("{value} us"))
     }
 
-    /// Reads a signed number.
+    /// Reads the option value as a signed number.
     pub(crate) fn signed(&self) -> Result<i64, Problem> {
         let value = self.read(self.bytes_unit())?;
         Ok(i64::try_from(value).expect("a number is in 64 bits"))

@@ -5,7 +5,7 @@ use diskperf_catalogue::{Catalogue, Component, Errors, Setting, System};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
 
-/// Catalogue entry of any kind, which the first byte selects.
+/// Input for the catalogue reader: an entry of the kind that the first byte selects.
 pub(crate) const ENTRY: Target = Target {
     name: "catalogue_entry",
     prepare: entry,
@@ -29,7 +29,8 @@ pub(crate) const ENTRY: Target = Target {
     ],
 };
 
-/// Settings `--set PATH=VALUE`, one per line, for the system that the first byte selects.
+/// Input for settings: `--set PATH=VALUE`, one per line, for the system that the first byte
+/// selects.
 pub(crate) const SETTING: Target = Target {
     name: "setting",
     prepare: settings,

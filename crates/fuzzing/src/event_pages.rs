@@ -4,7 +4,8 @@
 use crate::Target;
 use diskperf_system::host::block_events::paged;
 
-/// Input of a page description, three event descriptions and a page, separated by zero bytes.
+/// Input for the page parser: a page description, three event descriptions and a page, separated by
+/// zero bytes.
 pub(crate) const EVENT_PAGES: Target = Target {
     name: "event_pages",
     prepare: || Box::new(event_pages),

@@ -6,7 +6,7 @@ use diskperf_system::host::device::DeviceNumber;
 use diskperf_system::host::mounts::Mounts;
 use std::collections::BTreeMap;
 
-/// Trace lines with events of the block layer and the scheduler.
+/// Input for the event parser: trace lines with events of the block layer and the scheduler.
 pub(crate) const EVENT_LINES: Target = Target {
     name: "event_lines",
     prepare: || Box::new(event_lines),
@@ -32,7 +32,7 @@ pub(crate) const EVENT_LINES: Target = Target {
     ],
 };
 
-/// Contents of `/proc/self/mountinfo`.
+/// Input for the mount parser: contents of `/proc/self/mountinfo`.
 pub(crate) const MOUNTS: Target = Target {
     name: "mounts",
     prepare: || Box::new(mounts),

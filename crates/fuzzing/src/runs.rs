@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Document of runs, as `diskperf export` writes it.
+/// Input for the document parser: a document of runs, as `diskperf export` writes it.
 pub(crate) const DOCUMENT: Target = Target {
     name: "document",
     prepare: documents,
@@ -32,7 +32,7 @@ pub(crate) const DOCUMENT: Target = Target {
     ],
 };
 
-/// Bytes of a store file.
+/// Input for the store: the bytes of its file.
 pub(crate) const STORE_FILE: Target = Target {
     name: "store_file",
     prepare: store_files,
@@ -46,7 +46,7 @@ pub(crate) const STORE_FILE: Target = Target {
     ],
 };
 
-/// Value in a row of a store: one byte for the column, one for its type, and the value.
+/// Input for reading a store row: one byte for the column, one for the value's type, and the value.
 pub(crate) const STORE_ROW: Target = Target {
     name: "store_row",
     prepare: store_rows,

@@ -8,9 +8,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Figure {
-    /// Figure of a disk with firmware.
+    /// Performance figure of a disk with firmware.
     Disk(DiskFigure),
-    /// Figure of a flash drive.
+    /// Performance figure of a flash drive.
     Flash(FlashFigure),
 }
 

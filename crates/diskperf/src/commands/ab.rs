@@ -55,7 +55,6 @@ pub(crate) fn ab(
 /// Exit code of a failed measurement with a gate, because 1 then means that the gate failed.
 const GATE_FAILED: u8 = 2;
 
-/// Executes both runs with progress display.
 fn carried_out(
     plan: &AbPlan,
     quiet: bool,

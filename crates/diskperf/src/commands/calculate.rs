@@ -63,7 +63,6 @@ fn flash(arguments: &FlashArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Calculates the formatting time of a controller.
 fn format(arguments: &FormatArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let times = formatting(
@@ -180,7 +179,6 @@ fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     })
 }
 
-/// Returns the serial lines, if there are any.
 fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryError> {
     let Some(lines) = arguments.serial_lines else {
         return Ok(None);

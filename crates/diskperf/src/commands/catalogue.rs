@@ -221,7 +221,6 @@ fn show_components(
     Ok(DONE)
 }
 
-/// Draws the figures of a drive and its seek curve.
 fn drawn(drive: &DriveFigures) -> String {
     let mut text = String::new();
     let longest = drive.figures.iter().map(|(what, ..)| what.len()).max();

@@ -21,11 +21,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Subject of an explanation or comparison.
+/// Subject that `diskperf explain` explains or compares.
 enum Side {
     /// Modelled system, or a stored run of one.
     Model(Box<Subject>),
-    /// Stored run on real storage.
+    /// Stored run that used real storage.
     Run(Box<Run>),
     /// Real storage, on which the programs still have to run.
     Storage(Box<HostPlan>),

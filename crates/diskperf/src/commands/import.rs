@@ -265,7 +265,6 @@ fn listing(found: &Imported) -> Listing {
     }
 }
 
-/// Column names for the properties found in a trace.
 const FITTED_FIELDS: [&str; 8] = [
     "requests",
     "r",

@@ -41,7 +41,6 @@ fn draw_platters(reported: &mut [Reported]) {
     });
 }
 
-/// Repeats a run and returns its pictures.
 fn again(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
     let drawn = plan_of(run, &HostFiles).and_then(|plan| pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))

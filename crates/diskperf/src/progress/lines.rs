@@ -15,7 +15,6 @@ const APART: Duration = Duration::from_secs(30);
 /// Interval between checks for a due line, long enough not to disturb a measurement.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
 
-/// Stack size of the progress thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
 
 /// Schedule of progress lines.

@@ -34,7 +34,7 @@ pub enum Sparing {
 pub(super) enum Kind {
     /// Single unit: slips shift blocks within the zone.
     Whole,
-    /// Single unit of tracks.
+    /// Single unit of whole tracks: slips and spares are tracks.
     Tracks,
     /// Several units with their own spares; slips shift blocks within each unit.
     Units,
@@ -182,7 +182,8 @@ impl Sectors {
         Ok(sectors)
     }
 
-    /// Returns the number of data positions.
+    /// Returns the number of data positions: sectors of the zone that are neither spare nor
+    /// slipped.
     pub(super) fn data(&self) -> u64 {
         self.data
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Order of tracks in the mapping of blocks (DiskSim's `LBN-to-PBN mapping scheme`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// Ascending heads in every cylinder (0).
+    /// Ascending order: blocks fill the heads of each cylinder from the first to the last (0).
     Ascending,
     /// Serpentine within each zone: heads ascend in its first cylinder and descend in every other
     /// one (1).
@@ -21,7 +21,7 @@ pub enum Mapping {
 pub struct ZoneError {
     /// Index of the invalid zone, counted from 0.
     pub zone: usize,
-    /// Description of the problem.
+    /// Description of the problem with the zone.
     pub why: String,
     /// Slip or defect that is wrong; `None` if the problem is with the zone itself.
     pub of: Option<Faulty>,

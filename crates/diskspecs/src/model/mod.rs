@@ -25,7 +25,7 @@ pub struct Model {
     pub surfaces: u32,
     /// Mapping of blocks to physical locations.
     pub layout: Layout,
-    /// Actuator and spindle.
+    /// Mechanics: actuator and spindle.
     pub mechanics: Mechanics,
 }
 

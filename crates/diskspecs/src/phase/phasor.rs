@@ -18,7 +18,7 @@ impl Phasor {
         Phasor { real, imaginary }
     }
 
-    /// Returns the sum of two vectors.
+    /// Adds another vector.
     pub fn plus(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real + other.real,
@@ -26,7 +26,7 @@ impl Phasor {
         }
     }
 
-    /// Returns the difference of two vectors.
+    /// Subtracts another vector.
     pub fn minus(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real - other.real,

@@ -26,7 +26,7 @@ pub(super) enum Kind {
     CloseList,
     Comma,
     Equals,
-    /// End of the outermost file.
+    /// End of the text: the end of the outermost file.
     End,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Instances {
 pub(crate) struct Component {
     /// Type of the component, such as `disksim_bus`.
     pub(crate) kind: Place,
-    /// Name of the instance.
+    /// Name of the component instance.
     pub(crate) name: Place,
     /// Components attached to this one.
     pub(crate) parts: Vec<Component>,

@@ -54,7 +54,7 @@ impl Access {
         self.directions().contains(&direction)
     }
 
-    /// Reports whether offsets are random.
+    /// Reports whether this kind of access uses random offsets.
     pub fn is_random(self) -> bool {
         match self {
             Access::Read | Access::Write | Access::Trim | Access::Mixed | Access::TrimWrite => {
@@ -109,7 +109,7 @@ impl Default for Pattern {
 /// Block size with its share of all I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weighted {
-    /// Block size in bytes.
+    /// Size of the block, in bytes.
     pub bytes: u64,
     /// Share of I/Os that have this block size, in percent.
     pub percent: u32,
@@ -151,13 +151,13 @@ impl Default for Blocks {
 /// Block sizes of the I/Os of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// Single block size, in bytes.
+    /// Same block size for all I/Os, in bytes.
     Fixed(u64),
     /// Uniform choice among the multiples of the smallest size, up to the largest.
     Range {
         /// Smallest block size in bytes; all sizes are multiples of this one.
         smallest: u64,
-        /// Largest block size, in bytes.
+        /// Upper bound of the random block sizes, in bytes.
         largest: u64,
     },
     /// Random choice among listed block sizes, weighted by their shares.
@@ -297,12 +297,12 @@ impl Default for Random {
 /// Selection of the next file of a job with several files (`file_service_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum FileServiceOrder {
-    /// Files in turn (`roundrobin`).
+    /// Round robin: the job moves through its files in turn (`roundrobin`).
     #[default]
     RoundRobin,
     /// Files in sequence: a job finishes one file before it starts the next.
     Sequential,
-    /// Uniformly random file.
+    /// Random file, drawn from a uniform distribution.
     Random,
     /// Random file, drawn from a Zipf distribution.
     Zipf {
@@ -324,7 +324,7 @@ pub enum FileServiceOrder {
 /// Selection of files and I/Os per selected file (`file_service_type=ORDER:N`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileService {
-    /// Order in which files are selected.
+    /// Order in which the job selects its files.
     pub order: FileServiceOrder,
     /// I/Os on one file before the job selects the next file.
     pub after_ios: u32,
@@ -342,7 +342,7 @@ impl Default for FileService {
 /// Zone mode of a job (`zonemode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZoneMode {
-    /// No zones.
+    /// Mode without zones: the job uses its whole region.
     #[default]
     None,
     /// Fixed number of bytes in each zone, followed by a gap.

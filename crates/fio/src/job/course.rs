@@ -23,12 +23,12 @@ pub struct Times {
 /// Set of jobs that end when a job with `exitall` ends (`exit_what`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitScope {
-    /// Jobs of the same reporting group.
+    /// Jobs of the same reporting group end.
     #[default]
     Group,
-    /// All running jobs. Jobs after the next stonewall still run.
+    /// All running jobs end, but jobs after the next stonewall still run.
     Stonewall,
-    /// All jobs of the file, including those not yet started.
+    /// All jobs of the file end, including those not yet started.
     All,
 }
 
@@ -87,10 +87,11 @@ impl Default for Order {
 /// Spacing of the submissions of a rate-limited job (`rate_process`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateProcess {
-    /// Equal intervals between submissions.
+    /// Linear: equal intervals between the submissions of a rate-limited job.
     #[default]
     Linear,
-    /// Random intervals of a Poisson process.
+    /// Poisson: random intervals of a Poisson process between the submissions of a rate-limited
+    /// job.
     Poisson,
 }
 
@@ -140,14 +141,14 @@ impl Rate {
 /// Event that is counted toward the next pause (`thinktime_blocks_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkOn {
-    /// Completions of I/Os.
+    /// Completions of I/Os count toward the next think-time pause.
     #[default]
     Completion,
-    /// Submissions of I/Os.
+    /// Submissions of I/Os count toward the next think-time pause.
     Issue,
 }
 
-/// Think time of a job.
+/// Think time: pauses of a job between its I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
     /// Length of a pause in microseconds (`thinktime`); 0 means no pauses.
@@ -204,20 +205,21 @@ impl Default for Latency {
 /// Quantity that must reach a steady state (`ss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// I/Os per second.
+    /// Rate of I/Os per second must become steady.
     Iops,
-    /// Throughput in bytes per second.
+    /// Throughput in bytes per second must become steady.
     Bandwidth,
-    /// Mean completion latency, which needs a fio newer than 3.33.
+    /// Mean completion latency must become steady. Only versions of fio after 3.33 have this
+    /// criterion.
     Latency,
 }
 
 /// Tolerance of the steady-state test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SteadyLimit {
-    /// Percentage of the mean.
+    /// Tolerance in percent of the mean.
     Percent(f64),
-    /// Absolute value in the unit of the tested quantity: I/Os per second, bytes per second or
+    /// Absolute tolerance in the unit of the tested quantity: I/Os per second, bytes per second or
     /// nanoseconds.
     Absolute(f64),
 }
@@ -262,13 +264,13 @@ pub enum Verification {
     /// No verification: the job reads nothing back.
     #[default]
     None,
-    /// Header with a checksum of the data that follows.
+    /// Verification header with a checksum of the data that follows.
     Checksum(Checksum),
-    /// Header alone (`meta`).
+    /// Verification header alone, without a data checksum (`meta`).
     Header,
-    /// Header followed by a pattern (`verify_pattern` without `verify`).
+    /// Verification header followed by a byte pattern (`verify_pattern` without `verify`).
     HeaderAndPattern,
-    /// Pattern without a header.
+    /// Byte pattern without a verification header.
     Pattern,
     /// Data that the job reads back without comparing (`null`).
     Null,
@@ -292,7 +294,7 @@ impl Verification {
 /// Verification of written data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
-    /// Verification method (`verify`).
+    /// Verification method of the job (`verify`).
     pub kind: Verification,
     /// Flag `do_verify`: the job reads written data back.
     pub read_back: bool,
@@ -404,11 +406,11 @@ pub struct ErrorNumbers {
 /// Kind of an I/O error, as fio distinguishes them: trims and syncs count as writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Error of a read.
+    /// Failed read.
     Read,
-    /// Error of a write, a trim or a sync.
+    /// Failed write, trim or sync.
     Write,
-    /// Error of verification.
+    /// Failed verification of data that was read back.
     Verify,
 }
 
@@ -441,9 +443,9 @@ pub enum Unified {
     /// Separate results for reads, writes and trims.
     #[default]
     Apart,
-    /// One combined result for all directions.
+    /// One combined result for reads, writes and trims.
     Mixed,
-    /// Separate and combined results.
+    /// Separate results for reads, writes and trims, and a combined one.
     Both,
 }
 

@@ -28,22 +28,22 @@ use diskperf_diagnostics::{Place, Problem};
 /// Option with one value each for reads, writes and trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerDirection<T> {
-    /// Value for reads.
+    /// Value of the option for reads.
     pub read: T,
-    /// Value for writes.
+    /// Value of the option for writes.
     pub write: T,
-    /// Value for trims.
+    /// Value of the option for trims.
     pub trim: T,
 }
 
 /// Direction of an I/O: read, write or trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
-    /// Transfer from the target.
+    /// Read: transfer of data from the target.
     Read,
-    /// Transfer to the target.
+    /// Write: transfer of data to the target.
     Write,
-    /// Discard of blocks of the target.
+    /// Trim: discard of blocks of the target.
     Trim,
 }
 
@@ -53,7 +53,7 @@ impl Direction {
 }
 
 impl<T> PerDirection<T> {
-    /// Returns the value for one direction.
+    /// Returns the option's value for one direction: read, write or trim.
     pub fn get(&self, direction: Direction) -> &T {
         match direction {
             Direction::Read => &self.read,
@@ -62,7 +62,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// Returns the value for one direction, for modification.
+    /// Returns the option's value for one direction (read, write or trim) for modification.
     pub fn get_mut(&mut self, direction: Direction) -> &mut T {
         match direction {
             Direction::Read => &mut self.read,
@@ -103,7 +103,7 @@ pub struct Job {
     pub name: String,
     /// Name of the job's section. fio names files after the section, even if `name=` differs.
     pub section: String,
-    /// Place where the section starts.
+    /// Place in the job file where the section starts.
     pub place: Place,
     /// Text of the option `description`.
     pub description: Option<String>,
@@ -130,21 +130,21 @@ pub struct Job {
     pub random: Random,
     /// Zone mode (`zonemode`) and zone sizes.
     pub zones: Zones,
-    /// Options of `zonemode=zbd`.
+    /// Options for sequential-write zones (`zonemode=zbd`).
     pub write_pointers: WritePointers,
     /// I/O engine and its options.
     pub engine: EngineOptions,
     /// Options that make written data durable.
     pub sync: Sync,
-    /// Content of written data.
+    /// Content of the data that the job writes.
     pub data: Data,
-    /// Run time, warm-up and start delay.
+    /// Run time, warm-up and start delay of the job.
     pub times: Times,
     /// Clones of the job and its order relative to other jobs.
     pub order: Order,
-    /// Rate limits.
+    /// Rate limits of the job.
     pub rate: Rate,
-    /// Think time.
+    /// Think time of the job: pauses between its I/Os.
     pub think: Think,
     /// Latency target and the search for a queue depth that meets it.
     pub latency: Latency,

@@ -8,9 +8,9 @@ use crate::elsewhere::Elsewhere;
 /// Size in bytes, or as a share of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// Size in bytes.
+    /// Amount as a size in bytes.
     Bytes(u64),
-    /// Share of the target, in percent.
+    /// Amount as a share of the target, in percent.
     Percent(u32),
 }
 
@@ -38,12 +38,12 @@ impl Amount {
 /// Method to allocate blocks for a new file (`fallocate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocation {
-    /// No allocation (`none`).
+    /// No allocation of blocks for a new file (`none`).
     None,
     /// Native allocation of the file system, if it supports it (`native`).
     #[default]
     Native,
-    /// Call of posix_fallocate (`posix`).
+    /// Allocation by posix_fallocate (`posix`).
     Posix,
     /// Allocation that does not change the file size (`keep`).
     Keep,
@@ -54,7 +54,7 @@ pub enum Allocation {
 /// Lock that excludes concurrent I/O of jobs on the same file (`lockfile`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileLock {
-    /// No lock (`none`).
+    /// No lock between jobs on the same file (`none`).
     #[default]
     None,
     /// Exclusive lock: one I/O at a time.
@@ -72,7 +72,7 @@ pub struct Files {
     pub directories: Arc<[String]>,
     /// Template for generated file names (`filename_format`).
     pub name_format: String,
-    /// Number of files (`nrfiles`).
+    /// Number of files of the job (`nrfiles`).
     pub count: u32,
     /// Maximum number of files open at the same time (`openfiles`); `None` means all files.
     pub open_at_once: Option<u32>,
@@ -243,7 +243,7 @@ pub enum EngineKind {
     FileCall,
     /// Call on a file name that transfers no data.
     NameCall,
-    /// CPU use without I/O.
+    /// Use of the CPU alone, without I/O.
     Processor,
 }
 
@@ -313,10 +313,10 @@ impl Engine {
 /// CPU load of the engine cpuio (`cpumode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuMode {
-    /// Empty loop (`noop`).
+    /// CPU load of an empty loop (`noop`).
     #[default]
     Loop,
-    /// Sort of an array (`qsort`).
+    /// CPU load of sorting an array (`qsort`).
     Sort,
 }
 
@@ -347,10 +347,10 @@ impl Default for Cpu {
 /// Thread that submits the I/Os of a job (`io_submit_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SubmitMode {
-    /// The job's own worker submits and waits (`inline`).
+    /// Submission by the job's own worker, which also waits for completions (`inline`).
     #[default]
     Inline,
-    /// Separate threads submit (`offload`).
+    /// Submission by separate threads (`offload`).
     Offload,
 }
 
@@ -425,28 +425,28 @@ impl EngineOptions {
     }
 }
 
-/// Flags with which files are opened for durable writes (`sync`).
+/// Flag with which files are opened for durable writes (`sync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncFlag {
-    /// No flag: writes may be cached.
+    /// No flag for durable writes: writes may be cached.
     #[default]
     None,
-    /// Flag O_SYNC.
+    /// Open flag O_SYNC: data and metadata are durable after each write.
     Sync,
-    /// Flag O_DSYNC.
+    /// Open flag O_DSYNC: data are durable after each write.
     Dsync,
 }
 
 /// Calls of sync_file_range (option `sync_file_range`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeSync {
-    /// Writes between two calls; 0 means no calls.
+    /// Writes between two calls of sync_file_range; 0 means no calls.
     pub every_writes: u32,
-    /// Flag `wait_before` of the call.
+    /// Flag `wait_before` of sync_file_range.
     pub wait_before: bool,
-    /// Flag `write` of the call.
+    /// Flag `write` of sync_file_range.
     pub write: bool,
-    /// Flag `wait_after` of the call.
+    /// Flag `wait_after` of sync_file_range.
     pub wait_after: bool,
 }
 
@@ -495,10 +495,10 @@ pub struct Data {
 /// Source of duplicate data (`dedupe_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DedupeMode {
-    /// Previous write of the job (`repeat`).
+    /// Duplicates repeat the data of the previous write (`repeat`).
     #[default]
     Repeat,
-    /// Random choice from a working set of the data (`working_set`).
+    /// Duplicates are chosen at random from a working set of the data (`working_set`).
     WorkingSet,
 }
 

@@ -159,7 +159,6 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// Maximum number of open zones that fio supports.
 const OPEN_ZONES_MAX: u32 = 4096;
 
 fn percent(value: &Value<'_>) -> Result<u8, Problem> {

@@ -300,7 +300,7 @@ fn short_time(value: &Value<'_>, bare: Bare) -> Result<u32, Problem> {
     })
 }
 
-/// Reads a plain number of milliseconds, in which fio accepts size suffixes.
+/// Reads a number of milliseconds, for which fio accepts size suffixes.
 fn milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
     value.single()?.count(1..).map_err(|problem| {
         problem.help(format!(

@@ -25,7 +25,6 @@ pub(crate) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str
     blocks(job, refuse);
 }
 
-/// Rejects block sizes that do not fit into a zone.
 fn blocks(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let zone_bytes = job.zones.size_bytes;
     let bounds = |direction| job.blocks.sizes(direction).bounds();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// JSON value.
+/// JSON value in fio's output.
 pub(super) enum Node {
     Integer(u64),
     Float(f64),

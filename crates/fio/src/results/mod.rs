@@ -78,13 +78,13 @@ impl Latency {
 /// Results of a job for one direction: read, write or trim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectionResult {
-    /// Bytes read, written or trimmed.
+    /// Total bytes read, written or trimmed.
     pub bytes: u64,
-    /// Number of I/Os.
+    /// Number of I/Os in this direction.
     pub ios: u64,
     /// Number of I/Os that transferred less than requested.
     pub short_ios: u64,
-    /// Number of dropped I/Os.
+    /// Number of I/Os that fio dropped.
     pub dropped_ios: u64,
     /// Time from the first to the last I/O, in whole ms.
     pub runtime_ms: u64,
@@ -175,9 +175,9 @@ impl Percentiles {
 /// Element of `jobs[]`: results of one clone, or of a group with `group_reporting`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobResult {
-    /// Job name (`jobname`).
+    /// Name of the job (`jobname`).
     pub name: String,
-    /// Job description (`description`).
+    /// Description of the job (`description`).
     pub description: Option<String>,
     /// Index of the reporting group (`groupid`).
     pub group: u32,
@@ -223,7 +223,7 @@ pub struct JobResult {
 /// Errors that did not end a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Number of errors (`total_err`).
+    /// Number of errors that did not end the job (`total_err`).
     pub count: u64,
     /// Error number of the first error (`first_error`), or 0.
     pub first: u64,
@@ -301,19 +301,19 @@ impl DirectionResult {
 /// Element of `disk_util[]`: utilization of one block device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiskUtilisation {
-    /// Device name.
+    /// Name of the block device.
     pub name: String,
-    /// Number of completed reads.
+    /// Number of reads that the block device completed.
     pub reads: u64,
-    /// Number of completed writes.
+    /// Number of writes that the block device completed.
     pub writes: u64,
     /// Number of reads merged into other requests.
     pub read_merges: u64,
     /// Number of writes merged into other requests.
     pub write_merges: u64,
-    /// Total time of reads, in ms.
+    /// Total time of the block device's reads, in ms.
     pub read_ticks_ms: u64,
-    /// Total time of writes, in ms.
+    /// Total time of the block device's writes, in ms.
     pub write_ticks_ms: u64,
     /// Time weighted by the number of requests in flight, in ms.
     pub in_queue_ms: u64,

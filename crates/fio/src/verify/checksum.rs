@@ -12,33 +12,33 @@ use twox_hash::XxHash32;
 /// Checksum that a verification header carries (`verify=`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// MD5 (`md5`).
+    /// MD5 checksum (`md5`).
     Md5,
-    /// 64-bit CRC (`crc64`).
+    /// CRC of 64 bits (`crc64`).
     Crc64,
-    /// 32-bit CRC (`crc32`).
+    /// CRC of 32 bits (`crc32`).
     Crc32,
     /// CRC-32C (`crc32c` and `crc32c-intel`, which fio stores under the same number).
     Crc32c,
-    /// 16-bit CRC (`crc16`).
+    /// CRC of 16 bits (`crc16`).
     Crc16,
-    /// 7-bit CRC (`crc7`).
+    /// CRC of 7 bits (`crc7`).
     Crc7,
-    /// SHA-256 (`sha256`), as fio stores it.
+    /// Hash SHA-256 in the form that fio stores (`sha256`).
     Sha256,
-    /// SHA-512 (`sha512`), as fio stores it.
+    /// Hash SHA-512 in the form that fio stores (`sha512`).
     Sha512,
-    /// 32-bit xxHash (`xxhash`).
+    /// Hash xxHash of 32 bits (`xxhash`).
     Xxhash,
-    /// SHA3-224 (`sha3-224`).
+    /// Hash SHA3-224 (`sha3-224`).
     Sha3Of224,
-    /// SHA3-256 (`sha3-256`).
+    /// Hash SHA3-256 (`sha3-256`).
     Sha3Of256,
-    /// SHA3-384 (`sha3-384`).
+    /// Hash SHA3-384 (`sha3-384`).
     Sha3Of384,
-    /// SHA3-512 (`sha3-512`).
+    /// Hash SHA3-512 (`sha3-512`).
     Sha3Of512,
-    /// SHA-1 (`sha1`), as fio stores it.
+    /// Hash SHA-1 in the form that fio stores (`sha1`).
     Sha1,
 }
 
