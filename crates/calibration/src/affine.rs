@@ -21,25 +21,25 @@ pub(crate) const BEFORE: [(Before, &str); 4] = [
     (Before::ReadingAhead, "reading_ahead"),
 ];
 
-/// Minimum number of points for a line fit.
+/// Minimum number of requests for a line fit.
 const POINTS_MIN: usize = 12;
 const ROUNDS: usize = 8;
 /// Largest difference of service times that count as equal, in microseconds.
 const AGREE_US: f64 = 5.0;
 
-/// Fits a line to points (blocks, time) after removing outliers, and returns its errors. Returns
-/// `None` if there are too few points.
+/// Fits service time as a line over the number of blocks, after removing outliers, and returns the
+/// errors. Returns `None` if there are too few points.
 pub(crate) fn fit(points: &[(f64, f64)], crossing_us: f64) -> Option<(Affine, [f64; 2])> {
     solve(points, crossing_us, 2)
 }
 
-/// Fits the constant of points whose time per block is known, and returns its error.
+/// Fits the constant part of service times whose time per block is known, and returns its error.
 pub(crate) fn fit_constant(points: &[(f64, f64)], block_us: f64) -> Option<(f64, f64)> {
     let found = solve(points, block_us, 1);
     found.map(|(line, errors)| (line.fixed_us, errors[0]))
 }
 
-/// Fits a line with one unknown (the constant) or two (also the slope).
+/// Fits a line to service times with one unknown (the constant) or two (also the slope).
 fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affine, [f64; 2])> {
     if points.len() < POINTS_MIN {
         return None;

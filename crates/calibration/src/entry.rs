@@ -168,7 +168,7 @@ impl Entry {
         self.text.push_str("]\n");
     }
 
-    /// Writes an empty line.
+    /// Writes an empty line into the entry.
     pub(crate) fn gap(&mut self) {
         self.text.push('\n');
     }

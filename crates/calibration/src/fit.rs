@@ -57,7 +57,7 @@ pub enum CalibrationError {
     Beyond(Beyond),
     /// Drive files that specify a disk outside the capabilities of the model.
     Drive {
-        /// Description of the problem.
+        /// Description of the problem with the drive's files.
         why: String,
     },
 }
@@ -248,7 +248,7 @@ pub(crate) fn pairs(placed: &[Placed], replayed: &[Replayed]) -> Vec<(f64, f64)>
     measured.zip(modelled).collect()
 }
 
-/// Inputs of a fit.
+/// Inputs of a fit: disk specifications, pause position and rotational phase.
 pub(crate) struct Given<'g> {
     /// Disk and actuator as specified by the files.
     pub(crate) filed: &'g DiskSpecification,
@@ -326,7 +326,7 @@ pub(crate) fn fit<'w>(
     work
 }
 
-/// State of a fit in progress.
+/// State of a fit in progress, with the disk and the parameters fitted so far.
 pub(crate) struct Work<'w> {
     given: &'w Given<'w>,
     placed: &'w [Placed],

@@ -21,7 +21,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All stages, in order.
+    /// All stages of a fit, in order.
     pub const ALL: [Stage; 5] = [
         Stage::Files,
         Stage::Constants,
@@ -40,7 +40,7 @@ pub(crate) const MET_US: f64 = 500.0;
 /// Tolerated increase of the demerit, in milliseconds.
 const DEMERIT_MS: f64 = 0.01;
 
-/// Returns the last stage to keep.
+/// Returns the last stage of the fit to keep.
 pub(crate) fn stage(given: &Given<'_>, placed: &[Placed]) -> Stage {
     let last = match given.phase {
         Some(_) => Stage::Arrivals,

@@ -3,9 +3,9 @@
 /// Confidence interval of a fitted number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower end of the interval.
+    /// Lower end of the confidence interval.
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the confidence interval.
     pub high: f64,
 }
 

@@ -41,7 +41,7 @@ impl Place {
 pub(crate) struct Piece {
     /// Place of the first block of the part.
     pub place: Place,
-    /// Number of blocks on the track.
+    /// Number of the request's blocks on the track.
     pub blocks: u32,
 }
 

@@ -51,7 +51,7 @@ impl Cause {
         Cause::Time,
     ];
 
-    /// Returns a description of the cause.
+    /// Returns a short description of the cause of a prediction error.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Held => "read from the buffer by the drive only",
@@ -65,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// Reports whether errors with this cause are whole revolutions.
+    /// Reports whether prediction errors with this cause are whole revolutions.
     pub fn is_revolution(self) -> bool {
         match self {
             Cause::AtSector | Cause::BufferState | Cause::Destage | Cause::Seek => true,
@@ -79,7 +79,7 @@ impl Cause {
 pub struct Off {
     /// Index of the request, counted from 1 over the whole trace.
     pub request: usize,
-    /// Cause of the error.
+    /// Cause of the prediction error.
     pub cause: Cause,
     /// Modelled minus measured service time, in microseconds.
     pub error_us: f64,
@@ -91,13 +91,13 @@ pub struct Off {
 /// Mispredicted requests with one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remaining {
-    /// Cause of the errors.
+    /// Cause of the prediction errors.
     pub cause: Cause,
-    /// Number of requests with this cause.
+    /// Number of requests whose prediction error has this cause.
     pub requests: usize,
-    /// Number of these requests for which the drive was slower than the model.
+    /// Number of requests with this cause for which the drive was slower than the model.
     pub drive_slower: usize,
-    /// Share of these requests in the total squared error, in percent.
+    /// Share of the requests with this cause in the total squared error, in percent.
     pub squared_error_percent: f64,
 }
 

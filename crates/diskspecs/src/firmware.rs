@@ -16,7 +16,7 @@ pub struct AfterMs {
 /// Extent of read-ahead after a request (DiskSim's `Buffer continuous read`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// No read-ahead (0).
+    /// No read-ahead after the request (0).
     #[default]
     None,
     /// Read-ahead to the end of the track (1).
@@ -120,7 +120,7 @@ pub struct Firmware {
     pub zero_latency_write: bool,
     /// Maximum length of the drive's queue (`Max queue length`).
     pub queue_length: u32,
-    /// Buffer cache and its rules.
+    /// Buffer cache of the drive and its rules.
     pub cache: Cache,
     /// Scheduling policy of the drive's queue.
     pub scheduler: Scheduler,

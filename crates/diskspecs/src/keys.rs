@@ -34,9 +34,9 @@ pub struct WithoutEffect {
 /// Value that is not modelled, with the value used in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActsAs {
-    /// Value in the file.
+    /// Value that the file gives.
     pub written: String,
-    /// Value that the model behaves like.
+    /// Value that the modelled drive behaves like.
     pub modelled: String,
 }
 
@@ -186,7 +186,7 @@ impl<'b> Keys<'b> {
         }
     }
 
-    /// Reports a value as an error.
+    /// Reports the value of a key as an error.
     pub(crate) fn refuse(&self, entry: &Entry, label: impl Into<String>) {
         let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
         let problem = Problem::error(title).at(&entry.value.place, label);
@@ -204,7 +204,7 @@ impl<'b> Keys<'b> {
         self.findings.error(problem.help(help));
     }
 
-    /// Reads a whole number; a negative number becomes 0.
+    /// Reads the whole number of a key; a negative number becomes 0.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
         let entry = self.need(key)?;
         let number = whole(&entry.value)?;
@@ -237,7 +237,7 @@ impl<'b> Keys<'b> {
         Some(number.min(most))
     }
 
-    /// Reads a number with or without a decimal point.
+    /// Reads the number of a key, with or without a decimal point.
     pub(crate) fn real(&self, key: &str) -> Option<f64> {
         real(&self.need(key)?.value)
     }
@@ -276,12 +276,12 @@ impl<'b> Keys<'b> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Reads a flag, which is 0 or 1.
+    /// Reads the flag of a key, which is 0 or 1.
     pub(crate) fn flag(&self, key: &str) -> bool {
         self.count_or_zero(key) == 1
     }
 
-    /// Reads a required list.
+    /// Reads the list of a required key.
     pub(crate) fn list(&self, key: &str) -> Option<(&'b Entry, &'b [Value])> {
         let entry = self.need(key)?;
         match &entry.value.kind {
@@ -315,7 +315,7 @@ impl<'b> Keys<'b> {
         Some((entry, block))
     }
 
-    /// Reads a word, such as a file name.
+    /// Reads the word of a key, such as a file name.
     pub(crate) fn word(&self, key: &str) -> Option<(&'b Entry, &'b str)> {
         let entry = self.need(key)?;
         Some((entry, entry.value.place.written()))

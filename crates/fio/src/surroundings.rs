@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// `$ncpus` refer to.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// Source of included files.
+    /// Source of the files that a job file includes.
     pub files: Files,
     /// Values of environment variables for `${NAME}`. A missing variable has an empty value.
     pub variables: BTreeMap<String, String>,

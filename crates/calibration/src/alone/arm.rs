@@ -14,7 +14,7 @@ const FASTER: f64 = 0.02;
 pub struct Arrival {
     /// Seek distance in tracks.
     pub tracks: f64,
-    /// Time in microseconds.
+    /// Time until the first sector is under the head, in microseconds.
     pub time_us: f64,
     /// Half width of the confidence interval, in microseconds.
     pub interval_us: f64,

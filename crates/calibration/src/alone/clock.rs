@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Number of time blocks that may each have an origin of their own.
 const BLOCKS: usize = 8;
-/// Number of points in a window.
+/// Number of requests in a window of neighbouring sectors.
 const WINDOW_POINTS: usize = 90;
 /// Number of windows that determine the rotation period.
 const WINDOWS: usize = 4;

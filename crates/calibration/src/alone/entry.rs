@@ -19,7 +19,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Drive without a buffer.
+    /// Buffer without segments, for a drive without a buffer.
     pub const NONE: Self = Self {
         segments: 0,
         read_ahead: "none",

@@ -9,9 +9,9 @@ use std::f64::consts::TAU;
 /// Sector of a request, and the angle at which it passed the head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Sector number.
+    /// Number of the sector on the drive.
     pub(super) sector: f64,
-    /// Angle in revolutions, including whole ones.
+    /// Platter angle in revolutions since the start of the trace, including whole revolutions.
     pub(super) angle: f64,
 }
 

@@ -29,7 +29,7 @@ const PAIR_FALL: f64 = 4.0;
 const SHIFT_MEAN: f64 = 0.04;
 const SHIFT_TRACK: f64 = 0.03;
 
-/// Skews estimated from pairs of requests.
+/// Track skews estimated from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PairSkews {
     /// Mean skew of all tracks: (1 + skew) divided by the line's rate is the number of sectors per

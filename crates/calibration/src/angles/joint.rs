@@ -8,7 +8,7 @@ use crate::linear::{Normal, Solution};
 const ROUNDS: usize = 12;
 /// Residuals above this number of standard deviations are trimmed.
 const TRIM: f64 = 3.0;
-/// Largest residual that counts, in revolutions.
+/// Largest residual angle of a request that counts in the fit, in revolutions.
 const WIDEST: f64 = 0.15;
 /// Number of standard errors within which a zone's origin counts as equal to that of the other
 /// zones.

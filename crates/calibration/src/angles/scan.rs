@@ -46,14 +46,14 @@ struct Pair {
     turned: f64,
 }
 
-/// Maximum number of pairs in a scan.
+/// Maximum number of request pairs in a scan for a skew.
 const MOST_PAIRS: usize = 8192;
-/// Minimum number of pairs for a result.
+/// Minimum number of request pairs that determine a skew.
 const FEWEST_PAIRS: usize = 12;
 /// Initial distances of pairs, in cylinder ranges that share spares. Larger ones are tried if few
 /// pairs are closer.
 const FIRST_RANGES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
-/// Step of a scan: rotation of the widest pair, in revolutions.
+/// Step of a skew scan, as the rotation of the widest request pair, in revolutions.
 const STEP: f64 = 0.04;
 
 /// Numbers of zones and surfaces of the references, and the distance of pairs.

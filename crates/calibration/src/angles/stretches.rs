@@ -13,7 +13,6 @@ use std::f64::consts::TAU;
 /// Segments of a trace with constant phase, and the turn of each relative to the first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stretches {
-    /// Segments after the first one.
     later: Vec<Stretch>,
 }
 
@@ -26,12 +25,12 @@ struct Stretch {
 }
 
 impl Stretches {
-    /// Returns the number of segments.
+    /// Returns the number of trace segments with constant rotational phase.
     pub(crate) fn count(&self) -> usize {
         self.later.len() + 1
     }
 
-    /// Returns the index of the segment that contains a completion.
+    /// Returns the index of the trace segment that contains a completion.
     pub(super) fn index_at(&self, completion_us: f64) -> usize {
         self.later
             .partition_point(|stretch| stretch.start_us <= completion_us)
@@ -45,7 +44,7 @@ impl Stretches {
         }
     }
 
-    /// Adds to the turns of all segments except the first.
+    /// Adds angles to the turns of all trace segments except the first.
     pub(super) fn turn(&mut self, turns: impl Iterator<Item = f64>) {
         for (stretch, turns) in self.later.iter_mut().zip(turns) {
             stretch.turned += turns;
@@ -90,7 +89,7 @@ const WINDOW_SAMPLES: usize = 40;
 const ROUNDS: usize = 20;
 /// Rounds that alternate between finding jumps and origins.
 const JUMP_ROUNDS: usize = 4;
-/// Minimum number of samples in a segment.
+/// Minimum number of requests in a trace segment with constant phase.
 const STRETCH_SAMPLES_MIN: usize = 24;
 /// Minimum gain of a jump, in samples that it brings into agreement. Chance agreement of outliers
 /// is smaller.
@@ -240,7 +239,7 @@ fn unit(vector: Phasor) -> Phasor {
     Phasor::at(vector.turns())
 }
 
-/// Returns the index of the first sample of each segment except the first.
+/// Finds the phase jumps, as the index of the first sample of each trace segment except the first.
 fn jumps(left: &[Phasor]) -> Vec<usize> {
     let sums = running_sums(left);
     let mut starts = coarse_jumps(&sums, BLOCKS_MAX);

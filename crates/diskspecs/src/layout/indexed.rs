@@ -5,9 +5,9 @@ use super::{Spot, turn};
 /// Part of a track that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackPart {
-    /// First physical sector with data.
+    /// First physical sector of the track with data.
     pub low: u32,
-    /// Last physical sector with data, inclusive.
+    /// Last physical sector of the track with data, inclusive.
     pub high: u32,
     /// Physical sectors of the whole track.
     pub sectors_per_track: u32,
@@ -19,38 +19,38 @@ impl TrackPart {
     }
 }
 
-/// Content that an index entry repeats.
+/// Content that an entry of a pattern index repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Part of a track.
+    /// Part of a track, on one surface.
     Track {
         /// Index into the list `TP` of track parts.
         part: usize,
         /// Head index, which identifies the surface.
         head: u32,
     },
-    /// Nested pattern: the number of an earlier index.
+    /// Nested pattern, by the number of an earlier pattern index.
     Index(usize),
 }
 
-/// Entry of an index: content that is repeated over a run of blocks.
+/// Entry of a pattern index: content that is repeated over a run of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IndexEntry {
-    /// First block of the entry, relative to the start of its index.
+    /// First block of the entry, relative to the start of its pattern index.
     pub first_block: u64,
-    /// Cylinder of the first repetition, relative to that of the index.
+    /// Cylinder of the first repetition, relative to that of the pattern index.
     pub cylinder: i64,
-    /// Angle of the first repetition relative to that of the index, in revolutions.
+    /// Angle of the first repetition relative to that of the pattern index, in revolutions.
     pub offset: f64,
-    /// Number of blocks in one repetition.
+    /// Number of blocks in one repetition of the content.
     pub blocks: u64,
     /// Cylinders from one repetition to the next.
     pub cylinder_step: i64,
     /// Angle from one repetition to the next, in revolutions.
     pub angle_step: f64,
-    /// Number of blocks in all repetitions.
+    /// Number of blocks in all repetitions of the content.
     pub run_blocks: u64,
-    /// Content that is repeated.
+    /// Content that the entry repeats: part of a track or a nested pattern.
     pub part: Part,
 }
 
@@ -63,17 +63,17 @@ impl IndexEntry {
 /// Blocks that are relocated to another track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
-    /// First relocated block.
+    /// First of the relocated blocks.
     pub first_block: u64,
     /// Number of relocated blocks; at least 1.
     pub blocks: u64,
-    /// Cylinder of the new location.
+    /// Cylinder to which the blocks are relocated.
     pub cylinder: u32,
-    /// Head of the new location, which identifies the surface.
+    /// Head to which the blocks are relocated; it identifies the surface.
     pub head: u32,
     /// Physical sector of the first relocated block.
     pub sector: u32,
-    /// Physical sectors of the whole track at the new location.
+    /// Physical sectors of the whole track to which the blocks are relocated.
     pub sectors_per_track: u32,
 }
 
@@ -81,7 +81,8 @@ pub struct Remap {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedLayout {
     tracks: Vec<TrackPart>,
-    /// Indices in dependency order: each refers only to earlier ones, and the last is the root.
+    /// Pattern indices in dependency order: each refers only to earlier ones, and the last is the
+    /// root.
     indices: Vec<Index>,
     /// Slips: the block from which on sectors are skipped, and the number of sectors; ascending.
     slips: Vec<(u64, u64)>,
@@ -92,7 +93,7 @@ pub struct IndexedLayout {
 struct Index {
     entries: Vec<IndexEntry>,
     blocks: u64,
-    /// Lowest and highest cylinder, relative to the start of the index.
+    /// Lowest and highest cylinder, relative to the start of the pattern index.
     cylinders: (i64, i64),
 }
 
@@ -163,7 +164,7 @@ impl IndexedLayout {
         }
     }
 
-    /// Checks an entry and returns the cylinders that it covers.
+    /// Checks an entry of a pattern index and returns the cylinders that it covers.
     fn check(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
         let part = match entry.part {
             Part::Track { part, .. } => {
@@ -244,7 +245,7 @@ impl IndexedLayout {
         }
     }
 
-    /// Returns the number of indices.
+    /// Returns the number of pattern indices.
     pub fn indices(&self) -> usize {
         self.indices.len()
     }
@@ -255,7 +256,7 @@ impl IndexedLayout {
         self.indices.last().map_or(0, |root| root.blocks - slipped)
     }
 
-    /// Returns the location of a block.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         if block >= self.blocks() {
             return None;
@@ -320,7 +321,7 @@ impl IndexedLayout {
         }
     }
 
-    /// Returns the block at a location.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let is_at = |remap: &&Remap| {
             let same_track = (remap.cylinder, remap.head) == (cylinder, head);
@@ -409,7 +410,7 @@ struct Found {
     origin: f64,
 }
 
-/// Returns the repetition of an entry that covers a cylinder, if there is one.
+/// Returns the repetition of a pattern entry that covers a cylinder, if there is one.
 fn repetition_at(entry: &IndexEntry, cylinder: i64, low: i64, high: i64) -> Option<i64> {
     let from_first = cylinder - entry.cylinder;
     let last = entry.repetitions() as i64 - 1;

@@ -7,13 +7,13 @@ use super::{Spot, turn};
 pub struct Extent {
     /// First block of the extent.
     pub first_block: u64,
-    /// Number of blocks; at least 1.
+    /// Number of blocks in the extent; at least 1.
     pub blocks: u32,
     /// Cylinder of the extent.
     pub cylinder: u32,
     /// Head of the extent, which identifies the surface.
     pub head: u32,
-    /// Physical sector of the first block.
+    /// Physical sector of the extent's first block.
     pub sector: u32,
 }
 
@@ -30,7 +30,7 @@ pub struct MappedZone {
     pub first_cylinder: u32,
     /// Innermost cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
     /// Angle of the zone's first sector, in revolutions.
     pub offset: f64,
@@ -149,7 +149,7 @@ impl MappedLayout {
         last.map_or(0, |last| last.first_block + u64::from(last.blocks))
     }
 
-    /// Returns the location of a block.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         let index = self
             .extents
@@ -176,7 +176,7 @@ impl MappedLayout {
         })
     }
 
-    /// Returns the block at a location.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let place = (cylinder, head, sector);
         let of = |index: &u32| &self.extents[*index as usize];

@@ -47,7 +47,7 @@ impl Layout {
         }
     }
 
-    /// Returns the location of a block; `None` beyond the last block.
+    /// Returns the physical location of a logical block; `None` beyond the last block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         match self {
             Layout::Zoned(layout) => layout.spot(block),

@@ -46,7 +46,7 @@ pub struct Zone {
     pub first_cylinder: u32,
     /// Innermost cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
     /// Angle of the zone's first sector, in revolutions.
     pub offset: f64,
@@ -103,7 +103,7 @@ pub struct InZone {
     /// Range of cylinders that share spares, counted from the zone's first; 0 if the scheme has no
     /// ranges.
     pub range: u32,
-    /// Track of the cylinder in the order of use.
+    /// Index of the track on its cylinder, in the order of use.
     pub order: u32,
     /// Angle from the first sector of the track, in revolutions.
     pub within: f64,
@@ -205,7 +205,7 @@ impl ZonedLayout {
         self.blocks.last().map_or(0, |last| last.first + last.count)
     }
 
-    /// Returns the location of a block.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         let (zone, physical) = self.physical(block)?;
         Some(self.spot_of(zone, physical))
@@ -301,7 +301,7 @@ impl ZonedLayout {
         }
     }
 
-    /// Returns the block at a location.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let index = self
             .zones

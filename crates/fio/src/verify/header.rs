@@ -75,7 +75,7 @@ impl Header {
 pub struct DecodedHeader {
     /// Magic number; equals [`MAGIC`] in a valid header.
     pub magic: u16,
-    /// Fields of the header.
+    /// Fields of the decoded header.
     pub header: Header,
     /// Checksum of the header as stored in it.
     pub checksum: u32,

@@ -8,13 +8,13 @@ use std::fmt::{self, Display, Formatter};
 pub enum Field {
     /// Magic number, the first two bytes of every verification header.
     Magic,
-    /// Checksum of the header itself.
+    /// Checksum that the header carries of itself.
     HeaderChecksum,
-    /// Bytes from the header to the next one.
+    /// Bytes from a verification header to the next one.
     Length,
     /// Offset of the block. A different value means a block that was written to another offset.
     Offset,
-    /// Verification method.
+    /// Verification method stored in the header.
     Kind,
     /// Number of the write. A different value means data of another write to the same offset.
     Number,
@@ -22,7 +22,7 @@ pub enum Field {
     Seed,
     /// Time of the write, in nanoseconds. A different value means data of an earlier pass or run.
     Time,
-    /// Checksum of the data after the header.
+    /// Checksum of the data after a verification header.
     Checksum(Checksum),
     /// Data of the block; the text names the verification method.
     Data(&'static str),
@@ -33,9 +33,9 @@ pub enum Field {
 pub struct DifferingByte {
     /// Offset of the byte in the file.
     pub offset_bytes: u64,
-    /// Byte that was written.
+    /// Value of the byte that was written.
     pub expected: u8,
-    /// Byte that was read.
+    /// Value of the byte that was read.
     pub got: u8,
 }
 
@@ -47,9 +47,9 @@ pub struct Mismatch {
     /// Offset in the file of the block with the header, or of the differing byte if only that is
     /// known.
     pub offset_bytes: u64,
-    /// Expected value as text.
+    /// Expected value of the differing part, as text.
     pub expected: String,
-    /// Value that was read, as text.
+    /// Value of the differing part that was read, as text.
     pub got: String,
     /// First differing byte of the data, if it is known.
     pub byte: Option<DifferingByte>,

@@ -17,9 +17,9 @@ pub use state::{CompletedWrite, STATE_VERSION, StateError, VerifyState};
 
 use crate::job::{Direction, Job, Verification};
 
-/// fio's number for a header followed by a pattern: `verify_pattern` without `verify`.
+/// fio's number for a verification header followed by a pattern: `verify_pattern` without `verify`.
 const KIND_PATTERN: u16 = 17;
-/// fio's number for a header alone.
+/// fio's number for a verification header alone.
 const KIND_HEADER: u16 = 1;
 
 /// Layout of a job's verified blocks: content and position of headers and data.
@@ -81,7 +81,7 @@ impl BlockLayout {
         }
     }
 
-    /// Returns the verification method.
+    /// Returns the verification method of the blocks.
     pub fn kind(&self) -> Verification {
         self.kind
     }
