@@ -34,7 +34,7 @@ pub struct Alone {
     pub think: Think,
     /// Number of requests in the trace.
     pub requests: usize,
-    /// Number of reads that waited for the platter.
+    /// Number of reads of the trace that waited for the platter.
     pub media_reads: usize,
     /// Indices of requests before which time is missing, because lines of the trace were dropped.
     pub jumps: Vec<usize>,
@@ -85,7 +85,7 @@ pub struct AloneZone {
 const POWER_MIN: f64 = 45.0;
 /// Power at which the search stops trying candidates.
 const POWER_ENOUGH: f64 = 70.0;
-/// Maximum number of candidate periods.
+/// Maximum number of candidate rotation periods.
 const CANDIDATES: usize = 6;
 /// Drift of a spindle's angle over minutes, in microseconds; real drives drift by hundreds.
 const WANDER_US: f64 = 500.0;

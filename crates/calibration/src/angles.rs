@@ -15,7 +15,7 @@ use stretches::{Sample, agreement, align};
 /// Source of the sector angles of a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Angles {
-    /// Angles from the drive's files.
+    /// Sector angles from the drive's files.
     #[default]
     Filed,
     /// Fitted skews, each one angle for all zones.
@@ -100,7 +100,8 @@ pub(crate) fn find(
 
 /// Initial distance of pairs as a share of the trace, whose phase may jump several times.
 const GAP_SHARE: f64 = 1.0 / 8.0;
-/// Rounds that alternate between finding segments for a period and the period for the segments.
+/// Rounds that alternate between trace segments of constant phase for a rotation period, and the
+/// period for these segments.
 const ROUNDS: usize = 6;
 /// Number of periods tried on both sides of the first one, and their distance in revolutions over
 /// the trace. A phase jump may look like a slower spindle, so the first period may be wrong by as
@@ -133,7 +134,7 @@ fn refined(
     }
 }
 
-/// Returns the period for which few segments agree best.
+/// Returns the rotation period for which a few trace segments of constant phase agree best.
 fn likeliest_period_us(
     references: &[Reference],
     angles: &Angles,

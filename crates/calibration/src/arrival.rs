@@ -136,7 +136,7 @@ const PRIOR_US: f64 = 1500.0;
 const CONSTANTS_US: std::ops::Range<i32> = -20..80;
 const CONSTANT_STEP_US: f64 = 100.0;
 
-/// Fits the most likely arrival times.
+/// Fits the most likely arrival times of the head over its track.
 pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
     let rows: Vec<Row<'_>> = seen
         .iter()

@@ -78,7 +78,7 @@ impl std::error::Error for CalibrationError {}
 pub struct Calibration {
     /// Number of requests in the trace.
     pub requests: usize,
-    /// Number of requests that were fitted to.
+    /// Number of requests in the fitted part of the trace.
     pub fitted_requests: usize,
     /// Rotational phase in the fitted part; `None` if hardly any two requests share a cylinder.
     pub phase: Option<Phase>,
@@ -86,9 +86,9 @@ pub struct Calibration {
     pub think: Think,
     /// Rotation period at the speed given in the files, in microseconds.
     pub nominal_period_us: f64,
-    /// Disk as specified by the files.
+    /// Disk as specified by the drive's files.
     pub filed: DiskSpecification,
-    /// Fitted disk, which produced `score` and `replayed`.
+    /// Fitted disk. The score and the replay were made with it.
     pub fitted: DiskSpecification,
     /// Last stage of the fit that was kept. Later stages were worse on held-out requests.
     pub stage: Stage,

@@ -8,15 +8,16 @@ use crate::score::Score;
 /// Stage of a fit. Each stage includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Numbers of the files, with the pauses and the rotation period of the trace.
+    /// Stage 0: numbers of the drive's files, with the pauses and the rotation period of the trace.
     Files,
-    /// Constants of reads and writes that match the mean service times.
+    /// Stage that adds constants of reads and writes, which match the mean service times.
     Constants,
-    /// Block transfer time, rotation period and sector angles.
+    /// Stage that adds the block transfer time, the rotation period and the sector angles.
     Angles,
-    /// Rule of the read cache, and constants of requests that do not wait for the platter.
+    /// Stage that adds the read cache rule and constants of requests that do not wait for the
+    /// platter.
     Cache,
-    /// Overheads and seek times of requests that wait for the platter.
+    /// Stage that adds overheads and seek times of requests that wait for the platter.
     Arrivals,
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
 struct Terms {
     constant: f64,
     after_write: f64,
-    /// Additional time during read-ahead; absent if no request shows it.
+    /// Additional arrival time during read-ahead, in microseconds; absent if no request shows it.
     reading_ahead: Option<f64>,
     same_track: f64,
     /// Head switch time, including that of the files.

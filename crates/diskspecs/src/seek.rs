@@ -31,7 +31,7 @@ pub enum Seek {
         /// Seek time from the first cylinder to the last, in milliseconds.
         full_ms: f64,
     },
-    /// Formula by HP Laboratories (`HPL seek equation values`), V1 to V6. Below V1 cylinders the
+    /// Seek formula with six values V1 to V6 (`HPL seek equation values`). Below V1 cylinders the
     /// time is V2 + V3 sqrt(d) ms, otherwise V4 + V5 d; one cylinder takes V6 unless that is -1.
     Hpl {
         /// Coefficients V1 to V6 of the formula.

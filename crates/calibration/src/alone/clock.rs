@@ -10,7 +10,7 @@ use super::period::TRACK_DENSITIES;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-/// Number of time blocks that may each have an origin of their own.
+/// Number of time blocks of a trace that may each have their own angular origin.
 const BLOCKS: usize = 8;
 /// Number of requests in a window of neighbouring sectors.
 const WINDOW_POINTS: usize = 90;
@@ -252,9 +252,10 @@ fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(u
 const PHASES: usize = 48;
 /// Logarithm of the odds against a phase jump, and against a step to the next phase.
 const JUMP: f64 = 14.0;
-/// Concentration of the angles around the phase; skews spread the angles.
+/// Concentration parameter of the request angles around the rotational phase; skews spread the
+/// angles.
 const CONCENTRATION: f64 = 3.0;
-/// Share of angles that follow no phase.
+/// Expected share of request angles that follow no rotational phase.
 const STRAY: f64 = 0.15;
 /// Smallest phase jump that differs from spindle drift, in revolutions.
 const JUMP_MIN: f64 = 0.08;

@@ -18,11 +18,13 @@ const PAIR_GAP_US: f64 = 1e6;
 /// Rate step of the first scan, in revolutions per microsecond: a tenth of a revolution over the
 /// longest gap.
 const RATE_STEP: f64 = 1e-7;
-/// Step of the angular density in the first scan, in revolutions over the largest sector distance.
+/// Step of the revolutions per sector in the first scan, in revolutions over the largest sector
+/// distance.
 const DENSITY_STEP: f64 = 0.16;
-/// Largest angular density in the first scan, in revolutions per sector.
+/// Largest number of revolutions per sector that the first scan tries.
 const DENSITY_MAX: f64 = 0.033;
-/// Number of parts of the drive that may have different angular densities.
+/// Number of parts into which the drive is divided; each may have its own number of revolutions per
+/// sector.
 const PARTS: usize = 6;
 /// Share of a revolution above which a service time counts as a wait for the platter; this holds
 /// for nearly all such requests.

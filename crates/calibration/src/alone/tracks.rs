@@ -11,13 +11,13 @@ use std::f64::consts::TAU;
 
 /// Range of skews that are tried, in revolutions.
 const SKEWS: (f64, f64) = (-0.1, 0.5);
-/// Largest distance of a pair, in revolutions of the zone's line.
+/// Largest distance of a request pair, in revolutions of the zone's line.
 const PAIR_TURNS: f64 = 0.8;
 /// Standard deviations of the residual angles of pairs that are tried, in revolutions.
 const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
-/// Minimum number of pairs that reveal a skew.
+/// Minimum number of request pairs that determine a skew.
 const PAIRS_MIN: usize = 30;
-/// Share of pairs that follow neither case.
+/// Expected share of request pairs that lie neither on one track nor on adjacent tracks.
 const PAIR_STRAY: f64 = 0.15;
 /// Decrease of the log likelihood at the ends of the interval. It is twice that of independent
 /// pairs, because a request belongs to several pairs.

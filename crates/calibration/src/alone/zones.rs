@@ -12,16 +12,16 @@ pub(super) struct Zone {
     pub(super) line: Line,
 }
 
-/// Window sizes in points, largest first; the lines of windows are candidates.
+/// Window sizes in requests, largest first. The line of each window is a candidate for a zone.
 const WINDOWS: [usize; 3] = [96, 48, 24];
 /// Minimum evidence of a line beyond what chance yields for the number of rates tried.
 const EVIDENCE: f64 = 4.0;
-/// Share of angles that follow no line. Missed revolutions do not matter here, but wrongly
-/// classified requests do.
+/// Expected share of request angles that follow no zone's line. Missed revolutions do not matter
+/// here, but wrongly classified requests do.
 const STRAY: f64 = 0.1;
-/// Logarithm of the odds against a change of the line between two points.
+/// Logarithm of the odds against a zone boundary between two points.
 const CHANGE: f64 = 10.0;
-/// Minimum number of points of a zone.
+/// Minimum number of requests that establish a zone.
 const POINTS_MIN: usize = 12;
 
 /// Divides points in ascending order of sectors into zones, each with its own line.

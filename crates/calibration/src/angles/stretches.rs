@@ -20,7 +20,7 @@ pub(crate) struct Stretches {
 struct Stretch {
     /// Completion time of the first request of the segment, in microseconds.
     start_us: f64,
-    /// Turn of the segment relative to the first one, in revolutions.
+    /// Phase shift of the trace segment relative to the first one, in revolutions.
     turned: f64,
 }
 
@@ -91,8 +91,8 @@ const ROUNDS: usize = 20;
 const JUMP_ROUNDS: usize = 4;
 /// Minimum number of requests in a trace segment with constant phase.
 const STRETCH_SAMPLES_MIN: usize = 24;
-/// Minimum gain of a jump, in samples that it brings into agreement. Chance agreement of outliers
-/// is smaller.
+/// Minimum gain of a phase jump, in samples that it brings into agreement. Chance agreement of
+/// outliers is smaller.
 const JUMP_GAIN_MIN: f64 = 3.0;
 /// Maximum number of sample blocks in the first search for jumps, which considers only block ends.
 const BLOCKS_MAX: usize = 1500;

@@ -108,7 +108,7 @@ pub(super) struct Sectors {
     /// spares.
     units: u64,
     spares: u64,
-    /// Slips as ascending physical sectors; data positions for [`Kind::Sliding`].
+    /// Slips of the zone as ascending physical sectors; data positions for [`Kind::Sliding`].
     slips: Vec<u64>,
     slipped: Vec<u64>,
     data: u64,

@@ -27,7 +27,7 @@ const CYLINDERS_APART: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
 const PAIRS_ENOUGH: usize = 2048;
 const CLEAR_NATS: f64 = 20.0;
 const PAIRS_MAX: usize = 8192;
-/// Minimum number of pairs for a result.
+/// Minimum number of request pairs for a phase search.
 const PAIRS_MIN: usize = 64;
 /// Number of transfer times that one refinement tries.
 const TRANSFERS: usize = 64;
@@ -414,8 +414,8 @@ fn widest(pairs: &[Pair], of: impl Fn(&Pair) -> u32) -> f64 {
     f64::from(pairs.iter().map(of).max().unwrap_or(0).max(1))
 }
 
-/// Returns the mean cosine and sine of the pairs' residuals after whole revolutions and the angle
-/// between their blocks are removed.
+/// Returns the mean cosine and sine of the residual angles of request pairs, after whole
+/// revolutions and the angle between their blocks are removed.
 fn direction(pairs: &[Pair], turning: &Turning) -> (f64, f64) {
     let mut sum = Phasor::default();
     for pair in pairs {
@@ -433,8 +433,8 @@ fn cosine(pairs: &[Pair], turning: &Turning) -> f64 {
     direction(pairs, turning).0
 }
 
-/// Returns the period with the highest mean cosine near a given one; the width is a share of the
-/// period.
+/// Returns the rotation period with the highest agreement (mean cosine) of request pairs near a
+/// given one. The width is a share of the period.
 fn best_period(pairs: &[Pair], turning: &Turning, width: f64) -> f64 {
     best(
         turning.period_us,

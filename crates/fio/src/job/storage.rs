@@ -495,7 +495,7 @@ pub struct Data {
 /// Source of duplicate data (`dedupe_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DedupeMode {
-    /// Duplicates repeat the data of the previous write (`repeat`).
+    /// Duplicates repeat the data of an adjacent write (`repeat`).
     #[default]
     Repeat,
     /// Duplicates are chosen at random from a working set of the data (`working_set`).
