@@ -21,7 +21,6 @@ pub(crate) const BEFORE: [(Before, &str); 4] = [
     (Before::ReadingAhead, "reading_ahead"),
 ];
 
-/// Minimum number of requests for a line fit.
 const POINTS_MIN: usize = 12;
 const ROUNDS: usize = 8;
 /// Largest difference of service times that count as equal, in microseconds.

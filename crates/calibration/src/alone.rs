@@ -85,7 +85,6 @@ pub struct AloneZone {
 const POWER_MIN: f64 = 45.0;
 /// Power at which the search stops trying candidates.
 const POWER_ENOUGH: f64 = 70.0;
-/// Maximum number of candidate rotation periods.
 const CANDIDATES: usize = 6;
 /// Drift of a spindle's angle over minutes, in microseconds; real drives drift by hundreds.
 const WANDER_US: f64 = 500.0;

@@ -34,7 +34,6 @@ impl Stage {
 
 /// Share of the requests that are fitted to; the others are held out.
 const FITTED_SHARE: f64 = 0.7;
-/// Minimum number of held-out requests for a decision.
 const HELD_OUT_MIN: usize = 100;
 /// Largest error of a correctly predicted request, in microseconds.
 pub(crate) const MET_US: f64 = 500.0;

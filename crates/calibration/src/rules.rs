@@ -30,7 +30,6 @@ const AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 76
 /// Initial read-ahead of the search, in sectors.
 const START_SECTORS: u32 = 256;
 
-/// Sector counts that determine the segment length.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     segment: u32,
@@ -41,7 +40,6 @@ const STARTS: usize = 4;
 /// Longest read-ahead that is tested, in sectors beyond the best one.
 const AHEAD_BEYOND: u32 = 512;
 
-/// Tested rules with their numbers of errors.
 type Tried = Vec<(ReadCacheSpecification, usize)>;
 
 impl Judge<'_> {

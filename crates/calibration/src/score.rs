@@ -69,7 +69,6 @@ impl Score {
     }
 }
 
-/// Returns a quantile of ascending times with linear interpolation.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return 0.0;

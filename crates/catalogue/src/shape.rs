@@ -264,7 +264,6 @@ fn leading_number(text: &str) -> Option<f64> {
     number[..end].parse().ok()
 }
 
-/// Shortens a value for the title of a message.
 fn shortened(written: &str) -> String {
     const LONGEST: usize = 40;
     if written.chars().count() <= LONGEST {

@@ -95,7 +95,6 @@ pub(crate) fn run(
     measure(&plans, shown, wanted, (command_line, store))
 }
 
-/// Additional output of runs beside their results.
 #[derive(Default)]
 struct Wanted {
     /// Output file for a Perfetto trace of the runs; `None` without the option.
@@ -466,7 +465,6 @@ fn own_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryE
     })
 }
 
-/// Lists the programs of a suite in order, with their parameters.
 fn suite_steps(suite: &Suite) -> Listing {
     let row = |program: &Program| {
         let parameters = program.parameters();

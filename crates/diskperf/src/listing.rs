@@ -134,7 +134,6 @@ impl Listing {
         table.trim_fmt()
     }
 
-    /// Returns the cells of a row as displayed.
     fn cells(&self, row: &[String]) -> Vec<String> {
         let cell = |(heading, cell): (&&str, &String)| match *heading == TALL {
             true => lines(cell),
@@ -238,7 +237,6 @@ fn lines(cell: &str) -> String {
     shown.join("\n")
 }
 
-/// Returns the state of a run as a short text.
 fn state(state: &RunState) -> &'static str {
     match state {
         RunState::Running => "running or killed",

@@ -27,7 +27,6 @@ pub(crate) struct Progress {
 
 struct About {
     target: String,
-    /// Notes that the final output of the run contains.
     notes: Vec<String>,
 }
 
@@ -51,15 +50,12 @@ struct Done {
     before: u64,
     /// Expected amount of each repetition. Repetitions that copy trees transfer more.
     each: u64,
-    /// Expected amount of all repetitions.
     all: u64,
     /// Start of the current repetition, for repetitions of fixed duration.
     since: Option<Instant>,
-    /// Progress of the workers in the current repetition.
     workers: Vec<Arc<WorkerProgress>>,
 }
 
-/// Contents of a progress bar.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     message: String,
@@ -267,7 +263,6 @@ impl Bar {
         })
     }
 
-    /// Creates progress output in occasional lines, without a bar.
     fn in_lines() -> Self {
         let mut lines = Lines::from_now();
         Self::moved_by(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {

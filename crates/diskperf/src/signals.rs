@@ -70,7 +70,6 @@ impl Wish {
         }
     }
 
-    /// Tests whether a signal requests an immediate end.
     fn insists(&self, signal: i32) -> bool {
         let now_ms = self.watched_since.elapsed().as_millis() as u64;
         let this = (now_ms << 8) | signal as u64;

@@ -7,7 +7,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Arguments that name an output file.
 const OUTPUTS: [&str; 4] = ["output", "perfetto", "record", "report"];
 
 /// Arguments whose text is never a file name.
@@ -132,7 +131,6 @@ impl Named {
 }
 
 impl Input {
-    /// Tests whether a file is read for this input.
     fn reads(&self, file: &Path) -> bool {
         if is_same(&self.path, file) {
             return true;

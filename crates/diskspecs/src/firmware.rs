@@ -204,7 +204,6 @@ fn cache(keys: &Keys<'_>) -> Cache {
 /// Numbers of the scheduling policies to which DiskSim's `Timeout time/weight` applies.
 const WEIGHTED: std::ops::RangeInclusive<u32> = 14..=18;
 
-/// Reads the keys of a `disksim_ioqueue` block.
 fn scheduler(block: &Block, findings: &Findings) -> Scheduler {
     let keys = Keys::new(block, findings);
     let policy = keys.count_or_zero("Scheduling policy");

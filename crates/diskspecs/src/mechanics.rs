@@ -65,7 +65,6 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     })
 }
 
-/// Returns the keys for a kind of seek curve.
 fn keys_of(kind: &str) -> &'static [&'static str] {
     match kind {
         "constant" => &OF_SEEKS[..1],

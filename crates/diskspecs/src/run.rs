@@ -145,7 +145,6 @@ fn walk<'d>(
     }
 }
 
-/// Returns the block from which a component is instantiated.
 fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
     let has_name = |value: &Value| match &value.kind {
         ValueKind::Range(last) => is_between(name.written(), value.place.written(), last.written()),

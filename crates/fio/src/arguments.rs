@@ -261,7 +261,6 @@ fn section_name(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Rejects a list that contains an output format unknown to fio.
 fn check_forms(text: &str, place: &Place) -> Result<(), Problem> {
     let unknown = text.split(',').find(|form| !FORMS.contains(form));
     match unknown {

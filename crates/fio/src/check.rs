@@ -285,7 +285,6 @@ fn lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     }
 }
 
-/// Warns about option values that have an unexpected effect.
 fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
     let mut warn = |key: &str, title: String, label: &str| {
         warnings.push(Problem::warning(title).at(job.place_of(key), label));

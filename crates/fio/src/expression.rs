@@ -164,7 +164,6 @@ impl Parser<'_> {
         self.with_suffix(value, start)
     }
 
-    /// Reads a suffix that directly follows a number or a parenthesis.
     fn with_suffix(&mut self, value: i128, start: usize) -> Result<i128, Fault> {
         let rest = &self.text[self.at..];
         let end = rest.find(|letter: char| !letter.is_ascii_alphabetic());

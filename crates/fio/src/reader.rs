@@ -92,7 +92,6 @@ impl<'s> Reader<'s> {
         self.chain.pop();
     }
 
-    /// Reads one line, which starts at byte `start` of the text.
     fn line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
         let place = |span: Range<usize>| Place::new(text, start + span.start..start + span.end);
         if line.len() > LONGEST_LINE_BYTES {

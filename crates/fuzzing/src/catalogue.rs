@@ -55,7 +55,6 @@ pub(crate) const SETTING: Target = Target {
 /// System of the catalogue that most components fit into.
 const SYSTEM: &str = "vax780-sc780-eagle";
 
-/// Reads all values of a system, as every command does first.
 fn read(system: Result<System, Errors>) {
     match system.and_then(Specification::read) {
         Ok((specification, _)) => {

@@ -3,7 +3,6 @@
 //! The platter adds up to a revolution to the actuator's time. The shortest times of many requests
 //! at one distance are those of the actuator.
 
-/// Minimum number of requests in a bin of seek distances.
 const BIN_MIN: usize = 30;
 /// Share of a bin's requests that are faster than the actuator: buffer hits that resemble media
 /// reads.

@@ -12,7 +12,6 @@ use std::ops::Range;
 
 /// Number of time blocks of a trace that may each have their own angular origin.
 const BLOCKS: usize = 8;
-/// Number of requests in a window of neighbouring sectors.
 const WINDOW_POINTS: usize = 90;
 /// Number of windows that determine the rotation period.
 const WINDOWS: usize = 4;

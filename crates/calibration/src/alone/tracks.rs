@@ -15,7 +15,6 @@ const SKEWS: (f64, f64) = (-0.1, 0.5);
 const PAIR_TURNS: f64 = 0.8;
 /// Standard deviations of the residual angles of pairs that are tried, in revolutions.
 const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
-/// Minimum number of request pairs that determine a skew.
 const PAIRS_MIN: usize = 30;
 /// Expected share of request pairs that lie neither on one track nor on adjacent tracks.
 const PAIR_STRAY: f64 = 0.15;

@@ -21,7 +21,6 @@ const EVIDENCE: f64 = 4.0;
 const STRAY: f64 = 0.1;
 /// Logarithm of the odds against a zone boundary between two points.
 const CHANGE: f64 = 10.0;
-/// Minimum number of requests that establish a zone.
 const POINTS_MIN: usize = 12;
 
 /// Divides points in ascending order of sectors into zones, each with its own line.
@@ -71,7 +70,6 @@ fn outwards_longer(zones: Vec<Zone>) -> Vec<Zone> {
         .collect()
 }
 
-/// Merges adjacent zones that one line fits equally well.
 fn merged(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
     let fits = |zone: &Zone| {
         let r = zone.line.r;

@@ -14,10 +14,8 @@ const WIDEST: f64 = 0.15;
 /// zones.
 const SHARES: f64 = 3.0;
 
-/// Layout of the unknowns in the solution vector.
 struct Unknowns {
     zones: usize,
-    /// Whether all zones share one origin.
     one_origin: bool,
     has_ranges: bool,
     has_skews: bool,
@@ -77,7 +75,6 @@ impl Unknowns {
     }
 }
 
-/// Current values of the unknowns during the solution.
 struct State {
     period_us: f64,
     crossing_us: f64,

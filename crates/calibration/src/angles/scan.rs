@@ -27,7 +27,6 @@ impl Reference {
     }
 }
 
-/// Reference request with its position in a zone.
 #[derive(Clone, Copy)]
 struct Point {
     zone: usize,
@@ -48,7 +47,6 @@ struct Pair {
 
 /// Maximum number of request pairs in a scan for a skew.
 const MOST_PAIRS: usize = 8192;
-/// Minimum number of request pairs that determine a skew.
 const FEWEST_PAIRS: usize = 12;
 /// Initial distances of pairs, in cylinder ranges that share spares. Larger ones are tried if few
 /// pairs are closer.

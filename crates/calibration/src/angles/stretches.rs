@@ -89,7 +89,6 @@ const WINDOW_SAMPLES: usize = 40;
 const ROUNDS: usize = 20;
 /// Rounds that alternate between finding jumps and origins.
 const JUMP_ROUNDS: usize = 4;
-/// Minimum number of requests in a trace segment with constant phase.
 const STRETCH_SAMPLES_MIN: usize = 24;
 /// Minimum gain of a phase jump, in samples that it brings into agreement. Chance agreement of
 /// outliers is smaller.

@@ -6,7 +6,6 @@ use diskperf_diskspecs::{Drive, Seek};
 
 /// Size of a DiskSim block, in bytes.
 pub const BLOCK_BYTES: u64 = 512;
-/// Maximum number of extents that an entry lists.
 const MOST_EXTENTS: usize = 1_000_000;
 
 /// Writes geometry and mechanics, and notes differences from the files. Returns the number of zones
@@ -55,7 +54,6 @@ pub(super) fn write(
     Ok(zones)
 }
 
-/// Returns the rows of `zone_table`.
 fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
     let row = |zone: &Zone| {
         vec![

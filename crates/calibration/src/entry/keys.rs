@@ -55,7 +55,6 @@ pub fn made_of(key: &str) -> &'static [&'static str] {
 
 /// Longest duration of any phase of a modelled drive, in milliseconds.
 const TIME_MS_MAX: f64 = 1000.0;
-/// Largest buffer of a modelled drive, in bytes.
 const BUFFER_BYTES_MAX: f64 = 1e12;
 
 /// Value ranges of a modelled drive, for keys where DiskSim accepts a wider range.

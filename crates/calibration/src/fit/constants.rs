@@ -133,7 +133,6 @@ fn before(last: Option<&Request>, request: &Request, served: &Served) -> Before 
     }
 }
 
-/// Returns the mean and its standard error; `None` without values.
 fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0usize);
     for value in values {

@@ -15,7 +15,6 @@ pub(super) enum Unseen {
     Destage,
 }
 
-/// Alternative state of the drive before a request.
 #[derive(Clone, Copy)]
 struct Supposed {
     arm: (u32, u32),

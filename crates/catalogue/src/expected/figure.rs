@@ -132,7 +132,6 @@ impl DiskFigure {
         DiskFigure::WriteMapFullMs,
     ];
 
-    /// Returns the figure's name, description and unit.
     fn text(self) -> (&'static str, &'static str, &'static str) {
         match self {
             DiskFigure::RandomReadMs => ("random_read_ms", "random reads of 4 KiB, each", "ms"),
@@ -211,7 +210,6 @@ impl FlashFigure {
         }
     }
 
-    /// Returns the figure's name, description and unit.
     fn text(self) -> (&'static str, &'static str, &'static str) {
         match self {
             FlashFigure::RandomReadUs => ("random_read_us", "random reads of 4 KiB, each", "µs"),

@@ -106,7 +106,6 @@ impl Resolution<'_> {
         }
     }
 
-    /// Returns the name that a table extends and its place.
     fn extended(&mut self, table: &Table) -> Option<(String, Place)> {
         let entry = table.get("extends")?;
         match Shape::Text.read("extends", &entry.value) {

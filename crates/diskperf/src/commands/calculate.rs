@@ -166,7 +166,6 @@ fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     Ok(track)
 }
 
-/// Returns the clock, if any of its options is given.
 fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     if arguments.clock_hz.is_none() && arguments.clock_ms.is_none() {
         return None;

@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 enum Side {
     /// Modelled system, or a stored run of one.
     Model(Box<Subject>),
-    /// Stored run that used real storage.
     Run(Box<Run>),
     /// Real storage, on which the programs still have to run.
     Storage(Box<HostPlan>),

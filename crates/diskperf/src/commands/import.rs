@@ -276,7 +276,6 @@ const FITTED_FIELDS: [&str; 8] = [
     "fitted_rms_ms",
 ];
 
-/// Returns the values of the trace columns; empty without a trace.
 fn fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
     let (
         Some(Fit {

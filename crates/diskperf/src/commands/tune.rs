@@ -39,7 +39,6 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     left.map_or(Ok(DONE), Err)
 }
 
-/// Finds the best parameter values on a modelled system.
 fn tune_model(
     arguments: &TuneArguments,
     (target, what): (String, Workload),

@@ -402,7 +402,6 @@ impl IndexedLayout {
     }
 }
 
-/// Location found in the tree.
 #[derive(Clone, Copy)]
 struct Found {
     /// Block number before slips are subtracted.

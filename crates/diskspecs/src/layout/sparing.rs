@@ -96,7 +96,8 @@ impl Sparing {
 /// Physical sectors of a zone, numbered from its first one, and the sectors among them that hold
 /// data.
 ///
-/// *Data positions* count the sectors that are neither spare nor slipped; the dead sectors at the start of a zone come first.
+/// Data positions count the sectors that are neither spare nor slipped; the dead sectors at the
+/// start of a zone come first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sectors {
     sparing: Sparing,

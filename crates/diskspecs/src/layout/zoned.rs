@@ -259,7 +259,6 @@ impl ZonedLayout {
         Some((index, physical))
     }
 
-    /// Returns the location of a physical sector of a zone.
     fn spot_of(&self, index: usize, physical: u64) -> Spot {
         let zone = &self.zones[index];
         let per_track = u64::from(zone.sectors_per_track);

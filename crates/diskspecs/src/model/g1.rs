@@ -63,7 +63,6 @@ fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
     has_none
 }
 
-/// Reads the zones and their places in the file.
 fn zones(
     keys: &Keys<'_>,
     bounds: &Bounds,

@@ -161,7 +161,6 @@ impl SkewUnits {
 /// Largest angle kept as written, in revolutions. Larger angles are reduced to one revolution.
 const TURNS_MAX: f64 = 1e6;
 
-/// Skews of a zone, in revolutions.
 struct Skews {
     offset: f64,
     track: f64,

@@ -12,7 +12,6 @@ struct Reference {
     index: usize,
     /// Angle of the first block of a read, or of the end of a write, in revolutions.
     angle: f64,
-    /// Cylinder, counted within the reference's zone.
     cylinder: u32,
     order: u32,
     /// Blocks that cross to the host after the angle has passed; 0 for a write.

@@ -20,14 +20,12 @@ const WIDEST_GAP_REV: f64 = 32_768.0;
 const STEP_REV: f64 = 0.1;
 /// Step of a skew correction: rotation of the widest pair, in revolutions.
 const CORRECTION_STEP_REV: f64 = 0.4;
-/// Maximum number of corrections tried for one skew.
 const CORRECTIONS_MAX: usize = 128;
 /// Cylinder distances of pairs; a larger one is tried if the smaller ones yield too few pairs.
 const CYLINDERS_APART: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
 const PAIRS_ENOUGH: usize = 2048;
 const CLEAR_NATS: f64 = 20.0;
 const PAIRS_MAX: usize = 8192;
-/// Minimum number of request pairs for a phase search.
 const PAIRS_MIN: usize = 64;
 /// Number of transfer times that one refinement tries.
 const TRANSFERS: usize = 64;
@@ -36,7 +34,6 @@ const HELD_SHARE: f64 = 0.96;
 /// Number of parts in the jackknife estimate of the period's error.
 const PARTS: usize = 8;
 
-/// Parameters that determine the predicted angles of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Turning {
     period_us: f64,

@@ -12,9 +12,7 @@ use crate::files::Files;
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
 const DEEPEST_SOURCE: usize = 16;
 const MOST_SOURCES: usize = 256;
-/// Maximum number of reported keys in comments.
 const MOST_COMMENTED: usize = 200;
-/// Maximum nesting of blocks and lists.
 const DEEPEST_NESTING: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use super::lexer::{Kind, Lexer, Token};
 use super::tree::{Block, Component, Document, Entry, Instances, Value, ValueKind};
 use crate::files::Files;
 
-/// Maximum number of reported duplicate definitions.
 const MOST_WARNINGS: usize = 50;
 
 /// Parses a file with all included files.
@@ -153,7 +152,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the rest of a block after its type.
     fn block(&mut self, kind: Place) -> Result<Block, Problem> {
         let token = self.next()?;
         let name = match token.kind {
@@ -265,7 +263,6 @@ impl Parser<'_> {
         Ok(Value { kind, place })
     }
 
-    /// Parses the rest of a list after `[`.
     fn list(&mut self) -> Result<Vec<Value>, Problem> {
         let mut values = Vec::new();
         loop {

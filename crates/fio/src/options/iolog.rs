@@ -54,7 +54,6 @@ pub(super) const KEYS: &[Key] = &[
     harmless("merge_blktrace_iters", OF_MERGE),
 ];
 
-/// Reads a path, in which colons do not separate parts.
 fn path(value: &Value<'_>) -> Result<String, Problem> {
     match value.text() {
         "" => Err(value.wrong("a path is empty", "no file has this name")),

@@ -3,7 +3,6 @@
 /// Number of histogram bins.
 pub const BINS: usize = 1856;
 
-/// Number of bins per octave, as a power of two.
 const BITS: u32 = 6;
 
 /// Returns the histogram bin of a value in ns. The last bin also holds all larger values.

@@ -19,7 +19,6 @@ use crate::job::{Direction, Job, Verification};
 
 /// fio's number for a verification header followed by a pattern: `verify_pattern` without `verify`.
 const KIND_PATTERN: u16 = 17;
-/// fio's number for a verification header alone.
 const KIND_HEADER: u16 = 1;
 
 /// Layout of a job's verified blocks: content and position of headers and data.
@@ -422,7 +421,6 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
     }
 }
 
-/// Returns fio's number for a verification method.
 fn kind_number(kind: Verification) -> u16 {
     match kind {
         Verification::None | Verification::Null | Verification::Pattern => 0,

@@ -8,12 +8,9 @@ pub const STATE_VERSION: u64 = 3;
 
 /// Size of the file head in bytes: version, length of the body and its checksum.
 const HEAD_BYTES: usize = 24;
-/// Size of the body without completed writes, in bytes.
 const FIXED_BYTES: usize = 152;
 const COMPLETION_BYTES: usize = 16;
-/// Byte range of the offset generator's state in the file.
 const GENERATOR: std::ops::Range<usize> = 32..88;
-/// Byte range of the zero-terminated job name in the file.
 const NAME: std::ops::Range<usize> = 88..152;
 
 /// Completed write of an interrupted job.
