@@ -1,5 +1,6 @@
 //! Weighted least squares by the normal equations: few unknowns, many rows.
 
+/// Accumulated sums of the normal equations of a least-squares fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Normal {
     unknowns: usize,

@@ -84,6 +84,7 @@ impl Table {
 /// track.
 const MOST_SYNTAX_PROBLEMS: usize = 4;
 
+/// Parses the text of a TOML file.
 pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     let (table, errors) = DeTable::parse_recoverable(text.content());
     if errors.is_empty() {

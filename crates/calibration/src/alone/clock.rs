@@ -21,6 +21,7 @@ const RANGE: f64 = 2.5e-7;
 /// Rotation rate of a spindle, and phase corrections along the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Clock {
+    /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) rate: f64,
     /// Standard error of the rotation rate.
     pub(super) rate_error: f64,

@@ -36,6 +36,7 @@ pub(super) const TRACK_DENSITIES: (f64, f64) = (1.0 / 1500.0, 1.0 / 25.0);
 /// Coarse rotation rate from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Coarse {
+    /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) rate: f64,
     /// Sum of the cosines of the residual angles, divided by the square root of the number of
     /// pairs.

@@ -115,6 +115,7 @@ pub(super) struct Sectors {
     data: u64,
 }
 
+/// Size of a zone that a sparing scheme divides into units.
 pub(super) struct Room {
     pub(super) cylinders: u64,
     pub(super) surfaces: u64,
