@@ -1,9 +1,9 @@
-//! A drive from its trace alone: no parameter file.
+//! Identification of a drive from its trace alone, without a parameter file.
 //!
-//! A read that the buffer does not answer ends when its sectors have passed the head. Over
-//! many of them this shows the platter: its period ([`period`], [`clock`]), the length of
-//! tracks by zone ([`lines`], [`zones`], [`tracks`]), the link ([`crossing`]), and the arm
-//! ([`arm`]). What a trace does not show is absent, and every number has an interval.
+//! A read that misses the buffer ends when its sectors have passed the head. Many such reads reveal
+//! the rotation period ([`period`], [`clock`]), the track length by zone ([`lines`], [`zones`],
+//! [`tracks`]), the speed of the link ([`crossing`]) and the actuator's times ([`arm`]). Properties
+//! that the trace does not show are absent, and every number has a confidence interval.
 
 mod arm;
 mod clock;
@@ -27,67 +27,69 @@ use observed::Observation;
 use tracks::PairSkews;
 use zones::Zone;
 
-/// A drive as its trace shows it.
+/// Properties of a drive that its trace shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alone {
-    /// Pauses before their requests, or after them.
+    /// Position of the pauses in the trace: before or after their requests.
     pub think: Think,
-    /// Requests that the numbers are from.
+    /// Number of requests in the trace.
     pub requests: usize,
-    /// Reads among them that show the platter.
+    /// Number of reads of the trace that waited for the platter.
     pub media_reads: usize,
-    /// Requests before which time is missing from the trace: dropped lines.
+    /// Indices of requests before which time is missing, because lines of the trace were dropped.
     pub jumps: Vec<usize>,
-    /// A revolution, in microseconds.
+    /// Rotation period, in microseconds.
     pub period_us: Parameter,
-    /// A sector's time on the link, in microseconds; absent where the platter is slower.
+    /// Transfer time of a sector over the link, in microseconds; absent if the platter is slower
+    /// than the link.
     pub crossing_us: Option<Parameter>,
-    /// Skew between neighbouring tracks, in revolutions.
+    /// Skew between adjacent tracks, in revolutions.
     pub track_skew: Option<Parameter>,
-    /// Zones, from the first sector on; none if too few pairs show their tracks.
+    /// Zones in ascending order of sectors; empty if too few pairs of requests reveal the tracks.
     pub zones: Vec<AloneZone>,
-    /// Times of the arm, by distance.
+    /// Time to reach the first sector, by seek distance.
     pub arrivals: Vec<Arrival>,
-    /// Service of writes without their data, in microseconds, where a buffer takes them.
+    /// Service time of writes without data transfer, in microseconds, if a write-back cache accepts
+    /// them.
     pub early_write_us: Option<Parameter>,
-    /// Share of the reads that ended before the platter could have brought them.
+    /// Share of reads that completed too early to have come from the platter.
     pub read_hit_share: f64,
-    /// Their service, in microseconds; absent without any.
+    /// Service time of reads from the buffer, in microseconds; absent if there are none.
     pub read_hit_us: Option<Parameter>,
 }
 
-/// A zone as a trace shows it.
+/// Recording zone that a trace reveals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AloneZone {
     /// First sector of the zone.
     pub first_block: Parameter,
-    /// Sectors of a track.
+    /// Sectors per track in the zone.
     pub sectors_per_track: Parameter,
-    /// Whole number of sectors that a modelled track has.
+    /// Sectors per track of the modelled zone, a whole number.
     pub modelled_sectors: u32,
-    /// Mean skew of all tracks for that many sectors, in revolutions.
+    /// Mean skew of all tracks in revolutions, given the modelled number of sectors per track.
     pub modelled_skew: f64,
-    /// A sector with which a modelled track begins.
+    /// Sector at which a modelled track of the zone starts.
     pub begin_block: i64,
-    /// Angle at which it begins, in revolutions.
+    /// Angle at which that track starts, in revolutions.
     pub begin_angle: f64,
-    /// Reads that show the zone.
+    /// Number of reads that reveal the zone.
     pub reads: usize,
-    /// Length of the mean direction of what the zone's line leaves: 1 if all agree.
+    /// Agreement of the angles with the zone's line: length of the mean residual vector, 1 if all
+    /// agree.
     pub r: f64,
 }
 
-/// Power of the windows over what chance gives, at which a period is taken: of traces without
-/// a phase none comes near it.
+/// Minimum power of the windows, relative to chance, for a rotation period to be accepted. Traces
+/// without rotational phase stay far below it.
 const POWER_MIN: f64 = 45.0;
-/// Power at which no other candidate is tried.
+/// Power at which the search stops trying candidates.
 const POWER_ENOUGH: f64 = 70.0;
-/// Candidates that are tried.
 const CANDIDATES: usize = 6;
-/// How far a spindle's angle wanders over minutes, in microseconds: hundreds on real drives.
+/// Drift of a spindle's angle over minutes, in microseconds; real drives drift by hundreds.
 const WANDER_US: f64 = 500.0;
 
-/// Finds what a trace shows of its drive; nothing if it does not show the platter.
+/// Identifies a drive from its trace; returns `None` if the trace does not reveal the platter.
 pub fn identify(requests: &[Request]) -> Option<Alone> {
     let (think, clock) = find_clock(requests)?;
     let observations = observed::observe(requests, think);
@@ -123,7 +125,7 @@ pub fn identify(requests: &[Request]) -> Option<Alone> {
     ))
 }
 
-/// The clock that agrees best, if it agrees better than chance.
+/// Finds the clock with the best agreement, if it is better than chance.
 fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
     let observed =
         [Think::Before, Think::After].map(|think| (think, observed::observe(requests, think)));
@@ -273,7 +275,7 @@ fn sectors_at(zones: &[AloneZone], block: f64) -> f64 {
         .map_or(f64::INFINITY, |zone| f64::from(zone.modelled_sectors))
 }
 
-/// Tracks from the first sector to a block.
+/// Returns the number of tracks between the first sector and a block.
 fn tracks_until(zones: &[AloneZone], block: f64) -> f64 {
     let ends = zones
         .iter()

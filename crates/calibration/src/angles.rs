@@ -1,5 +1,5 @@
-//! Where the sectors are on the platters: the files' skews are rounded to sectors, and
-//! their zone origins are often not the drive's.
+//! Angles of the sectors on the platters. The skews in a drive's files are rounded to sectors, and
+//! their zone origins often differ from those of the drive.
 
 mod joint;
 mod scan;
@@ -12,31 +12,31 @@ pub(crate) use scan::{Reference, mean_direction as scan_mean_direction};
 pub(crate) use stretches::Stretches;
 use stretches::{Sample, agreement, align};
 
-/// What a drive's sectors are turned by.
+/// Source of the sector angles of a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Angles {
-    /// As the drive's files have them.
+    /// Sector angles from the drive's files.
     #[default]
     Filed,
-    /// Skews that are one angle over all zones.
+    /// Fitted skews, each one angle for all zones.
     Fitted(Skews),
 }
 
-/// Skews in revolutions.
+/// Track and cylinder skews in revolutions, with zone origins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Skews {
-    /// From a track to the next one of its cylinder.
+    /// Skew from a track to the next track of its cylinder.
     pub track: f64,
-    /// From a cylinder's first track to the next one's first.
+    /// Skew from the first track of a cylinder to that of the next cylinder.
     pub cylinder: f64,
-    /// Zones: the angle of the first sector.
+    /// Angle of the first sector of each zone.
     pub origins: Vec<f64>,
-    /// Zones: what a range of cylinders with spares adds to the one before it.
+    /// Additional angle from one spare range of cylinders to the next, for each zone.
     pub range_steps: Vec<f64>,
 }
 
 impl Angles {
-    /// A place's angle, in revolutions.
+    /// Returns the angle of a block's place, in revolutions.
     pub(crate) fn of(&self, place: &Place) -> f64 {
         match (self, place.in_zone) {
             (Angles::Fitted(skews), Some(at)) => {
@@ -51,19 +51,19 @@ impl Angles {
     }
 }
 
-/// The spindle and the angles, as a trace shows them.
+/// Rotation period and sector angles that a trace reveals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) angles: Angles,
     pub(crate) period_us: f64,
     pub(crate) parameters: Vec<Parameter>,
-    /// R of all references, once the angles are right.
+    /// Agreement of all references (R) with the fitted angles; 1 if all agree.
     pub(crate) r: f64,
     pub(crate) stretches: Stretches,
 }
 
-/// Finds the angles from requests that waited for the platter, beginning with the period
-/// and a block's time on the bus.
+/// Finds the sector angles from requests that waited for the platter, starting with the period and
+/// the transfer time of a block on the bus.
 pub(crate) fn find(
     references: &[Reference],
     zones: usize,
@@ -98,19 +98,20 @@ pub(crate) fn find(
     )
 }
 
-/// Share of a trace that pairs are apart at first: its phase may jump several times.
+/// Initial distance of pairs as a share of the trace, whose phase may jump several times.
 const GAP_SHARE: f64 = 1.0 / 8.0;
-/// Rounds of finding stretches with a period, and the period with the stretches.
+/// Rounds that alternate between trace segments of constant phase for a rotation period, and the
+/// period for these segments.
 const ROUNDS: usize = 6;
-/// Periods on both sides of the first one that are tried, and their distance in revolutions
-/// over the trace. A jump may be taken for a slower spindle, so the first period is off by as
+/// Number of periods tried on both sides of the first one, and their distance in revolutions over
+/// the trace. A phase jump may look like a slower spindle, so the first period may be wrong by as
 /// much as its pairs, an eighth of the trace apart, can hide.
 const PERIODS_BESIDE: i32 = 32;
 const PERIOD_STEP_REV: f64 = 0.1;
-/// Natural logarithm of the likelihood that a jump has to be worth.
+/// Minimum log likelihood gain of a phase jump, in nats.
 const JUMP_NATS: f64 = 15.0;
 
-/// Finds where the phase jumps, and refines angles and period.
+/// Finds phase jumps, and refines angles and period.
 fn refined(
     references: &[Reference],
     angles: Angles,
@@ -133,7 +134,7 @@ fn refined(
     }
 }
 
-/// The period with which few stretches agree best.
+/// Returns the rotation period for which a few trace segments of constant phase agree best.
 fn likeliest_period_us(
     references: &[Reference],
     angles: &Angles,
@@ -176,7 +177,7 @@ fn samples(
     references.iter().map(sample).collect()
 }
 
-/// Angles with the origins of their zones, and the stretches of the trace.
+/// Returns the angles with zone origins, and the segments of the trace with constant phase.
 fn aligned(references: &[Reference], angles: &Angles, start: (f64, f64)) -> (Angles, Stretches) {
     let samples = samples(references, angles, start);
     match angles {
@@ -193,7 +194,7 @@ fn aligned(references: &[Reference], angles: &Angles, start: (f64, f64)) -> (Ang
     }
 }
 
-/// An angle within half a revolution of 0.
+/// Wraps an angle to within half a revolution of 0.
 pub(crate) fn wrapped(turns: f64) -> f64 {
     turns - turns.round()
 }

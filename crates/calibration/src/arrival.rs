@@ -1,19 +1,21 @@
-//! When the head is over its track: overhead, seek and settling, from a request's start.
+//! Arrival of the head over its track: command overhead, seek and settling, measured from the start
+//! of a request.
 //!
-//! It is seen by what it misses only: between an arrival and the first sector lies less
-//! than a revolution. The arrival is the one that makes the trace most likely.
+//! A trace shows an arrival only through the sectors that it misses, because less than a revolution
+//! passes between the arrival and the first sector. The estimate is the arrival time that makes the
+//! trace most likely.
 
 use crate::linear::{Normal, Solution};
 use libm::erf;
 use std::f64::consts::{PI, SQRT_2};
 
-/// Seek distances, in cylinders, between which what is added to the files' seek times is
-/// straight over the distance's logarithm.
+/// Seek distances in cylinders at which the correction to the files' seek times is fitted. Between
+/// them it is linear in the logarithm of the distance.
 const KNOTS: [f64; 7] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
 const FIRST_KNOT: usize = 7;
-/// How many numbers an arrival has.
+/// Number of terms of an arrival time.
 pub(crate) const COUNT: usize = FIRST_KNOT + KNOTS.len();
-/// What they are.
+/// Names of the terms of an arrival time.
 pub(crate) const NAMES: &[&str; COUNT] = &[
     "constant_us",
     "after_write_us",
@@ -31,7 +33,7 @@ pub(crate) const NAMES: &[&str; COUNT] = &[
     "seek_of_4096_us",
 ];
 
-/// What an arrival has over the files' time of a seek over so many cylinders, in microseconds.
+/// Returns the correction to the files' seek time for a distance in cylinders, in microseconds.
 pub(crate) fn added_to_seek_us(arrival: &Arrival, distance_cylinders: u32) -> f64 {
     let seek = Circumstances {
         distance_cylinders: distance_cylinders.max(1),
@@ -42,35 +44,35 @@ pub(crate) fn added_to_seek_us(arrival: &Arrival, distance_cylinders: u32) -> f6
     seeks.map(|(factor, weight)| factor * weight).sum()
 }
 
-/// Indices of the numbers that [`added_to_seek_us`] is made of.
+/// Indices of the terms that [`added_to_seek_us`] sums.
 pub(crate) const SEEKS: std::ops::Range<usize> = FIRST_KNOT..COUNT;
 
-/// Index of a number by its name.
+/// Returns the index of a term by its name.
 ///
 /// # Panics
 ///
-/// When there is no such number.
+/// If the term does not exist.
 pub(crate) fn number(name: &str) -> usize {
     let found = NAMES.iter().position(|other| *other == name);
     found.unwrap_or_else(|| panic!("no number of an arrival is called {name}"))
 }
 
-/// What an arrival depends on.
+/// Circumstances of a request that determine its arrival time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Circumstances {
-    /// Of the files: the seek, or the switch of heads.
+    /// Seek time or head switch time from the drive's files, in microseconds.
     pub(crate) filed_us: f64,
     pub(crate) distance_cylinders: u32,
     pub(crate) is_inward: bool,
     pub(crate) switches_head: bool,
     pub(crate) after_write: bool,
     pub(crate) is_reading_ahead: bool,
-    /// Blocks that must be there first: those of a write.
+    /// Blocks that must reach the drive before the seek, for a write.
     pub(crate) blocks: u32,
 }
 
 impl Circumstances {
-    /// What each number is taken times.
+    /// Returns the factor of each term for these circumstances.
     fn factors(&self) -> [f64; COUNT] {
         let mut factors = [0.0; COUNT];
         factors[0] = 1.0;
@@ -95,45 +97,46 @@ impl Circumstances {
     }
 }
 
-/// Numbers that are added to the files' seek times, in microseconds.
+/// Corrections to the files' seek times, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
-    /// By what they are taken times.
+    /// Weight of each term, in microseconds per unit of its factor.
     pub(crate) weights_us: [f64; COUNT],
 }
 
-/// A request that waited for the platter.
+/// Request that waited for the platter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) circumstances: Circumstances,
-    /// From its start to its first sector under the head, in microseconds.
+    /// Time from the start of the request until its first sector is under the head, in
+    /// microseconds.
     pub(crate) until_sector_us: f64,
 }
 
-/// Arrivals that were fitted.
+/// Fitted arrival times with their standard errors.
 #[derive(Clone, Debug)]
 pub(crate) struct FittedArrival {
     pub(crate) arrival: Arrival,
-    /// Standard errors, in microseconds; 0 of a number that no request shows.
+    /// Standard errors in microseconds; 0 for a term that no request shows.
     pub(crate) errors_us: [f64; COUNT],
 }
 
-/// Requests that no arrival explains: retries, recalibrations, a wrong guess of where the
-/// arm was.
+/// Share of requests that no arrival time explains: retries, recalibrations, or a wrong assumption
+/// about the actuator position.
 const OUTLIERS: f64 = 0.02;
-/// The arrival's jitter is narrowed so, in microseconds: a wide one finds the way.
+/// Successive values of the assumed jitter, in microseconds. A wide jitter guides the first steps.
 const JITTERS_US: [f64; 7] = [800.0, 500.0, 300.0, 200.0, 140.0, 100.0, 80.0];
-/// What an arrival differs by from one time to the next, in microseconds: what the last
-/// narrowing takes for granted.
+/// Assumed jitter of an arrival time from request to request, in microseconds: the last value of
+/// the narrowing.
 pub(crate) const JITTER_US: f64 = JITTERS_US[JITTERS_US.len() - 1];
 const STEPS: usize = 10;
-/// How far from the files' seeks a number goes, unless requests say so: in microseconds.
+/// Standard deviation of the prior around the files' seek times, in microseconds.
 const PRIOR_US: f64 = 1500.0;
-/// Constants that are tried first, in microseconds.
+/// Range of constants for the first guess, in steps.
 const CONSTANTS_US: std::ops::Range<i32> = -20..80;
 const CONSTANT_STEP_US: f64 = 100.0;
 
-/// The most likely arrival.
+/// Fits the most likely arrival times of the head over its track.
 pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
     let rows: Vec<Row<'_>> = seen
         .iter()
@@ -185,7 +188,7 @@ struct Fit<'s> {
 }
 
 impl Fit<'_> {
-    /// How long after the arrival the first sector came.
+    /// Returns the time from the arrival to the first sector, in microseconds.
     fn after_us(row: &Row<'_>, weights: &[f64; COUNT]) -> f64 {
         let arrival_us = row.seen.circumstances.filed_us + dot(&row.factors, weights);
         row.seen.until_sector_us - arrival_us
@@ -200,7 +203,7 @@ impl Fit<'_> {
         self.rows.iter().map(of_one).sum::<f64>() - weights[1..].iter().map(prior).sum::<f64>()
     }
 
-    /// The constant that is likeliest by itself.
+    /// Returns the most likely constant with all other terms 0.
     fn first_guess(&self) -> [f64; COUNT] {
         let with_constant = |step: i32| {
             let mut weights = [0.0; COUNT];
@@ -213,8 +216,8 @@ impl Fit<'_> {
         best.map_or([0.0; COUNT], |best| best.1)
     }
 
-    /// A step to where it is likeliest: the outer product of the gradients stands for the
-    /// curvature.
+    /// Returns a step toward the maximum likelihood. The outer product of the gradients
+    /// approximates the curvature.
     fn step(&self, weights: &[f64; COUNT], jitter_us: f64) -> Solution {
         let mut normal = Normal::new(COUNT);
         for row in &self.rows {
@@ -237,7 +240,7 @@ impl Fit<'_> {
     }
 }
 
-/// A step that is halved until it makes things better.
+/// Halves a step until it improves the likelihood.
 fn improved(
     weights: &[f64; COUNT],
     step: &[f64],
@@ -263,8 +266,8 @@ fn dot(a: &[f64; COUNT], b: &[f64; COUNT]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// How likely it is that the sector comes so long after the arrival, and how that grows
-/// with a later arrival.
+/// Returns the likelihood that the sector passes at this time after the arrival, and its derivative
+/// with respect to a later arrival.
 fn likelihood(after_us: f64, period_us: f64, jitter_us: f64) -> (f64, f64) {
     let (near, far) = (after_us / jitter_us, (after_us - period_us) / jitter_us);
     let within = cumulative(near) - cumulative(far);

@@ -1,4 +1,4 @@
-//! The procedure, in the order in which each step needs the ones before it.
+//! Calibration procedure: fits a drive in stages, each of which builds on the previous ones.
 
 mod arrivals;
 mod buffer;
@@ -32,12 +32,12 @@ use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
 use diskperf_diskspecs::trace::{Operation, Request};
 use diskperf_diskspecs::{Drive, FastWrite};
 
-/// What may be asked for beside the whole procedure: checks of it.
+/// Options of a calibration, mostly for checks of the procedure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The first part of a trace that is fitted to: at most the first half.
+    /// First part of the trace to fit to, as a share; at most the first half.
     pub fitted_share: f64,
-    /// Pauses that are put here whatever the trace shows.
+    /// Forced position of the pauses; `None` determines it from the trace.
     pub think: Option<Think>,
 }
 
@@ -50,14 +50,14 @@ impl Default for Options {
     }
 }
 
-/// Why a drive cannot be fitted.
+/// Reason why a drive cannot be calibrated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CalibrationError {
-    /// A request that is not on the drive.
+    /// Request that exceeds the drive's capacity.
     Beyond(Beyond),
-    /// Files that describe no disk that the device can be.
+    /// Drive files that specify a disk outside the capabilities of the model.
     Drive {
-        /// What is wrong with it.
+        /// Description of the problem with the drive's files.
         why: String,
     },
 }
@@ -73,50 +73,51 @@ impl std::fmt::Display for CalibrationError {
 
 impl std::error::Error for CalibrationError {}
 
-/// A drive whose disk was fitted to a part of its trace, and replayed.
+/// Result of a calibration: a disk fitted to part of its trace, with the replay of the whole trace.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// All requests of the trace.
+    /// Number of requests in the trace.
     pub requests: usize,
-    /// How many of them were fitted to.
+    /// Number of requests in the fitted part of the trace.
     pub fitted_requests: usize,
-    /// What the part showed of the spindle; nothing if hardly two requests share a cylinder.
+    /// Rotational phase in the fitted part; `None` if hardly any two requests share a cylinder.
     pub phase: Option<Phase>,
-    /// Where the pauses are.
+    /// Position of the pauses in the trace.
     pub think: Think,
-    /// A revolution at the speed that the files have.
+    /// Rotation period at the speed given in the files, in microseconds.
     pub nominal_period_us: f64,
-    /// The disk as the files have it.
+    /// Disk as specified by the drive's files.
     pub filed: DiskSpecification,
-    /// The disk that was fitted: it was stepped for `score` and `replayed`.
+    /// Fitted disk. The score and the replay were made with it.
     pub fitted: DiskSpecification,
-    /// How much of the fit was kept: more was worse on requests that were held out.
+    /// Last stage of the fit that was kept. Later stages were worse on held-out requests.
     pub stage: Stage,
-    /// What was fitted.
+    /// Fitted parameters with their intervals.
     pub parameters: Vec<Parameter>,
-    /// Of the second half, with what was fitted.
+    /// Score of the fitted disk on the second half of the trace.
     pub score: Score,
-    /// Of the second half, as the files are, with the pauses and the period alone.
+    /// Score of the files' disk on the second half, with only the pauses and the period fitted.
     pub unfitted: Score,
-    /// Of the whole trace.
+    /// Replay of the whole trace, by request.
     pub replayed: Vec<Replayed>,
-    /// R of the requests that were fitted to and waited for the platter, with the angles that
-    /// were found: 1 if all agree.
+    /// Agreement (R) of the fitted requests that waited for the platter with the angles found; 1 if
+    /// all agree.
     pub r: f64,
-    /// Jumps of the phase among the requests that were fitted to.
+    /// Phase jumps among the fitted requests.
     pub phase_steps: Vec<PhaseStep>,
-    /// Of the second half: reads that the drive answered from its buffer, by their times, and
-    /// that the device did.
+    /// Number of reads in the second half that the buffer answered: on the real drive, judged by
+    /// their times, and in the model.
     pub buffer_reads: (usize, usize),
-    /// Of the second half: what is off by more than half a millisecond.
+    /// Requests of the second half whose error exceeds half a millisecond, by cause.
     pub remains: Remains,
 }
 
-/// Fits a drive to the first part of its trace, and replays the whole of it.
+/// Fits a drive to the first part of its trace and replays the whole trace.
 ///
 /// # Errors
 ///
-/// [`CalibrationError`]: a request that is not on the drive, or a drive that is no disk.
+/// [`CalibrationError`]: a request beyond the drive's capacity, or files that specify no valid
+/// disk.
 pub fn calibrate(
     drive: &Drive,
     requests: &[Request],
@@ -204,7 +205,7 @@ pub fn calibrate(
     })
 }
 
-/// What the angles of all requests show of the spindle.
+/// Rotation of the spindle as the angles of all requests show it.
 struct Turning {
     period_ns: f64,
     period: Option<Parameter>,
@@ -226,12 +227,12 @@ impl Turning {
     }
 }
 
-/// Figures of the second half of a trace, replayed in a closed loop on a disk that has all its
-/// requests.
+/// Scores the second half of a trace, replayed in a closed loop on a disk that contains all
+/// requested blocks.
 ///
 /// # Panics
 ///
-/// When the specification contradicts itself, or a request is not on the disk.
+/// If the specification contradicts itself, or a request exceeds the disk's capacity.
 pub fn score(disk: &DiskSpecification, requests: &[Request], think: Think) -> Score {
     let device = Disk::new(disk, Turn::ZERO).unwrap_or_else(|error| panic!("{error}"));
     let all = placed(device.mechanism().layout(), requests);
@@ -240,33 +241,34 @@ pub fn score(disk: &DiskSpecification, requests: &[Request], think: Think) -> Sc
     Score::of(&pairs(&all[half..], &replay(disk, &all, think)[half..]))
 }
 
-/// Measured and modelled service times.
+/// Returns pairs of measured and modelled service times.
 pub(crate) fn pairs(placed: &[Placed], replayed: &[Replayed]) -> Vec<(f64, f64)> {
     let measured = placed.iter().map(|placed| placed.request.service_us);
     let modelled = replayed.iter().map(|replayed| replayed.service_us);
     measured.zip(modelled).collect()
 }
 
-/// What a fit begins with.
+/// Inputs of a fit: disk specifications, pause position and rotational phase.
 pub(crate) struct Given<'g> {
-    /// The files' disk, and its arm.
+    /// Disk and actuator as specified by the files.
     pub(crate) filed: &'g DiskSpecification,
     pub(crate) mechanism: &'g Mechanism,
-    /// The files' disk with the period that the trace shows.
+    /// Disk of the files with the rotation period of the trace.
     pub(crate) start: &'g DiskSpecification,
     pub(crate) think: Think,
-    /// The phase, if the trace shows one.
+    /// Rotational phase; `None` if the trace does not show one.
     pub(crate) phase: Option<Phase>,
-    /// A block on the bus by the files.
+    /// Transfer time of a block on the bus according to the files, in microseconds.
     pub(crate) crossing_us: f64,
 }
 
-/// The error that a block's time may have, as a share of it.
+/// Relative error that the transfer time of a block may have.
 const SLOPE_ERROR_SHARE: f64 = 0.02;
-/// As often the time of a block and the limit of reads from the buffer are found in turn.
+/// Number of rounds that alternate between the transfer time of a block and the time limit of
+/// buffer reads.
 const ROUNDS_OF_CROSSING: usize = 3;
 
-/// Fits up to a stage; shows the disk of each stage.
+/// Fits up to the given stage and passes the disk of each stage to `show`.
 pub(crate) fn fit<'w>(
     given: &'w Given<'w>,
     placed: &'w [Placed],
@@ -324,17 +326,17 @@ pub(crate) fn fit<'w>(
     work
 }
 
-/// A fit on its way.
+/// State of a fit in progress, with the disk and the parameters fitted so far.
 pub(crate) struct Work<'w> {
     given: &'w Given<'w>,
     placed: &'w [Placed],
     pub(crate) disk: DiskSpecification,
     pub(crate) parameters: Vec<Parameter>,
-    /// Constants that are fitted to the mean, until a later step replaces them.
+    /// Constants fitted to the mean service time, until a later stage replaces them.
     means: Vec<Parameter>,
-    /// A block to the host, in microseconds.
+    /// Transfer time of a block to the host, in microseconds.
     crossing_us: f64,
-    /// From a write's last sector to its completion, less what a read needs.
+    /// Time from a write's last sector to its completion, minus that of a read, in microseconds.
     write_end_us: f64,
     limit_us: f64,
     pub(crate) r: f64,
@@ -358,7 +360,7 @@ impl Work<'_> {
         self.parameters.push(Parameter::exact(name, value.into()));
     }
 
-    /// A service time without the blocks' time on the bus.
+    /// Returns the service time without the bus transfer of the blocks, in microseconds.
     fn until_sector_us(&self, placed: &Placed) -> f64 {
         placed.request.service_us - f64::from(placed.request.blocks) * self.crossing_us
     }
@@ -367,13 +369,12 @@ impl Work<'_> {
         self.until_sector_us(placed) < self.limit_us
     }
 
-    /// Completions as they were measured.
     fn completions_us(&self) -> Vec<f64> {
         let requests: Vec<Request> = self.placed.iter().map(|placed| placed.request).collect();
         phase::completions_us(&requests, self.given.think)
     }
 
-    /// Requests that a replay meets.
+    /// Returns the number of requests that a replay predicts within the tolerance.
     fn met(&self, disk: &DiskSpecification) -> usize {
         let replayed = replay(disk, self.placed, self.given.think);
         let pairs = pairs(self.placed, &replayed);
@@ -381,12 +382,12 @@ impl Work<'_> {
         pairs.iter().filter(met).count()
     }
 
-    /// A number of requests by which two replays may differ by chance.
+    /// Returns the difference in predicted requests that two replays may have by chance.
     fn chance(&self) -> usize {
         (self.placed.len() as f64).sqrt() as usize
     }
 
-    /// Takes the middle of the disks that meet most requests, if these are more than by chance.
+    /// Selects the middle of the disks that predict the most requests, if the gain exceeds chance.
     fn choose(
         &mut self,
         disks: Vec<DiskSpecification>,

@@ -1,4 +1,4 @@
-//! A fitted disk as a layer of a catalogue over the disk that its files describe.
+//! Catalogue layer with the fitted parameters, over the disk that the drive's files describe.
 
 use crate::entry::{Entry, ZONE_COLUMNS};
 use diskperf_device::disk::cache::{
@@ -10,7 +10,8 @@ use diskperf_device::disk::link::Delivery;
 use diskperf_device::disk::overheads::After;
 use diskperf_device::disk::seek::SeekSpecification;
 
-/// The keys in which `fitted` differs from `filed`, over the entry `name` of the latter.
+/// Returns the keys in which `fitted` differs from `filed`, as a layer over the entry `name` of the
+/// latter.
 pub fn layer(
     (filed, fitted): (&DiskSpecification, &DiskSpecification),
     name: &str,

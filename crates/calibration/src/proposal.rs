@@ -1,8 +1,8 @@
-//! What is fitted, as parameters of the device.
+//! Conversion of fitted results into parameters of the drive model.
 //!
-//! A fitted arrival is a sum: the files' seek, a constant, and what was before, where the arm
-//! is, and how far it goes. The device has the same terms as times of their own, none of which
-//! is negative; what all of them have in common is the firmware's.
+//! A fitted arrival time is a sum: the files' seek time, a constant, and terms for the preceding
+//! operation, the actuator position and the seek distance. The drive model has the same terms as
+//! separate times, none of which may be negative. Their common part is assigned to the firmware.
 
 use crate::angles::Angles;
 use crate::arrival::{Arrival, FittedArrival, SEEKS, added_to_seek_us, number};
@@ -13,29 +13,29 @@ use diskperf_device::disk::mechanism::Mechanism;
 use diskperf_device::disk::overheads::After;
 use diskperf_device::disk::seek::SeekSpecification;
 
-/// Bytes of a block of DiskSim.
 const BLOCK_BYTES: f64 = 512.0;
-/// Seek tables have a point at least at each distance that is so many times the one before:
-/// between the points of the fit times are straight over the logarithm of the distance.
+/// Maximum ratio of successive distances in a seek table. Between the points of the fit, times are
+/// linear in the logarithm of the distance.
 const STEP: f64 = 1.2;
 
-/// Milliseconds to the nanosecond, as the catalogue keeps them.
+/// Converts microseconds to milliseconds with nanosecond resolution, as the catalogue stores them.
 pub(crate) fn ms(us: f64) -> f64 {
     (us * 1e3).round() / 1e6
 }
 
-/// The same of a time that cannot be negative.
+/// Converts microseconds to milliseconds; a negative time becomes 0.
 fn time_ms(us: f64) -> f64 {
     ms(us.max(0.0))
 }
 
-/// A rate in whole bytes per second, as the catalogue keeps it.
+/// Converts the transfer time of a block to a rate in whole bytes per second, as the catalogue
+/// stores it.
 pub(crate) fn bytes_per_s(block_us: f64) -> f64 {
     (BLOCK_BYTES * 1e6 / block_us).round()
 }
 
-/// Has all firmware times in the constants of commands, which are what a trace shows: a
-/// transfer, a reselection and the end of a read take none of their own.
+/// Moves all firmware times into the command constants, which a trace can show. Transfer,
+/// reselection and read completion then take no time of their own.
 pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
     let link_ms = disk.link.overhead_ms;
     let overheads = &mut disk.overheads;
@@ -53,7 +53,7 @@ pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
     }
 }
 
-/// Adds to all constants of a kind of command, in microseconds; none becomes negative.
+/// Adds a time in microseconds to all constants of a kind of command; results below 0 become 0.
 pub(crate) fn shift(after: &mut After, by_us: f64) {
     let shifted = |time: f64| time_ms(time * 1e3 + by_us);
     *after = After {
@@ -64,9 +64,9 @@ pub(crate) fn shift(after: &mut After, by_us: f64) {
     };
 }
 
-/// Puts the skews and origins of zones into the layout. The fit has a sector where its data
-/// begin to cross the link, which is when it has passed: the platter's angle is a sector less,
-/// and that is another angle in each zone.
+/// Stores skews and zone origins in the layout. The fit places a sector where its data start to
+/// cross the link, which is after it has passed. The platter angle is one sector less, and that is
+/// a different angle in each zone.
 pub(crate) fn put_angles(disk: &mut DiskSpecification, angles: &Angles) {
     let layout = &mut disk.mechanism.layout;
     let other_tracks = f64::from(layout.surfaces - 1);
@@ -84,7 +84,7 @@ pub(crate) fn put_angles(disk: &mut DiskSpecification, angles: &Angles) {
     }
 }
 
-/// Sectors of a track, by the tracks that there are of each kind.
+/// Returns the mean number of sectors per track, weighted by the number of tracks.
 pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
     let layout = &disk.mechanism.layout;
     let (mut sectors, mut tracks) = (0.0, 0.0);
@@ -100,19 +100,19 @@ pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
     (sectors / tracks).max(1.0)
 }
 
-/// The terms of an arrival as the device has them, in microseconds.
+/// Terms of an arrival time in the form of the drive model, in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
     constant: f64,
     after_write: f64,
-    /// Absent where no request shows it.
+    /// Additional arrival time during read-ahead, in microseconds; absent if no request shows it.
     reading_ahead: Option<f64>,
     same_track: f64,
-    /// With the files' time.
+    /// Head switch time, including that of the files.
     head_switch: f64,
     inward: f64,
     block: f64,
-    /// What is taken off each seek, since all seeks have it in common.
+    /// Time subtracted from each seek because it is common to all seeks.
     off_seeks: f64,
 }
 
@@ -151,8 +151,8 @@ impl Terms {
     }
 }
 
-/// Puts arrivals into a disk: those of reads and, of a disk that reports writes from the
-/// medium, those of writes. `filed` has the files' seeks.
+/// Stores arrival times in a disk: those of reads, and those of writes if the disk completes writes
+/// on the medium. `filed` has the files' seek times.
 pub(crate) fn put_arrivals(
     disk: &mut DiskSpecification,
     filed: (&DiskSpecification, &Mechanism),
@@ -186,7 +186,8 @@ pub(crate) fn put_arrivals(
     mechanism.write_seek = Some(seeks(filed, &write.arrival, true, off));
 }
 
-/// A table of the files' seek times, with what was fitted, and less so much.
+/// Returns a seek table from the files' seek times plus the fitted corrections, minus a common
+/// time.
 fn seeks(
     (filed, arm): (&DiskSpecification, &Mechanism),
     arrival: &Arrival,

@@ -1,8 +1,8 @@
-//! Which requests a replay misses, and why.
+//! Classification of the requests that a replay mispredicts, by cause.
 //!
-//! Most are off by whole revolutions: the arm came just before the sector on one side and
-//! just behind it on the other. For each of these the replay is asked again with the one
-//! thing otherwise that the trace does not show, and the measured time says which it was.
+//! Most errors are whole revolutions: the actuator arrived just before the sector on one side and
+//! just after it on the other. For each of them, the replay is repeated with one change to the
+//! state that the trace does not show, and the measured time reveals which change applies.
 
 mod suppose;
 
@@ -14,32 +14,32 @@ use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
 use suppose::{Unseen, suppositions};
 
-/// Why a request is off by more than half a millisecond.
+/// Cause of a prediction error above half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The drive had it in its buffer, the model did not.
+    /// Buffer hit on the drive, but not in the model.
     Held,
-    /// The model had it in its buffer, the drive did not.
+    /// Buffer hit in the model, but not on the drive.
     NotHeld,
-    /// Revolutions: the arm came within the scatter of its arrivals of the sector.
+    /// Whole revolutions: the actuator arrived at nearly the same time as the sector, within the
+    /// scatter of arrival times.
     AtSector,
-    /// Revolutions: what the buffer held, or how far the drive had read ahead, was otherwise;
-    /// with that the request is met.
+    /// Whole revolutions: different buffer contents or read-ahead progress explain the request.
     BufferState,
-    /// Revolutions: a write that had been reported early had left the arm elsewhere, or was
-    /// written at another time; with that the request is met.
+    /// Whole revolutions: an early-completed write had left the actuator elsewhere, or was destaged
+    /// at another time; this explains the request.
     Destage,
-    /// Revolutions: the arm was faster or slower than on other seeks of that length.
+    /// Whole revolutions: the actuator was faster or slower than on other seeks of that distance.
     Seek,
-    /// The pause before it began when the replay was off by a part of a revolution, which
-    /// this request makes up.
+    /// Pause that started while the replay was off by part of a revolution; this request makes up
+    /// for it.
     CarriedOver,
-    /// Anything else: a retry, a constant.
+    /// Any other cause, such as a retry or a wrong constant.
     Time,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes of prediction errors.
     pub const ALL: [Cause; 8] = [
         Cause::Held,
         Cause::NotHeld,
@@ -51,7 +51,7 @@ impl Cause {
         Cause::Time,
     ];
 
-    /// In words.
+    /// Returns a short description of the cause of a prediction error.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Held => "read from the buffer by the drive only",
@@ -65,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// Whether such a request is off by whole revolutions.
+    /// Reports whether prediction errors with this cause are whole revolutions.
     pub fn is_revolution(self) -> bool {
         match self {
             Cause::AtSector | Cause::BufferState | Cause::Destage | Cause::Seek => true,
@@ -74,59 +74,59 @@ impl Cause {
     }
 }
 
-/// A request that is off by more than half a millisecond.
+/// Request whose prediction error exceeds half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Off {
-    /// Which, counted from 1 over the whole trace.
+    /// Index of the request, counted from 1 over the whole trace.
     pub request: usize,
-    /// Why.
+    /// Cause of the prediction error.
     pub cause: Cause,
-    /// Modelled less measured, in microseconds.
+    /// Modelled minus measured service time, in microseconds.
     pub error_us: f64,
-    /// By how much later the arm would have had to come for the measured revolution, in
-    /// microseconds; negative: earlier. Of requests that are off by whole revolutions.
+    /// Shift of the actuator's arrival that would give the measured revolution, in microseconds;
+    /// negative means earlier. Present for errors of whole revolutions.
     pub arrival_off_us: Option<f64>,
 }
 
-/// Requests that are off by one cause.
+/// Mispredicted requests with one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remaining {
-    /// Why.
+    /// Cause of the prediction errors.
     pub cause: Cause,
-    /// How many.
+    /// Number of requests whose prediction error has this cause.
     pub requests: usize,
-    /// How many of them the drive took longer for than the model.
+    /// Number of requests with this cause for which the drive was slower than the model.
     pub drive_slower: usize,
-    /// Their share of the squared error.
+    /// Share of the requests with this cause in the total squared error, in percent.
     pub squared_error_percent: f64,
 }
 
-/// What a replay misses.
+/// Prediction errors of a replay above half a millisecond.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remains {
-    /// By cause, those that there are.
+    /// Numbers of errors by cause; causes without errors are omitted.
     pub causes: Vec<Remaining>,
-    /// One by one.
+    /// Mispredicted requests in the order of the trace.
     pub off: Vec<Off>,
 }
 
-/// Requests off by less are met, in microseconds.
+/// Largest error of a correctly predicted request, in microseconds.
 const MET_US: f64 = 500.0;
-/// Within so many deviations of its arrivals, a seek may end on either side of a sector.
+/// Number of standard deviations of arrival time within which a seek may end on either side of a
+/// sector.
 const SCATTER: f64 = 3.0;
 
-/// A request of a replay, and its measured answer.
 struct Missed<'m> {
     placed: &'m Placed,
     served: Served,
     error_us: f64,
-    /// How far the replay's clock was ahead of the drive's when the request came.
+    /// Lead of the replay's clock over the drive's at the arrival of the request, in microseconds.
     ahead_us: f64,
     is_fast: bool,
     period_us: f64,
 }
 
-/// What a replay misses of the requests from `first` on.
+/// Finds the prediction errors of a replay from request `first` on.
 pub(crate) fn remains(
     disk: &DiskSpecification,
     all: &[Placed],
@@ -173,8 +173,8 @@ pub(crate) fn remains(
 }
 
 impl Missed<'_> {
-    /// Why it is missed and, of whole revolutions, by how much later the arm would have had to
-    /// come. `before` has the device as it was when the request came.
+    /// Determines the cause of a prediction error and, for whole revolutions, the shift of the
+    /// actuator's arrival. `before` holds the device state at the arrival of the request.
     fn cause(
         &self,
         disk: &DiskSpecification,
@@ -214,7 +214,8 @@ impl Missed<'_> {
         }
     }
 
-    /// By how much later the arm would have had to come for the measured revolution.
+    /// Returns the shift of the actuator's arrival that would give the measured revolution, in
+    /// microseconds.
     fn needed_us(&self) -> Option<f64> {
         let access = self.served.seen.access?;
         let (arrives_us, first_us) = (us(access.arrives), us(access.first_passes));
@@ -244,7 +245,7 @@ fn counted(off: &[Off], squares_us: f64) -> Vec<Remaining> {
     all.into_iter().filter(|one| one.requests > 0).collect()
 }
 
-/// A time within half a revolution of 0.
+/// Wraps a time to within half a revolution of 0, in microseconds.
 fn wrapped_us(time_us: f64, period_us: f64) -> f64 {
     time_us - (time_us / period_us).round() * period_us
 }

@@ -1,6 +1,5 @@
-//! A trace on the device: in a closed loop, where each request is issued after the pause that
-//! the trace has, counted from the modelled completion before it; or with the issues as they
-//! were measured.
+//! Replay of a trace on the modelled drive: in a closed loop, where each request is issued after
+//! the trace's pause from the modelled completion before it, or at the measured issue times.
 
 use crate::places::Placed;
 use diskperf_device::disk::device::{Answer, Disk, DiskSpecification, Observation};
@@ -10,18 +9,18 @@ use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace;
 use diskperf_sim::Time;
 
-/// What became of a request.
+/// Replayed request with its modelled result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replayed {
-    /// From issue to completion as modelled, in microseconds.
+    /// Modelled time from issue to completion, in microseconds.
     pub service_us: f64,
-    /// How the device answered it.
+    /// Source of the answer: buffer or medium.
     pub answer: Answer,
-    /// Whether the arm was at work for the write cache when the device began with it.
+    /// Whether the actuator was destaging writes when the drive started the request.
     pub waited_for_write: bool,
 }
 
-/// A disk that is stepped, and its clock.
+/// Simulated disk with its clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepped {
     pub(crate) disk: Disk,
@@ -29,7 +28,7 @@ pub(crate) struct Stepped {
     pub(crate) now: Time,
 }
 
-/// A request that the device served.
+/// Request served by the simulated disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub(crate) service_us: f64,
@@ -45,12 +44,12 @@ pub(crate) fn us(time: Time) -> f64 {
 }
 
 impl Stepped {
-    /// An idle disk whose platters are at angle 0 at time 0: a closed loop soon turns with
-    /// them, at whatever angle they begin.
+    /// Creates an idle disk whose platters are at angle 0 at time 0. A closed loop soon turns in
+    /// step with them, whatever the initial angle.
     ///
     /// # Panics
     ///
-    /// When the specification contradicts itself.
+    /// If the specification contradicts itself.
     pub(crate) fn new(specification: &DiskSpecification) -> Stepped {
         let disk = Disk::new(specification, Turn::ZERO);
         let mut disk = disk.unwrap_or_else(|error| panic!("a fitted disk: {error}"));
@@ -70,8 +69,8 @@ impl Stepped {
         self.now = self.now.max(until);
     }
 
-    /// Issues a request at a time or, where the one before it is not complete by then, as soon
-    /// as it is; runs until it is complete. One that is longer than a command is several.
+    /// Issues a request at the given time, or right after the preceding completion if that is
+    /// later, and runs until it is complete. A request longer than a command is split.
     pub(crate) fn serve(&mut self, issue: Time, request: &trace::Request) -> Served {
         self.run_until(issue);
         let issue = self.now;
@@ -112,8 +111,8 @@ fn operation(request: &trace::Request) -> Operation {
     Operation::of(request.operation == trace::Operation::Write)
 }
 
-/// Replays requests from the first one on: the first pause is counted from time 0, later
-/// ones from modelled completions. Nothing that was measured is used.
+/// Replays requests from the first one on. The first pause counts from time 0, and later ones from
+/// modelled completions. Measured times are not used.
 pub(crate) fn replay(
     specification: &DiskSpecification,
     placed: &[Placed],
@@ -130,7 +129,8 @@ pub(crate) fn replay(
     replayed
 }
 
-/// As [`replay`]; shows each request to `see` with a way to the device as it was before.
+/// Replays requests like [`replay`] and passes each to `see`, with access to the device state
+/// before the request.
 pub(crate) fn replay_shown(
     specification: &DiskSpecification,
     placed: &[Placed],
@@ -161,7 +161,7 @@ pub(crate) fn replay_shown(
     }
 }
 
-/// Serves requests at the times at which they were measured, and shows each to `see`.
+/// Serves requests at their measured issue times and passes each to `see`.
 pub(crate) fn follow(
     specification: &DiskSpecification,
     placed: &[Placed],

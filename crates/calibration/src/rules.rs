@@ -1,4 +1,4 @@
-//! Which rule of the device's read cache answers the reads that were answered from one.
+//! Search for the read cache rule whose hits match those of the measured drive.
 
 use crate::places::Placed;
 use crate::replay::follow;
@@ -9,16 +9,16 @@ use diskperf_device::disk::device::{Answer, DiskSpecification};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
 
-/// Requests that a rule is judged by.
+/// Requests by which cache rules are judged.
 pub(crate) struct Judge<'j> {
     pub(crate) disk: &'j DiskSpecification,
     pub(crate) placed: &'j [Placed],
     pub(crate) think: Think,
-    /// Whether a request was too fast to have waited for the platter.
+    /// Reports whether a request was too fast to have waited for the platter.
     pub(crate) is_fast: &'j dyn Fn(&Placed) -> bool,
 }
 
-/// A rule, and the read-ahead limits that have as few errors.
+/// Selected cache rule, and the range of read-ahead limits with equally few errors.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub(crate) rule: ReadCacheSpecification,
@@ -27,28 +27,24 @@ pub(crate) struct Chosen {
 
 const SEGMENTS: [u32; 10] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 32];
 const AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
-/// The read-ahead that a search begins with, in sectors.
+/// Initial read-ahead of the search, in sectors.
 const START_SECTORS: u32 = 256;
 
-/// Lengths that decide how long segments are, in sectors.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
-    /// A segment by the files.
     segment: u32,
-    /// A track.
     track: u32,
 }
-/// As many of the rules that a search may begin with are gone on from: the best.
+/// Number of best starting rules from which the search continues.
 const STARTS: usize = 4;
-/// The longest read-ahead that is looked at, in sectors beyond the best one.
+/// Longest read-ahead that is tested, in sectors beyond the best one.
 const AHEAD_BEYOND: u32 = 512;
 
-/// Rules that were tried, with their errors.
 type Tried = Vec<(ReadCacheSpecification, usize)>;
 
 impl Judge<'_> {
-    /// Reads that the rule answers from the medium and the drive did not, or the other way
-    /// round.
+    /// Counts the reads that the rule and the drive answer differently: one from the medium, the
+    /// other from the buffer.
     fn errors(&self, tried: &mut Tried, rule: &ReadCacheSpecification) -> usize {
         if let Some((_, errors)) = tried.iter().find(|(other, _)| other == rule) {
             return *errors;
@@ -74,8 +70,8 @@ impl Judge<'_> {
         wrong
     }
 
-    /// The rule with the fewest errors: each of its choices in turn, from the files' rule and
-    /// from reading ahead by track and by limit, until none is better.
+    /// Finds the rule with the fewest errors. It varies one choice at a time, starting from the
+    /// files' rule and from read-ahead by track and by limit, until nothing improves.
     pub(crate) fn best(&self, filed: &ReadCacheSpecification, track: u32) -> Chosen {
         let is_fast_read =
             |one: &Placed| one.request.operation == Operation::Read && (self.is_fast)(one);
@@ -133,7 +129,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The same rule with the best limit near its own, and the limits that have as few errors.
+    /// Returns the rule with the best read-ahead limit near its own, and the range of limits with
+    /// equally few errors.
     fn with_limits(
         &self,
         tried: &mut Tried,
@@ -171,8 +168,8 @@ impl Judge<'_> {
     }
 }
 
-/// The farthest distance, up to a limit, that is still good where all nearer ones are; few are
-/// tried.
+/// Returns the farthest distance up to a limit for which all smaller distances are good, with few
+/// tests.
 fn farthest(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
     let (mut good, mut step) = (0, 1);
     while good + step <= limit && is_good(good + step) {
@@ -188,7 +185,7 @@ fn farthest(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
     good
 }
 
-/// Whether a drive that reads ahead so far stops at a number of sectors too.
+/// Tests whether this kind of read-ahead also stops at a number of sectors.
 fn is_limited(read_ahead: ReadAhead) -> bool {
     match read_ahead {
         ReadAhead::Limit | ReadAhead::TrackEnd | ReadAhead::CylinderEnd => true,
@@ -196,8 +193,8 @@ fn is_limited(read_ahead: ReadAhead) -> bool {
     }
 }
 
-/// Has a rule read ahead so far. A segment is as long as the files say, and has room for that
-/// and for the tracks that it reads whole.
+/// Sets the extent of read-ahead of a rule. A segment has the length given in the files, and room
+/// for the read-ahead and for tracks read completely.
 fn set_extent(
     rule: &mut ReadCacheSpecification,
     (read_ahead, sectors): (ReadAhead, u32),
@@ -221,8 +218,8 @@ fn set_extent(
     rule.segment_sectors = sizes.segment.max(room);
 }
 
-/// The files' rule, and rules that differ in how far and after which reads the drive reads
-/// ahead, in what a segment keeps, and in what a write drops.
+/// Returns the starting rules: the files' rule, and variants in the extent and trigger of
+/// read-ahead, in what a segment keeps, and in what a write invalidates.
 fn starts(filed: &ReadCacheSpecification, sizes: Sizes) -> Vec<ReadCacheSpecification> {
     let mut all = vec![filed.clone()];
     for read_ahead in [ReadAhead::Limit, ReadAhead::TrackEnd, ReadAhead::WholeTrack] {
@@ -242,7 +239,7 @@ fn starts(filed: &ReadCacheSpecification, sizes: Sizes) -> Vec<ReadCacheSpecific
     all
 }
 
-/// Rules that differ from one in a single choice, by choice.
+/// Returns the rules that differ from one rule in a single choice, grouped by choice.
 fn choices(rule: &ReadCacheSpecification, sizes: Sizes) -> Vec<Vec<ReadCacheSpecification>> {
     let with = |change: &dyn Fn(&mut ReadCacheSpecification)| {
         let mut other = rule.clone();

@@ -1,7 +1,7 @@
-//! What a misspelt name may have meant.
+//! Suggestions for misspelt names.
 
-/// The nearest of the known names, at most three: first those that begin with what was typed,
-/// then by distance.
+/// Returns at most three known names that are similar to a given one. Names that start with the
+/// given text come first, the others by edit distance.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // Long garbage is near nothing, and the distance costs length times length.
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
@@ -20,11 +20,11 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     near.into_iter().map(|(.., candidate)| candidate).collect()
 }
 
-/// As many names are listed whole.
+/// Maximum number of known names that a message lists completely.
 const FEW: usize = 12;
 
-/// The sentence that offers the nearest names, or lists those that share a word with this
-/// one where there are many and none is near, or all.
+/// Returns a sentence that suggests similar names. If none is similar, it lists related names with
+/// a common word, or all names if they are few.
 pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest(name, known.clone());
     if !near.is_empty() {
@@ -55,11 +55,11 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + 
     }
 }
 
-/// Longest list of names that is printed whole where none is near: all systems are, and not all
-/// keys of a drive.
+/// Maximum length of a list that is printed completely when no name is similar. It covers all
+/// systems, but not all keys of a drive.
 const LISTED_MAX: usize = 50;
 
-/// The few names that are most similar to this one, the most similar first.
+/// Returns the names that are most similar to a given one, best first.
 fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let mut ranked: Vec<&str> = known.collect();
@@ -71,14 +71,14 @@ fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a
     ranked
 }
 
-/// Names that are offered where none is near and many are known.
+/// Maximum number of suggested names when none is close and many are known.
 const SIMILAR_MAX: usize = 5;
 
-/// Words that many names end with, and that say nothing of what a name is of.
+/// Words at the end of many names, such as units, that do not tell what a name refers to.
 const UNITS: [&str; 6] = ["bytes", "sectors", "share", "per", "least", "most"];
 
-/// Whether two names have a word in common, as `cache_size` and `cache_segments`, or the
-/// beginning of one, as `vax` and `vax780-fixed`.
+/// Tests whether two names have a common word, such as `cache_size` and `cache_segments`, or start
+/// alike, such as `vax` and `vax780-fixed`.
 fn shares_word(one: &str, other: &str) -> bool {
     let words = |name| {
         let all = str::split(name, ['_', '-', ':']);
@@ -87,13 +87,13 @@ fn shares_word(one: &str, other: &str) -> bool {
     words(one).any(|word| words(other).any(|known| known.starts_with(word)))
 }
 
-/// did you mean `a` or `b`?
+/// Formats suggestions as: did you mean `a` or `b`?
 pub(crate) fn offered<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     format!("did you mean {}?", names.join(" or "))
 }
 
-/// `a`, `b`, `c`
+/// Formats names as a list: `a`, `b`, `c`
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() {

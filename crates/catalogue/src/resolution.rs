@@ -1,5 +1,5 @@
-//! Gathers what speaks about a system: its file, what that extends, the
-//! variant, the settings, and the files of its components.
+//! Collection of the layers of a system: its file, the file it extends, the variant, the settings,
+//! and the files of its components.
 
 mod files;
 
@@ -18,13 +18,13 @@ use diskperf_diagnostics::{Errors, Problem};
 use diskperf_diagnostics::{Place, Text};
 use diskperf_timeline::Setting;
 
-/// Most drives that one system can have configured: the units of a MASSBUS.
+/// Maximum number of drives of a system: the number of units on a MASSBUS.
 const MOST_DRIVES: u64 = 8;
 
-/// Keys of a system file that are no component's table.
+/// Keys of a system file that are not component tables.
 const SYSTEM_KEYS: [&str; 5] = ["description", "source", "extends", "drives", "components"];
 
-/// The system that `target` names, with the settings applied.
+/// Resolves the system that `target` names and applies the settings.
 pub(crate) fn system(
     catalogue: &Catalogue,
     target: &str,
@@ -66,7 +66,7 @@ pub(crate) fn system(
     Ok(resolution.finished(target, description, drives, parts))
 }
 
-/// Components of a system: of one whose files name drives and speak of nothing else, drives
+/// Returns the components of a system. A system whose files name only drives consists of drives
 /// alone.
 fn components_of(files: &[Level]) -> &'static [Component] {
     let named = |component: Component| {
@@ -85,7 +85,7 @@ fn components_of(files: &[Level]) -> &'static [Component] {
     }
 }
 
-/// One component alone.
+/// Resolves a single component, without a system around it.
 pub(crate) fn entry(
     catalogue: &Catalogue,
     component: Component,
@@ -114,14 +114,14 @@ struct Resolution<'a> {
     texts: BTreeMap<String, Arc<Text>>,
 }
 
-/// A system file, or the settings in the shape of one.
+/// System file, or the settings in the form of a system file.
 struct Level {
     table: Arc<Table>,
     source: String,
     file: Option<Arc<Text>>,
 }
 
-/// Which file of the catalogue a component is, and who said so.
+/// Catalogue name of a component, with the place that selected it.
 #[derive(Clone)]
 struct Choice {
     name: String,
@@ -166,7 +166,7 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// Drives by themselves have no other components that could be set.
+    /// Rejects settings of other components on a system that consists of drives alone.
     fn check_settings_of_rig(
         &mut self,
         components: &[Component],
@@ -215,8 +215,8 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// What a key may mean that no system has: a component's own, by its whole
-    /// name, or one that is written nearly so.
+    /// Suggests a meaning for an unknown key of a system: a component's key of the same name, or a
+    /// similar system key.
     fn meant_by(&self, key: &str) -> String {
         let has_it = |component: &Component| {
             let names = self.catalogue.component_names(*component);
@@ -250,7 +250,6 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// How many drives are configured.
     fn drives(&mut self, layers: &[Level]) -> u32 {
         let Some(entry) = layers
             .iter()
@@ -330,8 +329,8 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// The catalogue name of a component. A level that names all drives is
-    /// stronger than a weaker level that names one.
+    /// Returns the catalogue name of a component. A level for all drives overrides a weaker level
+    /// for one drive.
     fn chosen(
         &mut self,
         component: Component,
@@ -373,10 +372,10 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// No level may speak of a drive beyond the number that holds there: a
-    /// stronger level may lower it, and leave what a weaker one says unused. Of a
-    /// drive that there is in the end, what is said has to be of a part that it has
-    /// for itself, one of `own`, or it would have no effect; a drive is always its own.
+    /// Rejects drive numbers beyond the number of drives configured at the same level. A stronger
+    /// level may reduce the number, and the values of weaker levels for the missing drives then
+    /// have no effect. Values for an existing drive must belong to a component of its own, listed
+    /// in `own`; a drive is always its own component.
     fn check_drive_numbers(
         &mut self,
         component: Component,
@@ -431,8 +430,7 @@ impl<'a> Resolution<'a> {
     }
 }
 
-/// The drives of a component, or the one thing that it is. What a drive may
-/// have for itself has a number where some level names one for it.
+/// Returns the drive numbers with their own component of this kind, and `None` for the shared one.
 fn numbers(component: Component, drives: u32, layers: &[Level]) -> Vec<Option<u32>> {
     let named = |number: &u32| {
         layers.iter().any(|level| {

@@ -1,4 +1,4 @@
-//! What a value must look like.
+//! Declared types of values, and their checks.
 
 use std::ops::RangeInclusive;
 
@@ -8,21 +8,21 @@ use super::setting::SETTING_NAME;
 use super::value::{Content, Value};
 use diskperf_diagnostics::Problem;
 
-/// What a key is declared to hold.
+/// Declared type and range of a key's value.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     Integer(RangeInclusive<u64>),
     Number(RangeInclusive<f64>),
     Integers(RangeInclusive<u64>),
     Pairs([RangeInclusive<u64>; 2]),
-    /// The columns of a table, by name.
+    /// Table columns with their names and ranges.
     Rows(Vec<(&'static str, RangeInclusive<f64>)>),
     Flag,
     Choice(Vec<String>),
     Text,
 }
 
-/// What a value was read as.
+/// Value that was read for a key, by its declared type.
 #[derive(Debug, Clone)]
 pub(crate) enum Reading {
     Integer(u64),
@@ -31,13 +31,13 @@ pub(crate) enum Reading {
     Pairs(Vec<[u64; 2]>),
     Rows(Vec<Vec<f64>>),
     Flag(bool),
-    /// The place in the list of choices.
+    /// Choice, as an index into the list of choices.
     Choice(usize),
     Text(String),
 }
 
 impl Shape {
-    /// What is allowed, in words that end a sentence.
+    /// Describes the allowed values as the end of a sentence.
     pub(crate) fn allowed(&self, key: &str) -> String {
         let unit = match unit_of(key) {
             "" => String::new(),
@@ -72,7 +72,7 @@ impl Shape {
         }
     }
 
-    /// The range for lists: `1..=100`, `fifo | nearest`.
+    /// Formats the range for lists, such as `1..=100` or `fifo | nearest`.
     pub(crate) fn range(&self) -> String {
         match self {
             Shape::Integer(range) | Shape::Integers(range) => span(range),
@@ -88,7 +88,7 @@ impl Shape {
         }
     }
 
-    /// Reads a value, or says why it cannot be.
+    /// Reads a value of this type, or returns the reason why it is invalid.
     pub(crate) fn read(&self, key: &str, value: &Value) -> Result<Reading, Problem> {
         let mismatch = || self.mismatch(key, value);
         match self {
@@ -244,8 +244,8 @@ fn list(value: &Value) -> Option<&[Value]> {
     }
 }
 
-/// Text, which a setting need not quote: there, a date or a number in a text's
-/// place is text as well.
+/// Returns a value as text. A setting needs no quotes, so a date or a number also counts as text
+/// there.
 fn text(value: &Value) -> Option<String> {
     match &value.content {
         Content::Text(text) => Some(text.clone()),
@@ -264,7 +264,6 @@ fn leading_number(text: &str) -> Option<f64> {
     number[..end].parse().ok()
 }
 
-/// What was written, short enough for a title.
 fn shortened(written: &str) -> String {
     const LONGEST: usize = 40;
     if written.chars().count() <= LONGEST {

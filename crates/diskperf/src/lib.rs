@@ -1,5 +1,5 @@
-//! The command line: `diskperf` is a binary around [`run`], and
-//! `python -m diskperf` the same from Python.
+//! Command line of diskperf. The binary `diskperf` calls [`run`], and `python -m diskperf` does the
+//! same from Python.
 
 mod arguments;
 mod commands;
@@ -18,14 +18,14 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// The definition of the command line: which commands there are, and what each takes.
+/// Returns the definition of the command line with all commands and arguments.
 #[doc(hidden)]
 pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Does what a command line says, and gives the process's exit code. The first
-/// word is the name of the program.
+/// Executes a command line and returns the exit code of the process. The first word is the name of
+/// the program.
 pub fn run(words: &[OsString]) -> u8 {
     let (Arguments { store, command }, named) = match understood(words) {
         Ok(understood) => understood,
@@ -58,7 +58,7 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-/// Parses a command line, and collects the paths that it names.
+/// Parses a command line and collects the paths in it.
 fn understood(words: &[OsString]) -> Result<(Arguments, Named), clap::Error> {
     let mut definition = command();
     let mut matches = definition.try_get_matches_from_mut(with_arms(words))?;
@@ -96,7 +96,7 @@ fn carry_out(
     }
 }
 
-/// Help, the version, or what is wrong with the words.
+/// Prints the help, the version or a syntax error of the command line, and returns the exit code.
 fn not_understood(error: &clap::Error) -> u8 {
     let code = error.exit_code() as u8;
     match error.print().and_then(|()| std::io::stdout().flush()) {

@@ -1,4 +1,4 @@
-//! Lists: what there is, in columns.
+//! Tables of named items with columns.
 
 use crate::arguments::OutputFormat;
 use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
@@ -8,16 +8,17 @@ use diskperf_timeline::units::format_utc;
 use diskperf_timeline::{RunState, printable, printable_line};
 use serde_json::{Map, Value, json};
 
-/// A table is drawn in its columns up to so many times as wide as there is room:
-/// beyond that the cells of a row stand below each other.
+/// Maximum ratio of a table's width to the available width for a column layout. A wider table shows
+/// the cells of a row below each other.
 const MOST_SQUEEZED: usize = 2;
 
-/// As many lines of a cell are shown; tables of hundreds of rows are values too.
+/// Maximum number of lines of a cell; some values are tables of hundreds of rows.
 const MOST_LINES: usize = 8;
-/// The column whose cells may have several lines: the numbers of a table of a drive.
+/// Column whose cells may have several lines: values that are tables of numbers.
 const TALL: &str = "value";
 
-/// Names the target of a stored run, wherever the user was: absolute paths, or a modelled system.
+/// Returns the target of a stored run independent of the user's working directory: absolute paths,
+/// or a modelled system.
 fn target(run: &RunHeading) -> String {
     match run.places.is_empty() {
         true => run.target.clone(),
@@ -25,19 +26,19 @@ fn target(run: &RunHeading) -> String {
     }
 }
 
-/// Rows of text under a heading.
+/// Table with a heading and rows of text.
 #[derive(Default)]
 pub(crate) struct Listing {
-    /// What JSON calls the list.
+    /// Name of the list in JSON.
     pub(crate) name: &'static str,
     pub(crate) heading: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// Fields that only JSON has, of each row; empty where no row has any.
+    /// Additional JSON fields of each row; empty if no row has any.
     pub(crate) fields: Vec<Map<String, Value>>,
 }
 
 impl Listing {
-    /// Names, each with what it means.
+    /// Creates a list of names with their meanings.
     pub(crate) fn of_names(name: &'static str, kind: &'static str, names: &[(&str, &str)]) -> Self {
         let row = |(name, meaning): &(&str, &str)| vec![(*name).to_owned(), (*meaning).to_owned()];
         Self {
@@ -48,7 +49,7 @@ impl Listing {
         }
     }
 
-    /// Stored runs, and behind them the rows that are none.
+    /// Creates a list of stored runs, followed by damaged rows of the store.
     pub(crate) fn of_runs(runs: &[RunHeading], damaged: &[DamagedRun]) -> Self {
         let none = |run: &DamagedRun| {
             let mut cells = vec![String::new(); 7];
@@ -133,7 +134,6 @@ impl Listing {
         table.trim_fmt()
     }
 
-    /// The cells of a row as they are shown.
     fn cells(&self, row: &[String]) -> Vec<String> {
         let cell = |(heading, cell): (&&str, &String)| match *heading == TALL {
             true => lines(cell),
@@ -142,7 +142,7 @@ impl Listing {
         self.heading.iter().zip(row).map(cell).collect()
     }
 
-    /// Of the columns, each as wide as its widest line.
+    /// Returns the width of the table with each column as wide as its widest line.
     fn width(&self) -> usize {
         let mut widest = vec![0; self.heading.len()];
         for row in &self.rows {
@@ -154,7 +154,7 @@ impl Listing {
         widest.iter().sum()
     }
 
-    /// A row's name, and the other cells below each other.
+    /// Returns the first cell of a row, and its other cells below each other.
     fn stacked(&self, row: &[String]) -> [String; 2] {
         let cells = self.cells(row);
         let others = self.heading.iter().zip(&cells).skip(1);
@@ -164,7 +164,7 @@ impl Listing {
         [cells[0].clone(), lines.collect::<Vec<_>>().join("\n")]
     }
 
-    /// One object with every list under its name; what is a number is one.
+    /// Returns a JSON object with each list under its name; numbers become JSON numbers.
     pub(crate) fn json(listings: &[&Self]) -> String {
         let cell = |text: &String| {
             text.parse::<u64>()
@@ -218,12 +218,11 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A cell on one line.
 fn line(cell: &str) -> String {
     printable_line(cell).into_owned()
 }
 
-/// A cell on its first lines.
+/// Formats the first lines of a cell.
 fn lines(cell: &str) -> String {
     let all = printable(cell);
     let count = all.lines().count();
@@ -238,7 +237,6 @@ fn lines(cell: &str) -> String {
     shown.join("\n")
 }
 
-/// How far a run came, in a word.
 fn state(state: &RunState) -> &'static str {
     match state {
         RunState::Running => "running or killed",

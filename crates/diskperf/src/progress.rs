@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, elsewhere a line now and then.
+//! Progress on standard error: a bar on a terminal, otherwise an occasional line.
 
 mod lines;
 
@@ -15,64 +15,58 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Shows a run's events.
+/// Progress display of a run, driven by the run's events.
 pub(crate) struct Progress {
     bar: Option<Bar>,
     quiet: bool,
-    /// Whether the user sees on the same terminal what is printed at the end.
+    /// Whether the final output goes to the same terminal as the progress display.
     shows_end: bool,
-    /// The run that notes are about.
+    /// Current run, to which progress notes refer.
     run: Option<About>,
 }
 
-/// The run that notes are about.
 struct About {
-    /// The target that is measured.
     target: String,
-    /// The notes that are printed with its results.
     notes: Vec<String>,
 }
 
-/// A bar, and the thread that moves it, or prints its lines where there is no terminal.
+/// Progress bar with its updating thread; prints lines if there is no terminal.
 struct Bar {
     bar: ProgressBar,
     far: Arc<Mutex<Done>>,
-    /// What the last repetition did.
+    /// Throughput of the last repetition, as text.
     rate: String,
-    /// Moves the bar, or prints lines, until it is dropped.
+    /// Thread that updates the bar or prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
 
-/// How far a program is, over all its repetitions: in bytes moved, or where repetitions
-/// take a given time in nanoseconds.
+/// Progress of a program over all its repetitions, in bytes transferred, or in nanoseconds for
+/// repetitions of fixed duration.
 #[derive(Default)]
 struct Done {
-    /// The name of the present phase, as the bar shows it.
+    /// Name of the current phase, as the bar shows it.
     message: String,
-    /// By the repetitions that have ended.
+    /// Amount done in the completed repetitions.
     before: u64,
-    /// By each of them, as far as is known before: those that copy trees move more.
+    /// Expected amount of each repetition. Repetitions that copy trees transfer more.
     each: u64,
-    /// By all of them.
     all: u64,
-    /// Start of the current repetition, where each takes a given time.
+    /// Start of the current repetition, for repetitions of fixed duration.
     since: Option<Instant>,
-    /// Progress of the workers of the current repetition.
     workers: Vec<Arc<WorkerProgress>>,
 }
 
-/// Contents of a bar.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     message: String,
     position: u64,
     length: u64,
-    /// Whether the time that is left follows from the time that has passed.
+    /// Whether the remaining time can be estimated from the elapsed time.
     tells_left: bool,
 }
 
 impl Done {
-    /// What is done now. Files are made before the timed part.
+    /// Returns the current phase. Files are created before the timed part.
     fn phase(&self) -> String {
         let begins = self.since.is_some() || !self.workers.is_empty();
         match begins && !self.workers.iter().any(|one| one.is_timed()) {
@@ -81,8 +75,8 @@ impl Done {
         }
     }
 
-    /// The repetition so far, or the read-back that follows it: its blocks are no part of
-    /// what a repetition moves.
+    /// Returns the progress of the current repetition, or of the verification read that follows it.
+    /// Blocks read for verification do not count as part of a repetition.
     fn shown(&self) -> Shown {
         match self.read_back() {
             Some(progress) => Shown {
@@ -107,7 +101,7 @@ impl Done {
         }
     }
 
-    /// Blocks that are being read back, where no worker does anything else.
+    /// Returns the progress of the verification read, if no worker does anything else.
     fn read_back(&self) -> Option<ReadBackProgress> {
         let workers = self.workers.iter().map(|one| one.read_back());
         let mut all = ReadBackProgress::default();
@@ -124,17 +118,16 @@ impl Done {
 
 const MAKING_FILES: &str = "making files";
 
-/// How often the bar moves: often enough to look alive, too seldom to disturb
+/// Interval between updates of the bar: short enough to look alive, and long enough not to disturb
 /// a measurement.
 const PERIOD: Duration = Duration::from_millis(125);
 
-/// Templates of a bar.
 const WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
 const WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
 
 impl Progress {
-    /// With a bar where standard error is a terminal, else with lines, unless told otherwise.
-    /// `stop` is set when the user ends the run.
+    /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`. `stop`
+    /// is set when the user ends the run.
     pub(crate) fn new(quiet: bool, stop: &Arc<AtomicBool>) -> Self {
         let bar = (!quiet).then(|| match std::io::stderr().is_terminal() {
             true => Bar::on_terminal(Arc::clone(stop)),
@@ -148,8 +141,8 @@ impl Progress {
         }
     }
 
-    /// Says a note on a run and its target, if it is not printed below its results on the
-    /// same terminal.
+    /// Prints a note about a run and its target, unless it appears below the results on the same
+    /// terminal.
     fn note(&self, note: &str) {
         match &self.run {
             Some(about) if self.shows_end && about.notes.iter().any(|one| one == note) => {}
@@ -270,7 +263,6 @@ impl Bar {
         })
     }
 
-    /// Without a bar: what it would show is printed now and then.
     fn in_lines() -> Self {
         let mut lines = Lines::from_now();
         Self::moved_by(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
@@ -297,7 +289,6 @@ impl Bar {
         }
     }
 
-    /// Begins with a program.
     fn start(&mut self, title: String) {
         *self.far() = Done::default();
         self.rate.clear();
@@ -315,15 +306,13 @@ impl Bar {
     }
 }
 
-/// The style of a bar by a template, in which `left` is how long it will still take.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .expect("the template is constant")
         .with_key("left", left)
 }
 
-/// How long it will still take if it goes on as it did since the start; nothing before
-/// there is enough to tell by.
+/// Writes the remaining time extrapolated from the elapsed time, or nothing if too little is known.
 fn left(state: &ProgressState, to: &mut dyn Write) {
     const ENOUGH: f32 = 0.02;
     let share = state.fraction();
@@ -334,7 +323,8 @@ fn left(state: &ProgressState, to: &mut dyn Write) {
     }
 }
 
-/// A thread that panicked while it held this had changed nothing by halves.
+/// Locks the progress data even after a panic of another thread, because every update leaves the
+/// data consistent.
 fn lock(far: &Mutex<Done>) -> MutexGuard<'_, Done> {
     far.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -347,7 +337,7 @@ impl Drop for Bar {
 }
 
 impl Shown {
-    /// The same as a line of text, below what it is of.
+    /// Formats the bar's contents as a line of text under the title.
     fn line(&self, title: &str) -> String {
         let far = match self.length {
             0 | 1 => String::new(),
@@ -360,15 +350,15 @@ impl Shown {
     }
 }
 
-/// Shows how many machines have run: by a bar on a terminal, elsewhere by lines.
+/// Progress display of simulated machine runs: a bar on a terminal, otherwise lines.
 pub(crate) struct MachinesProgress {
     bar: Option<ProgressBar>,
     far: Arc<Machines>,
-    /// Prints lines until it is dropped.
+    /// Thread that prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
 
-/// Machines that have run, and all as far as is known; 0 before any has.
+/// Numbers of completed and known machine runs; 0 before the first completion.
 #[derive(Default)]
 struct Machines {
     done: AtomicUsize,
@@ -376,7 +366,7 @@ struct Machines {
 }
 
 impl MachinesProgress {
-    /// With a bar where standard error is a terminal, else with lines, unless told otherwise.
+    /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && is_terminal).then(|| {
@@ -393,7 +383,7 @@ impl MachinesProgress {
         }
     }
 
-    /// Says something beside the bar.
+    /// Prints a message without disturbing the bar.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(text)),
@@ -401,7 +391,7 @@ impl MachinesProgress {
         }
     }
 
-    /// So many of so many.
+    /// Updates the number of completed machine runs and their total.
     pub(crate) fn show(&self, done: usize, of: usize) {
         self.far.done.store(done, Ordering::Relaxed);
         self.far.of.store(of, Ordering::Relaxed);
@@ -433,13 +423,13 @@ impl Drop for MachinesProgress {
     }
 }
 
-/// How much of files is read, where standard error is a terminal.
+/// Progress display for reading files, on a terminal only.
 pub(crate) struct BytesProgress {
     bar: Option<(ProgressBar, Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 impl BytesProgress {
-    /// Of so many bytes, of which as many are read as `far` says.
+    /// Creates the display for `all` bytes; `far` holds the number of bytes read so far.
     pub(crate) fn new(quiet: bool, all: u64, far: Arc<AtomicU64>) -> Self {
         if quiet || !std::io::stderr().is_terminal() {
             return Self { bar: None };
@@ -471,13 +461,14 @@ impl Drop for BytesProgress {
     }
 }
 
-/// How long something has lasted, and what came of it, where standard error is a terminal.
+/// Progress display of a recording, with elapsed time and results, on a terminal only.
 pub(crate) struct TimeProgress {
     bar: Option<ProgressBar>,
 }
 
 impl TimeProgress {
-    /// Of something that lasts so long, or until it is ended.
+    /// Creates the display for an activity of fixed duration, or for one that lasts until the user
+    /// ends it.
     pub(crate) fn new(quiet: bool, lasts: Option<Duration>) -> Self {
         if quiet || !std::io::stderr().is_terminal() {
             return Self { bar: None };
@@ -492,7 +483,7 @@ impl TimeProgress {
         Self { bar }
     }
 
-    /// So many requests so far, and so many events that were lost.
+    /// Updates the number of requests so far and of lost events.
     pub(crate) fn show(&self, requests: u64, lost: u64) {
         let Some(bar) = &self.bar else { return };
         let elapsed = bar.elapsed();

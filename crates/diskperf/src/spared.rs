@@ -1,4 +1,4 @@
-//! Inputs of a command line, which none of its outputs may replace.
+//! Protection of a command's input files against being overwritten by its outputs.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -7,35 +7,31 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Arguments that name a file which is written.
 const OUTPUTS: [&str; 4] = ["output", "perfetto", "record", "report"];
 
-/// Arguments whose text is never the name of a file.
+/// Arguments whose text is never a file name.
 const TEXTS: [&str; 1] = ["label"];
 
-/// Inputs that lose nothing when the output takes their place: an export holds the runs that
-/// it was made of.
+/// Inputs that an output may safely replace: an export contains the runs it was made from.
 const KEPT: [(&str, &str); 1] = [("export", "runs")];
 
-/// Arguments that may name a directory with files that are read.
+/// Arguments that may name a directory with input files.
 const FOLDERS: [&str; 2] = ["catalogue", "data"];
 
-/// Argument with words of fio's command line.
 const FIO_ARGUMENTS: &str = "fio_arguments";
 
-/// Directories below one another that are searched for such files.
+/// Maximum depth of directories that are searched for input files.
 const DEPTH_MAX: usize = 4;
 
-/// Files that a command line writes, and paths that it may read.
+/// Output files of a command line, and paths that it may read.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     outputs: Vec<PathBuf>,
     inputs: Vec<Input>,
-    /// Paths that job files name: files that they include, measure, repeat or log in.
+    /// Paths in job files: included files, measured files, replayed logs and written logs.
     of_jobs: Vec<PathBuf>,
 }
 
-/// A path that a word of the command line may name.
 #[derive(Debug)]
 struct Input {
     argument: String,
@@ -43,7 +39,7 @@ struct Input {
 }
 
 impl Named {
-    /// Collects the paths in the words of a command, by the command's own definition.
+    /// Collects the paths among the arguments of a command, by the command's definition.
     pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut matches) = (command, matches);
         while let Some((name, below)) = matches.subcommand() {
@@ -79,7 +75,7 @@ impl Named {
         }
     }
 
-    /// Adds the paths that the job files among the inputs name.
+    /// Adds the paths that the job files among the inputs refer to.
     fn read_job_files(&mut self, matches: &ArgMatches) {
         if self.outputs.is_empty() {
             return;
@@ -98,12 +94,11 @@ impl Named {
             .collect();
     }
 
-    /// Makes sure that no output takes the place of the store, of another output or
-    /// of anything that the command reads.
+    /// Checks that no output would replace the store, another output or an input of the command.
     ///
     /// # Errors
     ///
-    /// One would.
+    /// An output that would do so.
     pub(crate) fn require_spared(&self, store: Option<&Path>) -> Result<(), LaboratoryError> {
         for (index, output) in self.outputs.iter().enumerate() {
             let path = output.as_path();
@@ -136,7 +131,6 @@ impl Named {
 }
 
 impl Input {
-    /// Whether a file is read for this input.
     fn reads(&self, file: &Path) -> bool {
         if is_same(&self.path, file) {
             return true;
@@ -149,7 +143,7 @@ impl Input {
     }
 }
 
-/// Whether a directory has a file, or one below it has.
+/// Tests whether a directory contains a file, directly or in a subdirectory.
 fn holds(folder: &Path, file: &Path, depth: usize) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
@@ -157,7 +151,7 @@ fn holds(folder: &Path, file: &Path, depth: usize) -> bool {
     })
 }
 
-/// Whether two paths lead to one file, which need not be there.
+/// Tests whether two paths denote the same file, which need not exist.
 fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let number = |path: &Path| {

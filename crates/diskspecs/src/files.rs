@@ -1,27 +1,29 @@
-//! Where parameter files are.
+//! Source of the files that a parameter file refers to.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Where the files are that a parameter file names.
+/// Source of the files that a parameter file refers to: a file system or memory.
 #[derive(Clone, Debug)]
 pub enum Files {
-    /// In the file system: beside the file that names them, then in these folders.
+    /// File system. A file is searched next to the file that names it, then in the search folders.
     Disk {
-        /// The folders, in the order in which they are searched.
+        /// Search folders, in the order of the search.
         search: Vec<PathBuf>,
     },
-    /// Path and content, looked for beside the file that names them, then by name.
+    /// Files in memory: contents by path. A file is searched next to the file that names it, then
+    /// by name.
     Memory(BTreeMap<String, String>),
 }
 
 impl Files {
-    /// The path and the text of a file, at most `most_bytes` of it and one byte more.
+    /// Returns the path and the text of a file. It reads at most `most_bytes` bytes and one more,
+    /// so that the caller can detect a longer file.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, in words.
+    /// A readable reason if the file cannot be read.
     pub(crate) fn open(
         &self,
         name: &str,

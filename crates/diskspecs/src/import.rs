@@ -1,4 +1,4 @@
-//! From files to drives.
+//! Import of DiskSim parameter files as typed drives.
 
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
@@ -10,27 +10,28 @@ use crate::model::{self, Model};
 use crate::run::{self, Attached, BlockKind, DataPath};
 use crate::text::{self, Block, Document};
 
-/// A drive, as its files have it.
+/// Drive as specified by its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
-    /// What the file calls it.
+    /// Name of the drive in the file.
     pub name: String,
-    /// Geometry and mechanics.
+    /// Geometry and mechanics of the drive.
     pub model: Model,
-    /// Electronics; a `.model` alone has none.
+    /// Electronics of the drive; `None` for a `.model` file alone.
     pub firmware: Option<Firmware>,
-    /// Bus and controller, if a topology says which.
+    /// Bus and controller between drive and host; `None` without a topology.
     pub path: Option<DataPath>,
 }
 
 impl Drive {
-    /// The time that a sector of a read needs from the drive to the host, in
-    /// milliseconds: the slowest of the drive, the bus and the controller.
+    /// Returns the transfer time of a sector from the drive to the host in milliseconds: the
+    /// slowest of drive, bus and controller.
     pub fn read_sector_ms(&self) -> f64 {
         self.sector_ms(|path| path.bus.read_block_ms)
     }
 
-    /// The same of a write, from the host to the drive.
+    /// Returns the transfer time of a sector from the host to the drive in milliseconds: the
+    /// slowest of drive, bus and controller.
     pub fn write_sector_ms(&self) -> f64 {
         self.sector_ms(|path| path.bus.write_block_ms)
     }
@@ -45,25 +46,25 @@ impl Drive {
     }
 }
 
-/// What a file gave.
+/// Result of the import of a file.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Its drives: of the topology if there is one, else all that are described.
+    /// Imported drives: those of the topology if there is one, otherwise all drives described.
     pub drives: Vec<Drive>,
-    /// For each of the drives, where the values are that it is made of.
+    /// For each drive, the places of the values that define it.
     pub places: Vec<KeyPlaces>,
-    /// What its author may not expect.
+    /// Warnings about values with an unexpected effect.
     pub warnings: Vec<Problem>,
-    /// The keys that nothing comes of.
+    /// Keys of the file that have no effect.
     pub without_effect: Vec<WithoutEffect>,
 }
 
-/// Reads a `.parv`, `.diskspecs` or `.model` file with all that it takes in and names.
+/// Reads a `.parv`, `.diskspecs` or `.model` file with all files that it includes or refers to.
 ///
 /// # Errors
 ///
-/// Text that is not of the grammar; keys that are unknown, missing or without meaning;
-/// geometry that contradicts itself; files that cannot be read. Each with its place.
+/// Syntax errors; unknown, missing or meaningless keys; contradictory geometry; unreadable files.
+/// Each error has its place.
 pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     let opened = files.open(name, "", text::LONGEST_BYTES);
     let (path, content) = opened.map_err(|why| {
@@ -122,7 +123,7 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive
         .collect()
 }
 
-/// Lists the drives that the topology leaves out.
+/// Lists the drives that are missing from the topology as without effect.
 fn list_unattached(document: &Document, attached: &[Attached<'_>], findings: &Findings) {
     for block in &document.blocks {
         let is_attached = attached.iter().any(|one| std::ptr::eq(one.block, block));

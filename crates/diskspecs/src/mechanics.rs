@@ -1,4 +1,4 @@
-//! `dm_mech_g1`: the arm and the spindle.
+//! Mechanics of a drive (`dm_mech_g1`): actuator and spindle.
 
 use diskperf_diagnostics::Problem;
 
@@ -7,29 +7,29 @@ use crate::keys::{Findings, Keys, real};
 use crate::seek::{Seek, SeekTable};
 use crate::text::{Block, Entry, excerpt};
 
-/// The arm and the spindle, as the file has them.
+/// Mechanics as in the file: actuator and spindle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mechanics {
-    /// How long the arm moves.
+    /// Seek time by distance.
     pub seek: Seek,
-    /// What a write waits longer than a read when something moved, in milliseconds. It
-    /// may be negative: overheads of the same file count on it.
+    /// Additional settling time of a write compared with a read after any head movement, in
+    /// milliseconds. It may be negative, because other overheads of the file assume it.
     pub write_settle_ms: f64,
-    /// To another head of the cylinder, in milliseconds.
+    /// Time to switch to another head of the cylinder, in milliseconds.
     pub head_switch_ms: f64,
-    /// Revolutions per minute, as the file has them; the drive's own may differ by
+    /// Rotation speed in the file, in revolutions per minute. The actual speed may differ by
     /// thousands of parts per million.
     pub rotation_rpm: f64,
 }
 
 impl Mechanics {
-    /// A revolution, in milliseconds, if the speed is what the file says.
+    /// Returns the rotation period at the speed in the file, in milliseconds.
     pub fn nominal_period_ms(&self) -> f64 {
         60_000.0 / self.rotation_rpm
     }
 }
 
-/// The keys of the kinds of seek, of which a drive has one.
+/// Keys for the different kinds of seek curves; a drive uses one kind.
 const OF_SEEKS: [&str; 7] = [
     "Constant seek time",
     "Average seek time",
@@ -65,7 +65,6 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     })
 }
 
-/// The keys of a kind of seek.
 fn keys_of(kind: &str) -> &'static [&'static str] {
     match kind {
         "constant" => &OF_SEEKS[..1],
@@ -118,7 +117,7 @@ fn seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
     })
 }
 
-/// As many numbers as there must be.
+/// Reads a list with a fixed number of numbers.
 fn numbers<const N: usize>(keys: &Keys<'_>, key: &str) -> Option<[f64; N]> {
     let (entry, values) = keys.list(key)?;
     let numbers: Option<Vec<f64>> = values.iter().map(real).collect();
@@ -143,10 +142,10 @@ fn table(keys: &Keys<'_>, files: &Files) -> Option<SeekTable> {
     }
 }
 
-/// A seek curve and a map of a drive are some kilobytes.
+/// Maximum size of a seek curve or a map of extents in bytes; real ones have some kilobytes.
 const LONGEST_BYTES: usize = 8 << 20;
 
-/// The file that a key names: its path and its text.
+/// Opens the file that a key names, and returns its path and its text.
 pub(crate) fn named_file(
     keys: &Keys<'_>,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! `.parv`: what of a run reaches the drive: the bus and the controller.
+//! Reader of `.parv` files: the bus and the controller between drive and host.
 
 use diskperf_diagnostics::{Place, Problem};
 
@@ -6,50 +6,50 @@ use crate::keys::{Findings, Keys, list_block};
 use crate::table::{LOAD, ONE_REQUEST, OTHER_CACHE, OUTPUT, SIMPLE, WHOLE_DRIVE};
 use crate::text::{Block, Component, Document, Value, ValueKind, excerpt};
 
-/// The bus that a drive is on, as the file has it.
+/// Bus of a drive as in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bus {
-    /// `Arbitration time`, in milliseconds.
+    /// Arbitration time in milliseconds (`Arbitration time`).
     pub arbitration_ms: f64,
-    /// `Read block transfer time` of one sector, in milliseconds.
+    /// Transfer time of one read sector in milliseconds (`Read block transfer time`).
     pub read_block_ms: f64,
-    /// `Write block transfer time` of one sector, in milliseconds.
+    /// Transfer time of one written sector in milliseconds (`Write block transfer time`).
     pub write_block_ms: f64,
 }
 
-/// The controller between the drive's bus and the host.
+/// Controller between the drive's bus and the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Controller {
-    /// `Scale for delays`.
+    /// Factor for all delays (`Scale for delays`).
     pub delay_scale: f64,
-    /// `Bulk sector transfer time`, in milliseconds.
+    /// Transfer time of one sector in milliseconds (`Bulk sector transfer time`).
     pub sector_transfer_ms: f64,
 }
 
-/// What lies between a drive and the host.
+/// Bus and controller between a drive and the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DataPath {
-    /// The innermost bus: the drive's.
+    /// Innermost bus, to which the drive is attached.
     pub bus: Bus,
-    /// The innermost controller.
+    /// Innermost controller, to which the drive's bus is attached.
     pub controller: Controller,
 }
 
-/// A drive of the topology: the block that describes it, and its path.
+/// Drive of the topology: the block that describes it, and its path to the host.
 pub(crate) struct Attached<'d> {
     pub(crate) block: &'d Block,
     pub(crate) path: DataPath,
 }
 
-/// What is known of a type of block.
+/// Treatment of a type of block in the file.
 pub(crate) enum BlockKind {
     Drive,
     Model,
     Bus,
     Controller,
-    /// Of DiskSim's output and load.
+    /// Block for DiskSim's output or workload, which has no effect here; the text is the reason.
     WithoutEffect(&'static str),
-    /// Of the SSD extension.
+    /// Block of DiskSim's SSD extension.
     Flash,
     Unknown,
 }
@@ -73,7 +73,7 @@ pub(crate) fn kind(block: &Block) -> BlockKind {
     }
 }
 
-/// Reads the blocks that are no drives, and finds the drives of the topology.
+/// Reads the blocks that are not drives, and finds the drives of the topology.
 pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attached<'d>> {
     for block in &document.blocks {
         match kind(block) {
@@ -145,7 +145,6 @@ fn walk<'d>(
     }
 }
 
-/// The block of an instance.
 fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
     let has_name = |value: &Value| match &value.kind {
         ValueKind::Range(last) => is_between(name.written(), value.place.written(), last.written()),
@@ -166,7 +165,7 @@ fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
     })
 }
 
-/// Whether a name such as `disk2` is of the range `disk0 .. disk3`.
+/// Tests whether a name such as `disk2` is in the range `disk0 .. disk3`.
 fn is_between(name: &str, first: &str, last: &str) -> bool {
     let split = |name: &str| {
         let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());

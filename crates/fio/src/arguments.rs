@@ -1,8 +1,9 @@
-//! Words of fio's command line that go with a job file: `--size=1g`, `--section=NAME`.
+//! Options of fio's command line that accompany a job file, such as `--size=1g` and
+//! `--section=NAME`.
 //!
-//! As in fio, wherever they stand among the words, they are defaults: what a section or
-//! `[global]` says goes before them. After `--name=JOB` they are options of that job, which
-//! stands in front of those of the file.
+//! As in fio, an option before any `--name` is a default for all jobs, wherever it stands on the
+//! command line: the job's section and `[global]` override it. Options after `--name=JOB` belong to
+//! that job, which precedes the jobs of the file.
 
 use std::sync::Arc;
 
@@ -11,45 +12,45 @@ use crate::options;
 use crate::reader::{Entry, Line, excerpt};
 use diskperf_diagnostics::{Place, Problem, Text};
 
-/// The name of these words in messages.
+/// Name of the fio command-line options in messages.
 const NAME: &str = "--fio-arg";
 
-/// What the words say.
+/// Job options and switches that fio's command line gives.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments {
-    /// Sections and options that stand before those of the file.
+    /// Sections and options that precede those of the job file.
     pub(crate) entries: Vec<Entry>,
-    /// The sections that are run, where not all are.
+    /// Names of the sections to run, with their places; empty when all sections run.
     pub(crate) sections: Vec<(String, Place)>,
-    /// The place of `--readonly`: nothing is to be written.
+    /// Place of the option `--readonly`, which forbids jobs that write; `None` if it is not given.
     pub(crate) readonly: Option<Place>,
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// What becomes of a word that is no option of a job.
+/// Treatment of a command-line option of fio that is not a job option.
 #[derive(Clone, Copy)]
 enum Own {
     Section,
     Readonly,
-    /// It is left out, because of this.
+    /// Option that has no effect here, with the reason.
     Harmless(&'static str),
-    /// It is left out as [`Own::Harmless`], where its value is a list of forms of fio's report.
+    /// Option that has no effect here, like [`Own::Harmless`], and whose value is a list of fio's
+    /// output formats.
     Forms,
-    /// It is an error: what to do instead.
+    /// Option that is an error, with the advice on what to do instead.
     Refused(&'static str),
 }
 
 const OUR_REPORT: &str = "the report is diskperf's: see --format, which has fio-json and fio-json+";
 const OUR_OUTPUT: &str = "the report goes to standard output: redirect it";
 
-/// fio's forms of its report.
 const FORMS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
 const OUR_PROGRESS: &str = "the progress is diskperf's: see --quiet";
 const OUR_PROCESS: &str = "it is of fio's own process";
 const NO_NETWORK: &str = "run diskperf on that machine";
 const NO_COMMANDS: &str = "run the command yourself, before or after diskperf";
 
-/// fio's options that are of no job.
+/// Command-line options of fio that are not job options, with their treatment.
 const OWN: &[(&str, Own)] = &[
     ("section", Own::Section),
     ("readonly", Own::Readonly),
@@ -90,7 +91,7 @@ const OWN: &[(&str, Own)] = &[
     ("trigger-remote", Own::Refused(NO_COMMANDS)),
 ];
 
-/// Reads the words, one after the other.
+/// Reads fio's command-line options in order; adds mistakes to `errors`.
 pub(crate) fn read(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
     let mut arguments = Arguments::default();
     let text = Arc::new(Text::new(NAME.to_owned(), words.join("\n")));
@@ -145,7 +146,6 @@ impl Arguments {
         Ok(())
     }
 
-    /// An option of fio itself.
     fn own(
         &mut self,
         own: Own,
@@ -169,14 +169,13 @@ impl Arguments {
         Ok(())
     }
 
-    /// Notes that an option of fio's is not obeyed, and why that does not matter.
     fn ignore(&mut self, name: &str, why: &str, place: &Place) {
         let title = format!("--{name} is ignored: {why}");
         self.warnings.push(Problem::warning(title).at(place, why));
     }
 
-    /// Warns of options of all jobs that the file gives itself: as with fio, these do nothing
-    /// for the jobs that do so.
+    /// Returns a warning for each command-line default that a section of the job file overrides. As
+    /// in fio, the default has no effect on such a job.
     pub(crate) fn overridden(&self, jobs: &[Job]) -> Vec<Problem> {
         let is_global = |entry: &&Entry| match entry {
             Entry::Section { name, .. } => name == "global",
@@ -191,7 +190,7 @@ impl Arguments {
             .collect()
     }
 
-    /// Leaves the sections that are run, and the globals.
+    /// Keeps the sections that `--section` selects, and the global sections.
     pub(crate) fn choose(&self, entries: Vec<Entry>, errors: &mut Vec<Problem>) -> Vec<Entry> {
         if self.sections.is_empty() {
             return entries;
@@ -221,7 +220,7 @@ impl Arguments {
     }
 }
 
-/// The warning of one option, where some job has a place of its own for it.
+/// Returns the warning for one command-line default, if a job of the file sets the same option.
 fn overridden(line: &Line, jobs: &[Job]) -> Option<Problem> {
     let of_file = |job: &&Job| {
         let key = options::find(&line.key, job.engine.engine);
@@ -262,7 +261,6 @@ fn section_name(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Refuses a list with a form of report that fio has not.
 fn check_forms(text: &str, place: &Place) -> Result<(), Problem> {
     let unknown = text.split(',').find(|form| !FORMS.contains(form));
     match unknown {
@@ -275,7 +273,7 @@ fn check_forms(text: &str, place: &Place) -> Result<(), Problem> {
     }
 }
 
-/// The value of an option that wants one.
+/// Returns the value of an option that requires one, or an error if it is missing.
 fn wanted(
     value: Option<(String, Place)>,
     name: &str,
@@ -289,7 +287,7 @@ fn wanted(
     })
 }
 
-/// The name that this is, or the only one that begins with it: fio takes both.
+/// Resolves an option name or an unambiguous prefix of one; fio accepts both.
 fn whole_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
     let names = || OWN.iter().map(|(name, _)| *name).chain(options::names());
     if let Some(name) = names().find(|name| *name == key) {

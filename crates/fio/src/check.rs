@@ -1,4 +1,4 @@
-//! What one option says about another, and jobs about each other.
+//! Consistency checks between the options of a job and between the jobs of a file.
 
 mod verify;
 
@@ -7,7 +7,7 @@ use crate::job::{
 };
 use diskperf_diagnostics::{Place, Problem};
 
-/// Puts jobs in groups, and looks at each.
+/// Assigns jobs to reporting groups and checks each job.
 pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
     let (mut group, mut clones_before) = (0, 0);
     let exit_all = jobs.iter().any(|job| job.order.exit_all);
@@ -35,7 +35,8 @@ pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut V
     errors.extend(unlike_steadiness(jobs, &steady));
 }
 
-/// A job whose steady state is not that of the first job of its group.
+/// Returns an error if the steady-state options of a job differ from those of the first job of its
+/// group.
 fn unlike_steadiness(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
     let first = |at: &usize| jobs.partition_point(|job| job.group < jobs[*at].group);
     let at = (0..jobs.len()).find(|at| steady[*at] != steady[first(at)])?;
@@ -62,7 +63,7 @@ fn unlike_steadiness(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
     Some(problem)
 }
 
-/// Refuses jobs that write or discard beside `--readonly`.
+/// Rejects jobs that write or trim when `--readonly` is given.
 pub(crate) fn nothing_is_written(jobs: &[Job], place: &Place, errors: &mut Vec<Problem>) {
     let mut jobs = jobs.iter();
     let changes = |job: &&Job| job.pattern.access.directions() != [Direction::Read];
@@ -73,7 +74,7 @@ pub(crate) fn nothing_is_written(jobs: &[Job], place: &Place, errors: &mut Vec<P
     }
 }
 
-/// The job that the last one waits for.
+/// Returns the index of the job that the last job waits for, if it waits for one.
 fn waited_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
     let (job, above) = jobs.split_last().expect("one at least");
     let Some(name) = &job.order.wait_for else {
@@ -87,7 +88,7 @@ fn waited_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
     })
 }
 
-/// What fio makes of values that do not fit together, without a word or with one.
+/// Adjusts inconsistent values as fio does, with or without a warning.
 fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
     let engine = &mut job.engine;
     engine.depth_low = engine.depth_low.filter(|&low| low <= engine.depth);
@@ -132,7 +133,6 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
     }
 }
 
-/// Warnings of sizes in zones where nothing says how long a zone is.
 fn sizes_without_zones(job: &Job) -> Vec<Problem> {
     let in_zones = job.target.in_zones;
     let counts = [
@@ -151,7 +151,6 @@ fn sizes_without_zones(job: &Job) -> Vec<Problem> {
     counts.into_iter().filter(is_lost).map(warning).collect()
 }
 
-/// Makes sizes in zones those in bytes.
 fn resolve_zones(job: &mut Job) {
     let zone_bytes = job.zones.size_bytes;
     let bytes =
@@ -167,7 +166,6 @@ fn resolve_zones(job: &mut Job) {
     job.zones.skip_bytes = bytes(in_zones.skip).unwrap_or(job.zones.skip_bytes);
 }
 
-/// What cannot be.
 fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
     let mut refuse = |key: &str, title: &str, label: &str, help: &str| {
         let problem = Problem::error(title).at(job.place_of(key), label);
@@ -239,7 +237,7 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
     }
 }
 
-/// Refuses a job of cpuio that has no load, or no end.
+/// Rejects a cpuio job that has no load or never ends.
 fn processor(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
     if job.engine.cpu.load_percent == 0 {
         let problem = Problem::error("cpuio without a cpuload")
@@ -287,7 +285,6 @@ fn lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     }
 }
 
-/// What its author may not expect.
 fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
     let mut warn = |key: &str, title: String, label: &str| {
         warnings.push(Problem::warning(title).at(job.place_of(key), label));

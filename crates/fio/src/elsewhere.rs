@@ -1,39 +1,40 @@
-//! Engines of fio that queue or call plain reads and writes of blocks, and send them somewhere
-//! else than to the files and devices of this system.
+//! fio engines that issue ordinary block reads and writes, but send them to targets other than the
+//! files and devices of this system.
 
 use crate::job::Engine;
 
-/// One of these engines.
+/// fio engine whose I/Os go to another operating system, to a server, or through another path to a
+/// drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// fio's name of it.
+    /// fio's name of the engine.
     pub name: &'static str,
-    /// Engine of files and devices whose load is the same.
+    /// Engine for files and devices that generates the same load.
     pub same_load_as: Engine,
-    /// What carries its I/Os.
+    /// Transport that carries the engine's I/Os to its target.
     pub carrier: Carrier,
-    /// Its own options, which say where it goes.
+    /// Options that exist only for this engine and define its target.
     pub(crate) options: &'static [&'static str],
 }
 
-/// What carries the I/Os of an engine.
+/// Transport that carries the I/Os of an engine to its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// The native calls of another operating system, on its files and devices.
+    /// Native calls of another operating system on its files and devices.
     OtherSystem,
-    /// A server, as a noun phrase: the cluster and its network.
+    /// Server with its network. The text is a noun phrase that names both.
     Server(&'static str),
-    /// Another way to a drive or memory of this machine, as a noun phrase.
+    /// Other path to a drive or to memory of this machine. The text is a noun phrase that names it.
     Passage(&'static str),
 }
 
 impl Elsewhere {
-    /// Whether the I/Os are those of an engine of this system on the same files.
+    /// Reports whether an engine of this system issues the same I/Os on the same files.
     pub fn is_same_here(&self) -> bool {
         self.carrier == Carrier::OtherSystem
     }
 
-    /// How the load is taken, for the one who reads the result.
+    /// Returns a note for the report that explains how the load is reproduced.
     pub fn note(&self) -> String {
         let name = self.name;
         let same = self.same_load_as.name();
@@ -49,7 +50,7 @@ impl Elsewhere {
         }
     }
 
-    /// Why real storage cannot have it, for a caret.
+    /// Returns the reason why real storage cannot run this engine, for an error label.
     pub fn why_not_here(&self) -> String {
         match self.carrier {
             Carrier::OtherSystem => String::new(),
@@ -250,7 +251,7 @@ const ALL: &[Elsewhere] = &[
     ),
 ];
 
-/// The engine of this name; of `external:PATH` whatever the path is.
+/// Finds an engine by name. The name `external:PATH` matches for any path.
 pub(crate) fn named(name: &str) -> Option<&'static Elsewhere> {
     let name = match name.split_once(':') {
         Some(("external", _)) => "external",
@@ -259,7 +260,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Elsewhere> {
     ALL.iter().find(|engine| engine.name == name)
 }
 
-/// The first engine that has an option of this name.
+/// Returns the name of the first engine that has an option of this name.
 pub(crate) fn with_option(option: &str) -> Option<&'static str> {
     let engine = ALL.iter().find(|engine| engine.options.contains(&option));
     engine.map(|engine| engine.name)

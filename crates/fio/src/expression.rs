@@ -1,35 +1,35 @@
-//! Arithmetic in a value: `(2m+4k)`, and what stands around `$ncpus`.
+//! Arithmetic expressions in option values, such as `(2m+4k)` or terms with `$ncpus`.
 //!
-//! fio has two calculators. A value in parentheses is worked out by fio itself, if it was
-//! built with lex: numbers with suffixes, `+ - * / % ^`, and a suffix behind a parenthesis.
-//! A value with `$pagesize`, `$mb_memory` or `$ncpus` is given to `bc`, which knows no
-//! suffixes. Both are one grammar here, in integers: fio drops the fraction of `1.5` and
-//! gives 1 for a division by zero, and both are errors here.
+//! fio has two calculators. It evaluates a value in parentheses itself, if it was built with lex:
+//! numbers with suffixes, `+ - * / % ^`, and a suffix after a parenthesis. It passes a value with
+//! `$pagesize`, `$mb_memory` or `$ncpus` to `bc`, which knows no suffixes. Here one grammar covers
+//! both, with integers only. fio drops the fraction of `1.5` and returns 1 for a division by zero;
+//! both are errors here.
 
 use std::ops::Range;
 
 use crate::number::{self, Unit};
 
-/// Parentheses in parentheses.
+/// Maximum nesting of parentheses in an expression.
 const DEEPEST: usize = 64;
 
-/// Why there is no value, and where, in bytes of the text.
+/// Reason why an expression has no value, and the position in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: Range<usize>,
     pub(crate) why: String,
 }
 
-/// What is worked out.
+/// Grammar of an arithmetic expression: that of fio or that of `bc`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Grammar {
-    /// fio's own: suffixes of a unit. A number without any is in the unit's bare one.
+    /// fio's own grammar with suffixes. A number without a suffix is in the default unit.
     Fio(Unit),
-    /// What `bc` is given: no suffixes.
+    /// Grammar of `bc`, without suffixes.
     Plain,
 }
 
-/// The value of a whole text.
+/// Evaluates a text that must be an arithmetic expression from end to end.
 pub(crate) fn evaluate(text: &str, grammar: Grammar) -> Result<i128, Fault> {
     let mut parser = Parser {
         text,
@@ -56,7 +56,7 @@ struct Parser<'t> {
     at: usize,
     depth: usize,
     grammar: Grammar,
-    /// Whether any number had a suffix: then the whole has that unit.
+    /// Whether any number so far had a suffix; the result then has that unit.
     has_units: bool,
 }
 
@@ -164,7 +164,6 @@ impl Parser<'_> {
         self.with_suffix(value, start)
     }
 
-    /// A suffix right behind a number or a parenthesis.
     fn with_suffix(&mut self, value: i128, start: usize) -> Result<i128, Fault> {
         let rest = &self.text[self.at..];
         let end = rest.find(|letter: char| !letter.is_ascii_alphabetic());

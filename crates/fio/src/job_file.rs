@@ -1,4 +1,4 @@
-//! A job file: its sections, what the globals give them, and their groups.
+//! Job file: sections, the global sections that apply to them, and reporting groups.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,44 +16,45 @@ use crate::verify::PATTERN_BYTES_MAX;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::{Errors, Problem};
 
-/// Why an option of such an engine does nothing here.
+/// Reason for ignoring the options of an engine that sends its I/Os elsewhere.
 const OF_ELSEWHERE: &str =
     "it says where the engine sends its I/Os, and the drive gets them directly";
 
-/// As many as fio has room for, clones included.
+/// Maximum number of jobs in fio, clones included.
 const MOST_JOBS: u64 = 4096;
 
-/// What a job file says.
+/// Contents of a job file after resolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
-    /// What it is called.
+    /// Name of the job file in messages.
     pub name: String,
-    /// In the order of the file: at least one.
+    /// Jobs in the order of the file; at least one.
     pub jobs: Vec<Job>,
-    /// What the global sections say: fio's name of each option, and the value after
-    /// substitution; "" for a bare one.
+    /// Options of the global sections: fio's name and the value after substitution, which is empty
+    /// for an option without a value.
     pub global_options: Vec<(String, String)>,
-    /// What its author may not expect, with the place.
+    /// Warnings about options with an unexpected effect, with their places.
     pub warnings: Vec<Problem>,
-    /// What is not obeyed because it does not matter: by globals, then by jobs.
+    /// Options that have no effect on the measured results: first those of global sections, then
+    /// those of jobs.
     pub ignored: Vec<Ignored>,
-    /// The files that it includes, by their paths: with these in
-    /// [`Files::Memory`](crate::Files::Memory) it reads the same.
+    /// Included files by path. With these in [`Files::Memory`](crate::Files::Memory), the job file
+    /// resolves to the same result.
     pub included: BTreeMap<String, String>,
-    /// The variables that it names, as far as they are set.
+    /// Environment variables that the job file uses, if they are set.
     pub variables: BTreeMap<String, String>,
-    /// The numbers of the machine that it asks for.
+    /// Machine values, such as `$ncpus`, that the job file uses.
     pub keywords: BTreeSet<Keyword>,
 }
 
 impl JobFile {
-    /// Reads a job file; `name` is what messages call it, and where files that it
-    /// includes are looked for.
+    /// Parses and resolves a job file. `name` is its name in messages, and its directory is
+    /// searched for included files.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it: what fio refuses, what fio reads as something else
-    /// without a word, and what diskperf does not do.
+    /// All problems of the file: text that fio rejects, text that fio silently reads differently,
+    /// and options that diskperf does not support.
     pub fn parse(
         name: &str,
         content: &str,
@@ -62,12 +63,12 @@ impl JobFile {
         JobFile::parse_with(name, content, &[], surroundings)
     }
 
-    /// The same with words of fio's command line, as `--size=1g`: defaults for what the
-    /// file does not say.
+    /// Parses a job file with fio command-line options, such as `--size=1g`, as defaults for what
+    /// the file does not set.
     ///
     /// # Errors
     ///
-    /// As [`JobFile::parse`], and all that is wrong with the words.
+    /// Like [`JobFile::parse`], and problems of the command-line options.
     pub fn parse_with(
         name: &str,
         content: &str,
@@ -136,27 +137,23 @@ struct Resolver<'s> {
     surroundings: &'s Surroundings,
     errors: Vec<Problem>,
     warnings: RefCell<Vec<Problem>>,
-    /// So many jobs are there, clones included.
     clones: u64,
-    /// Those that values name.
     variables: BTreeMap<String, String>,
-    /// Those that values ask for.
     keywords: BTreeSet<Keyword>,
-    /// Files that patterns name, by their names in quotes: their bytes as digits after `0x`.
+    /// Pattern files by quoted name: their bytes as hexadecimal digits after `0x`.
     pattern_files: BTreeMap<String, String>,
 }
 
-/// An option after substitution, and what is known of it.
 struct Known<'l> {
     line: &'l Line,
     key: &'static Key,
-    /// Nothing for a bare key.
+    /// Value after substitution; `None` for an option without a value.
     text: Option<String>,
 }
 
 impl Known<'_> {
-    /// kb_base is read first, whatever stands above it; then the engine, for its own
-    /// options; names of files last.
+    /// Returns the position of the option in the order of evaluation: kb_base first, then the
+    /// engine because it determines valid options, and file names last.
     fn turn(&self) -> u8 {
         match self.key.name {
             "kb_base" | "unit_base" => 0,
@@ -222,7 +219,7 @@ impl Resolver<'_> {
         file
     }
 
-    /// Reads the options of a section into a job, and gives them as they are written.
+    /// Applies the options of a section to a job and returns them as written.
     fn section(&mut self, job: &mut Job, lines: &[Line]) -> Vec<(String, String)> {
         let (engine, elsewhere) = self.engine(&job.engine, lines);
         let (own, lines): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| {
@@ -273,7 +270,8 @@ impl Resolver<'_> {
         known.iter().map(Known::as_written).chain(own).collect()
     }
 
-    /// The engine that a section will have: its own options are known only under it.
+    /// Determines the engine of a section, because engine options are valid only under their
+    /// engine.
     fn engine(
         &mut self,
         inherited: &EngineOptions,
@@ -334,7 +332,7 @@ impl Resolver<'_> {
         Ok(Known { line, key, text })
     }
 
-    /// Puts the bytes of files in the place of their names in single quotes.
+    /// Replaces file names in single quotes by the bytes of those files.
     fn with_pattern_files(&mut self, text: String, place: &Place) -> Result<String, Problem> {
         let (mut taken, mut rest) = (String::new(), &*text);
         while let Some(at) = rest.find(['"', '\'']) {

@@ -1,37 +1,37 @@
-//! Numbers as fio writes them: sizes, counts and times.
+//! Numbers in fio's notation: sizes, counts and times.
 //!
-//! There are two readers. [`strict`] takes what is a number from end to end; it is what a
-//! job gets. [`fio_reads`] is fio's own reader, which stops at the first thing that it does
-//! not know and says nothing: messages name what it would have made of the text. Where
-//! both give a number it is the same one; a test holds them to that, and both to fio.
+//! Two readers exist. [`strict`] accepts only text that is a number from end to end; job values
+//! come from it. [`fio_reads`] imitates fio's own reader, which silently stops at the first
+//! character that it does not know; messages quote its result. Where both give a number, the
+//! numbers are equal. A test compares both readers with each other and with fio.
 
-/// What a number counts, and so which suffixes it takes.
+/// Quantity that a number measures; it determines the valid suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Bytes, or a plain count: fio takes `k` for both.
+    /// Number of bytes, or a plain count. fio accepts the suffix `k` for both.
     Bytes {
-        /// What `k` stands for.
+        /// Meaning of the suffix `k`: 1000 or 1024.
         base: Base,
     },
-    /// Microseconds.
+    /// Duration in microseconds.
     Time {
-        /// What one stands for without a suffix.
+        /// Microseconds per unit of a number without a suffix.
         bare_us: u64,
     },
 }
 
-/// `kb_base`: what `k` and `KiB` stand for.
+/// Meaning of the suffixes `k` and `KiB` (`kb_base`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Base {
-    /// `k` is 1024 and `KiB` is 1000: fio's default.
+    /// fio's default: `k` is 1024 and `KiB` is 1000.
     #[default]
     Inverted,
-    /// `k` is 1000 and `KiB` is 1024.
+    /// SI units: `k` is 1000 and `KiB` is 1024.
     Si,
 }
 
 impl Base {
-    /// What `k` stands for.
+    /// Returns the factor of the suffix `k`.
     pub fn kilo(self) -> u64 {
         match self {
             Base::Inverted => 1024,
@@ -39,7 +39,6 @@ impl Base {
         }
     }
 
-    /// What `KiB` stands for.
     fn kibi(self) -> u64 {
         match self {
             Base::Inverted => 1000,
@@ -48,23 +47,23 @@ impl Base {
     }
 }
 
-/// A number, and what its author may not expect of it.
+/// Number read from text, with a warning about its suffix where fio's reading is unexpected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) value: i128,
     pub(crate) surprise: Option<Surprise>,
 }
 
-/// A suffix that fio reads other than the world does.
+/// Suffix that fio reads differently from common usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surprise {
-    /// `KiB` is 1000.
+    /// Suffix `KiB`, which fio reads as 1000.
     Kibi,
-    /// `Ki` without the B is `k`, and not `KiB`.
+    /// Suffix `Ki` without B, which fio reads as `k` and not as `KiB`.
     KiWithoutB,
 }
 
-/// A number that is one from end to end, or nothing.
+/// Reads text that is a number from end to end; `None` for any other text.
 pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -97,8 +96,8 @@ pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
     within(plain(value.checked_mul(factor.into())?, surprise))
 }
 
-/// A number with blanks around it or before its suffix, where fio reads it as if they were
-/// not there: it skips those in front of digits, but then finds no suffix.
+/// Reads a number with blanks around it or before its suffix as if the blanks were absent. fio
+/// skips blanks before the digits, but then finds no suffix.
 pub(crate) fn with_blanks(text: &str, unit: Unit) -> Option<Number> {
     let joined: String = text.split([' ', '\t']).collect();
     let number = strict(&joined, unit)?;
@@ -106,7 +105,7 @@ pub(crate) fn with_blanks(text: &str, unit: Unit) -> Option<Number> {
     (reading == Some(number.value)).then_some(number)
 }
 
-/// fio keeps numbers in 64 bits with a sign.
+/// Returns the number if it fits into a signed 64-bit integer, as fio keeps it.
 fn within(number: Number) -> Option<Number> {
     i64::try_from(number.value).ok().map(|_| number)
 }
@@ -118,7 +117,7 @@ fn bare(unit: Unit) -> u64 {
     }
 }
 
-/// What a whole suffix multiplies by.
+/// Returns the factor of a complete suffix, or `None` if the suffix is unknown.
 pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> {
     let lower = text.to_ascii_lowercase();
     match unit {
@@ -154,8 +153,8 @@ pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> 
     }
 }
 
-/// What fio makes of a text, however little of it is a number: in 64 bits, with what does
-/// not fit lost as fio loses it. Nothing if fio refuses it too.
+/// Returns the number that fio reads from a text, even if only its start is a number. Overflow
+/// wraps in 64 bits as in fio. `None` means that fio rejects the text, too.
 pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
     // A size in zones, which few options have.
     if text.ends_with('z') {
@@ -171,8 +170,8 @@ pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
     Some(value.wrapping_mul(factor as i64))
 }
 
-/// C's `strtoll`, which skips blanks and stops where the number does. Nothing if there is
-/// no number or if it does not fit.
+/// Imitates C's `strtoll`: skips leading blanks and stops at the end of the number. Returns `None`
+/// if there is no number or it does not fit.
 fn strtoll(text: &str, radix: u32) -> Option<i64> {
     let blank = |letter: char| letter == ' ' || ('\t'..='\r').contains(&letter);
     let text = text.trim_start_matches(blank);
@@ -207,7 +206,8 @@ fn strtoll(text: &str, radix: u32) -> Option<i64> {
     }
 }
 
-/// Where fio looks for the suffix: after a sign and digits, and only at a letter or `%`.
+/// Returns the part of the text in which fio looks for a suffix. It starts at the first letter or
+/// `%` after a sign and digits.
 fn fio_suffix(text: &str) -> &str {
     let start = text
         .bytes()
@@ -221,7 +221,8 @@ fn fio_suffix(text: &str) -> &str {
     }
 }
 
-/// By its first letters, whatever follows.
+/// Returns the factor of a size suffix by its first letters, as fio does; it ignores the remaining
+/// letters.
 fn bytes_factor(suffix: &str, base: Base) -> u64 {
     let lower = suffix.to_ascii_lowercase();
     let power = lower.chars().next().and_then(|first| "kmgtp".find(first));
@@ -232,7 +233,7 @@ fn bytes_factor(suffix: &str, base: Base) -> u64 {
     }
 }
 
-/// The whole suffix for s, m, h and d; what it does not know is a microsecond.
+/// Returns the factor of a time suffix: s, m, h or d. An unknown suffix means microseconds.
 fn time_factor(suffix: &str, bare_us: u64) -> u64 {
     let lower = suffix.to_ascii_lowercase();
     match lower.as_str() {

@@ -1,4 +1,4 @@
-//! From text to sections and options: lines, comments and `include`.
+//! Reader of job files: splits text into sections and options, and handles comments and `include`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,27 +8,25 @@ use crate::surroundings::Surroundings;
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::{Place, Text};
 
-/// fio takes longer lines apart in silence.
+/// Maximum length of a line in bytes. fio silently splits longer lines.
 pub(crate) const LONGEST_LINE_BYTES: usize = 8191;
-/// A job file with all that it includes.
+/// Maximum size of a job file with all included files, in bytes.
 const LONGEST_BYTES: usize = 1 << 20;
-/// Files that include one another.
 const DEEPEST_INCLUDE: usize = 16;
-/// Files that are included in all.
 const MOST_INCLUDES: usize = 256;
-/// As many problems are told; whoever has more of them has another kind of file.
+/// Maximum number of reported problems. A file with more is probably not a job file.
 pub(crate) const MOST_PROBLEMS: usize = 50;
 
-/// One line that says something.
+/// Section header or option line of a job file.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// `[name]`.
+    /// Section header `[name]`.
     Section { name: String, place: Place },
-    /// `key=value`, or a bare key.
+    /// Option line: `key=value`, or a key without a value.
     Option(Line),
 }
 
-/// `key=value` as it stands in the file.
+/// Option `key=value` as written in the job file.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) key: String,
@@ -36,19 +34,20 @@ pub(crate) struct Line {
     pub(crate) value: Option<(String, Place)>,
 }
 
-/// What is read so far.
+/// Reader state: entries and problems so far, and the chain of open files.
 pub(crate) struct Reader<'s> {
     surroundings: &'s Surroundings,
     pub(crate) entries: Vec<Entry>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    /// The files that were included, by their paths.
+    /// Contents of the included files, by path.
     pub(crate) included: BTreeMap<String, String>,
-    /// The files that are open, the job file first.
     chain: Vec<String>,
-    /// Whether an included file had a section, which ends that of the job file.
+    /// Whether an included file contained a section header, which ends the current section of the
+    /// job file.
     is_cut: bool,
-    /// Entries above the file that is read, which stay when it turns out to have a section.
+    /// Number of entries before the current file. They remain if the file turns out to contain a
+    /// section header.
     taken: usize,
     bytes: usize,
     includes: usize,
@@ -93,7 +92,6 @@ impl<'s> Reader<'s> {
         self.chain.pop();
     }
 
-    /// A line that starts at a byte of the text.
     fn line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
         let place = |span: Range<usize>| Place::new(text, start + span.start..start + span.end);
         if line.len() > LONGEST_LINE_BYTES {
@@ -162,7 +160,8 @@ impl<'s> Reader<'s> {
         self.warnings.push(warning);
     }
 
-    /// Reads the name of a section, behind which a comment may begin with a mark.
+    /// Reads a section header. `mark` is the character that starts a comment after it, if there is
+    /// one.
     fn section(&mut self, (said, mark): (&str, Option<&str>), place: &Place) {
         if self.chain.len() > 1 {
             self.is_cut = true;
@@ -269,7 +268,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// A section whose name is cut short, by a comment or for want of a bracket.
+/// Warns about a section name that ends early because of a comment or a missing bracket.
 fn cut_section((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
     let (why, help) = match mark {
         Some(mark) => (
@@ -287,7 +286,7 @@ fn cut_section((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
         .help(help)
 }
 
-/// The start of what somebody wrote, for a message.
+/// Returns the first 60 characters of user text, for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {

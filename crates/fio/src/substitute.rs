@@ -1,4 +1,4 @@
-//! `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in a value.
+//! Substitution of `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in option values.
 
 use crate::expression::{self, Grammar};
 use crate::reader::{LONGEST_LINE_BYTES, excerpt};
@@ -6,15 +6,15 @@ use crate::surroundings::{Keyword, Surroundings};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
-/// A value with everything in its place.
+/// Option value after substitution.
 pub(crate) struct Substituted {
     pub(crate) value: String,
-    /// Numbers of the machine that took their place in it.
+    /// Machine values that were substituted.
     pub(crate) keywords: Vec<Keyword>,
 }
 
-/// Puts everything in its place in a value; `warnings` get what fio does without a
-/// word.
+/// Substitutes variables and machine values in an option value and evaluates the result. `warnings`
+/// receive what fio does silently.
 pub(crate) fn substitute(
     value: &str,
     place: &Place,
@@ -44,13 +44,13 @@ pub(crate) fn substitute(
     })
 }
 
-/// The variables that a value names.
+/// Returns the names of the environment variables that a value uses.
 pub(crate) fn names(value: &str) -> impl Iterator<Item = &str> {
     let parts = value.split("${").skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0))
 }
 
-/// `${NAME}`: what the environment says, or nothing.
+/// Replaces `${NAME}` by the value of the environment variable; an unset variable is empty.
 fn variables(
     value: &str,
     place: &Place,
@@ -81,7 +81,7 @@ fn variables(
     done
 }
 
-/// A value with the numbers of the machine, and which these are.
+/// Replaces machine values such as `$ncpus`; returns the text and the values used.
 fn replaced(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
     let mut done = value.to_owned();
     let mut keywords = Vec::new();

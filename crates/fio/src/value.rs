@@ -1,4 +1,4 @@
-//! The value of one option, and its readings as a number, a list, a choice.
+//! Value of one option, with readers for numbers, lists and choices.
 
 use std::cell::RefCell;
 use std::ops::{Bound, Range, RangeBounds};
@@ -9,31 +9,31 @@ use crate::reader::excerpt;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
-/// One option as it is written: its key, and its value after substitution.
+/// Option as written in the job file: its key, and its value after substitution.
 #[derive(Debug)]
 pub(crate) struct Written<'w> {
-    /// fio's name of the option, whatever alias was written.
+    /// fio's name of the option, even if the job file uses an alias.
     pub(crate) key: &'w str,
     pub(crate) key_place: &'w Place,
-    /// Nothing for a bare key.
+    /// Value after substitution; `None` for an option without a value.
     pub(crate) text: Option<&'w str>,
     pub(crate) place: &'w Place,
-    /// Whether the text is that of the file, so that carets can point into it.
+    /// Whether the value equals the text of the file, so that error markers can point into it.
     pub(crate) exact: bool,
     pub(crate) base: Base,
     pub(crate) warnings: &'w RefCell<Vec<Problem>>,
 }
 
-/// A value, or a part of one.
+/// Value of an option, or a part of such a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value<'w> {
     written: &'w Written<'w>,
     text: &'w str,
-    /// Where the text starts in the value.
+    /// Byte offset of this part in the option's value.
     start: usize,
 }
 
-/// What one stands for where no suffix stands.
+/// Unit of a time without a suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bare {
     Seconds,
@@ -50,7 +50,11 @@ impl Bare {
 }
 
 impl<'w> Written<'w> {
-    /// The value, which must be there.
+    /// Returns the value of the option.
+    ///
+    /// # Errors
+    ///
+    /// An option without a value.
     pub(crate) fn value(&'w self) -> Result<Value<'w>, Problem> {
         match self.text {
             Some(text) if !text.is_empty() => Ok(Value {
@@ -67,7 +71,7 @@ impl<'w> Written<'w> {
         }
     }
 
-    /// A flag: bare is on, `=0` is off.
+    /// Reads a flag: an option without a value is on, and `=0` is off.
     pub(crate) fn flag(&'w self) -> Result<bool, Problem> {
         if self.text.is_none() {
             return Ok(true);
@@ -86,13 +90,13 @@ impl<'w> Value<'w> {
         self.written.key
     }
 
-    /// The same without the blanks around it.
+    /// Returns the option value without leading and trailing blanks.
     pub(crate) fn trimmed(&self) -> Value<'w> {
         let start = self.text.len() - self.text.trim_start().len();
         self.part(start..self.text.len()).trimmed_end()
     }
 
-    /// The value without the blanks behind it.
+    /// Returns the option value without trailing blanks.
     pub(crate) fn trimmed_end(&self) -> Value<'w> {
         self.part(0..self.text.trim_end().len())
     }
@@ -105,7 +109,7 @@ impl<'w> Value<'w> {
         }
     }
 
-    /// The parts between separators, which do not count inside of parentheses.
+    /// Splits the value at separators. Separators inside parentheses do not count.
     pub(crate) fn split(&self, separators: &[char]) -> Vec<Value<'w>> {
         let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
         for (at, letter) in self.text.char_indices() {
@@ -123,7 +127,7 @@ impl<'w> Value<'w> {
         parts
     }
 
-    /// What stands before and after the first of some separators.
+    /// Returns the text before and after the first of the separators.
     pub(crate) fn split_once(&self, separators: &[char]) -> (Value<'w>, Option<Value<'w>>) {
         let first = self.split(separators)[0];
         if first.text.len() == self.text.len() {
@@ -134,7 +138,7 @@ impl<'w> Value<'w> {
         (first, Some(rest))
     }
 
-    /// What is wrong with it, with a caret under it.
+    /// Creates an error that points at this value.
     pub(crate) fn wrong(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem::error(title).at(&self.place(), label)
     }
@@ -159,13 +163,13 @@ impl<'w> Value<'w> {
         }
     }
 
-    /// A number of bytes, or a plain count: fio takes `k` for both.
+    /// Reads a number of bytes, or a plain count. fio accepts the suffix `k` for both.
     pub(crate) fn number(&self, range: impl RangeBounds<u64>) -> Result<u64, Problem> {
         let value = self.read(self.bytes_unit())?;
         self.bounded(value, range, |value| value.to_string())
     }
 
-    /// A count that fio keeps in 32 bits.
+    /// Reads a count that fio stores in 32 bits.
     pub(crate) fn count(&self, range: impl RangeBounds<u32>) -> Result<u32, Problem> {
         let widened = (
             range.start_bound().map(|&bound| u64::from(bound)),
@@ -180,7 +184,7 @@ impl<'w> Value<'w> {
         Ok(u32::try_from(value).expect("bounded to 32 bits"))
     }
 
-    /// Names what fio keeps of a count that is too large.
+    /// Adds to an error the number that fio would store for a count that is too large.
     fn in_32_bits(&self, problem: Problem) -> Problem {
         match number::strict(self.text, self.bytes_unit()) {
             Some(number) if number.value > i128::from(u32::MAX) => {
@@ -191,13 +195,13 @@ impl<'w> Value<'w> {
         }
     }
 
-    /// A time in microseconds.
+    /// Reads a time and returns it in microseconds.
     pub(crate) fn time_us(&self, bare: Bare) -> Result<u64, Problem> {
         let value = self.read(Unit::Time { bare_us: bare.us() })?;
         self.bounded(value, .., |value| format!("{value} us"))
     }
 
-    /// A number with a sign.
+    /// Reads the option value as a signed number.
     pub(crate) fn signed(&self) -> Result<i64, Problem> {
         let value = self.read(self.bytes_unit())?;
         Ok(i64::try_from(value).expect("a number is in 64 bits"))
@@ -228,7 +232,7 @@ impl<'w> Value<'w> {
         })
     }
 
-    /// A whole number or an expression.
+    /// Reads a whole number or an arithmetic expression.
     fn read(&self, unit: Unit) -> Result<i128, Problem> {
         if self.text.starts_with('(') {
             return self.expression(unit);
@@ -272,7 +276,8 @@ impl<'w> Value<'w> {
         self.warn(title, format!("{} bytes{power}", number.value));
     }
 
-    /// Why a text is no number, and what fio makes of it.
+    /// Creates the error for a text that is not a number, with the number that fio would read from
+    /// it.
     fn not_whole(&self, unit: Unit) -> Problem {
         let text = excerpt(self.text);
         let title = match unit {
@@ -306,12 +311,13 @@ impl<'w> Value<'w> {
         self.wrong(title, label).help(help)
     }
 
-    /// 0 or 1, and nothing else.
+    /// Reads a flag that must be 0 or 1.
     pub(crate) fn boolean(&self) -> Result<bool, Problem> {
         self.zero_or_one("drops the job")
     }
 
-    /// What fio does with a number beyond 1 is said by the caller; one below 0 is on.
+    /// Reads a flag that must be 0 or 1. The text `beyond` describes what fio does with a number
+    /// above 1; fio takes a negative number as on.
     fn zero_or_one(&self, beyond: &str) -> Result<bool, Problem> {
         match self.text.trim() {
             "0" | "0x0" => return Ok(false),
@@ -329,7 +335,7 @@ impl<'w> Value<'w> {
         Err(self.wrong(format!("{key} is 0 or 1"), label).help(help))
     }
 
-    /// A number with a fraction.
+    /// Reads a decimal number with a fraction.
     pub(crate) fn float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
         // Rust reads `inf`, `nan` and exponents too; people who write them do not mean it.
         let plain = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
@@ -348,7 +354,7 @@ impl<'w> Value<'w> {
         Err(self.wrong(title, format!("this is {value}")))
     }
 
-    /// The decimal number in front, whatever follows it, as strtod(3) finds it.
+    /// Reads the decimal number at the start of the value, as strtod(3) does, and ignores the rest.
     pub(crate) fn leading_float(&self) -> Option<f64> {
         let text = self.text.trim_start();
         let is_digit = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
@@ -356,7 +362,7 @@ impl<'w> Value<'w> {
         text[..end.unwrap_or(text.len())].parse().ok()
     }
 
-    /// One of some words.
+    /// Reads one of the listed words and returns its meaning.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Problem> {
         let found = choices.iter().find(|(word, _)| *word == self.text);
         if let Some((_, choice)) = found {
@@ -372,7 +378,8 @@ impl<'w> Value<'w> {
         Err(problem.help(format!("it is one of {}", list.join(", "))))
     }
 
-    /// The value of an option that takes only one, though fio ignores what follows.
+    /// Returns the only part of a value, or an error if more parts follow. fio silently ignores
+    /// further parts.
     pub(crate) fn single(&self) -> Result<Value<'w>, Problem> {
         let parts = self.split(&[',']);
         if parts.len() == 1 {
@@ -383,8 +390,8 @@ impl<'w> Value<'w> {
         Err(self.wrong(title, format!("fio takes `{first}` and says nothing")))
     }
 
-    /// For reads, writes and trims: a missing tail repeats the last, an empty field
-    /// changes nothing.
+    /// Splits a value into parts for reads, writes and trims. The last part also applies to missing
+    /// ones, and an empty part keeps the default.
     pub(crate) fn per_direction(&self) -> Result<Vec<Value<'w>>, Problem> {
         let parts = self.split(&[',']);
         if parts.len() > 3 {
@@ -394,7 +401,7 @@ impl<'w> Value<'w> {
         Ok(parts)
     }
 
-    /// A list of numbers parted by `,`, where fio takes `:` and `-` for commas too.
+    /// Splits a list of numbers at commas. fio accepts `:` and `-` as separators, too.
     pub(crate) fn numbers(&self) -> Result<Vec<Value<'w>>, Problem> {
         let parts = self.per_direction()?;
         let odd = parts.iter().find(|part| {
@@ -419,7 +426,7 @@ impl<'w> Value<'w> {
     }
 }
 
-/// The most similar of some names, if any is similar at all.
+/// Returns the known name that is most similar to the given one, if any is similar enough.
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

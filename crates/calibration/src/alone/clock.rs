@@ -1,8 +1,8 @@
-//! The spindle as a clock: its period, and where the trace's time does not go on.
+//! Spindle as a clock: its rotation period, and the places in the trace where time is missing.
 //!
-//! Lines of trace that were dropped take their time with them: from there on, the platter is
-//! elsewhere than the sum of the times says. Windows of sectors show a line ([`super::lines`])
-//! whose origin jumps at these places, all windows at once.
+//! Dropped lines of a trace take their time with them, so the rotational phase changes there.
+//! Windows of neighbouring sectors follow a line ([`super::lines`]) whose origin jumps at these
+//! places, in all windows together.
 
 use super::lines::{BlockLine, Point, mean_direction, strongest, wrapped};
 use super::observed::Observation;
@@ -10,31 +10,31 @@ use super::period::TRACK_DENSITIES;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-/// Blocks of time that may each have an origin of their own.
+/// Number of time blocks of a trace that may each have their own angular origin.
 const BLOCKS: usize = 8;
-/// Points of a window.
 const WINDOW_POINTS: usize = 90;
-/// Windows that choose the period.
+/// Number of windows that determine the rotation period.
 const WINDOWS: usize = 4;
-/// Half of the range of rates about the coarse one, in revolutions per microsecond.
+/// Half width of the search around the coarse rate, in revolutions per microsecond.
 const RANGE: f64 = 2.5e-7;
 
-/// A spindle's rate, and the angles to subtract.
+/// Rotation rate of a spindle, and phase corrections along the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Clock {
-    /// Revolutions per microsecond.
+    /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) rate: f64,
-    /// Standard error of the rate.
+    /// Standard error of the rotation rate.
     pub(super) rate_error: f64,
-    /// Stretches of time: the first request's index of each, and the angle to subtract.
+    /// Segments of the trace with constant phase: index of the first request, and the angle to
+    /// subtract.
     pub(super) stretches: Vec<(usize, f64)>,
-    /// Evidence of the windows that chose the rate, and what chance would give.
+    /// Power of the windows that determined the rate, relative to chance.
     pub(super) power: f64,
     pub(super) chance: f64,
 }
 
 impl Clock {
-    /// Angle at the completion of a request, in revolutions.
+    /// Returns the platter angle at the completion of a request, in revolutions.
     pub(super) fn angle(&self, one: &Observation) -> f64 {
         let reached = self
             .stretches
@@ -46,7 +46,7 @@ impl Clock {
 }
 
 impl Clock {
-    /// Duration of the longest stretch, in microseconds.
+    /// Returns the duration of the longest segment with constant phase, in microseconds.
     pub(super) fn longest_us(&self, observations: &[Observation]) -> f64 {
         let end = |number: usize| {
             let next = self
@@ -65,19 +65,19 @@ impl Clock {
     }
 }
 
-/// A window: points in the order of time, and its blocks.
+/// Window of neighbouring sectors: its points in the order of time, and their time blocks.
 struct Window {
     observations: Vec<Observation>,
     blocks: Vec<Range<usize>>,
     span: f64,
 }
 
-/// Requests that follow each other so closely, in sectors and in the trace, are one: they
+/// Maximum distance in sectors of successive requests that count as one observation. Such requests
 /// agree at any rate near the true one.
 const CLUSTER_SECTORS: f64 = 1000.0;
 const CLUSTER_REQUESTS: usize = 40;
 
-/// One request of each cluster.
+/// Returns one request of each cluster of neighbouring requests.
 fn apart(media: &[Observation]) -> Vec<Observation> {
     let mut kept: Vec<Observation> = Vec::new();
     for one in media {
@@ -133,7 +133,8 @@ fn excess(line: &BlockLine) -> f64 {
     line.power - (BLOCKS as f64 + libm::log(line.trials.max(1.0)))
 }
 
-/// Finds the period near a coarse one, and the jumps; `requests` is the length of the trace.
+/// Finds the rotation period near a coarse one, and the phase jumps. `requests` is the number of
+/// requests in the trace.
 pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Option<Clock> {
     let mut windows = windows(media, requests);
     if windows.is_empty() {
@@ -191,7 +192,8 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     Some(clock)
 }
 
-/// What windows leave of the angles, with their origins made one: request and angle.
+/// Returns the residual angles of all windows after removal of their origins, each with its request
+/// index.
 fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(usize, f64)> {
     let residuals = |(window, line): &(&Window, BlockLine)| -> Vec<(usize, f64)> {
         let of = |one: &Observation| {
@@ -246,18 +248,19 @@ fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(u
     together
 }
 
-/// Phases that are told from each other while the angle is followed.
+/// Number of discrete phases for tracking the angle.
 const PHASES: usize = 48;
-/// Logarithm of the odds against a jump, and against a step to the next phase.
+/// Logarithm of the odds against a phase jump, and against a step to the next phase.
 const JUMP: f64 = 14.0;
-/// Concentration of the angles about the phase: skews spread them.
+/// Concentration parameter of the request angles around the rotational phase; skews spread the
+/// angles.
 const CONCENTRATION: f64 = 3.0;
-/// Share of angles that follow no phase.
+/// Expected share of request angles that follow no rotational phase.
 const STRAY: f64 = 0.15;
-/// Smallest jump that is told from a drift of the spindle, in revolutions.
+/// Smallest phase jump that differs from spindle drift, in revolutions.
 const JUMP_MIN: f64 = 0.08;
 
-/// Follows the phase through time: the stretches between its jumps.
+/// Tracks the phase along the trace and returns the segments between its jumps.
 fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     let norm = 4.88; // Bessel function of order 0 at the concentration.
     let emission = |angle: f64, phase: usize| {
@@ -316,7 +319,7 @@ fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     starts.windows(2).map(stretch).collect()
 }
 
-/// Points of a stretch that shows itself.
+/// Minimum number of points in a segment with constant phase.
 const STRETCH_MIN: usize = 20;
 
 fn best_of(scores: &[f64]) -> (usize, f64) {
@@ -332,7 +335,8 @@ fn best_of(scores: &[f64]) -> (usize, f64) {
         })
 }
 
-/// The rate at which the windows' angles agree best between jumps, and its standard error.
+/// Refines the rotation rate so that the windows' angles agree between jumps; returns the rate and
+/// its standard error.
 fn refined(clear: &[(&Window, BlockLine)], clock: &Clock) -> (f64, f64) {
     let starts: Vec<usize> = clock.stretches.iter().map(|(index, _)| *index).collect();
     let stretch = |index: usize| starts.partition_point(|start| *start <= index);

@@ -1,13 +1,13 @@
-//! The entry of a drive that a trace shows.
+//! Catalogue entry of a drive that was identified from a trace.
 
 use super::{Alone, AloneZone};
 use crate::entry::{BLOCK_BYTES, Entry, ZONE_COLUMNS};
 
-/// Link of a drive whose platter sets the pace of reads.
+/// Link rate of a drive whose platter limits the transfer rate of reads, in bytes per second.
 const FAST_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
-/// Numbers that no trace shows have this source.
+/// Source of parameters that no trace reveals.
 const CHOSEN: &str = "not determined by the trace";
-/// Segments that are tried.
+/// Numbers of buffer segments that are tried.
 const SEGMENTS: [u64; 3] = [1, 4, 16];
 
 /// Buffer of a modelled drive.
@@ -19,7 +19,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// No buffer.
+    /// Buffer without segments, for a drive without a buffer.
     pub const NONE: Self = Self {
         segments: 0,
         read_ahead: "none",
@@ -27,7 +27,7 @@ impl Buffer {
     };
 }
 
-/// Buffers that may be the drive's.
+/// Returns the candidate buffers of an identified drive.
 pub fn buffers(found: &Alone) -> Vec<Buffer> {
     let mut all = vec![Buffer::NONE];
     if found.read_hit_us.is_none() {
@@ -47,7 +47,7 @@ pub fn buffers(found: &Alone) -> Vec<Buffer> {
     all
 }
 
-/// Text of the entry.
+/// Returns the text of the catalogue entry.
 pub fn text(label: &str, found: &Alone, capacity: u64, buffer: &Buffer) -> String {
     let source = format!("the first {} requests of the trace {label}", found.requests);
     let mut entry = Entry::of_drive(&format!("The drive that the trace {label} shows."), &source);
@@ -80,7 +80,7 @@ pub fn text(label: &str, found: &Alone, capacity: u64, buffer: &Buffer) -> Strin
     entry.text()
 }
 
-/// Zones with one surface: each track is a cylinder.
+/// Returns the zones of a drive with one surface, so that each track is a cylinder.
 fn zone_rows(zones: &[AloneZone], capacity: u64) -> Vec<Vec<f64>> {
     let firsts: Vec<i64> = zones
         .iter()
@@ -112,7 +112,7 @@ fn zone_rows(zones: &[AloneZone], capacity: u64) -> Vec<Vec<f64>> {
     rows
 }
 
-/// Times of the arm beyond those at the shortest distance.
+/// Returns the seek times beyond that of the shortest distance.
 fn seek_rows(found: &Alone, base_us: f64) -> Vec<Vec<f64>> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for arrival in &found.arrivals {

@@ -1,29 +1,29 @@
-//! Zones: neighbouring sectors whose angles lie on one line.
+//! Recording zones: runs of neighbouring sectors whose angles lie on one line.
 
 use super::lines::{Line, Point, refined, strongest};
 use super::period::TRACK_DENSITIES;
 use std::f64::consts::TAU;
 
-/// Neighbouring sectors whose angles lie on one line.
+/// Recording zone: neighbouring sectors whose angles lie on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Zone {
-    /// Indices of its points, in the order of sectors.
+    /// Indices of the zone's points, in ascending order of sectors.
     pub(super) points: std::ops::Range<usize>,
     pub(super) line: Line,
 }
 
-/// Points of windows whose lines are candidates, from the largest.
+/// Window sizes in requests, largest first. The line of each window is a candidate for a zone.
 const WINDOWS: [usize; 3] = [96, 48, 24];
-/// By how much the evidence of a line exceeds what chance gives to as many rates.
+/// Minimum evidence of a line beyond what chance yields for the number of rates tried.
 const EVIDENCE: f64 = 4.0;
-/// Share of angles that follow no line: a missed revolution does not show, a wrong kind does.
+/// Expected share of request angles that follow no zone's line. Missed revolutions do not matter
+/// here, but wrongly classified requests do.
 const STRAY: f64 = 0.1;
-/// Logarithm of the odds against a change of the line between two points.
+/// Logarithm of the odds against a zone boundary between two points.
 const CHANGE: f64 = 10.0;
-/// Points of a zone that shows itself.
 const POINTS_MIN: usize = 12;
 
-/// Divides points, in the order of their sectors, into zones with a line of their own.
+/// Divides points in ascending order of sectors into zones, each with its own line.
 pub(super) fn zones(points: &[Point]) -> Vec<Zone> {
     let mut lines = candidates(points);
     let mut found = Vec::new();
@@ -41,11 +41,12 @@ pub(super) fn zones(points: &[Point]) -> Vec<Zone> {
     merged(points, outwards_longer(found))
 }
 
-/// Loss of sectors per track from zone to zone that is no gain, as a share.
+/// Relative difference in angle per sector below which adjacent zones count as having equally long
+/// tracks.
 const GAIN_MAX: f64 = 0.002;
 
-/// The zones whose tracks become no longer inwards, with the most evidence: others are lines
-/// of cylinders, which lie beside those of tracks.
+/// Selects the zones with the most evidence whose tracks do not get longer inward. Other lines
+/// belong to cylinders and lie beside those of tracks.
 fn outwards_longer(zones: Vec<Zone>) -> Vec<Zone> {
     let weight = |zone: &Zone| zone.points.len() as f64 * zone.line.r * zone.line.r;
     let mut best: Vec<(f64, Option<usize>)> = Vec::with_capacity(zones.len());
@@ -69,7 +70,6 @@ fn outwards_longer(zones: Vec<Zone>) -> Vec<Zone> {
         .collect()
 }
 
-/// Joins neighbours that one line fits as well.
 fn merged(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
     let fits = |zone: &Zone| {
         let r = zone.line.r;
@@ -110,7 +110,7 @@ fn span(points: &[Point]) -> f64 {
     (points[points.len() - 1].sector - points[0].sector).max(1.0)
 }
 
-/// Lines of windows that chance does not explain.
+/// Returns the lines of windows that chance does not explain.
 fn candidates(points: &[Point]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for size in WINDOWS {
@@ -126,7 +126,7 @@ fn candidates(points: &[Point]) -> Vec<Line> {
     lines
 }
 
-/// Chooses the line of each point: the most likely sequence of lines.
+/// Assigns a line to each point by the most likely sequence of lines.
 fn divide(points: &[Point], lines: &[Line]) -> Vec<Zone> {
     let none = lines.len();
     let mut scores = vec![0.0; none + 1];
@@ -174,7 +174,7 @@ fn divide(points: &[Point], lines: &[Line]) -> Vec<Zone> {
     found
 }
 
-/// Logarithm of how much likelier an angle is on the line than anywhere.
+/// Returns the log likelihood ratio of an angle on the line against a random angle.
 fn evidence(line: &Line, point: &Point) -> f64 {
     let spread = line.r.clamp(0.3, 0.97);
     // Concentration of von Mises' distribution of this mean length.
@@ -184,7 +184,6 @@ fn evidence(line: &Line, point: &Point) -> f64 {
     libm::log((1.0 - STRAY) * peak + STRAY)
 }
 
-/// Modified Bessel function of order 0.
 fn bessel(x: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 1.0;

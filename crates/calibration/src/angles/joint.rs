@@ -1,24 +1,21 @@
-//! All angles and the period at once, by trimmed least squares.
+//! Joint least-squares fit of all angles and the period, with trimming of outliers.
 
 use super::scan::{Reference, mean_direction};
 use super::{Angles, Found, Skews, Stretches, angle_parameter, wrapped};
 use crate::Parameter;
 use crate::linear::{Normal, Solution};
 
-/// Rounds of trimming and solving.
 const ROUNDS: usize = 12;
-/// Residuals beyond so many of their standard deviations are trimmed.
+/// Residuals above this number of standard deviations are trimmed.
 const TRIM: f64 = 3.0;
-/// No residual beyond so much of a revolution counts.
+/// Largest residual angle of a request that counts in the fit, in revolutions.
 const WIDEST: f64 = 0.15;
-/// A zone whose origin is no farther than so many of its errors from the others', shares
-/// theirs.
+/// Number of standard errors within which a zone's origin counts as equal to that of the other
+/// zones.
 const SHARES: f64 = 3.0;
 
-/// What is solved for, and in which order.
 struct Unknowns {
     zones: usize,
-    /// Zones with one origin: all, or none.
     one_origin: bool,
     has_ranges: bool,
     has_skews: bool,
@@ -35,7 +32,7 @@ impl Unknowns {
         self.stretch(self.stretches)
     }
 
-    /// Turn of a stretch that is not the first.
+    /// Returns the index of the turn of a segment; the first segment has none.
     fn stretch(&self, index: usize) -> usize {
         Self::ORIGINS + 2 * self.zones.max(1) + index - 1
     }
@@ -52,7 +49,8 @@ impl Unknowns {
         }
     }
 
-    /// How the model's angle less the platter's changes with each.
+    /// Returns the derivatives of the model's angle minus the platter's angle with respect to each
+    /// unknown.
     fn row(&self, reference: &Reference, state: &State) -> Vec<(usize, f64)> {
         let mut row = vec![
             // The frequency in parts of itself.
@@ -77,7 +75,6 @@ impl Unknowns {
     }
 }
 
-/// What is solved for, at one time of the solving.
 struct State {
     period_us: f64,
     crossing_us: f64,
@@ -112,7 +109,8 @@ impl State {
     }
 }
 
-/// Refines angles that are nearly right; of the files' angles, the period.
+/// Refines approximate angles and the period. Angles from the drive's files stay fixed and only the
+/// period changes.
 pub(super) fn refine(
     references: &[Reference],
     angles: &Angles,
@@ -169,7 +167,7 @@ pub(super) fn refine(
     }
 }
 
-/// Solves in rounds, and says the residuals' standard deviation.
+/// Solves in rounds; returns the solution and the standard deviation of the residuals.
 fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (Solution, f64) {
     let mut limit = WIDEST;
     let mut last = (
@@ -198,7 +196,7 @@ fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (S
     last
 }
 
-/// The one origin of all zones, if their own do not differ beyond their errors.
+/// Returns the common origin of all zones, if the individual origins agree within their errors.
 fn shared_origin(
     unknowns: &Unknowns,
     state: &State,

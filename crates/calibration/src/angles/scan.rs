@@ -1,24 +1,25 @@
-//! Skews by scanning: each on the smallest span that shows it, then on wider ones.
+//! Scans for skews: each starts with the smallest span that reveals it and continues with wider
+//! spans.
 
 use std::f64::consts::TAU;
 
 use super::{Skews, Stretches};
 use crate::places::Place;
 
-/// A request that ended with the platter at a known place.
+/// Request that ended when the platter was at a known position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reference {
-    /// Where: the first block.
+    /// Place of the request's first block.
     pub(crate) place: Place,
-    /// Its completion, in microseconds.
+    /// Completion time, in microseconds.
     pub(crate) completion_us: f64,
-    /// Blocks that crossed the bus after its first block had passed the head.
+    /// Blocks that crossed the bus after the first block had passed the head.
     pub(crate) blocks: f64,
 }
 
 impl Reference {
-    /// The platter's turns when the first block came under the head. Blocks cross the bus as
-    /// fast as it takes them, and no faster than they pass the head.
+    /// Returns the platter's rotation when the first block was under the head, in revolutions.
+    /// Blocks cross the bus at bus speed, and not faster than they pass the head.
     pub(crate) fn passed_rev(&self, period_us: f64, crossing_us: f64) -> f64 {
         let block_rev =
             (crossing_us / period_us).max(1.0 / f64::from(self.place.sectors_per_track));
@@ -26,46 +27,44 @@ impl Reference {
     }
 }
 
-/// A reference in its zone.
 #[derive(Clone, Copy)]
 struct Point {
     zone: usize,
     cylinder: f64,
     range: f64,
     order: f64,
-    /// The platter's angle less that of the sector on its track.
+    /// Platter angle minus the angle of the sector on its track.
     turned: f64,
     completion_us: f64,
 }
 
-/// What turns the second of two references by how much more, and the difference that is
-/// seen.
+/// Pair of references: the multiple of the unknown angle between them, and the observed difference.
 #[derive(Clone, Copy)]
 struct Pair {
     times: f64,
     turned: f64,
 }
 
-/// Most pairs that a scan looks at.
+/// Maximum number of request pairs in a scan for a skew.
 const MOST_PAIRS: usize = 8192;
-/// Fewer show nothing.
 const FEWEST_PAIRS: usize = 12;
-/// Ranges that pairs are apart at first: more where few pairs are closer.
+/// Initial distances of pairs, in cylinder ranges that share spares. Larger ones are tried if few
+/// pairs are closer.
 const FIRST_RANGES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
-/// A step of a scan turns the widest pair by so many revolutions.
+/// Step of a skew scan, as the rotation of the widest request pair, in revolutions.
 const STEP: f64 = 0.04;
 
-/// What references are spread over, and how they are paired.
+/// Numbers of zones and surfaces of the references, and the distance of pairs.
 pub(super) struct Spread {
     pub(super) zones: usize,
     pub(super) surfaces: u32,
-    /// Share of the trace that pairs are apart.
+    /// Distance of pairs as a share of the trace.
     pub(super) gap_share: f64,
-    /// Period and a block's time on the bus, in microseconds.
+    /// Rotation period and transfer time of a block on the bus, in microseconds.
     pub(super) start: (f64, f64),
 }
 
-/// Skews, with zone origins of 0; nothing if there are too few pairs of references.
+/// Estimates the skews, with zone origins of 0; `None` if there are too few pairs of references.
 pub(super) fn skews(
     references: &[Reference],
     stretches: &Stretches,
@@ -128,7 +127,7 @@ pub(super) fn skews(
     })
 }
 
-/// References by zone and cylinder; nothing if one is of a layout without zones.
+/// Returns the references by zone and cylinder; `None` if the layout has no zones.
 fn points(
     references: &[Reference],
     stretches: &Stretches,
@@ -159,13 +158,13 @@ fn points(
     Some(points)
 }
 
-/// Turn of a pair that is known.
+/// Known angle between the references of a pair.
 type Known<'k> = dyn Fn(&Point, &Point) -> f64 + 'k;
-/// How many times an angle that is looked for turns a pair; nothing of a pair without it.
+/// Multiple of the unknown angle in a pair; `None` for a pair that does not contain the angle.
 type Times<'t> = dyn Fn(&Point, &Point) -> Option<f64> + 't;
 
-/// Pairs of one zone up to some cylinders and some time apart, by what `times` says of them,
-/// less what is known; evenly chosen ones if they are many.
+/// Returns pairs of one zone within the given distances in cylinders and time, with the known
+/// angles subtracted. An evenly spaced subset is returned if there are too many.
 fn pairs(
     points: &[Point],
     (cylinders, gap_us): (f64, f64),
@@ -191,8 +190,8 @@ fn pairs(
     all.into_iter().step_by(stride).collect()
 }
 
-/// The angle, at first any, of pairs at a small distance; then of pairs ever farther apart,
-/// as long as there are wider ones and they agree.
+/// Estimates an angle from pairs at a small distance, then from pairs at increasing distances, as
+/// long as wider pairs exist and agree.
 fn doubled(first: f64, pairs: impl Fn(f64) -> Vec<Pair>) -> Option<f64> {
     let close = pairs(first);
     let mut value = scanned(&close, 0.5, 0.5, STEP / first)?;
@@ -219,7 +218,7 @@ fn widest_of(pairs: &[Pair]) -> f64 {
         .fold(1.0, f64::max)
 }
 
-/// The angle around one with the highest mean cosine.
+/// Returns the angle with the highest mean cosine near a given one.
 fn scanned(pairs: &[Pair], around: f64, width: f64, step: f64) -> Option<f64> {
     if pairs.len() < FEWEST_PAIRS {
         return None;
@@ -244,7 +243,7 @@ fn cosine(pairs: &[Pair], angle: f64) -> f64 {
     sum / pairs.len().max(1) as f64
 }
 
-/// The mean direction of angles, and how much they agree; nothing of none.
+/// Returns the mean direction of angles and their agreement; `None` without angles.
 pub(crate) fn mean_direction(turns: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (mut sines, mut cosines, mut count) = (0.0, 0.0, 0usize);
     for turn in turns {

@@ -1,43 +1,42 @@
-//! Stretches of a trace within which the phase holds: where lines were dropped, it jumps.
+//! Segments of a trace with constant rotational phase, which jumps where lines were dropped.
 //!
-//! Each zone has an origin and each stretch a turn, none of them known. The sums of directions
-//! by zone and by window of the trace are, but for noise, a product of the two, so the leading
-//! singular vectors of that matrix have both. Dynamic programming over the directions less
-//! their origins then finds the jumps.
+//! Each zone has an unknown origin and each segment an unknown turn. The sums of directions by zone
+//! and by window of the trace are, apart from noise, a product of the two, so the leading singular
+//! vectors of that matrix contain both. Dynamic programming on the directions without the zone
+//! origins then finds the jumps.
 
 use super::wrapped;
 use crate::phase_step::PhaseStep;
 use diskperf_diskspecs::phase::Phasor;
 use std::f64::consts::TAU;
 
-/// Stretches of a trace, and how each is turned against the first.
+/// Segments of a trace with constant phase, and the turn of each relative to the first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stretches {
-    /// All but the first.
     later: Vec<Stretch>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stretch {
-    /// First completion that is turned.
+    /// Completion time of the first request of the segment, in microseconds.
     start_us: f64,
-    /// In revolutions, against the first stretch.
+    /// Phase shift of the trace segment relative to the first one, in revolutions.
     turned: f64,
 }
 
 impl Stretches {
-    /// Number of stretches.
+    /// Returns the number of trace segments with constant rotational phase.
     pub(crate) fn count(&self) -> usize {
         self.later.len() + 1
     }
 
-    /// Index of the stretch of a completion.
+    /// Returns the index of the trace segment that contains a completion.
     pub(super) fn index_at(&self, completion_us: f64) -> usize {
         self.later
             .partition_point(|stretch| stretch.start_us <= completion_us)
     }
 
-    /// Turn of a completion's stretch against the first one, in revolutions.
+    /// Returns the turn of a completion's segment relative to the first one, in revolutions.
     pub(crate) fn turned_at(&self, completion_us: f64) -> f64 {
         match self.index_at(completion_us).checked_sub(1) {
             Some(later) => self.later[later].turned,
@@ -45,14 +44,14 @@ impl Stretches {
         }
     }
 
-    /// Turns all stretches but the first further.
+    /// Adds angles to the turns of all trace segments except the first.
     pub(super) fn turn(&mut self, turns: impl Iterator<Item = f64>) {
         for (stretch, turns) in self.later.iter_mut().zip(turns) {
             stretch.turned += turns;
         }
     }
 
-    /// The jumps between the stretches, by the first request that shows each.
+    /// Returns the phase jumps between segments, each with the first request after it.
     pub(crate) fn steps(&self, completions_us: &[f64]) -> Vec<PhaseStep> {
         let mut before = 0.0;
         let mut steps = Vec::with_capacity(self.later.len());
@@ -68,42 +67,43 @@ impl Stretches {
     }
 }
 
-/// A reference whose angle is known but for its zone's origin and its stretch's turn.
+/// Reference whose angle is known except for its zone's origin and its segment's turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) completion_us: f64,
     pub(super) zone: usize,
-    /// Angle of the platter less that of the sector without its zone's origin.
+    /// Platter angle minus the sector's angle without the zone origin.
     pub(super) turned: f64,
 }
 
-/// Origins of zones and turns of stretches.
+/// Zone origins and segment turns after alignment.
 pub(super) struct Aligned {
-    /// By zone, in revolutions; nothing for a zone without a sample.
+    /// Origin of each zone, in revolutions; `None` for a zone without samples.
     pub(super) origins: Vec<Option<f64>>,
     pub(super) stretches: Stretches,
 }
 
-/// Samples of a window, within which the phase is taken to hold at first.
+/// Samples of a window, within which the phase is initially assumed constant.
 const WINDOW_SAMPLES: usize = 40;
-/// Rounds of the power iteration, and of turning zones and windows by turns.
+/// Rounds of the power iteration, which alternates between zones and windows.
 const ROUNDS: usize = 20;
-/// Rounds of finding jumps and origins by turns.
+/// Rounds that alternate between finding jumps and origins.
 const JUMP_ROUNDS: usize = 4;
-/// Samples of the shortest stretch.
 const STRETCH_SAMPLES_MIN: usize = 24;
-/// Samples that a jump has to bring into agreement. Outliers that agree by chance are fewer.
+/// Minimum gain of a phase jump, in samples that it brings into agreement. Chance agreement of
+/// outliers is smaller.
 const JUMP_GAIN_MIN: f64 = 3.0;
-/// Blocks of samples at whose ends jumps are looked for first.
+/// Maximum number of sample blocks in the first search for jumps, which considers only block ends.
 const BLOCKS_MAX: usize = 1500;
 const BLOCKS_COARSE: usize = 400;
-/// Samples on both sides of a jump that have to show it: a spindle that wanders does not jump.
+/// Number of samples on both sides that must show a jump; a drifting spindle does not jump.
 const SIDE_SAMPLES: usize = 60;
-/// The least jump that counts, in revolutions, and in errors of its sides' directions.
+/// Smallest jump that counts, in revolutions, and in standard errors of the directions on its
+/// sides.
 const JUMP_MIN: f64 = 0.02;
 const JUMP_ERRORS_MIN: f64 = 5.0;
 
-/// Finds the stretches of samples in the order of their completions.
+/// Finds the segments of samples, which are in the order of completion.
 pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
     let directions: Vec<Phasor> = samples
         .iter()
@@ -153,8 +153,8 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
     }
 }
 
-/// How much samples agree within as few stretches as explain them: R, and the number of jumps.
-/// Jumps are at the ends of blocks, which is exact enough to compare periods.
+/// Returns the agreement (R) of the samples within the fewest segments that explain them, and the
+/// number of jumps. Jumps are placed at block ends, which is exact enough to compare periods.
 pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
     let directions: Vec<Phasor> = samples
         .iter()
@@ -178,7 +178,7 @@ pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
     (length / left.len().max(1) as f64, starts.len())
 }
 
-/// Directions of the zones' origins, from samples in windows that may each be turned.
+/// Returns the directions of the zone origins, from samples in windows that may each have a turn.
 fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<Phasor> {
     let windows = samples.len().div_ceil(WINDOW_SAMPLES).max(1);
     let mut sums = vec![Phasor::default(); zones * windows];
@@ -238,7 +238,7 @@ fn unit(vector: Phasor) -> Phasor {
     Phasor::at(vector.turns())
 }
 
-/// Indices of the first samples of all stretches but the first.
+/// Finds the phase jumps, as the index of the first sample of each trace segment except the first.
 fn jumps(left: &[Phasor]) -> Vec<usize> {
     let sums = running_sums(left);
     let mut starts = coarse_jumps(&sums, BLOCKS_MAX);
@@ -246,7 +246,7 @@ fn jumps(left: &[Phasor]) -> Vec<usize> {
     without_wander(starts, left)
 }
 
-/// The same at the ends of at most so many blocks.
+/// Finds jumps at the ends of a limited number of sample blocks.
 fn coarse_jumps(sums: &[Phasor], blocks_max: usize) -> Vec<usize> {
     let count = sums.len() - 1;
     let block = count.div_ceil(blocks_max).max(1);
@@ -290,7 +290,7 @@ fn running_sums(left: &[Phasor]) -> Vec<Phasor> {
     sums
 }
 
-/// Moves jumps from the ends of blocks to the samples that show them first.
+/// Moves jumps from block ends to the first samples that show them.
 fn placed_exactly(starts: &mut [usize], sums: &[Phasor], block: usize) {
     for index in 0..starts.len() {
         let before = index.checked_sub(1).map_or(0, |before| starts[before]);
@@ -305,7 +305,7 @@ fn placed_exactly(starts: &mut [usize], sums: &[Phasor], block: usize) {
     }
 }
 
-/// Jumps that the samples on both sides show.
+/// Keeps only jumps that the samples on both sides show.
 fn without_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for (number, &start) in starts.iter().enumerate() {
@@ -330,7 +330,6 @@ fn without_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
     kept
 }
 
-/// Direction of each stretch.
 fn stretch_turns(left: &[Phasor], starts: &[usize]) -> Vec<Phasor> {
     let ends = starts.iter().copied().chain([left.len()]);
     let mut from = 0;

@@ -1,14 +1,13 @@
-//! What the firmware takes, and how its buffer and its queue work.
+//! Firmware overheads, buffer and queue of a catalogue entry.
 
 use super::Entry;
 use super::geometry::BLOCK_BYTES;
 use diskperf_diskspecs::{Cache, Drive, FastWrite, Firmware, ReadAhead, Scheduler};
 
-/// The fastest link that an entry has: of a drive whose files have none.
+/// Link rate of an entry for a drive whose files give none, in bytes per second: the maximum.
 const NO_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
 
-/// Writes the electronics, and notes what the modelled drive does in another way than the
-/// files say.
+/// Writes the electronics of an entry, and notes where the modelled drive differs from the files.
 pub(super) fn write(entry: &mut Entry, drive: &Drive, differs: &mut Vec<String>) {
     if drive.firmware.is_none() {
         differs.push(
@@ -53,7 +52,8 @@ fn write_queue(entry: &mut Entry, firmware: &Firmware, differs: &mut Vec<String>
     }
 }
 
-/// DiskSim's policy by its number: name, what it measures, and what is different.
+/// Translates a scheduling policy of DiskSim: its name, the distance that it measures, and the
+/// differences.
 fn policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'static str>) {
     let sector = Some("sector");
     match of.policy {
@@ -222,7 +222,7 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
     }
 }
 
-/// What the modelled bus does in another way, where the files use it.
+/// Lists the bus behaviours in the files that the modelled bus implements differently.
 fn others(firmware: &Firmware) -> Vec<String> {
     let free = "a write pays for no reselection, and the modelled bus is free for others until its data cross";
     let used = [

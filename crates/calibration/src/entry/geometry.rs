@@ -1,16 +1,15 @@
-//! Where the sectors are, and how the arm gets there.
+//! Geometry and seek times of a catalogue entry.
 
 use super::{Entry, ZONE_COLUMNS};
 use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Spot, Zone, ZonedLayout};
 use diskperf_diskspecs::{Drive, Seek};
 
-/// Bytes of a block of DiskSim.
+/// Size of a DiskSim block, in bytes.
 pub const BLOCK_BYTES: u64 = 512;
-/// The most runs of sectors that an entry lists.
 const MOST_EXTENTS: usize = 1_000_000;
 
-/// Writes geometry and mechanics, and notes what differs from the files; how many zones or
-/// runs there are.
+/// Writes geometry and mechanics, and notes differences from the files. Returns the number of zones
+/// or extents.
 pub(super) fn write(
     entry: &mut Entry,
     drive: &Drive,
@@ -55,7 +54,6 @@ pub(super) fn write(
     Ok(zones)
 }
 
-/// The rows of `zone_table`.
 fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
     let row = |zone: &Zone| {
         vec![
@@ -73,7 +71,7 @@ fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
     layout.zones().iter().map(row).collect()
 }
 
-/// Without a scheme, spares mean nothing.
+/// Returns the spare sectors of a zone; a layout without a sparing scheme has none.
 fn spares(layout: &ZonedLayout, zone: &Zone) -> f64 {
     match layout.sparing() {
         Sparing::None => 0.0,
@@ -81,7 +79,7 @@ fn spares(layout: &ZonedLayout, zone: &Zone) -> f64 {
     }
 }
 
-/// Writes the zones and what is in them.
+/// Writes the zones with their spares and defects.
 fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
     entry.word(
         "track_order",
@@ -129,7 +127,7 @@ fn sparing(of: Sparing) -> &'static str {
     }
 }
 
-/// Runs of neighbouring sectors of a layout that has no zones.
+/// Returns the extents of neighbouring sectors of a layout without zones.
 fn extents(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
     let (blocks, mut rows, mut block) = (layout.blocks(), Vec::new(), 0);
     while block < blocks {
@@ -154,8 +152,8 @@ fn extents(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
     Ok(rows)
 }
 
-/// How many blocks from this one on lie side by side on its track, one by one: of those in
-/// the middle, any may be elsewhere.
+/// Returns the number of contiguous blocks on one track from this block on. It checks block by
+/// block, because any block in between may be relocated.
 fn run(layout: &Layout, block: u64, first: &Spot) -> u64 {
     let most = u64::from(first.sectors_per_track - first.sector);
     let goes_on = |blocks: &u64| {

@@ -1,9 +1,9 @@
-//! Arrivals of the arm, for what waits for the platter.
+//! Fit of head arrival times for requests that wait for the platter.
 
 use super::*;
 
 impl Work<'_> {
-    /// When the arm arrives: what makes the requests that waited for the platter likeliest.
+    /// Fits the arrival times that make the requests that waited for the platter most likely.
     pub(super) fn fit_arrivals(&mut self) {
         let (reads, writes) = self.seen();
         let read = arrival::fit(&reads, self.period_us());
@@ -20,7 +20,8 @@ impl Work<'_> {
         }
     }
 
-    /// Reads and writes that waited for the platter, with the arm where the device had it.
+    /// Returns the reads and writes that waited for the platter, with the actuator position of the
+    /// model.
     fn seen(&self) -> (Vec<Seen>, Vec<Seen>) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let mut arm = self.given.mechanism.clone();
@@ -58,8 +59,8 @@ impl Work<'_> {
     }
 }
 
-/// What the arrival of a request depends on, if the device moved its arm for all of it and at
-/// once. `arm` has the files' seeks.
+/// Returns the circumstances of a request's arrival, if the actuator moved only for that request
+/// and without delay. `arm` has the files' seek times.
 fn circumstances(
     arm: &mut Mechanism,
     placed: &Placed,

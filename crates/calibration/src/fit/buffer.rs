@@ -1,15 +1,15 @@
-//! The rules of the buffer.
+//! Fit of the read and write cache rules.
 
 use super::*;
 
-/// A part of a revolution, and the share of writes whose times lie in it only if these do not
-/// wait for the platter: of those that do, such a part has as large a share as it is itself.
+/// Window as a part of a revolution, and the share of writes in such a window that proves that they
+/// do not wait for the platter. The times of waiting writes are spread evenly over a revolution.
 const EARLY_WINDOW_REV: f64 = 0.25;
 const EARLY_SHARE: f64 = 0.5;
 
 impl Work<'_> {
-    /// Whether the disk reports writes before they are on the medium: those that wait for the
-    /// platter are spread over a revolution at least.
+    /// Determines whether the disk completes writes before they are on the medium. Times of writes
+    /// that wait for the platter spread over at least a revolution.
     pub(super) fn fit_write_cache(&mut self) {
         let writes = self.placed.iter();
         let writes = writes.filter(|one| one.request.operation == Operation::Write);
@@ -60,8 +60,8 @@ impl Work<'_> {
         self.disk.read_cache = chosen.rule;
     }
 
-    /// How many runs of sectors the buffer takes of writes before one has to wait: as many as
-    /// most writes agree with.
+    /// Determines how many extents of writes the buffer accepts before a write must wait, by the
+    /// number that most writes agree with.
     pub(super) fn fit_write_room(&mut self) {
         const EXTENTS: [u32; 4] = [1, 2, 4, 16];
         let Some(filed) = self.disk.write_cache.clone() else {

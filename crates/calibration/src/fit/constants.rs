@@ -1,10 +1,10 @@
-//! Constants of what does not wait for the platter, and of the mean.
+//! Fit of constants for requests that do not wait for the platter, and for the mean service time.
 
 use super::*;
 
 impl Work<'_> {
-    /// Constants of reads from the medium, of reads from the buffer, and of writes: those whose
-    /// mean service time is the measured one.
+    /// Fits constants of media reads, buffer reads and writes so that the mean service times equal
+    /// the measured ones.
     pub(super) fn fit_means(&mut self, kinds: [bool; 3]) {
         const ROUNDS: usize = 4;
         let names = ["read_miss", "read_hit", "write"];
@@ -47,7 +47,7 @@ impl Work<'_> {
         }
     }
 
-    /// Constants of what does not wait for the platter.
+    /// Fits constants of requests that do not wait for the platter.
     pub(super) fn fit_constants(&mut self) {
         let mut hits: [Vec<(f64, f64)>; 4] = Default::default();
         let mut writes: [Vec<(f64, f64)>; 4] = Default::default();
@@ -91,8 +91,8 @@ impl Work<'_> {
         }
     }
 
-    /// Constants by what was before, of requests whose blocks take so long; absent where
-    /// there are too few. Circumstances that hardly occur have the constant of all.
+    /// Returns the constants for each preceding operation, given the time per block; absent with
+    /// too few requests. Rare circumstances get the constant of all requests.
     fn constants(
         &mut self,
         kind: &str,
@@ -119,7 +119,7 @@ impl Work<'_> {
     }
 }
 
-/// What the device's firmware goes by.
+/// Returns the circumstance by which the modelled firmware selects its overhead.
 fn before(last: Option<&Request>, request: &Request, served: &Served) -> Before {
     let follows = |last: &Request| {
         last.operation == request.operation
@@ -133,7 +133,6 @@ fn before(last: Option<&Request>, request: &Request, served: &Served) -> Before 
     }
 }
 
-/// A mean and its standard error; nothing of none.
 fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0usize);
     for value in values {

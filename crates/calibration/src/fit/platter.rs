@@ -1,14 +1,14 @@
-//! The time of a block on the bus, the angles of the platter, and the times of heads.
+//! Fit of the block transfer time, the sector angles and the head times.
 
 use super::*;
 
-/// Times of a change of the head and of settling that are tried.
+/// Number of head switch and settling times that are tried.
 const SWITCH_STEPS: u32 = 30;
 const SWITCH_STEP_MS: f64 = 0.1;
 
 impl Work<'_> {
-    /// A block's time on the bus: what a longer read from the buffer takes longer, else a longer
-    /// write that is reported early, else what makes the phases of reads from the medium agree.
+    /// Fits the transfer time of a block on the bus: from the length of buffer reads, else from the
+    /// length of early-completed writes, else from the agreement of the phases of media reads.
     pub(super) fn fit_crossing(&mut self) {
         let phase = self.given.phase;
         let slope = |operation: Operation, limit_us: f64| {
@@ -79,7 +79,7 @@ impl Work<'_> {
         }
     }
 
-    /// What a write needs from its last sector to its completion, less what a read does: the
+    /// Determines the time from last sector to completion of a write beyond that of a read: the
     /// difference of their mean directions.
     fn find_write_end(&mut self, angles: &Angles, reads: &[Reference], writes: &[Reference]) {
         let (period_us, crossing_us) = (self.period_us(), self.crossing_us);
@@ -108,8 +108,8 @@ impl Work<'_> {
         self.put("bus.write_end_us", later_us, error_us);
     }
 
-    /// Between reads from the buffer and those that waited for the platter hardly any time
-    /// was measured: the middle of the emptiest stretch below half a revolution.
+    /// Returns the service time that separates buffer reads from reads that waited for the platter,
+    /// in microseconds: the middle of the widest gap below half a revolution.
     pub(super) fn buffer_limit_us(&self, operation: Operation) -> f64 {
         const BINS: usize = 200;
         let half_us = self.period_us() / 2.0;
@@ -148,8 +148,8 @@ impl Work<'_> {
         }
     }
 
-    /// Whether reads and writes begin anywhere inside their sectors of a track, as more requests
-    /// say than the files'.
+    /// Determines whether reads and writes can start at any sector of their track, if more requests
+    /// support this than the setting of the files.
     pub(super) fn choose_zero_latency(&mut self) {
         let mut best = (self.met(&self.disk), self.disk.clone());
         let chance = self.chance();
@@ -175,9 +175,9 @@ impl Work<'_> {
         }
     }
 
-    /// Times of a change of the head, and of a write's settling, by the requests of several
-    /// tracks: whether those meet the next track's first sector, or miss it by a revolution.
-    /// Seeks of writes with their settling stay as long as they are.
+    /// Determines the head switch time and the write settling time from requests that span tracks:
+    /// they either catch the next track's first sector or miss it by a revolution. Seek times of
+    /// writes including settling stay unchanged.
     pub(super) fn choose_switches(&mut self) {
         let steps = || (0..=SWITCH_STEPS).map(|step| f64::from(step) * SWITCH_STEP_MS);
         let heads = steps().map(|head_switch_ms| {

@@ -1,4 +1,4 @@
-//! What a trace does not show of a drive, and may have been otherwise.
+//! Alternative drive states for the parts of the state that a trace does not show.
 
 use crate::places::Placed;
 use crate::replay::Stepped;
@@ -6,26 +6,25 @@ use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::trace::Operation;
 use diskperf_sim::Time;
 
-/// What is not seen.
+/// Part of the drive's state that a trace does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unseen {
-    /// What the buffer held, and how far the drive had read ahead.
+    /// Contents of the buffer and progress of read-ahead.
     Buffer,
-    /// Where and when a write went that was reported early.
+    /// Destage of an early-completed write: its place and time.
     Destage,
 }
 
-/// State of the drive that is supposed.
 #[derive(Clone, Copy)]
 struct Supposed {
     arm: (u32, u32),
     has_empty_buffer: bool,
-    /// Work of the arm before the request.
+    /// Actuator time spent before the request.
     busy: Time,
 }
 
-/// Service times of a request that came to a device with one thing otherwise than it was.
-/// `earlier` is the request before it.
+/// Returns the service times of a request for devices that differ in one part of their state.
+/// `earlier` is the preceding request.
 pub(super) fn suppositions(
     disk: &DiskSpecification,
     earlier: &Placed,

@@ -1,4 +1,4 @@
-//! What a component's tables hold that nobody declared.
+//! Checks for keys in a component's tables that no reader declared.
 
 use super::super::component::Component;
 use super::super::names;
@@ -9,15 +9,14 @@ use super::super::value::{Content, Entry, Table, Value};
 use super::Reader;
 use diskperf_diagnostics::Problem;
 
-/// Keys of a component's file that are about the file.
+/// Keys that describe the file of a component.
 const ABOUT_THE_FILE: [&str; 3] = ["description", "extends", "source"];
-/// The key of `[drive.N]` or `[controller.N]` that names another one; the
-/// system has read it.
+/// Key of `[drive.N]` or `[controller.N]` that selects another component; the system reads it.
 const COMPONENT_KEY: &str = "component";
 
 impl Reader<'_> {
-    /// Finds unknown keys of a table and returns them, and checks the values
-    /// that were not read because another case or drive was selected.
+    /// Returns the unknown keys of a table, and checks values that were not read because another
+    /// case or drive was selected.
     pub(super) fn check_keys(
         &self,
         table: &Table,
@@ -83,7 +82,7 @@ impl Reader<'_> {
         self.is_drive() && !is_file && is_number(key)
     }
 
-    /// Whether a table of this level names a component for one drive.
+    /// Tests whether a table of this level may select a component for one drive.
     fn names_one(&self, is_top: bool) -> bool {
         match self.is_drive() {
             true => !is_top,
@@ -95,7 +94,7 @@ impl Reader<'_> {
         !is_file && is_number(key) && self.drive.is_none() && self.component.may_be_of_one_drive()
     }
 
-    /// Whether a key gives the source of another key of the same table.
+    /// Tests whether a key states the source of another key of the same table.
     fn is_source(&self, key: &str, table: &Table) -> bool {
         key.strip_suffix("_source")
             .is_some_and(|sourced| table.get(sourced).is_some())
@@ -118,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The declared keys that an unknown one may have been meant for.
+    /// Returns declared keys that are similar to an unknown one.
     pub(super) fn meant(&self, key: &str) -> Vec<String> {
         let near = names::nearest(key, self.declared.keys().map(String::as_str));
         let unit = self
@@ -134,7 +133,7 @@ fn differs_in_unit(known: &str, key: &str) -> bool {
     known != key && !unit_of(known).is_empty() && stem_of(known) == stem_of(key)
 }
 
-/// What to write for a key whose unit is another one.
+/// Returns advice for a key with the right name and the wrong unit.
 fn wrong_unit(known: &str, key: &str, value: &Value) -> String {
     let number = match value.content {
         Content::Integer(integer) => Some(integer as f64),

@@ -1,4 +1,4 @@
-//! Finds and parses the files of a system and of its components.
+//! Search and parsing of the files of a system and its components.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
 impl Resolution<'_> {
-    /// The files of a system, from the weakest to the strongest. `None` if one
-    /// of them is missing or cannot be read, which is noted.
+    /// Returns the files of a system, from lowest to highest precedence. `None` if a file is
+    /// missing or cannot be read, which is recorded as a problem.
     pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<Level>> {
         let top = if target.ends_with(".toml") {
             match read_file(Path::new(target)) {
@@ -53,7 +53,7 @@ impl Resolution<'_> {
         Some(layers)
     }
 
-    /// The file of `NAME`, or the two of `NAME:VARIANT`.
+    /// Returns the file of `NAME`, or both files of `NAME:VARIANT`.
     fn named_system(&mut self, target: &str, place: Option<&Place>) -> Option<Vec<Level>> {
         let base = target.split(':').next().unwrap_or(target);
         let mut paths = vec![format!("systems/{base}.toml")];
@@ -106,7 +106,6 @@ impl Resolution<'_> {
         }
     }
 
-    /// What a table extends, and where it says so.
     fn extended(&mut self, table: &Table) -> Option<(String, Place)> {
         let entry = table.get("extends")?;
         match Shape::Text.read("extends", &entry.value) {
@@ -119,7 +118,7 @@ impl Resolution<'_> {
         }
     }
 
-    /// A component's file, with what it extends beneath.
+    /// Returns a component's file on top of the file it extends.
     pub(super) fn component(
         &mut self,
         component: Component,
@@ -180,7 +179,7 @@ impl Resolution<'_> {
         }
     }
 
-    /// Parses a file that several drives may share, and reports it once.
+    /// Parses a file that several drives may share, and reports its problems only once.
     fn parsed_once(&mut self, file: &File) -> Option<Level> {
         let before = self.problems.len();
         let level = self.parsed(file);
@@ -191,7 +190,7 @@ impl Resolution<'_> {
     }
 }
 
-/// That a file is no system but a component, in the catalogue of somebody's own where it lies.
+/// Returns an error if a file is not a system but a component in a user's catalogue.
 fn component_file(path: &Path, table: &Table) -> Option<Problem> {
     let (name, folder) = (path.file_stem()?.to_str()?, path.parent()?);
     let is_there = |component: &Component| folder.ends_with(component.folder());

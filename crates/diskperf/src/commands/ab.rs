@@ -1,4 +1,4 @@
-//! `diskperf ab`.
+//! Command `diskperf ab`: measures two variants alternately and compares them.
 
 use super::{DONE, FAILED, Outcome, has_figures, print_comparison, say_where};
 use crate::arguments::AbArguments;
@@ -11,7 +11,7 @@ use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{LaboratoryError, Recorder};
 use std::path::Path;
 
-/// Measures two experiments in blocks, keeps both, and compares them.
+/// Measures two experiments in interleaved blocks, stores both runs and compares them.
 pub(crate) fn ab(
     arguments: &AbArguments,
     command_line: &[String],
@@ -52,10 +52,9 @@ pub(crate) fn ab(
     })
 }
 
-/// Beside a gate, which has 1 for itself.
+/// Exit code of a failed measurement with a gate, because 1 then means that the gate failed.
 const GATE_FAILED: u8 = 2;
 
-/// Both runs, with their progress shown meanwhile.
 fn carried_out(
     plan: &AbPlan,
     quiet: bool,

@@ -1,4 +1,4 @@
-//! `diskperf calculate`.
+//! Command `diskperf calculate`: calculations without a simulated program.
 
 use super::{DONE, Outcome};
 use crate::arguments::{
@@ -21,7 +21,7 @@ use diskperf_models::formatting::formatting;
 use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
 
-/// What can be said without running a program.
+/// Executes `diskperf calculate`: calculations that run no program.
 pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     match &arguments.calculation {
         Calculation::Disk(arguments) => disk(arguments),
@@ -31,7 +31,7 @@ pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     }
 }
 
-/// What the order of service gains.
+/// Calculates the gain from the scheduling order of a disk queue.
 fn disk(arguments: &DiskQueueArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut depths = arguments.depth.clone();
@@ -56,14 +56,13 @@ fn disk(arguments: &DiskQueueArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// What can be said of a flash drive without its time.
+/// Calculates properties of a flash drive that do not depend on its timing.
 fn flash(arguments: &FlashArguments) -> Outcome {
     let found = diskperf_models::flash::flash(&arguments.asked())?;
     print(&report::flash(&found, arguments.format.into(), width()))?;
     Ok(DONE)
 }
 
-/// How long a controller formats.
 fn format(arguments: &FormatArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let times = formatting(
@@ -79,18 +78,18 @@ fn format(arguments: &FormatArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Most 5 MB drives of 5 1/4 inches.
+/// Default track: that of most 5 MB drives of 5 1/4 inches.
 const DEFAULT_TRACK: Track = Track {
     rpm: 3600.0,
     sectors_per_track: 17,
     spare_sectors_per_track: 0,
     sector_bytes: 512,
 };
-/// The clock of most machines of the time.
+/// Default clock frequency in hertz, that of most machines of the time.
 const DEFAULT_CLOCK_HZ: f64 = 60.0;
-/// What a tick takes, in sectors: the middle of Bass's 1 to 3.
+/// Default duration of a clock tick in sectors: the middle of Bass's 1 to 3.
 const DEFAULT_CLOCK_SECTORS: f64 = 2.0;
-/// The middle of Bass's 16 to 32.
+/// Default buffer size in characters: the middle of Bass's 16 to 32.
 const DEFAULT_BUFFER_CHARS: u32 = 24;
 
 fn interleave(arguments: &InterleaveArguments) -> Outcome {
@@ -146,7 +145,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// The drive's track, with what is given by itself in place of its own.
+/// Returns the drive's track, with individually given values in place of its own.
 fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     let mut track = match &arguments.drive {
         Some(name) => {
@@ -167,7 +166,6 @@ fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     Ok(track)
 }
 
-/// The clock, if one of its options is given.
 fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     if arguments.clock_hz.is_none() && arguments.clock_ms.is_none() {
         return None;
@@ -180,7 +178,6 @@ fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     })
 }
 
-/// The serial lines, if there are any.
 fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryError> {
     let Some(lines) = arguments.serial_lines else {
         return Ok(None);
@@ -218,8 +215,8 @@ fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryE
     }))
 }
 
-/// A time of the method: what is given, or the method's own; none that is
-/// given of a method without it.
+/// Returns a time of a method: the given value or the method's default. A value for a method
+/// without this time is an error.
 fn of_method(
     (option, given): (&str, Option<f64>),
     (method, own): (SerialMethod, Option<f64>),
@@ -234,7 +231,8 @@ fn of_method(
     }
 }
 
-/// An input's name is its option's, but for the hyphens.
+/// Converts an input error of the calculation into an error about the option, whose name differs
+/// only in hyphens.
 fn refusal(error: &InputError) -> LaboratoryError {
     LaboratoryError::Request(match error {
         InputError::Range { input, .. } => format!("--{}: {error}", input.replace('_', "-")),

@@ -1,4 +1,4 @@
-//! `diskperf explain`.
+//! Command `diskperf explain`: attributes the time of a run to causes.
 
 use super::{DONE, Outcome};
 use crate::arguments::ExplainArguments;
@@ -21,17 +21,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What one of the names stands for.
+/// Subject that `diskperf explain` explains or compares.
 enum Side {
-    /// A modelled system, or a stored run of one.
+    /// Modelled system, or a stored run of one.
     Model(Box<Subject>),
-    /// A stored run on real storage.
     Run(Box<Run>),
-    /// Real storage, which runs the programs.
+    /// Real storage, on which the programs still have to run.
     Storage(Box<HostPlan>),
 }
 
-/// Where the time of a run went and what would change it, or why two differ.
+/// Executes `diskperf explain`: shows the time of a run by stage and effective changes, or the
+/// causes of the difference between two runs.
 pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
     let output = match &arguments.perfetto {
         Some(path) => Some(Output::open_beside_table("--perfetto", path)?),
@@ -111,7 +111,6 @@ impl Side {
         }
     }
 
-    /// Its explanation, stage by stage.
     fn told(
         &self,
         arguments: &ExplainArguments,
@@ -129,7 +128,7 @@ impl Side {
     }
 }
 
-/// Where `run` writes a trace of these plans.
+/// Opens the output of `run --perfetto` for a trace of these plans.
 pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, LaboratoryError> {
     if plans.iter().any(|plan| matches!(plan, Plan::Host(_))) {
         return Err(LaboratoryError::Request(
@@ -139,8 +138,8 @@ pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, Laborato
     Output::open_beside_table("--perfetto", path)
 }
 
-/// Makes modelled runs again to write what happens in them, each program by its
-/// system's name.
+/// Repeats modelled runs to write a trace of their events. Programs are labelled with the name of
+/// their system.
 pub(super) fn trace_again(
     output: Output,
     made: &[Run],
@@ -167,14 +166,18 @@ pub(super) fn trace_again(
     output.write(&perfetto(&all))
 }
 
-/// The traces of all programs, as the bytes of one file.
+/// Combines the traces of all programs into the bytes of one file.
 fn trace_of<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>) -> Vec<u8> {
     let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
     let named = found.programs.iter().map(name).zip(traces);
     perfetto(&named.collect::<Vec<_>>())
 }
 
-/// The trace of real storage, if events were recorded.
+/// Returns the trace of real storage.
+///
+/// # Errors
+///
+/// No events were recorded.
 fn trace_told(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
@@ -187,7 +190,7 @@ fn trace_told(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     }
 }
 
-/// The error of a setting, said of the `--change` that it came from.
+/// Converts an error in a setting into one about the `--change` option that contains it.
 fn of_change(error: LaboratoryError) -> LaboratoryError {
     match error {
         LaboratoryError::Catalogue(errors) => {
@@ -241,7 +244,7 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
     Ok(sides)
 }
 
-/// What one of the names stands for.
+/// Determines the subject that a name on the command line denotes.
 fn side(
     arguments: &ExplainArguments,
     store: Option<&Path>,
@@ -277,7 +280,7 @@ fn side(
     }
 }
 
-/// Whether a file is one of `diskperf export`, whatever it is called.
+/// Reports whether a file is an export of runs, whatever its name.
 fn is_export(path: &Path) -> bool {
     path.is_file() && runs::load(None, &path.to_string_lossy()).is_ok()
 }
@@ -292,7 +295,7 @@ fn of_target(arguments: &ExplainArguments) -> bool {
         || arguments.size != SizeChoice::Auto
 }
 
-/// Whether it names a modelled system and not a run.
+/// Reports whether a name denotes a modelled system rather than a run.
 fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, LaboratoryError> {
     if name.ends_with(".toml") {
         return Ok(true);
@@ -302,7 +305,7 @@ fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, Laborator
     Ok(known.system_names().iter().any(|system| system == base))
 }
 
-/// A modelled system as it is asked for, with changes.
+/// Returns the modelled system with the requested changes.
 fn modelled(
     arguments: &ExplainArguments,
     (name, number): (&str, usize),

@@ -1,4 +1,4 @@
-//! `diskperf record`, and `diskperf run --record`.
+//! Commands `diskperf record` and `diskperf run --record`: recording of block traces.
 
 use super::{DONE, FAILED, Outcome};
 use crate::arguments::{OutputFormat, RecordArguments};
@@ -10,7 +10,7 @@ use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::recording::Came;
 use diskperf_laboratory::recording::device::{Asked, Ready};
 
-/// Records what a disk is asked.
+/// Executes `diskperf record`: records the requests to a disk.
 pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
     let asked = Asked {
         target: arguments.target.clone(),
@@ -40,7 +40,7 @@ pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
     })
 }
 
-/// Says what came of the recording of a run; whether all that was wanted is there.
+/// Reports the result of recording a run; returns whether the recording is complete.
 pub(super) fn say_what_came(
     came: Result<Option<Came>, LaboratoryError>,
     quiet: bool,

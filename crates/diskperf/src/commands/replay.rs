@@ -1,4 +1,4 @@
-//! `diskperf replay`.
+//! Command `diskperf replay`: replays a trace.
 
 use super::{DONE, Outcome, Wanted, measure};
 use crate::arguments::ReplayArguments;
@@ -6,7 +6,7 @@ use crate::output::print;
 use diskperf_laboratory::plan;
 use std::path::Path;
 
-/// Makes the requests of a trace again, on each target.
+/// Executes `diskperf replay`: repeats the requests of a trace on each target.
 pub(crate) fn replay(
     arguments: &ReplayArguments,
     command_line: Vec<String>,

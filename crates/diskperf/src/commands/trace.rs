@@ -1,4 +1,4 @@
-//! `diskperf trace`.
+//! Command `diskperf trace`: describes or converts block traces.
 
 use super::{DONE, Outcome};
 use crate::arguments::TraceArguments;
@@ -12,7 +12,7 @@ use diskperf_laboratory::traces::{
 };
 use std::path::Path;
 
-/// What a block trace holds, or the same trace in another form.
+/// Executes `diskperf trace`: describes a block trace, or writes it in another format.
 pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     let asked = Asked {
         files: files(&arguments.files)?,

@@ -1,4 +1,4 @@
-//! `diskperf tune`.
+//! Command `diskperf tune`: searches for the best parameter values.
 
 use super::{DONE, Outcome};
 use crate::arguments::TuneArguments;
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The best of some parameters' values.
+/// Executes `diskperf tune`: finds the best values of parameters.
 pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     let (target, what) = target_and_what(arguments)?;
     let page = match &arguments.report {
@@ -39,7 +39,6 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     left.map_or(Ok(DONE), Err)
 }
 
-/// The best on a modelled system.
 fn tune_model(
     arguments: &TuneArguments,
     (target, what): (String, Workload),
@@ -86,7 +85,8 @@ fn tune_model(
     tuned
 }
 
-/// The best on real storage, and what could not be put back.
+/// Finds the best parameter values on real storage, and reports settings that could not be
+/// restored.
 fn tune_path(
     arguments: &TuneArguments,
     (target, what): (String, Workload),
@@ -117,7 +117,8 @@ fn tune_path(
     tuned
 }
 
-/// `tune TARGET --suite WHAT`, or as `run` has it, `tune WHAT --on TARGET`.
+/// Returns target and workload from `tune TARGET --suite WHAT`, or from `tune WHAT --on TARGET` in
+/// the style of `run`.
 fn target_and_what(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
     let (first, suite) = (arguments.target.clone(), arguments.suite.clone());
     let (target, what) = match (first, arguments.on.clone(), suite) {

@@ -1,4 +1,4 @@
-//! Values against the tables of keys: what is refused, and what has no effect.
+//! Checks of values against the key tables: rejected values and keys without effect.
 
 use diskperf_diagnostics::Problem;
 
@@ -6,8 +6,8 @@ use super::{ActsAs, Findings, real, whole};
 use crate::table::{BlockKeys, Effect, Key, Legal, Max, Missing};
 use crate::text::{Block, Entry, Value, ValueKind, excerpt};
 
-/// Lists a block that nothing comes of, with the blocks in it: its keys, or its title if
-/// there is no table of them. What DiskSim does not accept is refused here, too.
+/// Lists a block without effect and its nested blocks: their keys, or the block's title if it has
+/// no key table. Values that DiskSim does not accept are rejected, too.
 pub(crate) fn list_block(block: &Block, why: &'static str, findings: &Findings) {
     let Some(table) = BlockKeys::find(block.kind.written()) else {
         return findings.without_effect(block.title(), &block.kind, why);
@@ -40,7 +40,7 @@ fn list_blocks_in(value: &Value, why: &'static str, findings: &Findings) {
     }
 }
 
-/// Checks the values of a block that may be no larger than others of the file.
+/// Checks values whose maximum depends on other values of the file.
 pub(crate) fn check_limits(block: &Block, sectors: u64, findings: &Findings) {
     let table = BlockKeys::find(block.kind.written());
     let keyed = |entry: &Entry| table.and_then(|table| table.key(&entry.key));
@@ -69,7 +69,7 @@ pub(crate) fn check_limits(block: &Block, sectors: u64, findings: &Findings) {
     }
 }
 
-/// Notes what comes of a key, unless it is used.
+/// Records the effect of a key unless the model uses the key.
 pub(super) fn note_effect(block: &Block, entry: &Entry, key: &Key, findings: &Findings) {
     match key.effect {
         Effect::Used => {}
@@ -85,8 +85,8 @@ pub(super) fn note_effect(block: &Block, entry: &Entry, key: &Key, findings: &Fi
     }
 }
 
-/// Whether DiskSim accepts a value, but for limits that other values of the file give; if not,
-/// it is refused.
+/// Tests whether DiskSim accepts a value, and reports an error if not. Limits that depend on other
+/// values are not checked.
 pub(super) fn is_legal(entry: &Entry, key: &Key, findings: &Findings) -> bool {
     let value = &entry.value;
     let is_legal = match key.legal {
@@ -127,7 +127,7 @@ fn out_of_range(entry: &Entry, key: &Key, limit: Option<i64>) -> Problem {
     ))
 }
 
-/// A value that is legal, near to what is written.
+/// Returns a legal value close to the written one, as an example.
 fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
     // `1e3` and `.5` are words to DiskSim.
     let text = entry.value.place.written().parse::<f64>();
@@ -160,7 +160,7 @@ fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
     }
 }
 
-/// A number as DiskSim's language has it: with digits on both sides of a point.
+/// Formats a number in DiskSim's syntax, with digits on both sides of the decimal point.
 fn point(number: f64) -> String {
     let text = format!("{number:?}");
     match text.split_once('e') {

@@ -1,15 +1,15 @@
-//! `dm_layout_g4`: a tree of patterns that repeat.
+//! Layout `dm_layout_g4`: a tree of repeating patterns.
 
 use super::{Spot, turn};
 
-/// The part of a track that holds data.
+/// Part of a track that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackPart {
-    /// The first physical sector with data.
+    /// First physical sector of the track with data.
     pub low: u32,
-    /// The last one, which belongs to it.
+    /// Last physical sector of the track with data, inclusive.
     pub high: u32,
-    /// All physical sectors on the track.
+    /// Physical sectors of the whole track.
     pub sectors_per_track: u32,
 }
 
@@ -19,38 +19,38 @@ impl TrackPart {
     }
 }
 
-/// What an entry of an index repeats.
+/// Content that an entry of a pattern index repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Part of a track.
+    /// Part of a track, on one surface.
     Track {
-        /// Which of the list `TP`.
+        /// Index into the list `TP` of track parts.
         part: usize,
-        /// The surface.
+        /// Head index, which identifies the surface.
         head: u32,
     },
-    /// An index that is listed before.
+    /// Nested pattern, by the number of an earlier pattern index.
     Index(usize),
 }
 
-/// An entry of an index: a part, repeated over a run.
+/// Entry of a pattern index: content that is repeated over a run of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IndexEntry {
-    /// The first block, counted from the index's first.
+    /// First block of the entry, relative to the start of its pattern index.
     pub first_block: u64,
-    /// The first repetition's cylinder, counted from the index's.
+    /// Cylinder of the first repetition, relative to that of the pattern index.
     pub cylinder: i64,
-    /// The first repetition's angle, from the index's, in revolutions.
+    /// Angle of the first repetition relative to that of the pattern index, in revolutions.
     pub offset: f64,
-    /// Blocks of one repetition.
+    /// Number of blocks in one repetition of the content.
     pub blocks: u64,
-    /// From a repetition's cylinder to the next one's.
+    /// Cylinders from one repetition to the next.
     pub cylinder_step: i64,
-    /// From a repetition's angle to the next one's, in revolutions.
+    /// Angle from one repetition to the next, in revolutions.
     pub angle_step: f64,
-    /// Blocks of all repetitions.
+    /// Number of blocks in all repetitions of the content.
     pub run_blocks: u64,
-    /// What is repeated.
+    /// Content that the entry repeats: part of a track or a nested pattern.
     pub part: Part,
 }
 
@@ -60,32 +60,32 @@ impl IndexEntry {
     }
 }
 
-/// Blocks that lie elsewhere.
+/// Blocks that are relocated to another track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
-    /// The first of them.
+    /// First of the relocated blocks.
     pub first_block: u64,
-    /// How many; at least 1.
+    /// Number of relocated blocks; at least 1.
     pub blocks: u64,
-    /// Where they lie instead.
+    /// Cylinder to which the blocks are relocated.
     pub cylinder: u32,
-    /// The surface.
+    /// Head to which the blocks are relocated; it identifies the surface.
     pub head: u32,
-    /// The physical sector of the first one.
+    /// Physical sector of the first relocated block.
     pub sector: u32,
-    /// All physical sectors on that track.
+    /// Physical sectors of the whole track to which the blocks are relocated.
     pub sectors_per_track: u32,
 }
 
-/// A tree of patterns; slips and remaps over it.
+/// Layout as a tree of patterns, with slipped sectors and relocated blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedLayout {
     tracks: Vec<TrackPart>,
-    /// The last one is the root. An index names only those before it.
+    /// Pattern indices in dependency order: each refers only to earlier ones, and the last is the
+    /// root.
     indices: Vec<Index>,
-    /// Blocks from which on so many are passed over; ascending.
+    /// Slips: the block from which on sectors are skipped, and the number of sectors; ascending.
     slips: Vec<(u64, u64)>,
-    /// By block.
     remaps: Vec<Remap>,
 }
 
@@ -93,24 +93,24 @@ pub struct IndexedLayout {
 struct Index {
     entries: Vec<IndexEntry>,
     blocks: u64,
-    /// The lowest and the highest cylinder, counted from its own.
+    /// Lowest and highest cylinder, relative to the start of the pattern index.
     cylinders: (i64, i64),
 }
 
-/// As far as a block or a cylinder counts: what is above is no drive.
+/// Limits for block and cylinder numbers; larger numbers do not belong to a real drive.
 const MOST_BLOCKS: u64 = 1 << 60;
 const MOST_CYLINDERS: i64 = 100_000_000;
-/// Entries that a search of a place looks at: a tree whose entries lie in bands of
-/// cylinders has some tens on each level.
+/// Maximum number of entries visited in a search for a location. A tree whose entries form bands of
+/// cylinders needs some tens per level.
 const MOST_LOOKS: usize = 1 << 14;
 
 impl IndexedLayout {
-    /// A layout of indices; the last is the root.
+    /// Creates a layout from indices, the last of which is the root.
     ///
     /// # Errors
     ///
-    /// The index, and the entry of it, that contradicts itself or others, and why;
-    /// nothing for them where slips or remaps are wrong.
+    /// Index and entry that contradict themselves or others, with the reason. Index and entry are
+    /// absent if slips or relocated blocks are wrong.
     pub fn new(
         tracks: Vec<TrackPart>,
         indices: Vec<Vec<IndexEntry>>,
@@ -164,7 +164,7 @@ impl IndexedLayout {
         }
     }
 
-    /// The cylinders that an entry covers.
+    /// Checks an entry of a pattern index and returns the cylinders that it covers.
     fn check(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
         let part = match entry.part {
             Part::Track { part, .. } => {
@@ -245,18 +245,18 @@ impl IndexedLayout {
         }
     }
 
-    /// How many indices there are.
+    /// Returns the number of pattern indices.
     pub fn indices(&self) -> usize {
         self.indices.len()
     }
 
-    /// How many blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         let slipped: u64 = self.slips.iter().map(|slip| slip.1).sum();
         self.indices.last().map_or(0, |root| root.blocks - slipped)
     }
 
-    /// Where a block lies.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         if block >= self.blocks() {
             return None;
@@ -321,7 +321,7 @@ impl IndexedLayout {
         }
     }
 
-    /// The block at a place.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let is_at = |remap: &&Remap| {
             let same_track = (remap.cylinder, remap.head) == (cylinder, head);
@@ -350,7 +350,7 @@ impl IndexedLayout {
         (!self.remaps.iter().any(moved)).then_some(block)
     }
 
-    /// The track of a place in the tree, and there the sector if one is asked for.
+    /// Finds the track of a location in the tree, and the sector on it if one is given.
     fn find(&self, cylinder: u32, head: u32, sector: Option<u32>) -> Option<Found> {
         let root = self.indices.len().checked_sub(1)?;
         let mut open = vec![(
@@ -402,16 +402,14 @@ impl IndexedLayout {
     }
 }
 
-/// A place that was found in the tree.
 #[derive(Clone, Copy)]
 struct Found {
-    /// The block, slips not taken out.
+    /// Block number before slips are subtracted.
     position: u64,
-    /// The angle of the track's first sector.
     origin: f64,
 }
 
-/// The repetition of an entry that covers a cylinder, if one does.
+/// Returns the repetition of a pattern entry that covers a cylinder, if there is one.
 fn repetition_at(entry: &IndexEntry, cylinder: i64, low: i64, high: i64) -> Option<i64> {
     let from_first = cylinder - entry.cylinder;
     let last = entry.repetitions() as i64 - 1;

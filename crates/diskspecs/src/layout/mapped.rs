@@ -1,19 +1,19 @@
-//! `dm_layout_g2`: a list of extents as they were measured.
+//! Layout `dm_layout_g2`: a measured list of extents.
 
 use super::{Spot, turn};
 
-/// A run of blocks on one track.
+/// Extent: contiguous blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first block.
+    /// First block of the extent.
     pub first_block: u64,
-    /// How many blocks; at least 1.
+    /// Number of blocks in the extent; at least 1.
     pub blocks: u32,
-    /// Where it is.
+    /// Cylinder of the extent.
     pub cylinder: u32,
-    /// The surface.
+    /// Head of the extent, which identifies the surface.
     pub head: u32,
-    /// The physical sector of its first block.
+    /// Physical sector of the extent's first block.
     pub sector: u32,
 }
 
@@ -23,42 +23,41 @@ impl Extent {
     }
 }
 
-/// A band of cylinders with as many sectors on every track.
+/// Zone: range of cylinders with the same number of sectors on each track.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedZone {
-    /// The outermost.
+    /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
-    /// The innermost, which belongs to the zone.
+    /// Innermost cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
-    /// The angle of the zone's first sector, in revolutions.
+    /// Angle of the zone's first sector, in revolutions.
     pub offset: f64,
-    /// From a track to the next of the same cylinder, in revolutions.
+    /// Skew from a track to the next one of the same cylinder, in revolutions.
     pub track_skew: f64,
-    /// From a cylinder's last track to the next one's first, in revolutions.
+    /// Skew from a cylinder's last track to the first track of the next cylinder, in revolutions.
     pub cylinder_skew: f64,
 }
 
-/// Extents, and zones that give their tracks' lengths and skews.
+/// Layout as a list of extents, with zones that define track lengths and skews.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedLayout {
     surfaces: u32,
     zones: Vec<MappedZone>,
-    /// By block.
     extents: Vec<Extent>,
-    /// Indices of `extents`, by place.
+    /// Indices into `extents`, ordered by location.
     by_place: Vec<u32>,
 }
 
 impl MappedLayout {
-    /// A layout of extents that cover blocks from 0 without a gap, on tracks of zones that
-    /// ascend.
+    /// Creates a layout from extents that cover all blocks from 0 without gaps, on tracks of
+    /// ascending zones.
     ///
     /// # Errors
     ///
-    /// The first extent, counted from 0, that is not on the drive or contradicts another,
-    /// and why; nothing for its number where the zones are wrong.
+    /// First extent, counted from 0, that is outside the drive or contradicts another one, with the
+    /// reason. The index is absent if the zones are wrong.
     pub fn new(
         surfaces: u32,
         zones: Vec<MappedZone>,
@@ -126,12 +125,12 @@ impl MappedLayout {
         Ok(())
     }
 
-    /// Its zones, from the outermost.
+    /// Returns the zones, outermost first.
     pub fn zones(&self) -> &[MappedZone] {
         &self.zones
     }
 
-    /// Its extents, by block.
+    /// Returns the extents in ascending order of blocks.
     pub fn extents(&self) -> &[Extent] {
         &self.extents
     }
@@ -144,13 +143,13 @@ impl MappedLayout {
         (zone.first_cylinder <= cylinder).then_some(zone)
     }
 
-    /// How many blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         let last = self.extents.last();
         last.map_or(0, |last| last.first_block + u64::from(last.blocks))
     }
 
-    /// Where a block lies.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         let index = self
             .extents
@@ -177,7 +176,7 @@ impl MappedLayout {
         })
     }
 
-    /// The block at a place.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let place = (cylinder, head, sector);
         let of = |index: &u32| &self.extents[*index as usize];

@@ -1,49 +1,49 @@
-//! Sparing: which physical sectors of a zone hold its blocks.
+//! Sparing schemes: selection of the physical sectors of a zone that hold its blocks.
 
 use super::zoned::{Faulty, Refused};
 
-/// `Sparing scheme used`.
+/// Sparing scheme of a drive (DiskSim's `Sparing scheme used`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparing {
-    /// 0: none; slips and defects mean nothing.
+    /// No sparing; slips and defects have no meaning (0).
     None,
-    /// 1: whole tracks at the zone's end; slips and defects are tracks.
+    /// Spare tracks at the end of the zone; slips and defects are tracks (1).
     Tracks,
-    /// 2: sectors at the end of each cylinder.
+    /// Spare sectors at the end of each cylinder (2).
     CylinderEnd,
-    /// 3: sectors at the end of each track.
+    /// Spare sectors at the end of each track (3).
     TrackEnd,
-    /// 4: as 2, and slips push on to the end.
+    /// Spare sectors at the end of each cylinder; slips shift all later blocks of the zone (4).
     CylinderEndSlipOn,
-    /// 5: sectors at the front of each cylinder.
+    /// Spare sectors at the start of each cylinder (5).
     CylinderFront,
-    /// 6: as 5, and slips push on to the end.
+    /// Spare sectors at the start of each cylinder; slips shift all later blocks of the zone (6).
     CylinderFrontSlipOn,
-    /// 7: at the end of the disk.
+    /// Spare sectors at the end of the disk (7).
     DiskEnd,
-    /// 8: sectors at the end of each range of cylinders.
+    /// Spare sectors at the end of each range of cylinders (8).
     RangeEnd,
-    /// 9: sectors at the end of the zone.
+    /// Spare sectors at the end of the zone (9).
     ZoneEnd,
-    /// 10: as 9, and slips push on.
+    /// Spare sectors at the end of the zone; slips shift all later blocks (10).
     ZoneEndSlipOn,
 }
 
-/// How a scheme cuts a zone.
+/// Division of a zone by a sparing scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One unit: slips push within the zone.
+    /// Single unit: slips shift blocks within the zone.
     Whole,
-    /// One unit of tracks.
+    /// Single unit of whole tracks: slips and spares are tracks.
     Tracks,
-    /// Units with spares of their own: slips push within each.
+    /// Several units with their own spares; slips shift blocks within each unit.
     Units,
-    /// Units with spares of their own: slips push through the zone, past the spares.
+    /// Several units with their own spares; slips shift blocks through the zone, across the spares.
     Sliding,
 }
 
 impl Sparing {
-    /// The scheme of a number in a file.
+    /// Returns the sparing scheme for its number in a file.
     pub fn of_number(number: u64) -> Option<Sparing> {
         Some(match number {
             0 => Sparing::None,
@@ -75,12 +75,12 @@ impl Sparing {
         }
     }
 
-    /// Whether spares come first in their unit.
+    /// Tests whether spares are at the start of their unit.
     fn is_front(self) -> bool {
         matches!(self, Sparing::CylinderFront | Sparing::CylinderFrontSlipOn)
     }
 
-    /// Whether slips move the origin of the tracks behind them.
+    /// Reports whether slips shift the angular origin of later tracks.
     pub(super) fn slips_turn(self) -> bool {
         matches!(
             self,
@@ -93,28 +93,29 @@ impl Sparing {
     }
 }
 
-/// The physical sectors of a zone, numbered from its first, and which of them hold data.
+/// Physical sectors of a zone, numbered from its first one, and the sectors among them that hold
+/// data.
 ///
-/// *Data positions* count what is neither spare nor slipped; the dead sectors at a zone's
-/// front are the first of them.
+/// Data positions count the sectors that are neither spare nor slipped; the dead sectors at the
+/// start of a zone come first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sectors {
     sparing: Sparing,
-    /// All of the zone's: sectors, or tracks for [`Kind::Tracks`].
+    /// Size of the zone in sectors, or in tracks for [`Kind::Tracks`].
     physical: u64,
-    /// A unit's; of the zone where it is one.
+    /// Size of a unit in sectors; the whole zone if it is a single unit.
     unit: u64,
-    /// Whole units with spares at their end or front. What is left over is one without.
+    /// Number of whole units with spares at their end or start. The remainder is a unit without
+    /// spares.
     units: u64,
     spares: u64,
-    /// Ascending physical numbers; for [`Kind::Sliding`] data positions.
+    /// Slips of the zone as ascending physical sectors; data positions for [`Kind::Sliding`].
     slips: Vec<u64>,
-    /// The slips as physical numbers.
     slipped: Vec<u64>,
     data: u64,
 }
 
-/// What a zone has to be cut into.
+/// Size of a zone that a sparing scheme divides into units.
 pub(super) struct Room {
     pub(super) cylinders: u64,
     pub(super) surfaces: u64,
@@ -123,9 +124,11 @@ pub(super) struct Room {
 }
 
 impl Sectors {
+    /// Divides a zone into units with spares.
+    ///
     /// # Errors
     ///
-    /// Why spares and slips do not go into the zone.
+    /// Reason why spares and slips do not fit into the zone.
     pub(super) fn new(
         sparing: Sparing,
         room: &Room,
@@ -181,7 +184,8 @@ impl Sectors {
         Ok(sectors)
     }
 
-    /// How many data positions there are.
+    /// Returns the number of data positions: sectors of the zone that are neither spare nor
+    /// slipped.
     pub(super) fn data(&self) -> u64 {
         self.data
     }
@@ -190,7 +194,7 @@ impl Sectors {
         self.unit - self.spares
     }
 
-    /// Slips among spares push nothing.
+    /// Converts slips to data positions; slips among the spares have no effect.
     fn slide(&mut self) {
         let positions: Vec<u64> = self
             .slipped
@@ -205,7 +209,7 @@ impl Sectors {
         self.slips = positions;
     }
 
-    /// The data position of a physical sector, slipped or not.
+    /// Returns the data position of a physical sector, whether or not it is slipped.
     fn sliding_position(&self, physical: u64) -> Option<u64> {
         let (unit, within) = (physical / self.unit, physical % self.unit);
         let front = if self.sparing.is_front() {
@@ -227,7 +231,7 @@ impl Sectors {
         position / per * self.unit + front + position % per
     }
 
-    /// That each unit's data go into it beside its slips.
+    /// Checks that the data of each unit fit next to its slips.
     fn check_room(&self) -> Result<(), Refused> {
         let mut at = 0;
         while let Some(&slip) = self.slipped.get(at) {
@@ -249,7 +253,7 @@ impl Sectors {
         Ok(())
     }
 
-    /// A unit's slips and its physical sectors.
+    /// Returns the slips of a unit and its number of physical sectors.
     fn of_unit(&self, unit: u64) -> (&[u64], u64) {
         let start = unit * self.unit;
         let end = (start + self.unit).min(self.physical);
@@ -258,7 +262,7 @@ impl Sectors {
         (&self.slipped[from..to], end - start)
     }
 
-    /// The physical sector (or track) of a data position.
+    /// Returns the physical sector (or track) of a data position.
     pub(super) fn physical(&self, position: u64) -> u64 {
         match self.sparing.kind() {
             Kind::Whole | Kind::Tracks => passed(&self.slips, 0, position),
@@ -278,7 +282,7 @@ impl Sectors {
         }
     }
 
-    /// How many sectors that are not slipped come before a unit's data.
+    /// Returns the number of sectors that precede a unit's data and are not slipped.
     fn front(&self, unit: u64, slips: &[u64]) -> u64 {
         match self.sparing.is_front() && unit < self.units {
             true => self.spares - slips.len() as u64,
@@ -286,7 +290,7 @@ impl Sectors {
         }
     }
 
-    /// The data position of a physical sector (or track); nothing if it is spare or slipped.
+    /// Returns the data position of a physical sector (or track); `None` if it is spare or slipped.
     pub(super) fn position(&self, physical: u64) -> Option<u64> {
         if physical >= self.physical || self.slipped.binary_search(&physical).is_ok() {
             return None;
@@ -310,7 +314,7 @@ impl Sectors {
         (position < self.data).then_some(position)
     }
 
-    /// How many slips come before a track and turn it.
+    /// Returns the number of slips before a track that shift its angular origin.
     pub(super) fn slips_before_track(&self, track_start: u64) -> u64 {
         if !self.sparing.slips_turn() {
             return 0;
@@ -324,7 +328,7 @@ impl Sectors {
     }
 }
 
-/// A position, counted from a start, with the slips that it passes.
+/// Returns the physical number of a data position counted from a start, after skipping slips.
 fn passed(slips: &[u64], start: u64, position: u64) -> u64 {
     // The slips ascend, so those that are passed are the first ones.
     let (mut low, mut high) = (0, slips.len());

@@ -1,88 +1,88 @@
-//! `dm_layout_g1`: zones with skews, spares, slips and defects.
+//! Layout `dm_layout_g1`: zones with skews, spares, slips and defects.
 
 use super::sparing::{Kind, Room, Sectors, Sparing};
 use super::{Spot, turn};
 use std::collections::BTreeMap;
 
-/// `LBN-to-PBN mapping scheme`.
+/// Order of tracks in the mapping of blocks (DiskSim's `LBN-to-PBN mapping scheme`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// 0: cylinder by cylinder, heads ascending.
+    /// Ascending order: blocks fill the heads of each cylinder from the first to the last (0).
     Ascending,
-    /// 1: heads descend in every other cylinder of a zone, ascend in its first.
+    /// Serpentine within each zone: heads ascend in its first cylinder and descend in every other
+    /// one (1).
     SerpentineByZone,
-    /// 2: heads descend in odd cylinders.
+    /// Serpentine over the drive: heads descend in odd cylinders (2).
     SerpentineByCylinder,
 }
 
-/// Why zones are no layout.
+/// Reason why zones do not form a valid layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneError {
-    /// The zone, counted from 0.
+    /// Index of the invalid zone, counted from 0.
     pub zone: usize,
-    /// What is wrong with it.
+    /// Description of the problem with the zone.
     pub why: String,
-    /// What of it is wrong, where that is one of its slips or defects.
+    /// Slip or defect that is wrong; `None` if the problem is with the zone itself.
     pub of: Option<Faulty>,
 }
 
-/// A slip or a defect that cannot be.
+/// Invalid slip or defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faulty {
-    /// This slip; of two that are the same, the later one.
+    /// Invalid slip; of two equal slips, the later one.
     Slip(u64),
-    /// What is bad, and what replaces it.
+    /// Invalid defect: the bad sector and its replacement.
     Defect(u64, u64),
 }
 
-/// Why a zone cannot be, and what of it.
+/// Reason why a zone is invalid, with the slip or defect concerned.
 pub(super) type Refused = (String, Option<Faulty>);
 
-/// A band of cylinders with as many sectors on every track.
+/// Zone: range of cylinders with the same number of sectors on each track.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zone {
-    /// The outermost.
+    /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
-    /// The innermost, which belongs to the zone.
+    /// Innermost cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
-    /// The angle of the zone's first sector, in revolutions.
+    /// Angle of the zone's first sector, in revolutions.
     pub offset: f64,
-    /// From a track to the next of the same cylinder, in revolutions.
+    /// Skew from a track to the next one of the same cylinder, in revolutions.
     pub track_skew: f64,
-    /// From a cylinder's last track to the next one's first, in revolutions.
+    /// Skew from a cylinder's last track to the first track of the next cylinder, in revolutions.
     pub cylinder_skew: f64,
-    /// Sectors before the zone's first block.
+    /// Unused sectors before the zone's first block.
     pub dead_sectors: u64,
-    /// `Number of spares`: what it counts is the sparing scheme's.
+    /// Number of spares (`Number of spares`), in the unit of the sparing scheme.
     pub spares: u64,
-    /// Physical sectors of the zone (tracks, with [`Sparing::Tracks`]) that hold no data;
-    /// ascending, none twice.
+    /// Slips: physical sectors of the zone (tracks with [`Sparing::Tracks`]) that hold no data;
+    /// ascending and unique.
     pub slips: Vec<u64>,
-    /// Physical sectors (or tracks) of the zone, and what holds their data instead.
+    /// Defects: bad physical sectors (or tracks) of the zone, each with its replacement.
     pub defects: Vec<(u64, u64)>,
 }
 
 impl Zone {
-    /// How many cylinders it has.
+    /// Returns the number of cylinders in the zone.
     pub fn cylinders(&self) -> u64 {
         u64::from(self.last_cylinder - self.first_cylinder) + 1
     }
 }
 
-/// A zone's blocks.
 #[derive(Clone, Debug, PartialEq)]
 struct Blocks {
     first: u64,
     count: u64,
     sectors: Sectors,
-    /// Where a sector (or track) with a defect went, and the way back.
+    /// Replacement of each sector (or track) with a defect, and the reverse mapping.
     replaced: BTreeMap<u64, u64>,
     replaces: BTreeMap<u64, u64>,
 }
 
-/// Zones with skews, spares, slips and defects.
+/// Layout of zones with skews, spares, slips and defects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZonedLayout {
     surfaces: u32,
@@ -93,34 +93,35 @@ pub struct ZonedLayout {
     blocks: Vec<Blocks>,
 }
 
-/// Where a block lies in its zone, before any skew.
+/// Location of a block in its zone, before skews are applied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InZone {
-    /// Which zone.
+    /// Index of the zone.
     pub zone: usize,
-    /// From the zone's first cylinder.
+    /// Cylinder, counted from the zone's first.
     pub cylinder: u32,
-    /// The range of cylinders that share spares, from the zone's first; 0 if they do not.
+    /// Range of cylinders that share spares, counted from the zone's first; 0 if the scheme has no
+    /// ranges.
     pub range: u32,
-    /// The track, in the order in which the cylinder's are used.
+    /// Index of the track on its cylinder, in the order of use.
     pub order: u32,
-    /// From the track's first sector, in revolutions.
+    /// Angle from the first sector of the track, in revolutions.
     pub within: f64,
 }
 
 impl ZonedLayout {
-    /// Most cylinders of a drive; what is above is no drive, and would overflow.
+    /// Maximum number of cylinders of a drive. More is not realistic and would overflow.
     pub const MOST_CYLINDERS: u32 = 100_000_000;
-    /// Most surfaces of a drive.
+    /// Maximum number of surfaces of a drive.
     pub const MOST_SURFACES: u32 = 1024;
-    /// Most sectors on a track.
+    /// Maximum number of sectors on a track.
     pub const MOST_SECTORS: u32 = 1 << 20;
 
-    /// A layout of zones that ascend, none of them sharing a cylinder with another.
+    /// Creates a layout from ascending zones that share no cylinder.
     ///
     /// # Errors
     ///
-    /// The first zone that contradicts itself or the one before it.
+    /// First zone that contradicts itself or the one before it.
     pub fn new(
         surfaces: u32,
         mapping: Mapping,
@@ -167,49 +168,50 @@ impl ZonedLayout {
         })
     }
 
-    /// Its zones, from the outermost.
+    /// Returns the zones, outermost first.
     pub fn zones(&self) -> &[Zone] {
         &self.zones
     }
 
-    /// How many surfaces it has.
+    /// Returns the number of surfaces.
     pub fn surfaces(&self) -> u32 {
         self.surfaces
     }
 
-    /// How blocks go from track to track.
+    /// Returns the order of tracks in the mapping of blocks.
     pub fn mapping(&self) -> Mapping {
         self.mapping
     }
 
-    /// Where its spares are.
+    /// Returns the sparing scheme.
     pub fn sparing(&self) -> Sparing {
         self.sparing
     }
 
-    /// `Rangesize for sparing`: cylinders that share spares, of [`Sparing::RangeEnd`].
+    /// Returns the number of cylinders that share spares with [`Sparing::RangeEnd`] (`Rangesize for
+    /// sparing`).
     pub fn range_cylinders(&self) -> u32 {
         self.range_cylinders
     }
 
-    /// The blocks of a zone: its first and how many.
+    /// Returns the first block of a zone and its number of blocks.
     pub fn blocks_of_zone(&self, zone: usize) -> Option<(u64, u64)> {
         let blocks = self.blocks.get(zone)?;
         Some((blocks.first, blocks.count))
     }
 
-    /// How many blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks.last().map_or(0, |last| last.first + last.count)
     }
 
-    /// Where a block lies.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         let (zone, physical) = self.physical(block)?;
         Some(self.spot_of(zone, physical))
     }
 
-    /// Where a block lies in its zone.
+    /// Returns the location of a block in its zone.
     pub fn in_zone(&self, block: u64) -> Option<InZone> {
         let (index, physical) = self.physical(block)?;
         let zone = &self.zones[index];
@@ -231,7 +233,7 @@ impl ZonedLayout {
         })
     }
 
-    /// A block's zone, and its physical sector there.
+    /// Returns the zone of a block and its physical sector in that zone.
     fn physical(&self, block: u64) -> Option<(usize, u64)> {
         // Empty zones begin where the next one does; the last to begin there has it.
         let index = self
@@ -257,7 +259,6 @@ impl ZonedLayout {
         Some((index, physical))
     }
 
-    /// The place of a zone's physical sector.
     fn spot_of(&self, index: usize, physical: u64) -> Spot {
         let zone = &self.zones[index];
         let per_track = u64::from(zone.sectors_per_track);
@@ -284,7 +285,8 @@ impl ZonedLayout {
         }
     }
 
-    /// The head of a cylinder's track in the order of use, and the other way round.
+    /// Converts between the order of use of a cylinder's tracks and their heads, in either
+    /// direction.
     fn head(&self, zone: &Zone, cylinder: u32, order: u32) -> u32 {
         let descends = match self.mapping {
             Mapping::Ascending => false,
@@ -298,7 +300,7 @@ impl ZonedLayout {
         }
     }
 
-    /// The block at a place.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let index = self
             .zones

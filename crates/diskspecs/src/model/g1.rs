@@ -1,4 +1,4 @@
-//! `dm_layout_g1`.
+//! Reader of the layout `dm_layout_g1`.
 
 use diskperf_diagnostics::{Place, Problem};
 
@@ -7,7 +7,8 @@ use crate::keys::{Findings, Keys, natural};
 use crate::layout::{Faulty, Mapping, Sparing, Zone, ZoneError, ZonedLayout};
 use crate::text::{Block, ValueKind};
 
-/// Sectors that no zone has: where there are as many dead ones or spares, no block is left.
+/// Limit for the number of unused or spare sectors of a zone; with that many, no block would
+/// remain.
 const SECTORS_MAX: u64 = 1 << 60;
 
 pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Option<ZonedLayout> {
@@ -45,8 +46,8 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
     }
 }
 
-/// Whether no zone has the cylinders of a range, and none has slips or defects: then there are no
-/// spares, which is said.
+/// Reports whether no zone is long enough for a range of cylinders with spares, and none has slips
+/// or defects. In that case the layout has no spares, and a warning says so.
 fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
     let is_less = |zone: &Zone| {
         let cylinders = u64::from(zone.last_cylinder) + 1;
@@ -62,7 +63,6 @@ fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
     has_none
 }
 
-/// The zones, and where each begins.
 fn zones(
     keys: &Keys<'_>,
     bounds: &Bounds,
@@ -99,7 +99,6 @@ fn zones(
     Some((places, zones))
 }
 
-/// Where a zone stands, and each of its slips and defects.
 struct Places {
     zone: Place,
     slips: Numbers,
@@ -107,7 +106,7 @@ struct Places {
 }
 
 impl Places {
-    /// Of what is wrong, or of the zone.
+    /// Returns the place of a wrong slip or defect, or of the zone.
     fn of(&self, faulty: Option<Faulty>) -> &Place {
         let place = match faulty {
             None => None,
@@ -178,8 +177,8 @@ fn zone(
     Some((slips, defects, zone))
 }
 
-/// Says that zones go beyond the cylinders of the drive, which DiskSim accepts: files that were
-/// extracted from drives have one cylinder too few, since they count from 0.
+/// Warns if zones extend beyond the cylinders of the drive, which DiskSim accepts. Files extracted
+/// from drives often have one cylinder too few, because they count from 0.
 fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
     let cylinders = u64::from(bounds.cylinders);
     let Some(entry) = keys.find("Last cylinder number") else {
@@ -196,10 +195,8 @@ fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
     }
 }
 
-/// Whole numbers, each with its place.
 type Numbers = Vec<(u64, Place)>;
 
-/// A list of whole numbers; empty if it is missing.
 fn numbers(keys: &Keys<'_>, key: &str) -> Option<Numbers> {
     let (_, values) = keys.list_or_empty(key)?;
     let mut numbers = Vec::with_capacity(values.len());

@@ -1,4 +1,4 @@
-//! `dm_layout_g2`: zones, and a map of extents in a file of its own.
+//! Reader of the layout `dm_layout_g2`: zones, and a map of extents in a separate file.
 
 use diskperf_diagnostics::{Place, Problem, Text};
 use std::sync::Arc;
@@ -72,9 +72,8 @@ fn zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
     })
 }
 
-/// The extents of a map, and where each is written: two lines that say nothing here, one
-/// with the drive's size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1
-/// blocks, and `Defect at ..`.
+/// Reads a map of extents, each with its place: two lines without meaning, one with the drive's
+/// size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1 blocks, and `Defect at ..`.
 fn extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
     let (mut extents, mut places) = (Vec::new(), Vec::new());
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! `dm_layout_g4`: patterns within patterns, as numbers in lists.
+//! Reader of the layout `dm_layout_g4`: nested patterns as lists of numbers.
 
 use diskperf_diagnostics::{Place, Problem};
 
@@ -83,7 +83,7 @@ fn remap(numbers: &[u64; 6]) -> Option<Remap> {
     })
 }
 
-/// Lists may be grouped by more lists, or not.
+/// Flattens lists that may or may not be grouped by inner lists.
 fn flat(values: &[Value]) -> Vec<&Value> {
     let mut open: Vec<&Value> = values.iter().rev().collect();
     let mut flat = Vec::new();
@@ -144,7 +144,6 @@ fn indices(values: &[Value]) -> Result<Indices, Problem> {
     Ok((indices, places))
 }
 
-/// The values of an index, one after the other.
 struct Fields<'v> {
     values: std::vec::IntoIter<&'v Value>,
     last: &'v Place,

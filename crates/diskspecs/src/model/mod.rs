@@ -1,4 +1,4 @@
-//! `dm_disk`: a drive's geometry and mechanics.
+//! DiskSim block `dm_disk`: geometry and mechanics of a drive.
 
 mod g1;
 mod g2;
@@ -12,24 +12,23 @@ use crate::layout::{Layout, ZonedLayout};
 use crate::mechanics::{self, Mechanics};
 use crate::text::{Block, excerpt};
 
-/// A drive's geometry and mechanics, as the file has them.
+/// Geometry and mechanics of a drive as in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What the file calls it.
+    /// Name of the drive in the file.
     pub name: String,
-    /// `Block count`; the layout's own sum is what holds.
+    /// Number of blocks stated in the file (`Block count`). The sum of the layout takes precedence.
     pub stated_blocks: u64,
-    /// `Number of cylinders`, or those of the zones where these have more.
+    /// Number of cylinders: the larger of `Number of cylinders` and the cylinders of the zones.
     pub cylinders: u32,
-    /// `Number of data surfaces`.
+    /// Number of surfaces (`Number of data surfaces`).
     pub surfaces: u32,
-    /// Where its blocks lie.
+    /// Mapping of blocks to physical locations.
     pub layout: Layout,
-    /// The arm and the spindle.
+    /// Mechanics: actuator and spindle.
     pub mechanics: Mechanics,
 }
 
-/// What a layout must fit into.
 struct Bounds {
     cylinders: u32,
     surfaces: u32,
@@ -124,7 +123,6 @@ fn check_count(keys: &Keys<'_>, model: &Model) {
     }
 }
 
-/// How a zone's angles are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SkewUnits {
     Sectors,
@@ -132,7 +130,6 @@ enum SkewUnits {
 }
 
 impl SkewUnits {
-    /// `Skew units` of a zone.
     fn read(keys: &Keys<'_>) -> SkewUnits {
         let Some(entry) = keys.find("Skew units") else {
             return SkewUnits::Sectors;
@@ -147,7 +144,7 @@ impl SkewUnits {
         }
     }
 
-    /// In revolutions; sectors are cut to whole ones, as DiskSim does.
+    /// Converts an angle to revolutions. Sectors are truncated to whole ones, as in DiskSim.
     fn turns(self, value: f64, sectors_per_track: u32) -> f64 {
         let turns = match self {
             SkewUnits::Sectors => value.trunc() / f64::from(sectors_per_track),
@@ -161,10 +158,9 @@ impl SkewUnits {
     }
 }
 
-/// Turns that an angle keeps as the file has it.
+/// Largest angle kept as written, in revolutions. Larger angles are reduced to one revolution.
 const TURNS_MAX: f64 = 1e6;
 
-/// The skews of a zone, in revolutions.
 struct Skews {
     offset: f64,
     track: f64,

@@ -1,4 +1,4 @@
-//! Requests that show where the platter was, and pairs of them.
+//! Requests that reveal the platter position, and pairs of such requests.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,13 @@ use super::Assumed;
 use crate::layout::{Layout, Spot};
 use crate::trace::{Operation, Request};
 
-/// A request that ended with the platter at a known angle.
+/// Request that ended when the platter was at a known angle.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
-    /// Index of the request.
     index: usize,
     /// Angle of the first block of a read, or of the end of a write, in revolutions.
     angle: f64,
-    /// Cylinder, in the count of the reference's zone.
     cylinder: u32,
-    /// Position of the track among those of its cylinder.
     order: u32,
     /// Blocks that cross to the host after the angle has passed; 0 for a write.
     blocks: f64,
@@ -23,40 +20,42 @@ struct Reference {
     media_us: f64,
 }
 
-/// Requests that show the angle, in groups with one unknown origin each.
+/// Requests that reveal the platter angle, in groups that each have one unknown origin.
 ///
-/// A group has one operation, one zone, and one range of cylinders that share spares.
+/// All requests of a group have the same operation, zone, and range of cylinders that share spares.
 #[derive(Clone, Debug)]
 pub(super) struct References {
     groups: Vec<Vec<Reference>>,
 }
 
-/// Two references of one group; the second one's cylinder is not below the first one's.
+/// Two reference requests of one group. The cylinder of the second one is not below that of the
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    /// Second completion less first one, in microseconds; the second may come first.
+    /// Completion of the second request minus that of the first in microseconds; negative if the
+    /// second came first.
     pub(super) gap_us: f64,
-    /// Blocks of both, and the times of a block under the head.
+    /// Blocks of both requests, and their times of a block under the head.
     blocks: [f64; 2],
     media_us: [f64; 2],
-    /// The second one's angle less the first one's, in revolutions.
+    /// Angle of the second request minus that of the first, in revolutions.
     pub(super) angle: f64,
-    /// Tracks and cylinders from the first to the second.
+    /// Tracks and cylinders from the first request to the second.
     pub(super) tracks: i32,
     pub(super) cylinders: u32,
-    /// Part of the drive that the pair lies in, for errors by leaving parts out.
+    /// Index of the drive's part that contains the pair, for the jackknife error.
     pub(super) part: usize,
 }
 
 impl Pair {
-    /// Time between the passages of both angles, in microseconds.
+    /// Returns the time between the passages of both angles under the head, in microseconds.
     pub(super) fn turning_us(&self, transfer_us: f64) -> f64 {
         let crossing = |of: usize| self.blocks[of] * transfer_us.max(self.media_us[of]);
         self.gap_us - crossing(1) + crossing(0)
     }
 }
 
-/// Pairs that lie close enough in time and place, and what bounds their sums by chance.
+/// Pairs that are close enough in time and place, with the bound of their sums by chance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     pub(super) all: Vec<Pair>,
@@ -65,8 +64,9 @@ pub(super) struct Pairs {
 }
 
 impl References {
-    /// Requests that took more than half a revolution beside their transfer: nearly all that
-    /// did not wait for the platter were faster. Requests over a track's end are left out.
+    /// Selects requests that took more than half a revolution in addition to their transfer,
+    /// because nearly all requests that did not wait for the platter are faster. Requests that
+    /// cross the end of a track are excluded.
     pub(super) fn new(layout: &Layout, requests: &[Request], assumed: &Assumed) -> References {
         let mut groups: BTreeMap<(bool, usize, u32), Vec<Reference>> = BTreeMap::new();
         for (index, request) in requests.iter().enumerate() {
@@ -114,13 +114,13 @@ impl References {
         References { groups }
     }
 
-    /// Number of references that have another one in their group.
+    /// Returns the number of references that have a partner in their group.
     pub(super) fn count(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Pairs up to some gap in time and some cylinders apart; evenly chosen ones if there are
-    /// more than `pairs_max`.
+    /// Returns pairs within a gap in time and a distance in cylinders. An evenly spaced subset is
+    /// returned if there are more than `pairs_max`.
     pub(super) fn pairs(
         &self,
         completions_us: &[f64],
@@ -187,7 +187,7 @@ impl References {
     }
 }
 
-/// Position of a block in what shares an origin.
+/// Position of a block within the area that has one angular origin.
 struct Position {
     zone: usize,
     range: u32,

@@ -1,51 +1,49 @@
-//! The search for the period among all periods, and for corrections of the files' skews.
+//! Search for the rotation period, and for corrections of the skews in the files.
 
 use super::Assumed;
 use super::pairs::{Pair, Pairs, References};
 use super::phasor::Phasor;
 use super::significance::{mean_cosine, nats};
 
-/// The period is within two per cent of the nominal one; the scan goes a little beyond.
+/// Half width of the scan, as a share of the nominal period. The period is expected within two per
+/// cent.
 const WIDTH: f64 = 0.021;
-/// Share of a trace that pairs are apart at first: a trace whose phase jumps several times
-/// has long stretches without a jump.
+/// Initial distance of pairs as a share of the trace. A trace whose phase jumps several times still
+/// has long segments without a jump.
 const FIRST_SHARE: f64 = 1.0 / 8.0;
-/// Limit of the gap of the first pairs, in revolutions: the scan takes a step for every few.
+/// Maximum gap of the first pairs, in revolutions, because the number of scan steps grows with the
+/// gap.
 const FIRST_GAP_REV_MAX: f64 = 4096.0;
-/// Limit of a gap that is doubled for want of pairs, in revolutions.
+/// Maximum gap in revolutions, when the gap is doubled for lack of pairs.
 const WIDEST_GAP_REV: f64 = 32_768.0;
-/// A step of the first scan turns the widest pair by so many revolutions.
+/// Step of the first scan: rotation of the widest pair, in revolutions.
 const STEP_REV: f64 = 0.1;
-/// A step of a correction turns the widest pair by so many revolutions.
+/// Step of a skew correction: rotation of the widest pair, in revolutions.
 const CORRECTION_STEP_REV: f64 = 0.4;
-/// Limit of the corrections of one skew that are tried.
 const CORRECTIONS_MAX: usize = 128;
-/// Cylinders that pairs are apart: each is tried while the ones before had few pairs.
+/// Cylinder distances of pairs; a larger one is tried if the smaller ones yield too few pairs.
 const CYLINDERS_APART: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
 const PAIRS_ENOUGH: usize = 2048;
-/// Pairs that are this far from chance need none farther apart.
 const CLEAR_NATS: f64 = 20.0;
 const PAIRS_MAX: usize = 8192;
-/// Fewer pairs show nothing.
 const PAIRS_MIN: usize = 64;
-/// Transfer times that are tried in one refinement.
+/// Number of transfer times that one refinement tries.
 const TRANSFERS: usize = 64;
-/// Pairs of twice the gap are taken while their mean cosine keeps this share.
+/// Share of the mean cosine that pairs with twice the gap must keep to be accepted.
 const HELD_SHARE: f64 = 0.96;
-/// Groups are left out by so many parts to find the period's error.
+/// Number of parts in the jackknife estimate of the period's error.
 const PARTS: usize = 8;
 
-/// What turns the angles of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Turning {
     period_us: f64,
     transfer_us: f64,
-    /// What the drive's skews are longer than the files', in revolutions.
+    /// Track and cylinder skew of the drive minus those of the files, in revolutions.
     track_skew: f64,
     cylinder_skew: f64,
 }
 
-/// Period that was found, and how well.
+/// Rotation period that was found, with its significance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lock {
     pub(super) period_us: f64,
@@ -55,21 +53,20 @@ pub(super) struct Lock {
     pub(super) r_close: f64,
     pub(super) chance: f64,
     pub(super) chance_close: f64,
-    /// Natural logarithm of the bound of the probability that noise reaches `r_close` in any
-    /// of the search's trials.
+    /// Natural logarithm of an upper bound of the probability that noise reaches `r_close` in any
+    /// trial of the search.
     pub(super) log_false_alarm: f64,
     pub(super) references: usize,
     pub(super) pairs: usize,
 }
 
-/// One placement of the pauses.
+/// Search for the period under one assumed position of the pauses.
 pub(super) struct Search<'r> {
     pub(super) references: &'r References,
     pub(super) completions_us: &'r [f64],
     pub(super) assumed: &'r Assumed,
 }
 
-/// Best of the periods of one scan.
 struct Candidate {
     pairs: Pairs,
     gap_us: f64,
@@ -80,7 +77,7 @@ struct Candidate {
 }
 
 impl Search<'_> {
-    /// Finds the period; nothing if there are too few pairs.
+    /// Finds the rotation period; `None` if there are too few pairs.
     pub(super) fn lock(&self) -> Option<Lock> {
         let (best, trials) = self.best_candidate()?;
         let close = best.pairs;
@@ -102,8 +99,8 @@ impl Search<'_> {
         })
     }
 
-    /// The best period of pairs on one cylinder if it is significant, else of pairs farther
-    /// apart, and the number of trials.
+    /// Returns the best period from pairs on one cylinder if it is significant, otherwise from
+    /// wider pairs, and the number of trials.
     fn best_candidate(&self) -> Option<(Candidate, f64)> {
         let gap_us = self.first_gap_us()?;
         let mut best: Option<Candidate> = None;
@@ -136,7 +133,8 @@ impl Search<'_> {
         }
     }
 
-    /// A part of the trace; more of it if that has too few pairs of any distance.
+    /// Returns the initial gap of pairs, a part of the trace that is enlarged if it has too few
+    /// pairs.
     fn first_gap_us(&self) -> Option<f64> {
         let nominal_us = self.assumed.period_us;
         let span_us = self.span_us();
@@ -206,7 +204,7 @@ impl Search<'_> {
         }
     }
 
-    /// What makes pairs agree best, near what nearly does.
+    /// Refines period, transfer time and skews to the best agreement of pairs.
     fn refined(&self, pairs: &[Pair], from: Turning, gap_us: f64) -> Turning {
         let mut turning = from;
         let mut width = STEP_REV * self.assumed.period_us / gap_us;
@@ -240,7 +238,8 @@ impl Search<'_> {
         turning
     }
 
-    /// Pairs farther apart show the period more exactly, as long as they still agree.
+    /// Widens the gap of pairs as long as they still agree, because wider pairs determine the
+    /// period more exactly.
     fn widened(
         &self,
         close: &Pairs,
@@ -266,7 +265,8 @@ impl Search<'_> {
         held
     }
 
-    /// The transfer time with the highest mean cosine: pairs of unequal lengths show it.
+    /// Returns the transfer time with the highest mean cosine. Pairs of unequal request lengths
+    /// reveal it.
     fn best_transfer(&self, pairs: &[Pair], turning: &Turning) -> f64 {
         let sector_us = self.assumed.transfer_us.max(self.assumed.period_us / 200.0);
         let score = |transfer_us: f64| {
@@ -283,7 +283,7 @@ impl Search<'_> {
         best(coarse, 2.0 * sector_us / TRANSFERS as f64, TRANSFERS, score).max(0.0)
     }
 
-    /// The jackknife over groups: how the period changes without some of them.
+    /// Returns the standard error of the period by a jackknife over parts of the drive.
     fn period_error_us(&self, pairs: &[Pair], turning: &Turning, gap_us: f64) -> f64 {
         let width = 0.04 * self.assumed.period_us / gap_us;
         let without = |part: usize| {
@@ -301,20 +301,20 @@ impl Search<'_> {
     }
 }
 
-/// A pair during a scan.
+/// Pair during a scan: its bin, its current direction and the rotation per step.
 struct Term {
     bin: usize,
     now: Phasor,
     step: Phasor,
 }
 
-/// Corrections of both skews that a scan tries with every period.
+/// Corrections of track and cylinder skew that a scan combines with each period.
 struct Corrections {
     tracks_max: i32,
     cylinders: usize,
     track_skews: Vec<f64>,
     cylinder_skews: Vec<f64>,
-    /// Turns of a bin by each correction, the bins of one correction together.
+    /// Rotation of each bin by each correction; the bins of a correction are contiguous.
     by_track: Vec<Phasor>,
     by_cylinder: Vec<Phasor>,
 }
@@ -360,8 +360,8 @@ impl Corrections {
         pair.cylinders as usize * self.tracks() + (pair.tracks + self.tracks_max) as usize
     }
 
-    /// The highest sum of cosines, and the corrections of the track's and the cylinder's skew
-    /// that reach it.
+    /// Returns the highest sum of cosines, with the corrections of track and cylinder skew that
+    /// reach it.
     fn best(&self, sums: &[Phasor]) -> (f64, f64, f64) {
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
         let mut by_cylinder = vec![Phasor::default(); self.cylinders];
@@ -397,7 +397,7 @@ impl Corrections {
     }
 }
 
-/// Corrections of a skew over a whole revolution; none but 0 where no pair shows it.
+/// Returns the corrections of a skew over a whole revolution; only 0 if no pair shows the skew.
 fn skews(widest: u32) -> Vec<f64> {
     let steps = match widest {
         0 => 1,
@@ -411,8 +411,8 @@ fn widest(pairs: &[Pair], of: impl Fn(&Pair) -> u32) -> f64 {
     f64::from(pairs.iter().map(of).max().unwrap_or(0).max(1))
 }
 
-/// Mean cosine and sine of what is left of pairs when whole revolutions and the angle
-/// between their blocks are taken off.
+/// Returns the mean cosine and sine of the residual angles of request pairs, after whole
+/// revolutions and the angle between their blocks are removed.
 fn direction(pairs: &[Pair], turning: &Turning) -> (f64, f64) {
     let mut sum = Phasor::default();
     for pair in pairs {
@@ -430,7 +430,8 @@ fn cosine(pairs: &[Pair], turning: &Turning) -> f64 {
     direction(pairs, turning).0
 }
 
-/// The period around one with the highest mean cosine; the width is a share of it.
+/// Returns the rotation period with the highest agreement (mean cosine) of request pairs near a
+/// given one. The width is a share of the period.
 fn best_period(pairs: &[Pair], turning: &Turning, width: f64) -> f64 {
     best(
         turning.period_us,
@@ -448,8 +449,8 @@ fn best_period(pairs: &[Pair], turning: &Turning, width: f64) -> f64 {
     )
 }
 
-/// Where around a value a score is highest: among twice as many steps and the value, then
-/// between two of them.
+/// Finds the maximum of a score near a value: on a grid first, then between grid points by a
+/// parabola.
 fn best(around: f64, width: f64, steps: usize, score: impl Fn(f64) -> f64) -> f64 {
     let step = width / steps as f64;
     let at = |number: usize| around + (number as f64 - steps as f64) * step;

@@ -1,4 +1,4 @@
-//! `disksim_disk` and `disksim_ioqueue`.
+//! Key tables of the blocks `disksim_disk` and `disksim_ioqueue`.
 
 use super::Effect::{ActsAs, None, Used};
 use super::run::OUTPUT;

@@ -1,4 +1,4 @@
-//! `dm_disk` and the blocks within it.
+//! Key tables of the block `dm_disk` and its nested blocks.
 
 use super::Effect::{None, Used};
 use super::{Key, at_least, between, block, integer, list, number, optional, reals, time, word};

@@ -1,4 +1,5 @@
-//! The blocks of a run: what is between drive and host, and what nothing comes of.
+//! Key tables of the blocks between drive and host, and of the blocks of a simulation run without
+//! effect here.
 
 use super::Effect::{None, Used};
 use super::{
@@ -113,8 +114,8 @@ pub(super) const SIMPLE_DISK: &[Key] = &[
     time("Access time", None(SIMPLE)),
 ];
 
-/// DiskSim names the ranges of its policies, from `CACHE_REPLACE_MIN` to
-/// `CACHE_PREFETCH_MAX`, and not their numbers: any whole number is taken.
+/// Keys of a cache block. DiskSim names the ranges of its cache policies, from `CACHE_REPLACE_MIN`
+/// to `CACHE_PREFETCH_MAX`, but not their numbers, so any whole number is accepted.
 #[rustfmt::skip]
 pub(super) const CACHE_MEMORY: &[Key] = &[
     at_least("Cache size", 0, None(OTHER_CACHE)),

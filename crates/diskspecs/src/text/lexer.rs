@@ -1,4 +1,4 @@
-//! Text to words and marks, through files that name one another.
+//! Lexer of parameter files, which follows included files.
 
 use diskperf_diagnostics::{Place, Problem, Text};
 use std::ops::Range;
@@ -7,16 +7,12 @@ use std::sync::Arc;
 use super::excerpt;
 use crate::files::Files;
 
-/// A parameter file with all that it takes in; the largest known ones are maps of a
-/// few hundred kilobytes.
+/// Maximum size of a parameter file with all included files, in bytes. The largest known files are
+/// maps of a few hundred kilobytes.
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
-/// Files within one another.
 const DEEPEST_SOURCE: usize = 16;
-/// Files that are taken in, in all.
 const MOST_SOURCES: usize = 256;
-/// Keys in comments that are told of.
 const MOST_COMMENTED: usize = 200;
-/// Blocks and lists within one another.
 const DEEPEST_NESTING: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +24,7 @@ pub(super) enum Kind {
     CloseList,
     Comma,
     Equals,
-    /// Of the outermost file.
+    /// End of the text: the end of the outermost file.
     End,
 }
 
@@ -38,22 +34,20 @@ pub(super) struct Token {
     pub(super) place: Place,
 }
 
-/// A file that is being read.
+/// File that is being read, with the position in it.
 struct Frame {
     text: Arc<Text>,
     at_byte: usize,
-    /// How many brackets were open when it began.
+    /// Number of open brackets at the start of the file.
     open_before: usize,
 }
 
 pub(super) struct Lexer<'f> {
     files: &'f Files,
     frames: Vec<Frame>,
-    /// The brackets that are open.
     open: Vec<Token>,
     bytes: usize,
     sources: usize,
-    /// Keys that stand in comments.
     commented: Vec<Place>,
 }
 
@@ -92,7 +86,7 @@ impl<'f> Lexer<'f> {
         Ok(())
     }
 
-    /// Goes on in another file, and comes back at its end.
+    /// Continues in an included file, and returns to the current file at its end.
     pub(super) fn source(&mut self, named: &Place) -> Result<(), Problem> {
         let chain = || {
             let names = self.frames.iter().map(|frame| frame.text.name());
@@ -156,7 +150,7 @@ impl<'f> Lexer<'f> {
         }
     }
 
-    /// The keys that stood in comments so far.
+    /// Returns the keys found in comments so far.
     pub(super) fn commented(self) -> Vec<Place> {
         self.commented
     }
@@ -234,7 +228,7 @@ impl<'f> Lexer<'f> {
     }
 }
 
-/// Blanks and comments at the start of a text.
+/// Returns the length of the blanks and comments at the start of a text, in bytes.
 fn blank_bytes(text: &str) -> usize {
     let mut rest = text;
     loop {
@@ -246,7 +240,7 @@ fn blank_bytes(text: &str) -> usize {
     }
 }
 
-/// The keys of lines `# KEY = VALUE` of a text: somebody took them out.
+/// Returns the keys of comment lines `# KEY = VALUE`, which someone has disabled.
 fn keys_in_comments(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
     let mut keys = Vec::new();
     let mut at = blanks.start;
@@ -264,13 +258,13 @@ fn keys_in_comments(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
     keys
 }
 
-/// Whether words may be a key: letters, and what else the keys of drives have.
+/// Tests whether words may be a key: letters, and other characters found in the keys of drives.
 fn is_key(words: &str) -> bool {
     let of_key = |c: char| c.is_ascii_alphanumeric() || " ()-/.+|".contains(c);
     words.starts_with(|c: char| c.is_ascii_uppercase()) && words.chars().all(of_key)
 }
 
-/// The mark or the word at the start of a text.
+/// Returns the length of the token at the start of a text, in bytes.
 fn token_bytes(text: &str) -> usize {
     let ends = |c: char| c.is_whitespace() || "{}[],=#".contains(c);
     match text.find(ends) {

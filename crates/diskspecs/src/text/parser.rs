@@ -1,4 +1,4 @@
-//! Words and marks to a tree.
+//! Parser of parameter files: tokens to a syntax tree.
 
 use diskperf_diagnostics::{Place, Problem};
 use std::collections::HashSet;
@@ -8,14 +8,13 @@ use super::lexer::{Kind, Lexer, Token};
 use super::tree::{Block, Component, Document, Entry, Instances, Value, ValueKind};
 use crate::files::Files;
 
-/// Second definitions that are told of.
 const MOST_WARNINGS: usize = 50;
 
-/// Reads a file and what it takes in.
+/// Parses a file with all included files.
 ///
 /// # Errors
 ///
-/// The first thing that is not of the grammar.
+/// First syntax error.
 pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Document, Problem> {
     let mut parser = Parser {
         lexer: Lexer::new(files, name, content)?,
@@ -38,7 +37,7 @@ pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Docume
 
 struct Parser<'f> {
     lexer: Lexer<'f>,
-    /// What was looked at and not taken. It is empty wherever `source` may stand.
+    /// Token that was read ahead. It is empty wherever `source` is allowed.
     ahead: Option<Token>,
     document: Document,
 }
@@ -64,7 +63,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token that is not of `source FILE`.
+    /// Returns the next token after processing `source FILE` statements.
     fn item(&mut self) -> Result<Token, Problem> {
         loop {
             let token = self.next()?;
@@ -153,7 +152,6 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a block's type.
     fn block(&mut self, kind: Place) -> Result<Block, Problem> {
         let token = self.next()?;
         let name = match token.kind {
@@ -265,7 +263,6 @@ impl Parser<'_> {
         Ok(Value { kind, place })
     }
 
-    /// What follows `[`.
     fn list(&mut self) -> Result<Vec<Value>, Problem> {
         let mut values = Vec::new();
         loop {
@@ -284,7 +281,8 @@ impl Parser<'_> {
     }
 }
 
-/// Where the first block goes wrong in its first line, the file is of another kind.
+/// Adds advice to an error in the first line of the first block, which suggests a file of another
+/// kind.
 fn other_kind(problem: Problem, line: usize) -> Problem {
     match problem.place().map(Place::line_number) == Some(line) {
         true => problem.help(
@@ -302,7 +300,7 @@ fn unexpected(token: &Token, wanted: &str) -> Problem {
     Problem::error(title).at(&token.place, format!("here belongs {wanted}"))
 }
 
-/// A number if it is written as one, a word otherwise.
+/// Parses a number, or returns a word if the text is not a number.
 fn scalar(place: &Place) -> Result<ValueKind, Problem> {
     let text = place.written();
     let (negative, digits) = match text.strip_prefix('-') {

@@ -1,10 +1,10 @@
-//! Verification beside the sizes of blocks, and beside other options.
+//! Consistency checks of verification options with block sizes and other options.
 
 use crate::job::{Direction, Job, Sizes, Verification};
 use crate::verify;
 use diskperf_diagnostics::Problem;
 
-/// Puts right what fio puts right of verification; `clones_before` are those of the jobs
+/// Adjusts verification options as fio does; `clones_before` is the number of clones of the jobs
 /// above.
 pub(super) fn settle(job: &mut Job, clones_before: u32, warnings: &mut Vec<Problem>) {
     let says_kind = job.says("verify");
@@ -25,7 +25,7 @@ pub(super) fn settle(job: &mut Job, clones_before: u32, warnings: &mut Vec<Probl
     }
 }
 
-/// What cannot be verified.
+/// Rejects verification of workloads that cannot be verified.
 pub(super) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let verify = &job.verify;
     if verify.kind == Verification::Pattern && verify.pattern.is_none() {

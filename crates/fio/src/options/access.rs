@@ -1,4 +1,4 @@
-//! Options that say where I/O goes and how large it is.
+//! fio options for access patterns, offsets and block sizes.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::job::{
 use crate::value::{Value, Written};
 use diskperf_diagnostics::Problem;
 
-/// fio keeps as many of a split.
+/// Maximum number of parts of a block-size split that fio keeps.
 const MOST_PARTS: usize = 64;
 
 pub(super) const KEYS: &[Key] = &[
@@ -159,7 +159,6 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// Zones that fio lets be open at once.
 const OPEN_ZONES_MAX: u32 = 4096;
 
 fn percent(value: &Value<'_>) -> Result<u8, Problem> {
@@ -185,7 +184,7 @@ const ACCESSES: [(&str, Access); 11] = [
     ("randtrimwrite", Access::RandomTrimWrite),
 ];
 
-/// `rw=randread:N` and `rw=read:BYTES`.
+/// Reads `rw`, with an optional number as in `rw=randread:N` or `rw=read:BYTES`.
 fn read_write(pattern: &mut Pattern, written: &Written<'_>) -> Result<(), Problem> {
     let (word, modifier) = written.value()?.split_once(&[':']);
     let access = word.choice(&ACCESSES)?;
@@ -201,7 +200,7 @@ fn read_write(pattern: &mut Pattern, written: &Written<'_>) -> Result<(), Proble
     Ok(())
 }
 
-/// `4k-16k` or `4k:16k`, in either order.
+/// Reads a block-size range such as `4k-16k` or `4k:16k`, with the bounds in either order.
 fn block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
     let (low, high) = value.split_once(&['-', ':']);
     let Some(high) = high else {
@@ -212,7 +211,8 @@ fn block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
     Ok((low.min(high), low.max(high)))
 }
 
-/// `4k/50:8k/30:16k`: what has no share has an equal one of the rest.
+/// Reads a block-size split such as `4k/50:8k/30:16k`. Sizes without a share divide the remaining
+/// percentage equally.
 fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
     let parts = value.split(&[':']);
     if parts.len() > MOST_PARTS {
@@ -260,8 +260,8 @@ fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
     Ok(weighted.into())
 }
 
-/// Makes shares those that fio issues where they are not 100 together: it looks at them from
-/// the smallest on, nothing is left for what lies beyond 100, and the largest has the rest.
+/// Adjusts shares that do not add up to 100 to those that fio actually issues. fio goes from the
+/// smallest size up: shares beyond 100 are lost, and the largest size gets the rest.
 fn share_out(parts: &mut [Weighted]) {
     parts.sort_by_key(|part| part.percent);
     let mut left = 100;
@@ -284,7 +284,7 @@ const DISTRIBUTIONS: [(&str, &str); 6] = [
     ("zoned_abs", "zoned_abs"),
 ];
 
-/// `random_distribution`: only zones differ by direction.
+/// Reads `random_distribution`. Only zoned distributions may differ by direction.
 fn distribution(into: &mut PerDirection<Distribution>, value: &Value<'_>) -> Result<(), Problem> {
     let (word, rest) = value.split_once(&[':']);
     let name = word.choice(&DISTRIBUTIONS)?;
@@ -354,7 +354,7 @@ fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem>
     }
 }
 
-/// `50/10:50/90`.
+/// Reads a zoned distribution such as `50/10:50/90`.
 fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     let mut zones = Vec::new();
     let (mut accesses, mut ranges) = (0, 0);
@@ -417,7 +417,7 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     Ok(Distribution::Zoned(Arc::from(zones)))
 }
 
-/// `roundrobin:N`, `zipf:theta`.
+/// Reads a file service order such as `roundrobin:N` or `zipf:theta`.
 fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
     let choices = [
         ("roundrobin", "roundrobin"),
@@ -456,7 +456,7 @@ fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
     Ok(service)
 }
 
-/// A count that fio reads with `atoi`: no suffix.
+/// Reads a count that fio parses with `atoi`, so suffixes are not allowed.
 fn plain_count(value: &Value<'_>) -> Result<u32, Problem> {
     let count = value.count(1..)?;
     let text = value.text().trim();

@@ -1,4 +1,4 @@
-//! Options that say when, how fast, beside whom, and until what.
+//! fio options for run time, rates, job order, end conditions, verification and errors.
 
 use super::{Key, each, harmless, honoured};
 use crate::job::{
@@ -9,7 +9,7 @@ use crate::value::{Bare, Value};
 use crate::verify::{BytePattern, Checksum};
 use diskperf_diagnostics::Problem;
 
-/// As many as fio has room for.
+/// Maximum number of clones of a job in fio.
 const MOST_CLONES: u32 = 4096;
 
 pub(super) const KEYS: &[Key] = &[
@@ -269,7 +269,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// Weight of a share. fio keeps a negative one in 32 bits without a sign.
+/// Reads a flow weight. fio stores a negative weight as an unsigned 32-bit number.
 fn flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
     if !share.text().trim_start().starts_with('-') {
         return share.count(0..=1000);
@@ -291,7 +291,7 @@ fn positive_count(value: &Value<'_>) -> Result<Option<u32>, Problem> {
     value.count(..).map(|rate| (rate > 0).then_some(rate))
 }
 
-/// fio keeps these in 32 bits of microseconds.
+/// Reads a time that fio stores as 32-bit microseconds.
 fn short_time(value: &Value<'_>, bare: Bare) -> Result<u32, Problem> {
     let time_us = value.single()?.time_us(bare)?;
     u32::try_from(time_us).map_err(|_| {
@@ -300,7 +300,7 @@ fn short_time(value: &Value<'_>, bare: Bare) -> Result<u32, Problem> {
     })
 }
 
-/// A bare number of milliseconds, in which fio reads units of size.
+/// Reads a number of milliseconds, for which fio accepts size suffixes.
 fn milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
     value.single()?.count(1..).map_err(|problem| {
         problem.help(format!(
@@ -310,7 +310,7 @@ fn milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
     })
 }
 
-/// `5` or `1-3`.
+/// Reads a start delay such as `5`, or a range such as `1-3`.
 fn delay(value: &Value<'_>) -> Result<(u64, u64), Problem> {
     let (low, high) = value.single()?.split_once(&['-', ':']);
     let low = low.time_us(Bare::Seconds)?;
@@ -318,7 +318,7 @@ fn delay(value: &Value<'_>) -> Result<(u64, u64), Problem> {
     Ok((low.min(high), low.max(high)))
 }
 
-/// `iops_slope:0.3%`.
+/// Reads a steady-state criterion such as `iops_slope:0.3%`.
 fn steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Problem> {
     let choices = [
         ("iops", (Criterion::Iops, false)),
@@ -380,7 +380,7 @@ fn verify_pattern(value: &Value<'_>) -> Result<BytePattern, Problem> {
     })
 }
 
-/// Names of errors that fio knows, by their numbers from 1 on.
+/// Error names that fio knows, in the order of their error numbers from 1.
 const ERRORS: [&str; 34] = [
     "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
     "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
@@ -388,7 +388,7 @@ const ERRORS: [&str; 34] = [
     "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
 ];
 
-/// `EIO:ENOSPC,28`: errors of reads, of writes, and of verification.
+/// Reads ignored errors such as `EIO:ENOSPC,28`, with lists for reads, writes and verification.
 fn ignored_errors(value: &Value<'_>, policy: &mut ErrorPolicy) -> Result<(), Problem> {
     let kinds = value.split(&[',']);
     if kinds.len() > 3 {
@@ -426,7 +426,7 @@ fn errno(value: &Value<'_>) -> Result<i32, Problem> {
     })
 }
 
-/// Kinds of errors that are passed over: of reads, of writes, and of verification.
+/// Reads which kinds of errors the job ignores: those of reads, writes and verification.
 fn error_kinds(value: &Value<'_>) -> Result<[bool; 3], Problem> {
     value.choice(&[
         ("none", [false, false, false]),

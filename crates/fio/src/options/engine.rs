@@ -1,4 +1,4 @@
-//! Options that say how I/O is submitted.
+//! fio options for I/O engines, queue depth and submission.
 
 use super::{Key, harmless, honoured};
 use crate::elsewhere::{self, Elsewhere};
@@ -6,12 +6,12 @@ use crate::job::{CpuMode, Engine, SubmitMode};
 use crate::value::Value;
 use diskperf_diagnostics::Problem;
 
-/// The engines whose completions can be polled for.
+/// Engines that can poll for completions.
 const POLLED: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
-/// Those that can refuse to wait.
+/// Engines that can fail instead of blocking (`nowait`).
 const NOWAIT: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
 const PROCESSOR: &[Engine] = &[Engine::Cpuio];
-/// Those that give single I/Os a priority.
+/// Engines that can set a priority for each I/O.
 const PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
 
 pub(super) const KEYS: &[Key] = &[
@@ -174,7 +174,8 @@ const ENGINES: [Engine; 17] = [
     Engine::Cpuio,
 ];
 
-/// fio's others, which are no storage, or read and write in ways that are not supported.
+/// fio's engines that are not supported here: they address no storage, or transfer data in
+/// unsupported ways.
 const OTHERS: [&str; 8] = [
     "e4defrag",
     "exec",
@@ -186,7 +187,7 @@ const OTHERS: [&str; 8] = [
     "rdma",
 ];
 
-/// Options of those engines, which fio knows under them alone.
+/// Options that exist only under unsupported engines, listed by engine.
 const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("e4defrag", &["donorname", "inplace"]),
     (
@@ -214,7 +215,7 @@ const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("rdma", &["bindname", "verb"]),
 ];
 
-/// An engine that is not supported here and has an option of this name.
+/// Returns an unsupported engine that has an option of this name.
 pub(super) fn other_with_option(name: &str) -> Option<&'static str> {
     let with_option = OPTIONS_OF_OTHERS
         .iter()
@@ -222,7 +223,6 @@ pub(super) fn other_with_option(name: &str) -> Option<&'static str> {
     with_option.map(|(engine, _)| *engine)
 }
 
-/// fio's older names of engines.
 const OLDER: [(&str, Engine); 2] = [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
 
 fn engine(value: &Value<'_>) -> Result<(Engine, Option<&'static Elsewhere>), Problem> {

@@ -1,9 +1,9 @@
-//! Options that fio takes and does nothing for, and those that it has given up.
+//! Options without effect in fio, and options that fio has removed.
 
 use super::{Key, harmless, refused};
 
-/// fio knows the options of its profiles in every job, and reads them under `profile=`
-/// alone.
+/// Reason for ignoring options of fio's profiles: fio parses them in every job, but uses them only
+/// with `profile=`.
 const ACT: &str = "fio too does nothing for it: it is of fio's profile act";
 const TIOBENCH: &str = "fio too does nothing for it: it is of fio's profile tiobench";
 const OLD: &str = "fio too does nothing for it any more";

@@ -1,4 +1,4 @@
-//! Options that record a job's I/O in a log, and that repeat one.
+//! Options to record a job's I/O in a log and to replay a log.
 
 use super::{Key, harmless, honoured, refused};
 use crate::job::Skips;
@@ -54,7 +54,6 @@ pub(super) const KEYS: &[Key] = &[
     harmless("merge_blktrace_iters", OF_MERGE),
 ];
 
-/// A path, which is not parted at colons.
 fn path(value: &Value<'_>) -> Result<String, Problem> {
     match value.text() {
         "" => Err(value.wrong("a path is empty", "no file has this name")),
@@ -62,7 +61,7 @@ fn path(value: &Value<'_>) -> Result<String, Problem> {
     }
 }
 
-/// `read,trim`: kinds of a trace's I/O that are left out.
+/// Reads the kinds of I/O that a trace replay skips, such as `read,trim`.
 fn skips(value: &Value<'_>) -> Result<Skips, Problem> {
     let choices = [("read", 0), ("write", 1), ("trim", 2), ("sync", 3)];
     let mut skips = Skips::default();
@@ -77,7 +76,7 @@ fn skips(value: &Value<'_>) -> Result<Skips, Problem> {
     Ok(skips)
 }
 
-/// Offsets are divided by it: 0 is 1.
+/// Reads the divisor of replayed offsets; 0 means 1.
 fn scale(scale: &mut u64, written: &Written<'_>) -> Result<(), Problem> {
     *scale = written.value()?.single()?.number(..)?.max(1);
     Ok(())

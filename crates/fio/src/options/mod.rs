@@ -1,8 +1,8 @@
-//! fio's options: what each is called, and what becomes of it here.
+//! Tables of fio's options, with their names and treatment.
 //!
-//! A row of a table is an option. An option that says what is done sets a field of the
-//! [`Job`]; one that changes nothing of what is measured is listed with the result; all
-//! others are refused, with why.
+//! Each table row is an option. An option that affects the workload sets a field of the [`Job`]. An
+//! option without effect on the measured results is listed with them. Every other option is
+//! rejected, with the reason.
 
 mod access;
 mod course;
@@ -17,29 +17,29 @@ use crate::job::{Direction, Engine, Job, PerDirection};
 use crate::value::{Value, Written};
 use diskperf_diagnostics::Problem;
 
-/// Sets what an option says.
+/// Function that applies the value of an option to a job.
 pub(crate) type Setter = fn(&mut Job, &Written<'_>) -> Result<(), Problem>;
 
-/// What becomes of an option.
+/// Treatment of an option of a job file.
 #[derive(Clone, Copy)]
 pub(crate) enum Treatment {
-    /// It is done.
+    /// Option that changes the job, with the function that applies it.
     Honoured(Setter),
-    /// It is listed, for it does not matter because of this.
+    /// Option that has no effect on the results; the text is the reason.
     Harmless(&'static str),
-    /// It is an error: why, and what to do instead.
+    /// Option that is an error, with the reason and the alternative.
     Refused {
         why: &'static str,
         instead: &'static str,
     },
 }
 
-/// An option of fio's.
+/// Job option of fio, with its aliases and treatment.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
-    /// The engines that know it; all if there is none.
+    /// Engines that have the option; empty for an option of all engines.
     pub(crate) engines: &'static [Engine],
     pub(crate) treatment: Treatment,
 }
@@ -100,13 +100,13 @@ fn all() -> impl Iterator<Item = &'static Key> + Clone {
     TABLES.into_iter().flatten()
 }
 
-/// Names of options, for tests: of all that are known, with their aliases.
+/// Returns the names and aliases of all known options; used by tests.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     all().flat_map(|key| [key.name].into_iter().chain(key.aliases.iter().copied()))
 }
 
-/// The option of this name, as an engine knows it. An option that some engines share is
-/// there once for each meaning.
+/// Finds an option by name for an engine. An option that means different things to different
+/// engines has one entry for each meaning.
 pub(crate) fn find(name: &str, engine: Engine) -> Option<&'static Key> {
     let fits = |key: &&Key| key.engines.is_empty() || key.engines.contains(&engine);
     let mut named = all().filter(|key| key.is_called(name));
@@ -114,12 +114,12 @@ pub(crate) fn find(name: &str, engine: Engine) -> Option<&'static Key> {
     Some(named.find(fits).unwrap_or(first))
 }
 
-/// An engine that is not supported here and has an option of this name.
+/// Returns an unsupported engine that has an option of this name.
 pub(crate) fn other_engine(name: &str) -> Option<&'static str> {
     engine::other_with_option(name)
 }
 
-/// The name that was probably meant: the most similar one, as fio names it too.
+/// Suggests the known option name that is most similar to an unknown one.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
     // What is longer than any name is no name that was mistyped.
     if name.len() > 40 {
@@ -130,8 +130,8 @@ pub(crate) fn similar(name: &str) -> Option<&'static str> {
     names().max_by_key(likeness)
 }
 
-/// Reads a list of numbers into directions: an empty field changes nothing, and what the
-/// last field says, all after it say too.
+/// Reads values for reads, writes and trims. An empty field keeps the default, and the last field
+/// also applies to the directions after it.
 fn each<T: Clone>(
     parts: &[Value<'_>],
     into: &mut PerDirection<T>,

@@ -1,4 +1,5 @@
-//! Options that say what is told, and those that only say how it is told or timed.
+//! fio options for the contents of the report, and options that only affect its format or time
+//! stamps.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ const PLACEMENT: &str = "workers run where the kernel puts them";
 const PRIORITY: &str = "workers run at the priority of the command";
 const MEMORY: &str = "buffers are where diskperf puts them";
 
-/// Percentiles that fio keeps.
+/// Maximum number of percentiles that fio keeps.
 const MOST_PERCENTILES: usize = 20;
 
 pub(super) const KEYS: &[Key] = &[
@@ -113,8 +114,8 @@ pub(super) const KEYS: &[Key] = &[
     harmless("lockmem", MEMORY),
 ];
 
-/// Reads a list of percentiles as fio does: of each part the number in front, up to the first
-/// part without one between 0 and 100. The rest, which fio passes over, is noted.
+/// Reads a list of percentiles as fio does: the leading number of each part, up to the first part
+/// without a number from 0 to 100. fio silently ignores the rest, and a note says so.
 fn percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
     let parts = list.split(&[':']);
     if parts.len() > MOST_PERCENTILES {

@@ -1,4 +1,4 @@
-//! Options that say which files, how much of them, and when data must be durable.
+//! fio options for files, target size, synchronization and data content.
 
 use std::sync::Arc;
 
@@ -256,7 +256,7 @@ fn percent(value: &Value<'_>) -> Result<u8, Problem> {
     Ok(u8::try_from(percent).expect("at most 100"))
 }
 
-/// Parted by `:`, where `\:` is a colon.
+/// Splits a list of names at `:`; `\:` is a literal colon.
 fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     let mut names = vec![String::new()];
     let mut letters = value.text().chars().peekable();
@@ -278,7 +278,8 @@ fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     Ok(names.into())
 }
 
-/// The names of files, where fio skips blanks around them all and keeps those between.
+/// Reads a list of file names. Like fio, it strips blanks around the whole list and keeps blanks
+/// between names.
 fn file_names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     let value = value.trimmed();
     let names = names(&value)?;
@@ -301,8 +302,8 @@ fn file_names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     }
 }
 
-/// Whether names look like one path with colons in it: `D:\x`, or that of a device by the
-/// way to it.
+/// Tests whether the names look like a single path with unescaped colons, such as `D:\x` or a
+/// device path under `/dev/disk/by-path`.
 fn has_stray_colon(names: &[String]) -> bool {
     let is_rooted = |name: &String| name.starts_with(['/', '\\']);
     let Some((first, others)) = names.split_first() else {
@@ -314,7 +315,7 @@ fn has_stray_colon(names: &[String]) -> bool {
     }
 }
 
-/// Directories, whose names fio takes with every blank.
+/// Reads a list of directories. Like fio, it keeps all blanks.
 fn directories(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     let names = names(value)?;
     if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
@@ -343,8 +344,8 @@ fn name_format(value: &Value<'_>) -> Result<String, Problem> {
     Ok(value.text().to_owned())
 }
 
-/// A size, or a percentage of the target, which fio takes up to a bound; above 100, where
-/// it is the target that bounds it.
+/// Reads a size or a percentage of the target. `percent_max` is fio's limit for the percentage;
+/// without it, percentages above 100 are accepted.
 fn amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, Problem> {
     let value = value.single()?;
     if let Some(digits) = value.text().strip_suffix('%') {
@@ -372,7 +373,7 @@ fn amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, Problem
     value.number(..).map(Amount::Bytes)
 }
 
-/// A number of zones: `64z`.
+/// Reads a number of zones such as `64z`.
 pub(super) fn zone_count(value: &Value<'_>) -> Result<Option<u64>, Problem> {
     let Some(digits) = value.text().strip_suffix('z') else {
         return Ok(None);
@@ -388,13 +389,13 @@ pub(super) fn zone_count(value: &Value<'_>) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// As [`amount`], where fio takes all that is there for 0.
+/// Reads an amount like [`amount`]; 0 means everything that exists and gives `None`.
 fn amount_or_all(value: &Value<'_>, percent_max: Option<u32>) -> Result<Option<Amount>, Problem> {
     let amount = amount(value, percent_max)?;
     Ok((!matches!(amount, Amount::Bytes(0) | Amount::Percent(0))).then_some(amount))
 }
 
-/// One size, or `low-high`.
+/// Reads a file size, or a range of sizes such as `low-high`.
 fn file_size(files: &mut Files, written: &Written<'_>) -> Result<(), Problem> {
     let (low, high) = written.value()?.single()?.split_once(&['-', ':']);
     let low = low.number(1..)?;
@@ -403,7 +404,8 @@ fn file_size(files: &mut Files, written: &Written<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `wait_before,write:8`: steps, and behind the last one a number of writes, else 1.
+/// Reads sync_file_range flags such as `wait_before,write:8`. The number after the colon is the
+/// number of writes between calls; the default is 1.
 fn range_sync(value: &Value<'_>) -> Result<RangeSync, Problem> {
     let choices = [("wait_before", 0), ("write", 1), ("wait_after", 2)];
     let mut sync = RangeSync {

@@ -1,4 +1,4 @@
-//! Options that are never obeyed, and those of what diskperf has another command for.
+//! Options that are always rejected, and options replaced by another diskperf command.
 
 use super::{Key, harmless, honoured};
 

@@ -1,8 +1,8 @@
-//! Shares of depths and latencies, in the bins that fio prints.
+//! Distributions of queue depth and latency in the bins of fio's report.
 
 use super::json::Node;
 
-/// From this depth to below the next.
+/// Labels of the queue-depth bins, with the lowest depth of each bin.
 const DEPTHS: [(&str, u32); 7] = [
     ("1", 0),
     ("2", 2),
@@ -13,7 +13,7 @@ const DEPTHS: [(&str, u32); 7] = [
     (">=64", 64),
 ];
 
-/// Up to this many at once.
+/// Labels of the batch-size bins, with the highest batch size of each bin.
 const BATCHES: [(&str, u32); 7] = [
     ("0", 0),
     ("4", 4),
@@ -24,16 +24,18 @@ const BATCHES: [(&str, u32); 7] = [
     (">=64", u32::MAX),
 ];
 
-/// Below this many of a unit, and not below the label before.
+/// Upper bounds of the latency bins, in ns, us or ms; the bound is not part of the bin.
 const BELOW: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// `iodepth_level`: of all I/Os, so that more than 100 may come of syncs.
+/// Returns `iodepth_level`: shares of queue depths relative to the number of I/Os. Syncs can raise
+/// the sum above 100 %.
 pub(super) fn depths(counts: &[(u32, u64)], ios: u64) -> Node {
     let bin = |depth: u32| DEPTHS.iter().rposition(|(_, from)| depth >= *from);
     shares(&DEPTHS, counts, ios, bin)
 }
 
-/// `iodepth_submit`, `iodepth_complete`: of all batches.
+/// Returns `iodepth_submit` or `iodepth_complete`: shares of batch sizes relative to the number of
+/// batches.
 pub(super) fn batches(counts: &[(u32, u64)]) -> Node {
     let all = counts.iter().map(|(_, count)| count).sum();
     let bin = |batch: u32| BATCHES.iter().position(|(_, most)| batch <= *most);
@@ -65,7 +67,7 @@ fn percent(count: u64, all: u64, least: f64) -> f64 {
     }
 }
 
-/// `latency_ns`, `latency_us` and `latency_ms` of completion latencies in ns.
+/// Returns `latency_ns`, `latency_us` and `latency_ms` for completion latencies in ns.
 pub(super) fn latencies(counts: &[(u64, u64)], ios: u64) -> [(&'static str, Node); 3] {
     let mut bins = [[0u64; 12]; 3];
     for &(value, count) in counts {

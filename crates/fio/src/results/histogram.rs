@@ -1,12 +1,11 @@
-//! fio's bins of latencies: exact below 128 ns, then 64 to an octave.
+//! fio's latency histogram: exact bins below 128 ns, then 64 bins per octave.
 
-/// How many bins there are.
+/// Number of histogram bins.
 pub const BINS: usize = 1856;
 
-/// Bins to an octave, as a power of two.
 const BITS: u32 = 6;
 
-/// The bin of a value in ns. What is beyond the last bin is in it.
+/// Returns the histogram bin of a value in ns. The last bin also holds all larger values.
 pub fn bin(value_ns: u64) -> usize {
     let top = value_ns.checked_ilog2().unwrap_or(0);
     if top <= BITS {
@@ -18,11 +17,11 @@ pub fn bin(value_ns: u64) -> usize {
     BINS.min((base + offset) as usize + 1) - 1
 }
 
-/// What fio prints for a bin, in ns: its middle.
+/// Returns the value that fio prints for a histogram bin: its middle, in ns.
 ///
 /// # Panics
 ///
-/// If there is no such bin.
+/// If the bin does not exist.
 pub fn value_ns(bin: usize) -> u64 {
     assert!(bin < BINS, "bin {bin} of {BINS}");
     let bin = bin as u64;
@@ -35,7 +34,7 @@ pub fn value_ns(bin: usize) -> u64 {
     base + (((2 * place + 1) << dropped) >> 1)
 }
 
-/// Values and how often each was seen, as counts of bins: those that have any, ascending.
+/// Sums value counts by histogram bin. Returns the nonempty bins in ascending order.
 pub fn binned(counts: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut bins = std::collections::BTreeMap::new();
     for &(value, count) in counts.iter().filter(|(_, count)| *count > 0) {
@@ -46,8 +45,8 @@ pub fn binned(counts: &[(u64, u64)]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Percentiles by fio's rule: the first bin with which as many are reached. It may exceed
-/// the largest value, which need not be in the middle of its bin.
+/// Computes percentiles by fio's rule: the first histogram bin at which the required number of
+/// values is reached. A percentile is the middle of a bin, so it may exceed the largest value.
 pub fn percentiles(bins: &[(u64, u64)], percents: &[f64]) -> Vec<(f64, u64)> {
     let all: u64 = bins.iter().map(|(_, count)| count).sum();
     let of = |percent: f64| {

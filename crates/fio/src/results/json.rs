@@ -1,8 +1,8 @@
-//! JSON in the form that fio writes it: in order, `"key" : value`, six decimals.
+//! JSON output in fio's format: fixed member order, `"key" : value`, six decimals.
 
 use std::fmt::Write;
 
-/// A value.
+/// JSON value in fio's output.
 pub(super) enum Node {
     Integer(u64),
     Float(f64),
@@ -11,7 +11,7 @@ pub(super) enum Node {
     Object(Vec<(String, Node)>),
 }
 
-/// An object of fixed names.
+/// Creates an object from fixed names and values.
 pub(super) fn object<const N: usize>(members: [(&str, Node); N]) -> Vec<(String, Node)> {
     let members = members.into_iter();
     members
@@ -19,7 +19,7 @@ pub(super) fn object<const N: usize>(members: [(&str, Node); N]) -> Vec<(String,
         .collect()
 }
 
-/// The text of a value.
+/// Formats a JSON value as text.
 pub(super) fn text(node: &Node) -> String {
     let mut text = String::new();
     write(&mut text, node, 0);

@@ -1,4 +1,4 @@
-//! What stands under which name.
+//! Names and values of the members of each JSON object.
 
 use super::json::{Node, object};
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::job::{Direction, Unified};
 
-/// What fio-plot wants in `job options`, and fio's defaults.
+/// Options that fio-plot requires in `job options`, with fio's defaults.
 const PLOTTED: [(&str, &str); 4] = [
     ("rw", "read"),
     ("bs", "4096"),
@@ -35,7 +35,7 @@ pub(super) fn root(results: &Results, format: Format) -> Node {
     Node::Object(root)
 }
 
-/// The last of equal ones.
+/// Returns the options as an object. The last of several equal options wins.
 fn options(written: &[(String, String)]) -> Node {
     let mut members: Vec<(String, Node)> = Vec::new();
     for (name, value) in written {
@@ -117,7 +117,7 @@ fn job(results: &Results, row: &JobResult, format: Format) -> Node {
     Node::Object(job)
 }
 
-/// Apart, as one, or both.
+/// Returns the results by direction: separate, combined or both.
 fn directions(results: &Results, row: &JobResult, format: Format) -> Vec<(String, Node)> {
     let mut members = Vec::new();
     if row.unified != Unified::Mixed {
@@ -151,7 +151,7 @@ fn mixed(row: &JobResult) -> DirectionResult {
     all
 }
 
-/// The bandwidth of all jobs of a group.
+/// Returns the throughput of all jobs of a group, in KiB/s.
 fn group_kib_per_s(
     results: &Results,
     row: &JobResult,
@@ -232,7 +232,7 @@ fn direction(
     Node::Object(members)
 }
 
-/// What is printed of a row of samples.
+/// Statistics of a series of interval samples.
 struct Samples {
     min: u64,
     max: u64,

@@ -1,46 +1,46 @@
-//! Bytes that `verify_pattern` repeats over a block.
+//! Byte pattern that `verify_pattern` repeats over a block.
 
-/// Most bytes of a pattern.
+/// Maximum length of a pattern, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 512;
-/// Bytes that `%o` stands for.
+/// Bytes that `%o` occupies in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// Pattern of bytes, in which an I/O's offset may stand.
+/// Byte pattern, which may contain the offset of the I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BytePattern {
-    /// With zeroes where offsets go.
+    /// Pattern bytes, with zeroes in place of offsets.
     bytes: Vec<u8>,
-    /// Where offsets go.
+    /// Positions of the I/O offset in the pattern, in bytes.
     offsets_at: Vec<usize>,
 }
 
-/// Reason that a text is no pattern.
+/// Reason why a text is not a valid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// No text at all, or none that stands for bytes.
+    /// Text that is empty or represents no bytes.
     #[error("a pattern has at least one byte")]
     Empty,
-    /// More bytes than fio has room for.
+    /// Pattern with more bytes than fio supports.
     #[error("a pattern has at most {PATTERN_BYTES_MAX} bytes")]
     TooLong,
-    /// A part that is neither a number nor a text in quotes nor `%o`.
+    /// Part of the text that is neither a number, nor quoted text, nor `%o`.
     #[error("this is neither a number, nor 0x and digits, nor a text in quotes, nor %o")]
     Unreadable,
-    /// A number beyond 32 bits with a sign.
+    /// Number that exceeds 32 bits with sign.
     #[error("a decimal number is from -2147483648 to 2147483647; write it as 0x and digits")]
     TooLarge,
-    /// The contents of a file.
+    /// Reference to the contents of a file.
     #[error("a file's contents are not read here; write them as 0x and digits")]
     File,
 }
 
 impl BytePattern {
-    /// Parses parts that follow each other, with or without blanks: `0xdeadbeef`, `255`,
-    /// `"text"` without escapes, and `%o` for the offset of the I/O.
+    /// Parses a sequence of pattern parts, with or without blanks between them: `0xdeadbeef`,
+    /// `255`, `"text"` without escapes, and `%o` for the offset of the I/O.
     ///
     /// # Errors
     ///
-    /// A text that fio takes no bytes from, or the contents of a file.
+    /// A text that represents no bytes to fio, or a reference to a file.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let mut pattern = Self::default();
         let mut rest = text.trim_start();
@@ -56,7 +56,7 @@ impl BytePattern {
         }
     }
 
-    /// Takes one part; returns what follows it.
+    /// Parses one part of a pattern and returns the remaining text.
     fn part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         if let Some(rest) = text.strip_prefix('"') {
             let (letters, rest) = rest.split_once('"').ok_or(PatternError::Unreadable)?;
@@ -78,7 +78,8 @@ impl BytePattern {
         }
     }
 
-    /// Digits in pairs; where their number is odd, the first is alone.
+    /// Parses hexadecimal digits in pairs. If their number is odd, the first digit forms a byte of
+    /// its own.
     fn hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let end = text.find(|letter: char| !letter.is_ascii_hexdigit());
         let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
@@ -96,7 +97,8 @@ impl BytePattern {
         Ok(rest)
     }
 
-    /// A number of 32 bits with its sign, least significant byte first, without zeroes at its end.
+    /// Parses a signed 32-bit number, stored with the least significant byte first and without
+    /// trailing zeroes.
     fn decimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let end = unsigned.find(|letter: char| !letter.is_ascii_digit());
@@ -113,7 +115,7 @@ impl BytePattern {
         Ok(rest)
     }
 
-    /// Repeats the pattern over an I/O.
+    /// Fills a block with repetitions of the pattern.
     pub(super) fn fill(&self, block: &mut [u8], offset_bytes: u64) {
         let mut bytes = self.bytes.clone();
         for at in &self.offsets_at {
