@@ -17,7 +17,7 @@ const WARM_RESIDENT: f64 = 0.99;
 /// as for FUSE and virtiofs. The figures cannot distinguish the two.
 const FROM_STORAGE: f64 = 0.01;
 
-/// Share of a direct read (`O_DIRECT`) that must come from storage. The rest allows for data that a
+/// Share of a read that bypasses the cache that must come from storage. The rest allows for data that a
 /// file system keeps inline with its metadata.
 const DIRECT_FROM_STORAGE: f64 = 0.95;
 
