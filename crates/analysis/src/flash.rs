@@ -101,7 +101,7 @@ pub struct DieUse {
     pub depth: u32,
     /// Busy share of a die (0 to 1), by mean value analysis.
     pub formula: f64,
-    /// Busy share of a die for infinitely many dies with as many reads for each.
+    /// Busy share of a die for very many dies with as many reads for each.
     pub many_dies: f64,
     /// Upper bound: the share of dies that this many reads hit, if none waits for another.
     pub bound: f64,

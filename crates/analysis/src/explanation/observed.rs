@@ -1,8 +1,9 @@
 //! Account of a program on real storage from its recorded events.
 //!
 //! The worker's time is cut into instants. Each instant is booked once, by the first of these rules
-//! that holds: ||1. the worker is charged for a processor: `system_call` (later divided into `user`
-//! and
+//! that holds:
+//!
+//! 1. the worker is charged for a processor: `system_call` (later divided into `user` and
 //!    `system_call` by the kernel's ticks);
 //! 2. it could run, and something else has the processor: `cpu_wait`;
 //! 3. it waits while a device has at least one request: `device`;
