@@ -1,27 +1,27 @@
-//! What most of each stretch of time went to, for each die.
+//! Main activity of each die in equal slices of time.
 
 use diskperf_timeline::trace::TracedDie;
 use diskperf_timeline::{DieBusy, Nanoseconds};
 
-/// Stretches that a time is cut into.
+/// Number of slices into which a time range is divided.
 pub(super) const STRETCHES: usize = 160;
 
-/// Steps in which it is told how busy a die was.
+/// Number of steps in which the busy share of a die is shown.
 pub(super) const STEPS: u32 = 4;
 
-/// Some time in which a die was kept by something, more than by anything else.
+/// Consecutive slices of one die with the same main activity and busy share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) die: u32,
     pub(super) by: DieBusy,
-    /// How busy it was, by all, in steps.
+    /// Busy share of the die over all activities, in steps.
     pub(super) step: u32,
-    /// The first and the last stretch that are so, the last not among them.
+    /// First slice of the sequence. The field `last` is the slice after its end.
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-/// The stretches of a time, die by die, those that are alike joined.
+/// Divides a time range into slices for each die, and joins equal neighbours.
 pub(super) fn of<'k>(
     kept: impl Iterator<Item = &'k TracedDie>,
     (from, until): (Nanoseconds, Nanoseconds),
