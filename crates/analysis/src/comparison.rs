@@ -440,7 +440,6 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Determines the basis on which two runs are compared.
 fn basis((base, other): (&Run, &Run)) -> Basis {
     if is_same(base, other) {
         Basis::SameRun
@@ -453,12 +452,10 @@ fn basis((base, other): (&Run, &Run)) -> Basis {
     }
 }
 
-/// Tests whether two runs are the same run, named twice.
 fn is_same(base: &Run, other: &Run) -> bool {
     base.id == other.id && base.results == other.results
 }
 
-/// Tests whether two runs are the arms of one A/B measurement.
 fn are_partners(base: &Run, other: &Run) -> bool {
     let names = |run: &Run, partner: &Run| {
         let interleaved = run.interleaved.as_ref();

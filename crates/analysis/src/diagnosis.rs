@@ -175,7 +175,6 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     }
 }
 
-/// Finds the causes of the difference, the most certain first.
 fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
     let mut found = drives::shape(a, b);
     let same_shape = !found.iter().any(Cause::is_shape);

@@ -19,7 +19,6 @@ fn counted(result: &ProgramResult) -> &[Repetition] {
     result.repetitions.get(first..).unwrap_or_default()
 }
 
-/// Returns the counted repetitions of a result that were disturbed.
 fn disturbed(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
     counted(result).iter().filter(|one| one.is_disturbed())
 }

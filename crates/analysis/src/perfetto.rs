@@ -54,7 +54,6 @@ pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// Sequence id of all packets, which come from one writer.
 const SEQUENCE: u32 = 1;
 /// Flag `SEQ_INCREMENTAL_STATE_CLEARED`: no state from before the first packet counts.
 const CLEARED: u32 = 1;
@@ -243,7 +242,6 @@ fn annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
     }
 }
 
-/// Returns the slices in which the processor worked, for any program or interrupt.
 fn processor(trace: &Trace) -> Vec<Slice> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let (from, until) = window(trace).unwrap_or_default();

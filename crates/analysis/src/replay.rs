@@ -33,8 +33,9 @@ pub struct Fidelity {
     pub kept_up: bool,
 }
 
-/// Minimum of the delay above which a request is late.
+/// Lower limit of the delay above which a replayed request counts as late.
 const LATE_AT_LEAST: Nanoseconds = Nanoseconds(100_000);
+/// Upper limit of the delay above which a replayed request counts as late.
 const LATE_AT_MOST: Nanoseconds = Nanoseconds(10_000_000);
 
 /// Maximum share of late requests at which the host has kept up.

@@ -166,7 +166,6 @@ pub fn sample_deviation(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
 }
 
-/// Inserts a value into a vector in ascending order.
 fn insert_sorted(sorted: &mut Vec<f64>, value: f64) {
     let place = sorted.partition_point(|one| one.total_cmp(&value).is_lt());
     sorted.insert(place, value);

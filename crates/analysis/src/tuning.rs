@@ -432,13 +432,11 @@ impl Tuned {
     }
 }
 
-/// Tests whether a step leads down a cliff.
 fn falls(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
     let mut cliffs = cliffs.iter();
     cliffs.any(|cliff| cliff.top == from && cliff.bottom == to)
 }
 
-/// Tests whether any step from a point leads down a cliff.
 fn stands_on(cliffs: &[Cliff], places: &[usize]) -> bool {
     cliffs.iter().any(|cliff| cliff.top == places)
 }

@@ -42,18 +42,13 @@ struct Asked {
     limit: Option<f64>,
 }
 
-/// Document of Kridle and McKusick, 1983.
 const KRIDLE_MCKUSICK: &str = "kridle-mckusick-1983";
-/// Document of Speck and Bass, 1984.
 const SPECK_BASS: &str = "speck-bass-1984";
 
-/// Document of Piziali and Zam, 1991.
 const PIZIALI_ZAM: &str = "piziali-zam-1991";
 
-/// Document of Zachariassen, 1987.
 const ZACHARIASSEN: &str = "zachariassen-1987";
 
-/// Document of Kirkendall, 1989.
 const KIRKENDALL: &str = "kirkendall-1989";
 
 const ASKED: [Asked; 9] = [

@@ -15,7 +15,6 @@ pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
     known.iter().map(own).collect()
 }
 
-/// Lists the facts about a run, each as the user would write it or as the system reports it.
 fn facts(run: &Run) -> Vec<String> {
     let mut facts = filesystems(run);
     facts.push(match run.cache {

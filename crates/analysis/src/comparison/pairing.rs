@@ -97,7 +97,6 @@ fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Optio
     )
 }
 
-/// Splits `ext4/4096` into `ext4` and `4096`.
 fn kind_and_block(filesystem: &str) -> (&str, &str) {
     filesystem.split_once('/').unwrap_or((filesystem, ""))
 }

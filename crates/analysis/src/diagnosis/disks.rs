@@ -103,7 +103,6 @@ fn firmware(a: &Disks, b: &Disks) -> Vec<Cause> {
     commands.chain(ends).collect()
 }
 
-/// Compares the durations of equal transfers over the link, out of the buffer or into it.
 fn link(one: &Buffers, other: &Buffers) -> Option<Cause> {
     let both = one.crossings.iter().filter_map(|(of, ns)| {
         let (ns, there) = (*ns as f64, *other.crossings.get(of)? as f64);
@@ -154,7 +153,6 @@ fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
     found
 }
 
-/// Tests whether most writes of both runs wait for buffer space.
 fn are_full(one: &Buffers, other: &Buffers) -> bool {
     one.crowded.share().min(other.crowded.share()) >= FULL
 }

@@ -52,7 +52,6 @@ pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause
     found
 }
 
-/// Compares seek times over the distances that both runs contain.
 fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
     let seeks = one.seeks.iter();
     let mut ratios: Vec<f64> = seeks
@@ -150,7 +149,6 @@ fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Opt
     ))
 }
 
-/// Compares the rotation of the drives and the division of their tracks.
 fn platters(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     let mut found = Vec::new();
     for (one, other) in a.0.drives.iter().zip(&b.0.drives) {

@@ -62,7 +62,6 @@ fn whose(
     }
 }
 
-/// Compares the shares of read-ahead requests.
 fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
     let share = |of: &Measures| {
         let ahead = of.requests.get(&Purpose::ReadAhead).copied().unwrap_or(0.0);

@@ -20,6 +20,7 @@ pub(super) struct Searches {
     searching: f64,
     /// Decisions by the slot under the head, for requests whose arm was already on the cylinder.
     by_slot: Decisions,
+    /// Decisions by the slots from the head to the requested sector, for the same requests.
     by_distance: Decisions,
 }
 
@@ -79,7 +80,6 @@ fn found(request: &TracedRequest) -> Option<Nanoseconds> {
     })
 }
 
-/// Returns the slot of a request's track that is under the head at a given time.
 fn under_head(trace: &Trace, (request, slots): (&TracedRequest, u32), at: Nanoseconds) -> f64 {
     let turned = trace.drives[request.drive as usize].revolutions(at);
     turned.rem_euclid(1.0) * f64::from(slots)

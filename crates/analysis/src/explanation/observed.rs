@@ -25,7 +25,6 @@ use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, Timed
 use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace};
 
-/// Bytes of a sector, the unit of a request's position.
 const SECTOR_BYTES: u64 = 512;
 
 /// Converts recorded events into a trace, as a model would have recorded it.

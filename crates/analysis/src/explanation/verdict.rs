@@ -39,7 +39,6 @@ fn limited_by_processor(account: &Account) -> bool {
     processor.is_some_and(|share| share >= LIMITS && share >= of_drive)
 }
 
-/// Returns the drive that was busiest.
 fn busiest(account: &Account) -> Option<&DriveAccount> {
     account.drives.iter().min_by_key(|drive| drive.idle)
 }

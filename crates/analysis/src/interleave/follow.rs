@@ -21,9 +21,9 @@ pub(super) const SECTORS: u32 = 400;
 const LEFT_OUT: u32 = 16;
 /// Number of sectors that count for each initial phase.
 pub(super) const COUNTED: f64 = (SECTORS - LEFT_OUT) as f64;
-/// Number of points of the lattice, a prime. Powers of the generator below are the steps of the
-/// coordinates.
+/// Number of points of the lattice that gives the initial phases, a prime.
 const POINTS: u64 = 16_381;
+/// Generator of the lattice: its powers are the steps of the coordinates.
 const GENERATOR: u64 = 9_979;
 
 /// Source of interrupts at equal intervals.

@@ -87,7 +87,6 @@ fn circumstances(card: &Card) -> String {
     text
 }
 
-/// Lists the tables of the documents in their order, as document and table.
 fn tables(card: &Card) -> Vec<(&str, &str)> {
     let mut tables: Vec<(&str, &str)> = Vec::new();
     for cell in &card.cells {
@@ -171,7 +170,6 @@ fn summary(summaries: &[Summary]) -> Grid {
     }
 }
 
-/// Tabulates cells, one row for each, with its CPU share beside it.
 fn grid(cells: &[&Cell]) -> Grid {
     let rows: Vec<(&Cell, Option<&Cell>)> = cells
         .iter()
@@ -219,7 +217,6 @@ fn grid(cells: &[&Cell]) -> Grid {
     }
 }
 
-/// Formats a figure with about three digits.
 fn figure(quantity: Quantity, value: f64) -> String {
     match quantity {
         Quantity::KbPerS => format!("{value:.0}"),
@@ -264,7 +261,6 @@ fn spread(cell: &Cell) -> String {
     })
 }
 
-/// Returns the marks of a cell, each a word or two.
 fn marks(cell: &Cell) -> String {
     let mut marks = vec![match (cell.printed.or(cell.printed_low), cell.scored) {
         (None, _) => "not measured",
@@ -283,7 +279,6 @@ fn marks(cell: &Cell) -> String {
     marks.join(", ")
 }
 
-/// Lists the notes, each once, with the cells that it is about.
 fn notes(card: &Card) -> Vec<Block> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     let rates = card.cells.iter();

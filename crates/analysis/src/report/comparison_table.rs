@@ -159,7 +159,6 @@ fn grid(pairs: &[&Pair]) -> Grid {
     }
 }
 
-/// Returns the marks of a figure, for its cache verdict and its unwritten share.
 fn marks(side: &Side) -> String {
     let unwritten = unwritten::mark(side.unwritten_share);
     format!("{}{unwritten}", side.cache.mark())
@@ -344,7 +343,6 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Lists all warnings, each once with the programs that it is about.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let several = comparison.runs.len() > 2;
     let mut lines: Vec<String> = comparison

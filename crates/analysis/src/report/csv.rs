@@ -370,7 +370,6 @@ pub(super) fn escaped(field: &str) -> String {
     }
 }
 
-/// Tests whether a field is a number, with or without a sign and an exponent.
 fn is_number(text: &str) -> bool {
     let of_numbers = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
     text.bytes().all(of_numbers) && text.parse::<f64>().is_ok()

@@ -108,7 +108,6 @@ impl Column {
         heading.chain(cells).max().unwrap_or(0)
     }
 
-    /// Returns the width of the column's longest word.
     fn word_width(&self) -> usize {
         let cells = self.cells.iter().flat_map(|cell| cell.split_whitespace());
         let words = self.heading.split_whitespace().chain(cells);
@@ -125,7 +124,6 @@ impl Group {
         }
     }
 
-    /// Returns the width of the group, with the gap before each column.
     fn width(&self) -> usize {
         self.columns.iter().map(|column| column.width() + GAP).sum()
     }
@@ -194,7 +192,6 @@ fn in_lines(word: &str, columns: usize) -> Vec<&str> {
     starts.zip(ends).map(|(from, to)| &word[from..to]).collect()
 }
 
-/// Breaks a paragraph between words. Lines after the first are indented.
 fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
@@ -226,8 +223,6 @@ impl Grid {
         out
     }
 
-    /// Returns the gap between groups. Groups without titles are columns of one kind and get no
-    /// further gap.
     fn group_gap(&self) -> usize {
         let titled = self.groups.iter().any(|group| !group.title.is_empty());
         if titled { GROUP_GAP } else { 0 }

@@ -81,7 +81,6 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     blocks
 }
 
-/// Tabulates the ledger, and beside it those of the single programs where there are several.
 fn ledger(account: &Account) -> Grid {
     let stages: Vec<Stage> = Stage::ALL
         .into_iter()
@@ -132,7 +131,6 @@ fn figure(ns: u64) -> String {
     }
 }
 
-/// Tabulates the utilisation of the parts of the computer.
 fn used(account: &Account) -> Grid {
     let used = &account.utilisation;
     let of = |name: &str, share: Option<f64>| Some((name.to_owned(), share?));

@@ -100,7 +100,6 @@ pub fn card_charts(card: &Card) -> Vec<Chart> {
     scatter::charts(card)
 }
 
-/// Builds the charts of a single run.
 fn of_run(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
     let charts = curves.chain(repetitions::of_run(view));
@@ -273,13 +272,11 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     shown
 }
 
-/// Tests whether a run was on a drive without platters.
 fn is_on_flash(run: &Run) -> bool {
     let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
     devices.any(|device| device.rotational == Some(false))
 }
 
-/// Writes the pictures of a run in their order.
 fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
         let is_of_dies = |(_, picture): &(usize, Picture)| matches!(picture, Picture::Dies(_));
@@ -320,8 +317,9 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
 /// Maximum number of platter pictures of one run, each of some 40 KB.
 const MOST_PICTURES: usize = 8;
 /// Maximum number of results of one run whose dies are drawn, with two pictures of up to 100 KB
-/// each. The constant below is the minimum share of time lost there.
+/// each.
 const MOST_OF_DIES: usize = 3;
+/// Minimum share of its time that a result on flash must lose at the dies to get a picture.
 const SHOWN_SHARE: f64 = 0.01;
 
 /// Formats the accuracy card as an HTML page.

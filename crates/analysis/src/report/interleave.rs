@@ -51,7 +51,6 @@ fn heading(found: &Interleave) -> String {
     )
 }
 
-/// Tabulates the service time as a sum of its parts.
 fn parts(found: &Interleave) -> Grid {
     let given = || found.parts.iter().filter(|part| part.ms > 0.0);
     let mut names: Vec<String> = given().map(|part| part.name.to_owned()).collect();

@@ -105,7 +105,6 @@ struct ResultJson<'a> {
     load: Option<&'a LoadSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<&'a Verified>,
-    /// First error that ended a worker of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
     /// Trace and fidelity of a replay.
@@ -231,7 +230,6 @@ struct WorkerJson<'a> {
     /// Elapsed time of the worker by stage, in a modelled run.
     #[serde(skip_serializing_if = "Ledger::is_empty")]
     ledger: Ledger,
-    /// Error that ended the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
 }

@@ -21,7 +21,6 @@ pub(super) fn shows(row: &Row) -> bool {
     row.summary.load.is_some()
 }
 
-/// Figures in one line of the table.
 #[derive(Default)]
 struct Line {
     key: String,

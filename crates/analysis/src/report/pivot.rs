@@ -12,7 +12,6 @@ use diskperf_timeline::units::format_size;
 /// Mark of a part that is not significantly above 0.
 const NOT_TOLD_APART: &str = "~";
 
-/// Name of the parameter whose values are sizes.
 const CALL_BYTES: &str = "call_bytes";
 
 /// Program that is shown as a pivot table.
@@ -20,7 +19,6 @@ struct Pivot {
     program: &'static str,
     /// Parameter of the rows, and its heading.
     row: (&'static str, &'static str),
-    /// Parameter of the columns.
     column: &'static str,
 }
 

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 const NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
 
-/// Generator of random choices.
 struct Dice(Noise);
 
 impl Dice {

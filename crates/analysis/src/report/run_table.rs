@@ -250,7 +250,6 @@ fn generic(views: &[&View]) -> Vec<Block> {
     blocks
 }
 
-/// Lists the file systems of a run's rows, each once.
 fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
     let mut found: Vec<&str> = Vec::new();
     for row in rows(view) {
@@ -518,7 +517,6 @@ fn shapes(views: &[View]) -> Vec<String> {
     lines
 }
 
-/// Lists the meaning of the columns and marks that occur.
 fn legend(views: &[View]) -> Vec<String> {
     let rows = views.iter().flat_map(|view| &view.rows);
     let mut lines = Vec::new();

@@ -111,7 +111,6 @@ fn told(quantile: Option<f64>, unit: fn(f64) -> String) -> String {
     quantile.map_or("-".to_owned(), unit)
 }
 
-/// Formats a duration in a fitting unit.
 fn span(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
@@ -353,7 +352,6 @@ fn reuse(reuse: &ReuseSummary) -> String {
     )
 }
 
-/// Tabulates the devices with the most requests.
 fn by_device(of: &Summary) -> Grid {
     const LISTED: usize = 10;
     let listed = &of.devices[..of.devices.len().min(LISTED)];

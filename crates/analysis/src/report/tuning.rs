@@ -61,7 +61,6 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// Formats a gain in percent, with its sign.
 fn percent(gain: f64) -> String {
     let percent = 100.0 * gain;
     // A minus before nothing says nothing.
@@ -142,7 +141,6 @@ struct Row<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
-    /// Share of the read bytes that were never written.
     unwritten: Option<f64>,
     /// Gain over today's settings, as a share.
     gain: Option<f64>,
@@ -158,7 +156,6 @@ fn range(extent: Extent) -> String {
     }
 }
 
-/// Describes the verdict on the best settings.
 fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut verdict = Vec::new();
     let standing = tuned.standing(best);
@@ -384,7 +381,6 @@ fn searched(tuned: &Tuned) -> String {
     )
 }
 
-/// Describes the number of impossible points, with the reason of the first.
 fn impossible(tuned: &Tuned) -> Option<String> {
     let mut points = tuned.points.iter();
     let (places, why) = points.find_map(|(places, outcome)| match outcome {

@@ -14,8 +14,9 @@ const WORTH_A_WORD: f64 = 0.05;
 /// sample of 20 lies under 4 apart, of a uniform one at 3.5.
 const APART: f64 = 5.0;
 
-/// Minimum share of the repetitions on the smaller level, which also needs at least three.
+/// Minimum share of the repetitions on the smaller of two levels.
 const LEAST_SHARE: f64 = 0.15;
+/// Minimum number of repetitions on the smaller of two levels.
 const LEAST: usize = 3;
 
 /// Number of standard deviations by which Kendall's rank correlation with time must exceed chance.

@@ -21,7 +21,6 @@ pub(in super::super) struct Accesses {
     pub(in super::super) write_settle_ns: Option<f64>,
 }
 
-/// One access of an arm.
 struct Access {
     drive: u32,
     ends: u64,

@@ -8,7 +8,6 @@ use diskperf_timeline::{Nanoseconds, Trace};
 pub(in super::super) struct Cleaning {
     /// Bytes that cleaning read from bands and wrote to them.
     pub(super) moved_bytes: u64,
-    /// Bytes that programs wrote.
     written_bytes: u64,
 }
 

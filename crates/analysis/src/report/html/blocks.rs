@@ -70,7 +70,6 @@ fn cell(column: &Column, row: usize) -> String {
     format!("<td{class}>{}</td>", escape::text(text))
 }
 
-/// Formats the row of group titles, where there are any.
 fn groups(grid: &Grid) -> String {
     if grid.groups.iter().all(|group| group.title.is_empty()) {
         return String::new();

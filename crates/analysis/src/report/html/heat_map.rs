@@ -6,8 +6,9 @@ use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Standing, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Label of the safe combination. The constant below labels combinations at the foot of a cliff.
+/// Label of the safe combination.
 const SAFE: &str = "safe";
+/// Label of combinations at the foot of a cliff.
 const CLIFF: &str = "cliff";
 
 /// Measured quantity over combinations of some parameters.

@@ -13,8 +13,9 @@ pub(super) use drawing::figure;
 use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
-/// Revolutions shown before the one with the request of interest. The constant below is the total.
+/// Revolutions that the platter picture shows before the event of interest.
 const BEFORE: f64 = 2.0;
+/// Revolutions that the platter picture shows in all.
 const SHOWN: u32 = 9;
 
 /// Content of the platter picture of a trace.

@@ -154,7 +154,6 @@ impl<'s> Layer<'s> {
     }
 }
 
-/// Formats a value as text on one line.
 fn words(value: &Value) -> String {
     match value.as_str() {
         Some(text) => printable_line(text).into_owned(),

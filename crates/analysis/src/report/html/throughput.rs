@@ -25,7 +25,6 @@ pub(super) const OF_RUNS: [&str; 8] = [
     "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
 ];
 
-/// Bar of a throughput chart.
 struct Bar {
     program: String,
     series: String,

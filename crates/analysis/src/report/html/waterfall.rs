@@ -67,7 +67,6 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     )))
 }
 
-/// Unit of a chart's time axis.
 #[derive(Clone, Copy)]
 enum Unit {
     Milliseconds,

@@ -4,7 +4,6 @@ use super::{figure, lost, percent};
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Cliff, Places, Standing, Tuned, WIDEST_FACTOR, distance};
 
-/// Maximum number of printed cliffs.
 const MOST_ROWS: usize = 12;
 
 /// Describes the positions of the best and of today's settings relative to the cliffs.

@@ -50,8 +50,9 @@ struct Fall<'t> {
     to: &'t str,
     from_value: Option<f64>,
     to_value: Option<f64>,
-    /// Gain of the step as a share. The field below is the gain that the surrounding steps predict.
+    /// Gain of the step as a share.
     gain: f64,
+    /// Gain that the surrounding steps predict, as a share.
     expected_gain: f64,
     /// Settings of all parameters at the edge of the cliff.
     settings: BTreeMap<&'t str, &'t str>,

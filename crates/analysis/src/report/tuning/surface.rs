@@ -6,7 +6,6 @@ use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Key, Places, Tuned};
 use std::collections::BTreeSet;
 
-/// Width of the longest bar in columns.
 const BAR: usize = 32;
 
 /// Maximum number of printed values of one parameter.
@@ -18,12 +17,13 @@ const MOST_FIGURES: usize = 10;
 /// Maximum number of printed columns.
 const MOST_COLUMNS: usize = 64;
 
-/// Characters for eighths of a column, which also serve as levels of a shade.
+/// Block characters for bars that end within a column, from one eighth of it to a whole one.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Text in place of an impossible point. The constant below stands for a point that was not tried.
+/// Text in place of an impossible point.
 const IMPOSSIBLE: &str = "-";
+/// Text in place of a point that was not tried.
 const UNTRIED: &str = "·";
 
 pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
@@ -122,7 +122,6 @@ fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Blo
     )))
 }
 
-/// Draws a bar whose length is a share of the longest one.
 fn bar(share: f64) -> String {
     let eighths = (share * (BAR * 8) as f64).round() as usize;
     let mut text = "█".repeat(eighths / 8);

@@ -4,9 +4,9 @@ use super::Drive;
 use diskperf_timeline::trace::{FlashLevels, Purpose, TracedFlash};
 use diskperf_timeline::{Nanoseconds, Trace};
 
-/// Maximum number of intervals in a range. The constant below is the minimum mean number of
-/// requests in each.
+/// Maximum number of intervals that the time range of a die picture is divided into.
 const MOST: usize = 120;
+/// Minimum mean number of requests in an interval.
 const REQUESTS_EACH: usize = 6;
 /// Minimum number of intervals in a range; fewer would show no trend.
 const LEAST: usize = 12;

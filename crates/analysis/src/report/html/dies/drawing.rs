@@ -23,7 +23,6 @@ const TOP: f64 = 24.0;
 /// Height of a request's caption in the list of slow requests.
 const WORDS: f64 = 14.0;
 const BAR: f64 = 9.0;
-/// Approximate width of a letter.
 const LETTER: f64 = 6.6;
 const REQUEST: f64 = WORDS + BAR + 5.0;
 /// Divisor of a request's total wait. A cause below that share is not mentioned.
@@ -32,7 +31,6 @@ const LEAST_CAUSE: u64 = 50;
 const DIES: f64 = 360.0;
 const LEAST_DIE: f64 = 5.0;
 const MOST_DIE: f64 = 16.0;
-/// Gap between two channels.
 const GAP: f64 = 4.0;
 
 impl View {
@@ -86,7 +84,6 @@ pub(super) fn plot((top, height): (f64, f64), content: &str) -> String {
     )
 }
 
-/// Returns the CSS class with the colour of a die's activity.
 fn colour(by: DieBusy) -> &'static str {
     match by {
         DieBusy::Read => "media",
@@ -270,7 +267,6 @@ fn told(request: &TracedRequest, drive: &Drive, most: usize) -> String {
     )
 }
 
-/// Draws the slowest requests, one below the other.
 fn requests(view: &View, drive: &Drive) -> String {
     let mut out = String::new();
     for (number, request) in view.slowest.iter().enumerate() {

@@ -16,8 +16,9 @@ pub(super) struct Stretch {
     pub(super) by: DieBusy,
     /// Busy share of the die over all activities, in steps.
     pub(super) step: u32,
-    /// First slice of the sequence. The field `last` is the slice after its end.
+    /// First slice of the sequence.
     pub(super) first: usize,
+    /// Slice after the end of the sequence.
     pub(super) last: usize,
 }
 

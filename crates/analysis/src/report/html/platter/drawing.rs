@@ -121,7 +121,6 @@ impl Picture {
         out
     }
 
-    /// Draws all spans as rectangles, and counts them.
     fn spans(&self) -> (String, usize) {
         let mut out = String::new();
         let mut count = 0;
@@ -277,7 +276,6 @@ impl Picture {
         Nanoseconds(period.saturating_sub((until.0 - from.0) % period.max(1)))
     }
 
-    /// Draws the line of the missed deadline.
     fn deadline(&self) -> String {
         let Some((line, x)) = self.missed.and_then(|missed| self.at(missed.deadline)) else {
             return String::new();

@@ -7,7 +7,6 @@ use serde_json::Value;
 /// Space below the area in pixels, for the x axis.
 pub(super) const BELOW: f64 = 40.0;
 
-/// Height of a legend line in pixels.
 const LINE: f64 = 17.0;
 
 /// Returns a property of a channel's axis or scale from the first layer that defines it.

@@ -10,7 +10,6 @@ const TABLEAU: [&str; 20] = [
     "#d6a5c9", "#fcbfd2", "#d8b5a5", "#79706e",
 ];
 
-/// Steps of the viridis palette from dark to light.
 const VIRIDIS: [&str; 9] = [
     "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30",
     "#fde725",

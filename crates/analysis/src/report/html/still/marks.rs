@@ -161,7 +161,6 @@ fn rule(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String>
     ))
 }
 
-/// Draws a line for each colour, through its rows in their order.
 fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let is_stepped = layer.mark["interpolate"] == "step-before";
     let mut found: Vec<(String, String)> = Vec::new();
@@ -188,7 +187,6 @@ fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     found.into_iter().map(line).collect()
 }
 
-/// Draws the area between two curves.
 fn area(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let curve = |channel: &str| -> Vec<String> {
         let place = |row: &&Value| {
