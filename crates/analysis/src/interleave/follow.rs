@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 pub(super) const ROUNDING_MS: f64 = 1e-6;
 /// Number of initial phases that the simulation starts from.
 pub(super) const STARTS: u32 = 32;
+/// Number of sectors that are followed from each initial phase.
 pub(super) const SECTORS: u32 = 400;
 /// Sectors at the beginning that do not count, since drive and interrupts meet there in phases that
 /// never occur later.

@@ -79,9 +79,9 @@ pub struct Estimate {
 #[derive(Clone, Debug)]
 pub struct Sequence {
     ln_alpha: f64,
-    /// Logarithm of the smallest change that matters. The field below is that of the practical
-    /// floor.
+    /// Logarithm of the smallest change that matters.
     delta: f64,
+    /// Logarithm of the practical floor, below which a difference never counts.
     floor: f64,
     /// Values of ln(t_B / t_A) without the effect of the order, in ascending order.
     corrected: Vec<f64>,
