@@ -19,9 +19,9 @@ pub enum Quantity {
     KbPerS,
     /// CPU time in percent of elapsed time, summed over all programs.
     CpuPercent,
-    /// Elapsed time in seconds.
+    /// Elapsed time of a test program in seconds.
     Seconds,
-    /// Elapsed time in minutes.
+    /// Elapsed time of a test program in minutes.
     Minutes,
     /// Rate in file system blocks per second.
     BlocksPerS,
@@ -84,9 +84,9 @@ pub(crate) fn as_csh_prints(percent: f64) -> f64 {
 /// Minimum and maximum of a modelled number over all phases or all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Minimum of the modelled number.
+    /// Minimum of the modelled number over all phases or seeds.
     pub low: f64,
-    /// Maximum of the modelled number.
+    /// Maximum of the modelled number over all phases or seeds.
     pub high: f64,
 }
 
@@ -103,11 +103,11 @@ pub struct Cell {
     pub target: Option<String>,
     /// File system of the measurement, as printed: `8K/1K`.
     pub filesystem: Option<String>,
-    /// Test program, as printed.
+    /// Test program of the measurement, as the document prints its name.
     pub test: Option<String>,
-    /// Drives that ran the test concurrently.
+    /// Drives that ran the test program concurrently.
     pub drives: u32,
-    /// Quantity that the number measures.
+    /// Quantity that the published number measures, such as KB/s or a CPU share.
     pub quantity: Quantity,
     /// Published value, as printed; absent where nothing was measured or the document prints only a
     /// range.
@@ -201,13 +201,13 @@ impl Choice {
 /// Model parameter that rests on no document, no source file and no arithmetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FreeParameter {
-    /// Path of the parameter for `--set`.
+    /// Path of the free parameter for `--set`.
     pub path: String,
-    /// Catalogue file that contains the parameter.
+    /// Catalogue file that contains the free parameter.
     pub file: String,
     /// Value of the parameter, as written in the file.
     pub value: String,
-    /// Origin of the value, as text.
+    /// Origin of the parameter's value, as text.
     pub source: String,
     /// Method by which the value was chosen.
     pub choice: Choice,
@@ -229,18 +229,18 @@ pub struct Parameters {
     /// Number of parameters that were calibrated only on cells of documents outside this card. The
     /// list leaves them out.
     pub elsewhere: usize,
-    /// The free parameters one by one.
+    /// Free parameters one by one, each with its value and origin.
     pub list: Vec<FreeParameter>,
 }
 
 /// Modelled figure that supports or refutes a statement of a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Name of the figure.
+    /// Name of the modelled figure that belongs to a document's claim.
     pub what: String,
-    /// Value of the figure.
+    /// Value of the modelled figure.
     pub value: f64,
-    /// Unit of the figure.
+    /// Unit of the modelled figure.
     pub unit: String,
 }
 
@@ -260,30 +260,30 @@ impl Finding {
 pub struct Statement {
     /// Name of the document that makes the claim.
     pub published: String,
-    /// Text of the claim.
+    /// Text of the claim that the document makes.
     pub statement: String,
     /// Figures that the models give for the claim.
     pub findings: Vec<Finding>,
     /// Whether the models agree with the claim; absent where the claim is no matter of yes or no.
     pub holds: Option<bool>,
-    /// Conclusion that follows from the figures.
+    /// Conclusion about the claim that follows from the modelled figures.
     pub conclusion: String,
 }
 
 /// Accuracy card: the published numbers of some documents, each with the modelled one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
-    /// Documents that the card covers.
+    /// Documents whose published numbers the accuracy card covers.
     pub documents: Vec<String>,
     /// Parameter settings that the user requested for the card, if any: `PATH=VALUE`.
     pub settings: Vec<String>,
-    /// Seed of every random choice.
+    /// Seed of every random choice in the models of the accuracy card.
     pub seed: u64,
     /// Relative phases of two drives, and the share by which the second drive turns slower.
     pub two_drives: TwoDrives,
-    /// Free parameters of the models.
+    /// Free parameters of the models, with their counts.
     pub parameters: Parameters,
-    /// Published numbers with the modelled ones.
+    /// Published numbers of the card, each with the modelled one.
     pub cells: Vec<Cell>,
     /// Errors of the calibrated cells, of the predicted cells and of all cells, summarized.
     pub summary: Vec<Summary>,

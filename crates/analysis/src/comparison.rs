@@ -92,7 +92,7 @@ pub enum Doubt {
     /// The difference is no larger than separate runs of one thing differ by, or the blocks are too
     /// few.
     Noise,
-    /// A run has too few repetitions.
+    /// A run has too few repetitions for a firm verdict.
     TooFew,
     /// Most repetitions of the base run are far slower than its fastest.
     BaseDisturbed,
@@ -141,11 +141,11 @@ pub enum Basis {
 /// Identification of one run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunName {
-    /// Id of the run.
+    /// Id of the compared run.
     pub id: String,
-    /// User's own label for the run.
+    /// User's own label for the compared run.
     pub label: Option<String>,
-    /// Suite that the run executed.
+    /// Suite of programs that the run executed.
     pub suite: String,
     /// Target of the run, as the user named it.
     pub target: String,
@@ -172,11 +172,11 @@ pub struct Unpaired {
     pub key: String,
     /// Title of the result for people: the program with its distinguishing parameters.
     pub title: String,
-    /// File system of the result.
+    /// File system of the result that has no counterpart.
     pub filesystem: String,
 }
 
-/// A warning about a whole run.
+/// Warning about a whole run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunWarning {
     /// Run that the warning is about, as an index of [`Comparison::runs`].
@@ -194,7 +194,7 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     /// Results that only one of the compared runs contains.
     pub unpaired: Vec<Unpaired>,
-    /// Warnings about whole runs.
+    /// Warnings about whole runs, such as unfinished ones.
     pub warnings: Vec<RunWarning>,
     /// Result of the slow-down limit that the comparison was held to, if any.
     pub gated: Option<Gated>,

@@ -26,19 +26,19 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Suspect {
-    /// The processor and the memory.
+    /// The host: its processor and memory.
     Host,
-    /// The bus that data crosses.
+    /// The bus that carries data between memory and controllers.
     Bus,
-    /// The operating system kernel.
+    /// The operating system's kernel.
     Kernel,
     /// The file system, with the layout of files on the drive.
     Filesystem,
-    /// The driver, which runs the controller.
+    /// The driver, the software that runs the controller.
     Driver,
-    /// The controller or adaptor.
+    /// The controller or adaptor of the drives.
     Controller,
-    /// The drive.
+    /// The drive itself: its mechanism and, if it has any, its firmware.
     Drive,
 }
 
@@ -121,7 +121,7 @@ const LESS: f64 = 0.05;
 /// Maximum number of causes whose evidence is listed.
 const TOLD: usize = 3;
 
-/// Condition that ends a program.
+/// Condition that ends a program: its work is done, or its time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The program ends when its work is done: both runs request the same amount.

@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct DiskQueue {
     /// Description of the drive and the system that it is part of.
     pub what: String,
-    /// Bytes of each request.
+    /// Size of each request in bytes.
     pub block_bytes: u64,
     /// Requests served in each combination of order and depth.
     pub requests: u64,
@@ -26,11 +26,11 @@ pub struct DiskQueue {
     pub v_scan_share: f64,
     /// Milliseconds of positioning that aged SPTF deducts for each second that a request waits.
     pub aged_sptf_ms_per_s: f64,
-    /// Results for each queue depth.
+    /// Results of the calculation for each queue depth.
     pub depths: Vec<Depth>,
 }
 
-/// Results at one queue depth.
+/// Results of all orders of service at one queue depth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Depth {
     /// Number of requests that wait at the drive.
@@ -49,14 +49,14 @@ pub struct Order {
     pub name: String,
     /// Mean time for which a request occupies the arm, in ms.
     pub mean_ms: f64,
-    /// Rate in requests per second.
+    /// Rate of the order of service in requests per second.
     pub iops: f64,
     /// Request rate divided by that of a queue depth of 1.
     pub gain: f64,
-    /// Mean response time in ms.
+    /// Mean response time of requests in ms.
     pub mean_response_ms: f64,
     /// 99th percentile of the response time in ms.
     pub p99_ms: f64,
-    /// Longest response time in ms.
+    /// Longest response time of a request in ms.
     pub longest_ms: f64,
 }

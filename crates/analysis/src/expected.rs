@@ -9,7 +9,7 @@ pub struct ExpectedFigures {
     pub drive: String,
     /// Seed of the random request positions.
     pub seed: u64,
-    /// Compared figures of the drive.
+    /// Figures of the drive, each with the expected value.
     pub values: Vec<ExpectedValue>,
 }
 
@@ -18,18 +18,18 @@ pub struct ExpectedFigures {
 pub struct ExpectedValue {
     /// Key of the figure in the catalogue file.
     pub what: String,
-    /// Description of the figure for people.
+    /// Description of the figure in words.
     #[serde(skip)]
     pub words: String,
     /// Unit of the modelled and the expected value.
     pub unit: String,
-    /// Requests in flight during the measurement.
+    /// Requests in flight while the figure is measured.
     pub depth: u32,
     /// Settings of the drive for the measurement: `KEY=VALUE`.
     pub settings: Vec<String>,
     /// Expected value, by data sheet and theory.
     pub expected: f64,
-    /// Value of the modelled drive.
+    /// Value of the figure on the modelled drive.
     pub found: f64,
     /// Modelled value divided by the expected one, less 1.
     pub off_share: f64,
@@ -37,6 +37,6 @@ pub struct ExpectedValue {
     pub tolerance_share: f64,
     /// Whether the deviation is within the tolerance.
     pub met: bool,
-    /// Source of the expected value.
+    /// Source of the expected value, such as a data sheet.
     pub source: String,
 }

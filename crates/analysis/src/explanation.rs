@@ -51,7 +51,7 @@ pub struct ProgramExplanation {
     pub filesystem: String,
     /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// Account of the program's time.
+    /// Ledger and other accounts of the program's time.
     pub account: Account,
     /// Processor time of the same repetition by the kernel's accounting of its threads, on real
     /// storage. The events of the account must agree with it.
@@ -114,18 +114,18 @@ pub struct Account {
 /// Ledger of one of several concurrent programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramLedger {
-    /// Elapsed time of the program.
+    /// Elapsed time of the program in this account.
     pub elapsed: Nanoseconds,
-    /// Ledger of the program's elapsed time.
+    /// Ledger of the program's elapsed time, by stage.
     pub ledger: Ledger,
 }
 
-/// Revolutions missed for one deadline.
+/// Revolutions that requests missed for one deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Missed {
-    /// Deadline that was missed.
+    /// Deadline for which the revolutions were missed.
     pub deadline: Deadline,
-    /// Number of missed revolutions.
+    /// Number of revolutions missed for the deadline.
     pub count: u64,
     /// Time that requests waited for the missed revolutions in nanoseconds, whether or not a
     /// program waited for them.
@@ -143,13 +143,13 @@ pub struct Missed {
 pub struct DriveAccount {
     /// Index of the drive, counted from 0.
     pub drive: u32,
-    /// Number of completed requests.
+    /// Number of requests that the drive completed.
     pub requests: u64,
-    /// Most frequent request size in bytes.
+    /// Most frequent request size at the drive, in bytes.
     pub usual_bytes: u64,
     /// Number of requests of the most frequent size.
     pub usual_requests: u64,
-    /// Duration of one revolution in nanoseconds.
+    /// Duration of one revolution of the drive in nanoseconds.
     pub revolution_ns: f64,
     /// Time that the drive's requests spent in each of its stages.
     pub stages: Vec<Entry>,
@@ -231,9 +231,9 @@ pub struct DeviceAccount {
 /// Completed requests of one operation, such as read or write.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationAccount {
-    /// Operation of the requests.
+    /// Operation of the counted requests, such as read or write.
     pub operation: Operation,
-    /// Number of the requests.
+    /// Number of completed requests of the operation.
     pub requests: u64,
     /// Bytes that all of the requests moved.
     pub bytes: u64,
@@ -247,14 +247,14 @@ pub struct OperationAccount {
     pub device_ns: Spread,
 }
 
-/// Percentiles of a distribution of values.
+/// Median, 99th percentile and maximum of a set of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// Median of the values.
+    /// Median of the set of values.
     pub median: u64,
-    /// 99th percentile of the values.
+    /// 99th percentile of the set of values.
     pub p99: u64,
-    /// Maximum of the values.
+    /// Maximum of the set of values.
     pub max: u64,
 }
 

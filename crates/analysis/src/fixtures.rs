@@ -1,4 +1,4 @@
-//! Runs with invented figures for tests.
+//! Runs with invented figures, for tests of the analysis.
 
 pub(crate) mod load;
 

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// Parameters of the calculated flash drive.
+/// Parameters of the flash drive whose behaviour is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlashDrive {
     /// Number of dies that work in parallel.
@@ -18,7 +18,7 @@ pub struct FlashDrive {
     pub read_us: f64,
     /// Time for which 4 KiB occupy the channel, in microseconds.
     pub transfer_us: f64,
-    /// Capacity for the host in bytes.
+    /// Capacity that the host can address, in bytes.
     pub capacity_bytes: u64,
     /// Size of the write buffer in bytes.
     pub buffer_bytes: u64,
@@ -28,16 +28,16 @@ pub struct FlashDrive {
     pub cache_bytes: u64,
     /// Write rate of the SLC cache in MB/s.
     pub cache_mb_per_s: f64,
-    /// Erase cycles that a block endures.
+    /// Program/erase cycles that a block endures.
     pub cycles: f64,
-    /// Warranty period in years.
+    /// Warranty period of the drive in years.
     pub years: f64,
 }
 
-/// Results of the flash calculation.
+/// Calculated write amplification, die use and endurance of a flash drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flash {
-    /// Parameters of the drive.
+    /// Parameters of the calculated drive.
     pub drive: FlashDrive,
     /// Mapping units of 4 KiB in a superblock, in formula and model.
     pub superblock_units: u32,
@@ -45,11 +45,11 @@ pub struct Flash {
     pub writes: String,
     /// Share of the address space (0 to 1) that is trimmed.
     pub trimmed: f64,
-    /// Seed of the model's random numbers.
+    /// Seed of the random numbers in the model.
     pub seed: u64,
     /// Results for each share of spare capacity.
     pub spares: Vec<Spare>,
-    /// Results for each queue depth.
+    /// Busy shares of the dies, for each queue depth.
     pub depths: Vec<DieUse>,
     /// Buffers and caches that fill up, with the time.
     pub cliffs: Vec<Cliff>,
@@ -76,7 +76,7 @@ pub struct Amplification {
     pub policy: String,
     /// Write amplification by formula; `None` where no formula exists.
     pub formula: Option<f64>,
-    /// Write amplification of the model.
+    /// Write amplification that the simulated model shows.
     pub model: f64,
     /// Steady-state random writes of 4 KiB per second, at the model's write amplification.
     pub random_write_iops: f64,
@@ -97,7 +97,7 @@ impl Amplification {
 /// Use of the dies by random reads of 4 KiB at one queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DieUse {
-    /// Reads in flight.
+    /// Random reads in flight.
     pub depth: u32,
     /// Busy share of a die (0 to 1), by mean value analysis.
     pub formula: f64,
@@ -116,7 +116,7 @@ pub struct DieUse {
 pub struct Cliff {
     /// Name of the buffer, and of the writes that fill it.
     pub name: String,
-    /// Size of the buffer in bytes.
+    /// Size of the buffer or cache in bytes.
     pub bytes: u64,
     /// Rate at which the buffer fills, in MB/s.
     pub in_mb_per_s: f64,

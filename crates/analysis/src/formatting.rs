@@ -8,15 +8,15 @@ use serde::Serialize;
 pub struct Formatting {
     /// Description of the drive and the system that it is part of.
     pub what: String,
-    /// Number of tracks on the drive.
+    /// Number of tracks that are formatted and verified.
     pub tracks: u64,
-    /// Duration of one revolution.
+    /// Duration of one revolution of the drive.
     pub revolution: Nanoseconds,
-    /// Duration of formatting all tracks.
+    /// Duration of formatting all tracks of the drive.
     pub format: Nanoseconds,
     /// Duration of one verify pass over all tracks.
     pub verify_pass: Nanoseconds,
-    /// Number of verify passes.
+    /// Number of verify passes after the formatting.
     pub passes: u32,
 }
 

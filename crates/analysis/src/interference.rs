@@ -2,7 +2,7 @@
 
 use diskperf_timeline::{Interference, ProgramResult, Repetition};
 
-/// Treatment of disturbed repetitions.
+/// Treatment of repetitions that were disturbed from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// The disturbed repetitions were run again, and do not count.

@@ -37,12 +37,12 @@ const EQUAL_SHARE: f64 = 0.01;
 /// Rows after the best one, which show that it is the best.
 const ROWS_AFTER_BEST: u32 = 3;
 
-/// Result of the interleave calculation.
+/// Result of the calculation of a drive's interleave factor.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interleave {
-    /// Inputs of the calculation.
+    /// Inputs from which the interleave factor was calculated.
     pub inputs: Inputs,
-    /// Duration of one revolution in ms.
+    /// Duration of one revolution of the drive in ms.
     pub revolution_ms: f64,
     /// Time in which a sector passes the head, in ms.
     pub sector_ms: f64,
@@ -50,7 +50,7 @@ pub struct Interleave {
     pub parts: Vec<ServicePart>,
     /// Sum of the parts of the service time in ms, which is Bass's interlace time.
     pub service_ms: f64,
-    /// Service time without interruptions, in sectors.
+    /// Service time without interruptions, divided by the time of a sector.
     pub service_sectors: f64,
     /// Mean service time including interruptions, in ms.
     pub mean_service_ms: f64,
@@ -106,16 +106,16 @@ impl Interleave {
     }
 }
 
-/// One part of the service time.
+/// One part of the service time, such as the interrupt latency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServicePart {
-    /// Name of the part.
+    /// Name of the part of the service time.
     pub name: &'static str,
-    /// Duration of the part in ms.
+    /// Duration of the part of the service time, in ms.
     pub ms: f64,
 }
 
-/// Calculated rate of one interleave factor.
+/// Calculated rate of reading a track with one interleave factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FactorResult {
     /// Interleave factor: sectors from one logical sector to the next; 1 is no interleave.

@@ -25,27 +25,27 @@ use crate::summary::{cpu_per_call_ns, elapsed_per_call_ns};
 use diskperf_timeline::{ProgramResult, Repetition};
 use serde::{Serialize, Serializer};
 
-/// The program whose results are decomposed.
+/// Name of the program whose results are decomposed.
 pub const PROGRAM: &str = "seqread";
 
 /// Source that `seqread` reads from, with the layers of the system in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// The null device `/dev/null`.
+    /// Reads from the null device `/dev/null`.
     Null,
-    /// The block device `/dev/bnull`, of length 0.
+    /// Reads from the block device `/dev/bnull`, of length 0.
     BlockNull,
-    /// The zero device `/dev/zero`.
+    /// Reads from the zero device `/dev/zero`.
     Zero,
-    /// A file in the page cache.
+    /// Reads of a file in the page cache.
     Cached,
-    /// A cached file after its pages were dropped.
+    /// Reads of a cached file after its pages were dropped.
     Dropped,
-    /// A file with O_DIRECT.
+    /// Reads of a file with O_DIRECT.
     Direct,
-    /// A block device through the page cache.
+    /// Reads of a block device through the page cache.
     Device,
-    /// A block device with O_DIRECT.
+    /// Reads of a block device with O_DIRECT.
     DeviceDirect,
 }
 
@@ -98,24 +98,24 @@ impl Serialize for Layer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallPart {
-    /// Time of the bare call.
+    /// Time of the bare system call.
     Call,
     /// Time to fill the buffer with zeros.
     Clear,
     /// Time to look up pages in the page cache and copy them.
     LookUpAndCopy,
-    /// CPU time of a cache miss.
+    /// CPU time that a page cache miss adds to a call.
     MissHandling,
-    /// CPU time beyond the bare call.
+    /// CPU time that a call spends in the kernel beyond the bare call.
     KernelPath,
-    /// Time to wait for the device.
+    /// Time that a call waits for the device.
     DeviceWait,
 }
 
 /// Estimated time of one part of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Part of the call.
+    /// Part of the call whose time is estimated.
     pub part: CallPart,
     /// Mean time per call in nanoseconds; negative where the noise exceeds the part.
     pub ns: f64,
@@ -154,9 +154,9 @@ impl Estimate {
 /// Decomposition of one layer's call time, at one call size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decomposition {
-    /// Layer that is decomposed.
+    /// Layer of `seqread` that is decomposed.
     pub layer: Layer,
-    /// Bytes that a call requests.
+    /// Bytes that each read call requests.
     pub call_bytes: u64,
     /// File system or device, as in the result.
     pub filesystem: String,

@@ -18,7 +18,7 @@ pub enum Quantity {
     KbPerS,
     /// Rate in KB/s until everything was synced.
     DurableKbPerS,
-    /// Rate in requests per second.
+    /// Request rate in requests per second.
     Iops,
     /// Median response time in microseconds.
     ResponseP50Us,

@@ -6,12 +6,12 @@ use serde::Serialize;
 /// Results for all real drives of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealDrives {
-    /// Drives, sorted by name.
+    /// Real drives of the folder, sorted by name.
     pub drives: Vec<RealDrive>,
 }
 
 impl RealDrives {
-    /// Tests whether any drive was replayed.
+    /// Tests whether any drive of the folder was replayed.
     pub fn has_replays(&self) -> bool {
         let mut outcomes = self.drives.iter().map(|drive| &drive.outcome);
         outcomes.any(|outcome| matches!(outcome, Outcome::Replayed(_)))
@@ -23,10 +23,10 @@ impl RealDrives {
 pub struct RealDrive {
     /// Name of the drive, which is that of its files.
     pub name: String,
-    /// File of parameters that was read.
+    /// File with the drive's parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<String>,
-    /// Result of the drive.
+    /// Result of the drive's replay, or the reason for its refusal.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -47,9 +47,9 @@ pub enum Outcome {
 /// Results of a replayed drive. All figures except `requests` cover the second half of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replayed {
-    /// Requests in the whole trace.
+    /// Number of requests in the whole trace.
     pub requests: usize,
-    /// Requests in the second half of the trace.
+    /// Number of requests in the second half of the trace.
     pub scored_requests: usize,
     /// Score of the model with the fitted numbers.
     #[serde(flatten)]
@@ -63,7 +63,7 @@ pub struct Replayed {
     pub unfitted: Score,
     /// Quantiles of the measured service times.
     pub measured: Quantiles,
-    /// Reads that the buffer served.
+    /// Number of reads that the drive's buffer served.
     pub buffer_reads: BufferReads,
     /// Requests with an error above half a millisecond, counted by cause.
     pub remaining: Vec<Remaining>,
@@ -91,7 +91,7 @@ pub struct Score {
     pub modelled: Quantiles,
 }
 
-/// Quantiles of service times.
+/// Percentiles of the service times of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
     /// Median service time in ms.
@@ -147,31 +147,31 @@ pub enum Think {
 pub struct FittedNumber {
     /// Name of the parameter, with its unit.
     pub parameter: String,
-    /// Fitted value.
+    /// Value of the parameter by the fit.
     pub value: f64,
-    /// Lower end of the interval.
+    /// Lower end of the parameter's interval.
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the parameter's interval.
     pub high: f64,
 }
 
 /// Number of reads from the buffer in the second half of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BufferReads {
-    /// Buffer reads by their measured times.
+    /// Number of buffer reads in the trace, by their service times.
     pub measured: usize,
-    /// Buffer reads in the model.
+    /// Number of buffer reads in the model.
     pub modelled: usize,
 }
 
-/// Requests whose errors have one cause.
+/// Requests whose modelled service time is wrong for one cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remaining {
-    /// Description of the cause.
+    /// Description of the cause of the errors.
     pub cause: String,
-    /// Whether the errors are whole revolutions.
+    /// Whether the errors are multiples of a revolution.
     pub revolution: bool,
-    /// Number of requests with this cause.
+    /// Number of requests with errors of this cause.
     pub requests: usize,
     /// Number of requests for which the drive took longer than the model.
     pub drive_slower: usize,
@@ -190,15 +190,15 @@ pub struct Remaining {
 pub struct OffRequest {
     /// Number of the request in the trace, counted from 1.
     pub request: usize,
-    /// Operation of the request.
+    /// Operation of the wrongly modelled request: read or write.
     pub operation: Operation,
-    /// First block of the request.
+    /// First block that the request accesses.
     pub first_block: u64,
-    /// Number of blocks of the request.
+    /// Number of blocks that the request accesses.
     pub blocks: u32,
-    /// Measured service time in ms.
+    /// Service time of the request in the trace, in ms.
     pub measured_ms: f64,
-    /// Modelled service time in ms.
+    /// Service time of the request in the model, in ms.
     pub modelled_ms: f64,
     /// Description of the cause, as in [`Remaining`].
     pub cause: String,

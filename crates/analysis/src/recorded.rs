@@ -12,17 +12,17 @@ pub struct Observed {
     pub devices: Vec<String>,
     /// Duration of the recording in seconds.
     pub elapsed_s: f64,
-    /// Number of issued requests.
+    /// Number of requests issued during the recording.
     pub requests: u64,
-    /// Number of issued reads.
+    /// Number of reads issued during the recording.
     pub reads: u64,
-    /// Number of issued writes.
+    /// Number of writes issued during the recording.
     pub writes: u64,
     /// Number of issued requests that are neither reads nor writes, such as flushes and discards.
     pub others: u64,
     /// Number of requests that completed during the recording.
     pub completed: u64,
-    /// Bytes that the issued requests move.
+    /// Bytes that the recorded requests move.
     pub bytes: u64,
     /// Number of events that the kernel dropped because its buffers were full.
     pub lost_events: u64,

@@ -10,11 +10,11 @@ use serde::Serialize;
 pub struct Fidelity {
     /// Number of requests with a scheduled issue time.
     pub issued: u64,
-    /// Median delay of the issue after its scheduled time, in microseconds.
+    /// Median delay of a request's issue after its scheduled time, in microseconds.
     pub p50_us: f64,
-    /// 99th percentile of the delay in microseconds.
+    /// 99th percentile of the delay of a request's issue after its scheduled time, in microseconds.
     pub p99_us: f64,
-    /// Maximum delay in microseconds.
+    /// Maximum delay of a request's issue after its scheduled time, in microseconds.
     pub max_us: f64,
     /// Share (0 to 1) of requests that were issued within 100 microseconds.
     pub within_100_us: f64,
@@ -27,7 +27,7 @@ pub struct Fidelity {
     /// Number of requests that were late because all slots were in flight: the storage did not keep
     /// up.
     pub held_up: u64,
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight during the replay.
     pub deepest: u64,
     /// Whether the host kept up: at most one request in a hundred was late.
     pub kept_up: bool,

@@ -49,16 +49,16 @@ use view::View;
 pub use diskperf_fio::results::Format as FioFormat;
 pub use fio_json::{NoRequests, fio_json};
 
-/// Output format of a report.
+/// Output format of a report: table, JSON, CSV or Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Tables for a terminal, of a given width.
     Table,
-    /// JSON as one object.
+    /// One JSON object with all figures of the report.
     Json,
     /// Comma-separated values with a heading, by RFC 4180: lines end in CR LF.
     Csv,
-    /// Tables of GitHub-flavoured Markdown.
+    /// Markdown tables in the GitHub flavour.
     Markdown,
 }
 

@@ -14,7 +14,7 @@ pub mod student;
 
 use serde::{Serialize, Serializer};
 
-/// Default confidence of every interval.
+/// Default confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Minimum number of values for which the median gets a bootstrap interval.

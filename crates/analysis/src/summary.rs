@@ -22,21 +22,21 @@ use serde::Serialize;
 /// too few for it ([`Histogram::tells`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Number of timed calls.
+    /// Number of calls whose latency was timed.
     pub count: u64,
-    /// Mean latency in nanoseconds.
+    /// Mean latency of the calls in nanoseconds.
     pub mean_ns: f64,
-    /// Median latency in nanoseconds.
+    /// Median latency of the calls in nanoseconds.
     pub p50_ns: Option<u64>,
-    /// 90th percentile of the latency in nanoseconds.
+    /// 90th percentile of the calls' latency in nanoseconds.
     pub p90_ns: Option<u64>,
-    /// 99th percentile of the latency in nanoseconds.
+    /// 99th percentile of the calls' latency in nanoseconds.
     pub p99_ns: Option<u64>,
-    /// 99.9th percentile of the latency in nanoseconds.
+    /// 99.9th percentile of the calls' latency in nanoseconds.
     pub p99_9_ns: Option<u64>,
-    /// 99.99th percentile of the latency in nanoseconds.
+    /// 99.99th percentile of the calls' latency in nanoseconds.
     pub p99_99_ns: Option<u64>,
-    /// Maximum latency in nanoseconds.
+    /// Maximum latency of the calls in nanoseconds.
     pub max_ns: u64,
 }
 
@@ -67,7 +67,7 @@ impl Percentiles {
 /// are 0 where none was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Number of kept repetitions.
+    /// Number of kept repetitions of the program.
     pub kept: usize,
     /// Seconds from the start until the last call returned.
     pub elapsed_s: f64,
@@ -90,9 +90,9 @@ pub struct Summary {
     /// which no resampling gives an honest interval (the bootstrap of an extreme is inconsistent:
     /// Bickel and Freedman 1981).
     pub interval: Option<Interval>,
-    /// 95 % interval of `durable_kb_per_s`.
+    /// 95 % interval of the durable rate, `durable_kb_per_s`.
     pub durable_interval: Option<Interval>,
-    /// Number of read and write calls.
+    /// Number of read and write calls of the program.
     pub calls: f64,
     /// Mean duration of a call in nanoseconds over all kept repetitions: of the timed calls, or
     /// where none was timed, the workers' time divided by their calls.
@@ -139,7 +139,7 @@ pub struct SteadySummary {
     /// Seconds of load in all rounds up to the end of the steady window; absent where none was
     /// steady.
     pub at_s: Option<f64>,
-    /// Number of rounds that were run.
+    /// Number of rounds that the program ran.
     pub rounds: usize,
 }
 
@@ -181,7 +181,7 @@ impl Summary {
         summary
     }
 
-    /// Summarizes one result.
+    /// Summarizes the repetitions of one result.
     pub fn of(result: &ProgramResult) -> Self {
         let kept: Vec<&Repetition> = result.kept().collect();
         let chosen: Vec<&Repetition> = match result.protocol.statistic {

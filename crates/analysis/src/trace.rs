@@ -8,9 +8,9 @@ use serde::Serialize;
 /// Trace with the results of its analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
-    /// Files of the trace.
+    /// Names of the trace files.
     pub files: Vec<String>,
-    /// Format of the trace.
+    /// Name of the trace format.
     pub form: &'static str,
     /// Description of the analysed part; absent for the whole trace.
     pub part: Option<String>,
@@ -20,6 +20,6 @@ pub struct Trace {
     pub parts: Vec<Part>,
     /// Notices for the reader of the trace.
     pub notices: Notices,
-    /// Summary of the trace's contents.
+    /// Summary of the requests in the trace.
     pub summary: Summary,
 }

@@ -18,21 +18,21 @@ use std::collections::BTreeMap;
 /// Search for better settings, with its results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
-    /// Suite or program that was run.
+    /// Suite or program that the search ran.
     pub suite: String,
-    /// Target that the suite ran on.
+    /// Target that the search ran on.
     pub target: String,
     /// Goal that the search optimizes.
     pub goal: Goal,
-    /// Programs in the order of running.
+    /// Names of the programs, in the order of running.
     pub programs: Vec<String>,
-    /// Parameters that were varied.
+    /// Parameters that the search varied.
     pub keys: Vec<Key>,
     /// Combinations that were tried, sorted by their value indices.
     pub points: BTreeMap<Places, Outcome>,
     /// Figures of the target with its current settings, by program.
     pub today: Vec<Figures>,
-    /// Method of the search.
+    /// Method of the search, with the number of combinations it tried.
     pub method: Method,
     /// Results of the best and of today's settings over seeds and phases; absent where the search
     /// was ended before.
@@ -49,7 +49,7 @@ pub type Places = Vec<usize>;
 /// Parameter with the values that may be tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
-    /// Path of the parameter: `drive.interleave`.
+    /// Path of the parameter in the catalogue: `drive.interleave`.
     pub path: String,
     /// Values of the parameter in the given order.
     pub values: Vec<String>,
@@ -61,7 +61,7 @@ pub struct Key {
     pub today_place: Option<usize>,
 }
 
-/// Outcome of one combination.
+/// Outcome of one combination of parameter values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -76,9 +76,9 @@ pub enum Outcome {
 pub struct Method {
     /// Search strategy: every combination, or some.
     pub search: Searched,
-    /// Number of all combinations.
+    /// Number of all possible combinations of the values.
     pub combinations: u64,
-    /// Number of combinations that were tried.
+    /// Number of combinations that the search tried.
     pub tried: u64,
     /// Number of tried combinations that are impossible: no such computer or no such run.
     pub impossible: u64,
@@ -86,27 +86,27 @@ pub struct Method {
     pub around: u64,
     /// Number of tried combinations whose results came from the store.
     pub from_store: u64,
-    /// Maximum number of combinations to try.
+    /// Maximum number of combinations that the search may try.
     pub budget: u64,
     /// Bytes that each program moved, by program.
     pub size_bytes: Vec<u64>,
     /// Repetitions of each program, and the number of first ones that do not count.
     pub repetitions: (u32, u32),
-    /// Seed of all random choices.
+    /// Seed of all random choices of the search.
     pub seed: u64,
 }
 
-/// Strategies of a search.
+/// Strategies of a search: exhaustive, or coordinate descent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
-    /// Every combination is tried.
+    /// Exhaustive search, which tries every combination.
     Exhaustive,
-    /// Coordinate descent from several starts.
+    /// Search by coordinate descent from several starts.
     Descent {
         /// Number of runs at a quarter and at half of the size, which found the starts.
         screened: u64,
-        /// Number of starts.
+        /// Number of starting points of the descent.
         starts: u64,
     },
 }
@@ -114,7 +114,7 @@ pub enum Searched {
 /// Step from a point to a neighbouring value of one parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// Path of the parameter.
+    /// Path of the parameter that the step changes.
     pub path: String,
     /// Value of the parameter at the point.
     pub from: String,

@@ -17,7 +17,7 @@ pub struct Share {
 /// One group of cells and how well it meets its accuracy goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// Name of the group of cells.
+    /// Name of the group of cells that shares an accuracy goal.
     pub name: String,
     /// Number of cells in the group, each measurement once.
     pub cells: usize,

@@ -18,7 +18,7 @@ pub enum Gate {
     CannotTell,
     /// A row is missing in a run, or a run has not finished.
     Missing,
-    /// A slow-down exceeds the limit.
+    /// At least one row shows a slow-down above the limit.
     Exceeded,
 }
 
@@ -39,7 +39,7 @@ impl Gate {
 pub struct Gated {
     /// Share (0 to 1) of the base's speed that any program may lose.
     pub limit: f64,
-    /// Most severe result of all rows.
+    /// Most severe result of the limit over all rows of the comparison.
     pub outcome: Gate,
     /// Reasons why the limit is not kept, or not known to be kept.
     pub failures: Vec<Failure>,
@@ -67,9 +67,9 @@ impl Gated {
 /// it names the pair and the remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// A run did not finish.
+    /// One of the compared runs did not finish.
     NotFinished {
-        /// Name of the unfinished run.
+        /// Name of the run that did not finish.
         run: String,
         /// Reason why the run did not finish.
         why: String,

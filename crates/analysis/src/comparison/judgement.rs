@@ -16,7 +16,7 @@ pub struct Judgement {
     /// Interval of the ratio, which holds for all rows together with 99 %; `None` where the
     /// repetitions are too few.
     pub interval: Option<Interval>,
-    /// Verdict that the ratio supports.
+    /// Verdict on the difference of the two samples, such as faster or slower.
     pub verdict: Verdict,
     /// Reason why the verdict is not firm, if it is not.
     pub doubt: Option<Doubt>,

@@ -17,15 +17,15 @@ pub struct Side {
     /// requests are in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
-    /// CPU share in percent.
+    /// CPU share of the result in percent.
     pub cpu_percent: f64,
-    /// Number of kept repetitions.
+    /// Number of kept repetitions of the result.
     pub kept: usize,
-    /// File system or device.
+    /// File system or device of the result.
     pub filesystem: String,
-    /// Drives that ran concurrently.
+    /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// Bytes that each worker moves.
+    /// Bytes that each worker of the program moves.
     pub size_bytes: u64,
     /// Verdict on the source of the read bytes, memory or storage.
     pub cache: CacheVerdict,
@@ -52,11 +52,11 @@ pub struct Pair {
     pub title: String,
     /// Quantity by which the two results are compared.
     pub quantity: Quantity,
-    /// Kind of the two compared figures.
+    /// Kind of the two compared figures, such as medians of separate runs.
     pub basis: Basis,
-    /// Base side of the pair.
+    /// Result of the base run.
     pub base: Side,
-    /// Other side of the pair.
+    /// Result of the other run.
     pub other: Side,
     /// Ratio of the two figures, with its interval and verdict.
     pub judgement: Judgement,

@@ -47,7 +47,7 @@ pub(super) enum Rank {
     Policy,
     /// Positions of blocks, and so the size of a transfer; they depend on the drive as well.
     Layout,
-    /// Construction of the drive.
+    /// Construction of the drive, which is a consequence of nothing else.
     Shape,
 }
 

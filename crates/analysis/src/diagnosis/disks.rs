@@ -17,7 +17,8 @@ use buffers::Kind;
 pub(super) use cleaning::Cleaning;
 pub(super) use order::Order;
 
-/// Measures of a run's disks.
+/// Measures of the disks with firmware in one run: accesses, buffers, order of service and
+/// cleaning.
 #[derive(Default)]
 pub(super) struct Disks {
     pub(super) accesses: Accesses,

@@ -9,7 +9,7 @@ use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Measures of one run.
+/// Measures of one run that a diagnosis compares with those of another.
 pub(super) struct Measures {
     /// Time from the first start of a program to the last end, in nanoseconds.
     pub(super) elapsed_ns: f64,
@@ -19,7 +19,7 @@ pub(super) struct Measures {
     pub(super) drives: f64,
     /// Time that all programs booked to each stage in nanoseconds, by [`Stage::index`].
     booked: [f64; Stage::COUNT],
-    /// Durations of the processor's routines.
+    /// Durations of the processor's routines, with the delays by interrupts.
     pub(super) routines: Routines,
     /// Idle time of the processor in nanoseconds.
     pub(super) idle_ns: f64,
@@ -30,7 +30,7 @@ pub(super) struct Measures {
     /// Number of steps between consecutive requests in the order of issue, by the distance between
     /// their first bytes and the bytes of the later one.
     pub(super) steps: BTreeMap<(i64, u64), u64>,
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight during the run.
     pub(super) most_at_once: u64,
     /// Maximum number of requests in flight that had left the driver.
     pub(super) most_inside: u64,
@@ -38,9 +38,9 @@ pub(super) struct Measures {
     pub(super) most_served: u64,
     /// Total time of all requests in each stage, in nanoseconds.
     requested: [f64; Stage::COUNT],
-    /// Bytes that all requests moved.
+    /// Bytes that all requests of the run moved.
     pub(super) bytes: f64,
-    /// Number of requests by purpose.
+    /// Number of requests by purpose, such as read or read-ahead.
     pub(super) requests: BTreeMap<Purpose, f64>,
     /// Median duration of each stage in the requests that have it, in nanoseconds.
     usual: BTreeMap<Stage, f64>,
@@ -52,7 +52,7 @@ pub(super) struct Measures {
     pub(super) searches: Searches,
     /// Whether any of the drives has firmware, a buffer and a link of its own.
     pub(super) has_firmware: bool,
-    /// Measures of the drives with firmware.
+    /// Measures of the disks that have firmware.
     pub(super) disks: Disks,
 }
 
@@ -211,7 +211,7 @@ impl Measures {
         self.usual.get(&stage).copied()
     }
 
-    /// Counts all requests.
+    /// Counts all requests of the run.
     pub(super) fn count(&self) -> f64 {
         self.requests.values().sum()
     }

@@ -7,12 +7,12 @@ use diskperf_timeline::trace::TracedWork;
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Execution context of a routine.
+/// Execution context of a routine: a program or an interrupt handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worker {
-    /// A program, in its own code or in the kernel.
+    /// The routine runs in a program, in its own code or in the kernel.
     Program,
-    /// A handler of an interrupt.
+    /// The routine runs in an interrupt handler.
     Handler,
 }
 

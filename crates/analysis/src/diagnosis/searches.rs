@@ -106,7 +106,7 @@ fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
     last.map_or(until, |work| work.from)
 }
 
-/// Finds the differences of the searches.
+/// Finds the differences between two runs in their sector searches.
 pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
     let mut found = Vec::new();
     if let (Some(one), Some(other)) = (a.lead_slots, b.lead_slots)

@@ -9,11 +9,11 @@ use serde::Serialize;
 /// Differences between two runs, program by program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differences {
-    /// Description of the first run.
+    /// Description of the first of the two compared runs.
     pub a: String,
-    /// Description of the second run.
+    /// Description of the second of the two compared runs.
     pub b: String,
-    /// Differences of the single programs.
+    /// Differences between the two runs, program by program.
     pub programs: Vec<Difference>,
     /// Facts that differ between the two runs and cannot be tried out.
     pub unlike: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Differences {
 /// Difference of one program between two runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Name of the program.
+    /// Name of the program that both runs contain.
     pub program: String,
     /// File systems and drives of the first and of the second run, where they differ.
     pub filesystems: (String, String),
@@ -50,9 +50,9 @@ pub struct Difference {
 /// Requests that a program of a set duration completed in each of two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
-    /// Requests in the first run.
+    /// Number of requests that the first run completed.
     pub a: u64,
-    /// Requests in the second run.
+    /// Number of requests that the second run completed.
     pub b: u64,
 }
 
@@ -74,7 +74,7 @@ impl Requests {
 /// Time of one stage in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageDifference {
-    /// Compared stage.
+    /// Stage that is compared between the two runs.
     pub stage: Stage,
     /// Time of the stage in the first run.
     pub a: Nanoseconds,
@@ -92,7 +92,7 @@ impl StageDifference {
 /// Contribution of one change, or of several inseparable ones, to a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contribution {
-    /// Changed parameters: `controller.data_late_per_sector: 0 to 0.0007`.
+    /// Changed parameters with both values: `controller.data_late_per_sector: 0 to 0.0007`.
     pub changes: Vec<String>,
     /// Additional time of the second run due to the change, in nanoseconds; negative where the
     /// change makes it faster.
@@ -105,14 +105,14 @@ pub struct Contribution {
 pub enum Method {
     /// Mean over all orders of the changes, with a run of every subset of them.
     AllOrders {
-        /// Number of runs.
+        /// Number of runs that the method made.
         runs: u32,
     },
     /// Mean over some orders of the changes, drawn at random from a fixed seed.
     SampledOrders {
-        /// Number of drawn orders.
+        /// Number of orders that the method drew.
         orders: u32,
-        /// Number of runs.
+        /// Number of runs that the method made.
         runs: u32,
     },
 }
@@ -134,14 +134,14 @@ pub fn stages(a: &Account, b: &Account, work: Work) -> Vec<StageDifference> {
 /// Amount of work of two runs, in requests or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Work of the first run.
+    /// Amount of work of the first run.
     pub a: u64,
-    /// Work of the second run.
+    /// Amount of work of the second run.
     pub b: u64,
 }
 
 impl Work {
-    /// Equal work in both runs.
+    /// Equal amounts of work in both runs, so that nothing is scaled.
     pub const ALIKE: Self = Self { a: 1, b: 1 };
 }
 

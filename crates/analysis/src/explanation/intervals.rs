@@ -1,4 +1,4 @@
-//! Sets of disjoint time intervals.
+//! Sets of disjoint time intervals, with their union and intersection.
 
 /// Disjoint intervals in ascending order, each with its start and end in nanoseconds.
 pub(super) struct Intervals(Vec<(u64, u64)>);

@@ -13,11 +13,11 @@ pub struct DriveParts {
     pub media_transfer: Nanoseconds,
     /// Time in which the arm moved or settled.
     pub seeking: Nanoseconds,
-    /// Time of head switches.
+    /// Time in which the drive switched heads.
     pub head_switches: Nanoseconds,
-    /// Rotational latency of requests.
+    /// Time in which requests waited for their sectors (rotational latency).
     pub latency: Nanoseconds,
-    /// Time lost to missed revolutions.
+    /// Time lost because requests missed a sector and waited another revolution.
     pub missed: Nanoseconds,
     /// Time in which the drive destaged its write buffer, without missed revolutions.
     pub destaging: Nanoseconds,

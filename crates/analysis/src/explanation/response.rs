@@ -12,7 +12,7 @@ use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 /// Response time of the requests that a program waited for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// Number of requests.
+    /// Number of requests that the account covers.
     pub requests: u64,
     /// Mean number of requests in flight over the elapsed time.
     pub under_way_mean: f64,
@@ -28,7 +28,7 @@ pub struct Response {
 const DOMINATES: f64 = 0.5;
 /// Minimum share of the response time at which a stage is mentioned.
 const WORTH: f64 = 0.01;
-/// Maximum number of mentioned stages.
+/// Maximum number of stages that the sentence on response times mentions.
 const TOLD: usize = 3;
 
 impl Response {

@@ -5,17 +5,17 @@ use super::difference::{Difference, Differences, Requests, Work, stages};
 use super::{Explanation, ProgramExplanation};
 use diskperf_timeline::Nanoseconds;
 
-/// One side of the comparison.
+/// One of the two explanations that are compared side by side.
 pub struct Side<'a> {
     /// Name of the side for the reader.
     pub name: &'a str,
-    /// Explanation of the side.
+    /// Explanation of the time of this side's programs.
     pub explanation: &'a Explanation,
     /// Amounts of work of the side's programs.
     pub amounts: &'a [Amount],
 }
 
-/// Amount of work of one program.
+/// Amount of work of one program, in bytes and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     /// Bytes that the program had to move.

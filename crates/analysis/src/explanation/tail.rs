@@ -25,7 +25,7 @@ const LEAST: usize = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// Reads from the drive.
+    /// Read requests to the drive.
     Read,
     /// Writes, and other requests that change the stored data.
     Write,
@@ -34,24 +34,24 @@ pub enum Way {
 /// Slowest requests of a program in one direction, with their causes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tail {
-    /// Direction of the requests.
+    /// Direction of the requests in the tail: read or write.
     pub way: Way,
     /// Number of all requests in that direction.
     pub requests: usize,
-    /// Median response time.
+    /// Median response time of the requests.
     pub p50: Nanoseconds,
-    /// 99th percentile of the response time.
+    /// 99th percentile of the requests' response time.
     pub p99: Nanoseconds,
-    /// 99.9th percentile of the response time.
+    /// 99.9th percentile of the requests' response time.
     pub p999: Nanoseconds,
-    /// Number of requests slower than p99.
+    /// Number of requests slower than the 99th percentile.
     pub slowest: usize,
     /// Time beyond p99 summed over the slowest requests.
     pub above: Nanoseconds,
     /// Stages in which the slowest requests spent more than others, the largest saving first. The
     /// saving comes from the rerun, or from the first estimate where there is no rerun.
     pub causes: Vec<TailCause>,
-    /// Example request at the 99.9th percentile.
+    /// Example of a slow request: the one at the 99.9th percentile.
     pub example: Example,
     /// Check of the first cause under other random numbers.
     pub check: Option<TailCheck>,
@@ -90,7 +90,7 @@ impl Tail {
 /// Stage in which the slowest requests spent more time than others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailCause {
-    /// Stage that causes the delay.
+    /// Stage in which the slowest requests spent more time than others.
     pub stage: Stage,
     /// Mean time of all requests in the stage, in nanoseconds.
     pub usual_ns: f64,
@@ -110,10 +110,10 @@ impl TailCause {
     }
 }
 
-/// One request, divided into its stages.
+/// Example request with the durations of its stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// Response time of the request.
+    /// Response time of the example request.
     pub took: Nanoseconds,
     /// Position of the request's data on the drive; `None` where it is unknown.
     pub position: Option<Position>,
@@ -124,11 +124,11 @@ pub struct Example {
 /// Response times of the same requests in a rerun without one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailRerun {
-    /// Stage that was removed.
+    /// Stage that the rerun removed.
     pub stage: Stage,
     /// Whether the rerun issued the same requests at the same times; else the program ran again.
     pub same_moments: bool,
-    /// Number of requests in the rerun.
+    /// Number of requests that the rerun completed.
     pub requests: usize,
     /// 99th percentile of the response time in the rerun.
     pub p99: Nanoseconds,
@@ -144,7 +144,7 @@ pub struct TailRerun {
 /// cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailCheck {
-    /// Seed of the other random numbers.
+    /// Seed of the check's random numbers.
     pub seed: u64,
     /// Time beyond p99 of the check's unchanged run, summed over its slowest requests.
     pub above: Nanoseconds,

@@ -42,13 +42,13 @@ pub struct Utilisation {
 pub struct DriveComponentUse {
     /// Index of the drive, counted from 0.
     pub drive: u32,
-    /// Part of the drive.
+    /// Part of the drive that the busy share belongs to.
     pub part: DriveComponent,
     /// Busy share (0 to 1) of the elapsed time.
     pub share: f64,
 }
 
-/// A part of a drive.
+/// Part of a drive that has a controller of its own: controller, channels or dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriveComponent {
@@ -60,7 +60,7 @@ pub enum DriveComponent {
     Dies,
 }
 
-/// Utilisation of a controller.
+/// Busy share of a controller's channel or processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ControllerUse {
     /// Resource of the controller that is counted.

@@ -15,27 +15,27 @@ const HIGHEST_LOAD: f64 = 0.99;
 pub enum InputError {
     /// A number is out of its range.
     Range {
-        /// Name of the input: `sectors_per_track`.
+        /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
-        /// Value of the input.
+        /// Value of the invalid input.
         value: f64,
-        /// Smallest allowed value.
+        /// Smallest value that the input may have.
         least: f64,
-        /// Largest allowed value.
+        /// Largest value that the input may have.
         most: f64,
     },
     /// The interrupts are too many for the calculation to follow.
     TooMany {
         /// Approximate number of steps of the calculation.
         looks: f64,
-        /// Term with the most frequent interrupts.
+        /// Term of the calculation with the most frequent interrupts.
         term: Term,
     },
     /// The interrupts leave the processor no time.
     Overload {
         /// Share of the processor that the interrupts take.
         share: f64,
-        /// Term that takes the largest share.
+        /// Term of the calculation that takes the largest share of the processor.
         term: Term,
     },
 }

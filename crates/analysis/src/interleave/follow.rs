@@ -27,7 +27,7 @@ const POINTS: u64 = 16_381;
 /// Generator of the lattice: its powers are the steps of the coordinates.
 const GENERATOR: u64 = 9_979;
 
-/// Source of interrupts at equal intervals.
+/// Source of processor interrupts at equal intervals, such as a clock or a serial line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Source {
     /// Time from one interrupt to the next, in ms.
@@ -79,7 +79,7 @@ pub(super) struct Processor {
     sources: Vec<Source>,
     /// Number of outstanding requests: the next sector's, or as many as the controller holds.
     depth: usize,
-    /// Whether two consecutive services are averaged.
+    /// Whether the calculation averages two consecutive service times.
     averages: bool,
 }
 

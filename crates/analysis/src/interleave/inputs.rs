@@ -1,4 +1,4 @@
-//! Inputs of the interleave calculation.
+//! Inputs of the interleave calculation: track, service time, clock and serial lines.
 
 use serde::{Serialize, Serializer};
 
@@ -10,7 +10,7 @@ const BITS_PER_CHARACTER: f64 = 10.0;
 pub struct Inputs {
     /// Track of the drive that is read.
     pub track: Track,
-    /// Service time, as measured.
+    /// Service time of a sector, divided into measured parts.
     pub service: Service,
     /// Speed of the processor relative to the machine that the times were measured on. Every
     /// processor time is divided by it.
@@ -30,11 +30,11 @@ pub struct Inputs {
 pub struct Track {
     /// Rotational speed in revolutions per minute.
     pub rpm: f64,
-    /// Sectors with data on the track.
+    /// Number of sectors with data on the track.
     pub sectors_per_track: u32,
     /// Sectors without data on the track, which pass the head as well.
     pub spare_sectors_per_track: u32,
-    /// Bytes of data in a sector.
+    /// Data bytes of a sector.
     pub sector_bytes: u32,
 }
 
@@ -115,16 +115,16 @@ impl Service {
     }
 }
 
-/// Interrupts of the clock.
+/// Clock of the machine, whose ticks interrupt the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Clock {
-    /// Clock ticks per second.
+    /// Clock interrupts per second.
     pub hz: f64,
     /// Processor time of a tick including callouts, in ms.
     pub tick_ms: f64,
 }
 
-/// Serial lines, all of them active.
+/// Active serial lines of the machine, whose characters interrupt the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Serial {
     /// Number of active serial lines.
@@ -138,7 +138,7 @@ pub struct Serial {
     /// Processor time per character that is spent once for each buffer, in microseconds; 0 with
     /// programmed I/O.
     pub done_us_per_char: f64,
-    /// Number of characters in a buffer.
+    /// Number of characters in the buffer of a serial line.
     pub buffer_chars: u32,
     /// Processor time to wake the reader at each character, in microseconds; `None` unless input is
     /// raw.
@@ -155,11 +155,11 @@ impl Serial {
 /// Method by which characters get from a serial line to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SerialMethod {
-    /// An interrupt for each character, served in C.
+    /// Programmed I/O: an interrupt for each character, served in C.
     Programmed,
-    /// A short interrupt for each character, and one for each buffer.
+    /// Pseudo-DMA: a short interrupt for each character, and one for each buffer.
     PseudoDma,
-    /// One interrupt for each buffer.
+    /// DMA: one interrupt for each buffer of characters.
     Dma,
 }
 

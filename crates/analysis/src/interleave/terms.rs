@@ -8,16 +8,16 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
-    /// Ticks of the clock.
+    /// Clock interrupts.
     Clock,
-    /// The characters of serial lines, and their buffers.
+    /// Interrupts of serial lines for characters and buffers.
     Serial,
-    /// Waking the reader of raw input at each character.
+    /// Wake-ups of the reader of raw input at each character.
     RawInput,
 }
 
 impl Term {
-    /// All terms of the calculation.
+    /// All terms that may interrupt a service.
     pub const ALL: [Self; 3] = [Self::Clock, Self::Serial, Self::RawInput];
 
     /// Returns the name of the term in JSON and CSV.
@@ -39,17 +39,17 @@ impl Term {
     }
 }
 
-/// Kind of an interrupt.
+/// Kind of an interrupt, such as a clock tick or a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interrupt {
-    /// A tick of the clock.
+    /// Tick of the clock.
     ClockTick,
-    /// A character on a line.
+    /// Character that arrives on a serial line.
     Character,
-    /// A full buffer of characters.
+    /// Full buffer of characters from a serial line.
     Buffer,
-    /// Waking the reader of a line at a character.
+    /// Wake-up of a serial line's reader at a character.
     WakeUp,
 }
 
@@ -63,7 +63,7 @@ impl Interrupt {
         }
     }
 
-    /// Returns the description of the interrupt.
+    /// Returns the description of the interrupt for the user.
     pub fn words(self) -> &'static str {
         match self {
             Self::ClockTick => "clock tick",
@@ -88,7 +88,7 @@ impl Interrupt {
 /// Kind of interrupt in the calculation, from one or more equal sources.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interruption {
-    /// Kind of the interrupt.
+    /// Kind of the interrupt, such as a clock tick.
     pub interrupt: Interrupt,
     /// Number of sources, each with a phase of its own.
     pub sources: u32,

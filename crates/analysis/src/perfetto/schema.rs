@@ -9,7 +9,7 @@ pub(super) struct Trace {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct TracePacket {
-    /// Time of the packet in nanoseconds.
+    /// Time of the trace packet in nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]

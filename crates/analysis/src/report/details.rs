@@ -1,4 +1,4 @@
-//! Details of one run.
+//! Detailed report on one run: origin, latencies, caches and repetitions.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -37,7 +37,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// Describes how the run was made.
+/// Describes how the run was made: start time, command line, version, seed and call overhead.
 pub(super) fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),

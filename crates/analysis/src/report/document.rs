@@ -11,17 +11,17 @@ use std::borrow::Cow;
 const GAP: usize = 2;
 const GROUP_GAP: usize = 2;
 
-/// One piece of a report.
+/// One piece of a report: heading, section, paragraph, list or table.
 pub(super) enum Block {
     /// Title of a run or of a report.
     Heading(String),
     /// Title of a section of the report.
     Section(String),
-    /// Paragraph of text.
+    /// Paragraph of running text.
     Text(String),
-    /// List of remarks.
+    /// List of remarks, one per line.
     List(Vec<String>),
-    /// Table of the report.
+    /// Table with a key column and groups of columns.
     Grid(Grid),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Grid {
     pub(super) groups: Vec<Group>,
 }
 
-/// Group of columns that belong together.
+/// Group of table columns that belong together, under one title.
 pub(super) struct Group {
     /// Title of the group; empty where there is no other group.
     pub(super) title: String,
@@ -71,7 +71,7 @@ impl Column {
         column
     }
 
-    /// Creates a column of figures.
+    /// Creates a table column of figures.
     pub(super) fn figures(heading: &str, cells: Vec<String>) -> Self {
         Self {
             heading: heading.to_owned(),
@@ -387,7 +387,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// Formats the report as GitHub-flavoured Markdown.
+/// Formats the report as GitHub-flavoured Markdown text.
 pub(super) fn markdown(blocks: &[Block]) -> String {
     let mut out = String::new();
     for block in blocks {

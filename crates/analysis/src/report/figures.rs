@@ -1,4 +1,4 @@
-//! Formats of single figures.
+//! Formatting of single figures: rates, times, shares and intervals.
 
 use super::unwritten;
 use super::view::Row;
@@ -125,7 +125,7 @@ pub(super) fn microseconds(ns: f64, noise_ns: Option<f64>) -> (String, String) {
     (format!("{us:.decimals$}"), noise.unwrap_or_default())
 }
 
-/// Formats seconds with about three digits.
+/// Formats a time in seconds with about three digits.
 pub(super) fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.9995 => format!("{:.3} s", s),

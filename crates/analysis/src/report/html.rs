@@ -50,7 +50,7 @@ use page::Page;
 /// Run to be reported, with related facts that it does not contain itself.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// Run to be reported.
+    /// Run that the report covers.
     pub run: Run,
     /// Published figures of the same programs on the same system.
     pub printed: Vec<Printed>,
@@ -60,12 +60,12 @@ pub struct Reported {
     pub no_pictures: Option<String>,
 }
 
-/// Published figure of a program.
+/// Published figure of a program, to stand beside the measured one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Printed {
     /// Document and table that print the figure.
     pub published: String,
-    /// Name of the program.
+    /// Name of the program with the published figure.
     pub program: String,
     /// Name of the file system, as a run gives it.
     pub filesystem: String,
@@ -85,7 +85,7 @@ impl Printed {
     }
 }
 
-/// Builds all charts of these runs.
+/// Builds all charts of a report on these runs.
 pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
     let views = View::of_all(&runs);

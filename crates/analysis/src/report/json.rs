@@ -107,7 +107,7 @@ struct ResultJson<'a> {
     verified: Option<&'a Verified>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
-    /// Trace and fidelity of a replay.
+    /// Trace, pace and fidelity of a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
     /// Cache cliff of a modelled drive whose write cache filled up.
@@ -384,7 +384,7 @@ fn worker(one: &WorkerMeasure) -> WorkerJson<'_> {
 
 #[derive(Serialize)]
 struct ComparisonJson<'a> {
-    /// Compared runs, the base first.
+    /// Runs of the comparison, the base first.
     runs: &'a [RunName],
     pairs: Vec<PairJson<'a>>,
     unpaired: Vec<UnpairedJson<'a>>,

@@ -26,7 +26,8 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// Describes a run in two lines.
+/// Describes a run in two lines: its suite and target, then its caches, drives, amount of work and
+/// protocol.
 pub(super) fn heading(view: &View) -> Vec<Block> {
     let run = view.run;
     let label = run
@@ -550,7 +551,7 @@ fn legend(views: &[View]) -> Vec<String> {
     lines
 }
 
-/// Describes how the intervals were computed.
+/// Describes the methods by which the table's intervals were computed.
 fn sureness<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
     let mut methods = Vec::new();
     let mut widest: f64 = 1.0;

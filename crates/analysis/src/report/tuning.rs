@@ -15,7 +15,7 @@ use crate::tuning::{
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
 
-/// Formats the search as a report.
+/// Formats the result of a tuning search as a report.
 pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
     let Some(best) = tuned.best() else {
         return vec![Block::Heading(heading(tuned)), Block::List(remarks(tuned))];

@@ -39,7 +39,7 @@ pub fn size_blocks(deciding: usize) -> usize {
     deciding | 1
 }
 
-/// Settings of the judgement.
+/// Settings by which the difference of two arms is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Smallest change that matters, as a share above 0. Smaller changes need not be distinguished
@@ -69,9 +69,9 @@ pub enum Decided {
 pub struct Estimate {
     /// Median of ln(t_B / t_A) over the blocks, within the interval.
     pub ln_ratio: f64,
-    /// Lower end of the interval.
+    /// Lower end of the interval of ln(t_B / t_A).
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the interval of ln(t_B / t_A).
     pub high: f64,
 }
 
@@ -188,7 +188,7 @@ impl Sequence {
         }
     }
 
-    /// Counts the blocks so far.
+    /// Counts the blocks that were added so far.
     pub fn blocks(&self) -> usize {
         self.corrected.len()
     }

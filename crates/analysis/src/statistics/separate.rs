@@ -55,9 +55,9 @@ pub struct Separate {
 pub enum Doubt {
     /// A run has fewer than [`VERDICT_REPETITIONS_MIN`] repetitions.
     TooFew,
-    /// The base run was disturbed.
+    /// The base run was disturbed for half of its time.
     BaseDisturbed,
-    /// The other run was disturbed.
+    /// The other run was disturbed for half of its time.
     OtherDisturbed,
     /// The medians and the fastest repetitions of the runs disagree.
     FastestDisagree,

@@ -34,9 +34,9 @@ pub enum Shape {
         fast_s: f64,
         /// Median of the slower repetitions, in seconds.
         slow_s: f64,
-        /// Number of slower repetitions.
+        /// Number of repetitions on the slower level.
         slower: usize,
-        /// Number of all repetitions.
+        /// Number of all repetitions in the series.
         of: usize,
     },
     /// The repetitions lie on one level up to one of them, and on another from there on.

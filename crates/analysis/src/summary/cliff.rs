@@ -29,7 +29,7 @@ impl WriteCache {
 /// Point at which the write rate fell, because a cache was full.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CacheCliff {
-    /// Cache that was full.
+    /// Write cache of the drive that was full.
     pub cache: WriteCache,
     /// Bytes that the program had written by then, including repetitions that do not count; 0 where
     /// the cache was full from the start.

@@ -23,23 +23,23 @@ pub struct LoadSummary {
     pub engine: Vec<Engine>,
     /// Queue depth: requests in flight per worker.
     pub depth: u32,
-    /// Number of workers.
+    /// Number of workers that submit requests.
     pub workers: u32,
     /// Rate per second of the judged operations: transactions, or requests where the program has
     /// none.
     pub iops: f64,
-    /// 95 % interval of `iops`.
+    /// 95 % interval of the rate `iops`.
     pub iops_interval: Option<Interval>,
-    /// Rate in MB/s of 10^6 bytes.
+    /// Data rate in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
-    /// 95 % interval of `mb_per_s`.
+    /// 95 % interval of the data rate `mb_per_s`.
     pub mb_per_s_interval: Option<Interval>,
     /// Share (0 to 1) of reads among reads and writes; absent where there was neither.
     pub read_share: Option<f64>,
     /// Response times of the operations that `iops` counts: reads and writes together, or
     /// transactions.
     pub response: Option<Latency>,
-    /// Figures of each operation that occurred.
+    /// Rates and latencies of each operation that occurred.
     #[serde(serialize_with = "by_name")]
     pub latency: Vec<OperationSummary>,
     /// CPU time in microseconds for each request that counts.
@@ -54,11 +54,11 @@ pub struct LoadSummary {
     pub interval_s: f64,
     /// Index of the repetition that `series` shows, counted from 0 among all: the median one.
     pub series_of: usize,
-    /// Figures of the repetition over time.
+    /// Rates and response times of the repetition over time, interval by interval.
     pub series: Vec<SeriesFigures>,
 }
 
-/// Rates and latencies of one operation.
+/// Rates and latencies of one operation, such as read or sync.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationSummary {
     /// Name of the operation: `create`, `stat`, `rename`, `unlink`, `read`, `write`, `sync`,
@@ -80,34 +80,34 @@ pub struct OperationSummary {
 /// too few for it ([`Histogram::tells`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// Median latency in microseconds.
+    /// Median latency of the requests in microseconds.
     pub p50_us: Option<f64>,
-    /// 95 % interval of the median, where each repetition has enough requests.
+    /// 95 % interval of the median latency, where each repetition has enough requests.
     pub p50_interval: Option<Interval>,
-    /// 99th percentile of the latency in microseconds.
+    /// 99th percentile of the requests' latency in microseconds.
     pub p99_us: Option<f64>,
     /// 95 % interval of the 99th percentile, where each repetition has enough requests.
     pub p99_interval: Option<Interval>,
-    /// 99.9th percentile of the latency in microseconds.
+    /// 99.9th percentile of the requests' latency in microseconds.
     pub p99_9_us: Option<f64>,
-    /// 99.99th percentile of the latency in microseconds.
+    /// 99.99th percentile of the requests' latency in microseconds.
     pub p99_99_us: Option<f64>,
-    /// Maximum latency in microseconds.
+    /// Maximum latency of a request in microseconds.
     pub max_us: f64,
-    /// Mean latency in microseconds.
+    /// Mean latency of the requests in microseconds.
     pub mean_us: f64,
-    /// Number of requests over all kept repetitions.
+    /// Number of requests with this latency, over all kept repetitions.
     pub count: u64,
 }
 
 /// Delay of the issue of requests after their scheduled arrival, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lag {
-    /// Median delay in microseconds.
+    /// Median delay of a request's issue in microseconds.
     pub p50: f64,
     /// 99th percentile of the delay in microseconds; absent where requests are too few.
     pub p99: Option<f64>,
-    /// Maximum delay in microseconds.
+    /// Maximum delay of a request's issue in microseconds.
     pub max: f64,
 }
 
@@ -119,7 +119,7 @@ pub struct SeriesFigures {
     /// Rate per second: transactions of a program that has them, else reads and writes, or
     /// operations on names.
     pub iops: f64,
-    /// Rate in MB/s of 10^6 bytes.
+    /// Data rate of the interval in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
     /// 99th percentile of the response time in microseconds; absent where requests are too few.
     pub p99_us: Option<f64>,
@@ -127,7 +127,7 @@ pub struct SeriesFigures {
 
 /// Repetitions that a load's summary covers.
 struct Of<'a> {
-    /// All repetitions that count.
+    /// All kept repetitions of the program.
     kept: &'a [&'a Repetition],
     /// Repetitions that the statistic selects, and whose median represents all.
     chosen: &'a [&'a Repetition],
@@ -207,7 +207,7 @@ impl LoadSummary {
     }
 }
 
-/// Selector of histograms of a worker.
+/// Selector of the latency histograms of a worker.
 type Which<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
 
 impl Of<'_> {
@@ -340,11 +340,11 @@ pub fn cpu_us_per_io(repetition: &Repetition) -> Option<f64> {
     (count > 0).then(|| cpu_us / count as f64)
 }
 
-/// Series of figures over time.
+/// Rates and response times of a repetition over time, in equal intervals.
 pub struct Course {
     /// Length of the series' intervals in seconds.
     pub interval_s: f64,
-    /// Intervals of the series in order.
+    /// Figures of the intervals, in order.
     pub series: Vec<SeriesFigures>,
 }
 

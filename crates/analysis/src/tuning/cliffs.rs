@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// Step down a cliff along one parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cliff {
-    /// Index of the parameter that changes.
+    /// Index of the parameter along which the step leads.
     pub key: usize,
     /// Point at the edge of the cliff.
     pub top: Places,

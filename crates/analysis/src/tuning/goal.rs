@@ -120,15 +120,15 @@ impl Figures {
     }
 }
 
-/// Goal that a search optimizes.
+/// Goal that a tuning search optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// Highest rate in KB/s.
+    /// Highest data rate in KB/s.
     Throughput,
     /// Shortest 99th percentile of the response time.
     Latency,
-    /// Least processor time for each MiB.
+    /// Least processor time for each MiB moved.
     Cpu,
 }
 
@@ -223,7 +223,7 @@ impl Goal {
         }
     }
 
-    /// Returns the worse of two values.
+    /// Returns the worse of two values of the goal.
     pub fn worse_of(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Throughput => left.min(right),
@@ -231,7 +231,7 @@ impl Goal {
         }
     }
 
-    /// Returns the better of two values.
+    /// Returns the better of two values of the goal.
     pub fn better_of(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Throughput => left.max(right),

@@ -13,7 +13,7 @@ pub struct Visit {
     pub round: u32,
     /// Number of points measured before it in the round.
     pub place_in_round: u32,
-    /// Goal's value as a speed.
+    /// Goal's value in the measurement, converted to a speed.
     pub speed: f64,
 }
 

@@ -7,26 +7,26 @@ use serde::Serialize;
 /// Goal's value in each rerun. Values of the same seed and phase have the same index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Number of seeds.
+    /// Number of seeds that the reruns used.
     pub seeds: u32,
     /// Number of initial spindle angles for each seed; 1 without a spindle.
     pub phases: u32,
-    /// Values with the best settings.
+    /// Goal's values with the best settings.
     pub best: Vec<f64>,
-    /// Values with the target's current settings.
+    /// Goal's values with the target's current settings.
     pub today: Vec<f64>,
-    /// Values with the safe settings, where the best ones are on a cliff.
+    /// Goal's values with the safe settings, where the best ones are on a cliff.
     pub safe: Vec<f64>,
 }
 
 /// Minimum, median and maximum of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Extent {
-    /// Minimum of the values.
+    /// Minimum of the given values.
     pub least: f64,
-    /// Median of the values.
+    /// Median of the given values.
     pub median: f64,
-    /// Maximum of the values.
+    /// Maximum of the given values.
     pub most: f64,
 }
 

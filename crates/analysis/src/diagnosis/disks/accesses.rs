@@ -17,7 +17,7 @@ pub(in super::super) struct Accesses {
     pub(in super::super) seeks: BTreeMap<(u32, u32), u64>,
     /// Median time of a head switch, together with any seek during it, in nanoseconds.
     pub(in super::super) head_switch_ns: Option<f64>,
-    /// Shortest write settle time in nanoseconds.
+    /// Shortest time in nanoseconds that an arm settles before a write.
     pub(in super::super) write_settle_ns: Option<f64>,
 }
 

@@ -39,7 +39,7 @@ impl Of {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     pub(super) writes: bool,
-    /// Whether the command needs the arm.
+    /// Whether the command needs an access of the arm, rather than the buffer alone.
     pub(super) moves: bool,
 }
 

@@ -55,7 +55,7 @@ fn p99(side: &Side, quantity: Quantity) -> String {
     beside.map_or_else(String::new, figures::time_us)
 }
 
-/// Describes the columns of the table.
+/// Describes the columns of the table of programs with several requests in flight.
 pub(super) fn legend(pairs: &[Pair]) -> Vec<String> {
     let has = |quantity| pairs.iter().any(|pair| pair.quantity == quantity);
     let remarks = [

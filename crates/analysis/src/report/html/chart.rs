@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 /// Name of the layer that draws one mark for each row of a chart's data.
 pub const ROWS: &str = "rows";
 
-/// Chart of a report.
+/// Chart of an HTML report, drawn by Vega-Lite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// Unique name of the chart in a report, from its kind and subject: letters, digits and
     /// hyphens.
     pub name: String,
-    /// Title of the chart.
+    /// Title of the chart for the reader.
     pub title: String,
     /// Caption of the chart: its subject, and how to read it.
     pub caption: String,
@@ -56,7 +56,7 @@ impl Chart {
         self
     }
 
-    /// Counts the rows of data.
+    /// Counts the rows of data in the chart.
     pub fn rows(&self) -> usize {
         self.spec["data"]["values"].as_array().map_or(0, Vec::len)
     }

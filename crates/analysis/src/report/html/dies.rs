@@ -26,7 +26,7 @@ const MOST_INTERVALS: usize = 2500;
 /// Maximum number of requests whose time is drawn.
 const MOST_REQUESTS: usize = 5;
 
-/// Minimum duration of the close-up picture.
+/// Minimum duration that the close-up picture of dies shows.
 const LEAST_CLOSE: Nanoseconds = Nanoseconds(200_000);
 
 /// Maximum duration of the close-up picture, as a multiple of its request's response time. A longer
@@ -74,7 +74,7 @@ struct View {
 /// Activities of the dies in a time range.
 #[derive(Clone, Debug, PartialEq)]
 enum Dies {
-    /// Every interval of every die.
+    /// Every activity of every die, one by one.
     Exact(Vec<TracedDie>),
     /// Main activity of each die in each slice of time.
     Stretches(Vec<Stretch>),

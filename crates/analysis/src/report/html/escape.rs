@@ -1,4 +1,4 @@
-//! Escaping of arbitrary text for HTML.
+//! Escaping of arbitrary text for use in HTML.
 
 use diskperf_timeline::printable::is_instruction;
 

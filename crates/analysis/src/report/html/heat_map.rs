@@ -6,7 +6,7 @@ use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Standing, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Label of the safe combination.
+/// Label of the safe combination of parameters in the heat map.
 const SAFE: &str = "safe";
 /// Label of combinations at the foot of a cliff.
 const CLIFF: &str = "cliff";
@@ -16,16 +16,17 @@ const CLIFF: &str = "cliff";
 pub struct Surface {
     /// Name of the measured quantity with its unit: `KB/s`.
     pub quantity: String,
-    /// Whether a larger value is better.
+    /// Whether a larger value of the measured quantity is better.
     pub more_is_better: bool,
     /// Parameters of the search with their values.
     pub keys: Vec<Key>,
     /// Combinations that were tried: the index of each parameter's value, and the measured
     /// quantity.
     pub points: Vec<(Places, f64)>,
-    /// Value indices of the best combination.
+    /// Best combination, as the index of each parameter's value.
     pub best: Places,
-    /// Label of the best combination. A candidate is not known to be better than today's settings.
+    /// Label of the best combination: best or candidate. A candidate is not known to be better than
+    /// today's settings.
     pub label: &'static str,
     /// Value indices of the safe combination, where the best one stands on a cliff.
     pub safe: Option<Places>,

@@ -13,7 +13,7 @@ const SCRIPT: &str = include_str!("page.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' \
                       'unsafe-eval'; img-src data:";
 
-/// HTML page under construction.
+/// HTML page of a report under construction.
 pub(super) struct Page {
     title: String,
     body: String,
@@ -44,12 +44,12 @@ impl Page {
         self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::text(title));
     }
 
-    /// Begins a part of a section.
+    /// Begins a part of a section of the page.
     pub(super) fn part(&mut self, title: &str) {
         self.body += &format!("<h3>{}</h3>\n", escape::text(title));
     }
 
-    /// Writes the facts about a run.
+    /// Writes the facts about a run: caches, drives, amount of work and protocol.
     pub(super) fn facts(&mut self, view: &View<'_>) {
         for block in run_table::heading(view) {
             // The heading is the page's, or the section's.
@@ -88,7 +88,7 @@ impl Page {
         self.body += &blocks::list(remarks);
     }
 
-    /// Writes content that is HTML already.
+    /// Writes content that is already HTML to the page.
     pub(super) fn html(&mut self, html: &str) {
         self.body += html;
     }

@@ -21,7 +21,7 @@ const SHOWN: u32 = 9;
 /// Content of the platter picture of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// Rotation of the drawn drive.
+    /// Rotation of the drawn drive: its period and phase.
     drive: TracedDrive,
     /// Index of the drive, counted from 0.
     number: u32,
@@ -31,9 +31,9 @@ pub struct Picture {
     first: f64,
     /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,
-    /// Background work of the drive's arm.
+    /// Background work of the drive's arm in the shown revolutions.
     arms: Vec<TracedArm>,
-    /// Activities of the processor.
+    /// Activities of the processor in the shown revolutions.
     work: Vec<Work>,
     /// Missed revolution that the picture shows, if any was missed.
     missed: Option<Missed>,
@@ -47,7 +47,7 @@ struct Work {
     until: Nanoseconds,
 }
 
-/// Missed revolution in the picture.
+/// Missed revolution that the platter picture shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Missed {
     stage: Stage,

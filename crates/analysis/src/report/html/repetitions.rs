@@ -7,7 +7,7 @@ use crate::comparison::{Comparison, Pair, Quantity};
 use crate::report::view::{Row, View};
 use serde_json::{Value, json};
 
-/// Repetitions of one program.
+/// Figures of one program's repetitions, as a series of a chart.
 struct Series<'a> {
     name: String,
     /// Figure of each repetition, in the unit of the quantity.

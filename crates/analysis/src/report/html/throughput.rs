@@ -132,7 +132,7 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
     bars
 }
 
-/// Groups runs that fit one scale.
+/// Groups runs whose speeds fit one scale.
 fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     let fastest = |bars: &[Bar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
     // The order of the runs stays within a chart.

@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 40;
 /// Maximum number of columns with figures. Wider tables show only shades.
 const MOST_FIGURES: usize = 10;
 
-/// Maximum number of printed columns.
+/// Maximum number of printed columns in a heat table.
 const MOST_COLUMNS: usize = 64;
 
 /// Block characters for bars that end within a column, from one eighth of it to a whole one.
@@ -145,14 +145,14 @@ fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) 
     chosen.map(|(_, place)| place).collect()
 }
 
-/// Heat table of two parameters.
+/// Heat table of a search over two parameters.
 struct Heat<'t> {
     tuned: &'t Tuned,
     best: &'t Places,
     /// Shown values of the first parameter, downwards, as indices.
     rows: Vec<usize>,
     columns: Vec<usize>,
-    /// Minimum of the shaded values.
+    /// Smallest value of the goal among all points, for the scale of the shades.
     least: f64,
     most: f64,
 }

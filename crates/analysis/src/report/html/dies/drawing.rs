@@ -27,7 +27,7 @@ const LETTER: f64 = 6.6;
 const REQUEST: f64 = WORDS + BAR + 5.0;
 /// Divisor of a request's total wait. A cause below that share is not mentioned.
 const LEAST_CAUSE: u64 = 50;
-/// Height of all dies together.
+/// Height of the rows of all dies together, in the picture's pixels.
 const DIES: f64 = 360.0;
 const LEAST_DIE: f64 = 5.0;
 const MOST_DIE: f64 = 16.0;
@@ -111,7 +111,7 @@ fn die_name(drive: &Drive, die: u32) -> String {
     format!("channel {channel}, die {place}")
 }
 
-/// Draws a rectangle in a plot.
+/// Draws a rectangle from one time to another in a plot.
 pub(super) fn rectangle(
     out: &mut String,
     class: &str,

@@ -16,7 +16,7 @@ pub(super) struct Stretch {
     pub(super) by: DieBusy,
     /// Busy share of the die over all activities, in steps.
     pub(super) step: u32,
-    /// First slice of the sequence.
+    /// First time slice of the sequence.
     pub(super) first: usize,
     /// Slice after the end of the sequence.
     pub(super) last: usize,

@@ -410,7 +410,7 @@ fn rectangle(out: &mut String, piece: Piece, (down, height): (f64, f64), mark: M
     );
 }
 
-/// Draws the picture with its caption.
+/// Draws the platter picture with its title and caption.
 pub(in crate::report::html) fn figure(picture: &Picture, name: &str, title: &str) -> String {
     let (spans, count) = picture.spans();
     let (width, height) = (LEFT + WIDTH + RIGHT, top(super::SHOWN));

@@ -15,7 +15,7 @@ const VIRIDIS: [&str; 9] = [
     "#fde725",
 ];
 
-/// Default colour of marks.
+/// Default colour of marks in static chart pictures.
 pub(super) const INK: &str = "currentColor";
 
 /// Returns the colour of a mark by the channel `name`.

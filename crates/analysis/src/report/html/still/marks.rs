@@ -5,7 +5,7 @@ use super::{Drawing, Layer, axes, words};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// Draws the marks of a layer.
+/// Draws all marks of a chart's layer.
 pub(super) fn group(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let each = |mark: fn(&Drawing<'_>, &Layer<'_>, &Value) -> Option<String>| -> String {
         layer
