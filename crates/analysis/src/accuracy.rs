@@ -1,7 +1,7 @@
-//! The accuracy card, which sets every published number beside the modelled one.
+//! Accuracy card, which sets every published number beside the modelled one.
 //!
-//! The module holds data and the arithmetic of errors and bars; the caller runs the models and
-//! fills it in.
+//! The module holds data and the arithmetic of errors and accuracy goals; the caller runs the
+//! models and fills it in.
 
 mod bars;
 mod summary;
@@ -55,13 +55,13 @@ impl Quantity {
     }
 }
 
-/// Part that a published number played when the model's parameters were chosen.
+/// Use of a published number when the model's parameters were chosen: calibrated on it, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A free parameter of the system was calibrated on the number.
+    /// A free parameter of the modelled system was calibrated on the published number.
     Calibration,
-    /// No parameter was calibrated on the number.
+    /// No parameter was calibrated on the published number, so that the model predicts it.
     Prediction,
 }
 
@@ -81,7 +81,8 @@ pub(crate) fn as_csh_prints(percent: f64) -> f64 {
     percent.floor()
 }
 
-/// Minimum and maximum of a modelled number over all phases or all seeds.
+/// Minimum and maximum of a modelled number over all relative phases of the drives, or over all
+/// seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Minimum of the modelled number over all phases or seeds.
@@ -90,16 +91,18 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// One published number with the modelled one beside it.
+/// One published number with the modelled one beside it, called a cell of the accuracy card.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cell {
-    /// Permanent identifier of the number. A CPU share has the id of its cell followed by `#cpu`.
+    /// Permanent identifier of the published number. A CPU share has the id of its cell followed by
+    /// `#cpu`.
     pub id: String,
     /// Name of the published document: `kridle-mckusick-1983`.
     pub published: String,
     /// Table of the document that prints the number.
     pub table: String,
-    /// Catalogue target that the measurement ran on; absent where the catalogue has none.
+    /// Catalogue target of the modelled system on which the measurement ran; absent where the
+    /// catalogue has none.
     pub target: Option<String>,
     /// File system of the measurement, as printed: `8K/1K`.
     pub filesystem: Option<String>,
@@ -121,15 +124,15 @@ pub struct Cell {
     /// Error of the modelled value: modelled divided by printed, less 1. For a CPU share it is
     /// modelled less printed, in points, both truncated to whole percent. 0 within a printed range.
     pub error: Option<f64>,
-    /// Whether the cell counts in the accuracy figures.
+    /// Whether the published number counts in the accuracy figures.
     pub scored: bool,
-    /// Id of the cell under which the same measurement counts.
+    /// Id of another published number that stands for the same measurement and counts in its place.
     pub same_as: Option<String>,
-    /// Whether a parameter of the model was calibrated on the number.
+    /// Whether a parameter of the model was calibrated on the published number.
     pub role: Role,
-    /// Relative phases of the drives over which the modelled mean is taken.
+    /// Number of relative phases of the drives over which the modelled mean is taken.
     pub phases: u32,
-    /// Seeds over which the modelled mean is taken, where data arrive late at random.
+    /// Number of seeds over which the modelled mean is taken, where data arrive late at random.
     pub seeds: u32,
     /// Minimum and maximum of the modelled value over phases or seeds; absent where there is only
     /// one.
@@ -169,7 +172,8 @@ impl Cell {
         })
     }
 
-    /// Tests whether the cell counts under its own id, so that each measurement counts once.
+    /// Tests whether the published number counts under its own id, so that each measurement counts
+    /// once.
     pub fn counts(&self) -> bool {
         self.scored && self.same_as.is_none() && self.error.is_some()
     }
@@ -179,11 +183,11 @@ impl Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// The value comes from a fit to published cells.
+    /// The value of the parameter comes from a fit to published numbers.
     Fitted,
-    /// The value was chosen by hand, with published cells in view.
+    /// The value of the parameter was chosen by hand, with published numbers in view.
     ByHand,
-    /// The value is a plausible assumption that rests on no cell.
+    /// The value of the parameter is a plausible assumption that rests on no published number.
     Assumed,
 }
 
@@ -209,25 +213,25 @@ pub struct FreeParameter {
     pub value: String,
     /// Origin of the parameter's value, as text.
     pub source: String,
-    /// Method by which the value was chosen.
+    /// Method by which the parameter's value was chosen.
     pub choice: Choice,
-    /// Cells that the parameter was calibrated on.
+    /// Ids of the published numbers that the parameter was calibrated on.
     pub cells: Vec<String>,
 }
 
-/// All free parameters of a card, with their counts.
+/// All free parameters of an accuracy card, with their counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Parameters {
-    /// Number of parameters that were calibrated on cells.
+    /// Number of parameters that were calibrated on published numbers.
     pub calibrated: usize,
     /// Number of calibrated parameters that a fit chose.
     pub fitted: usize,
-    /// Number of parameters that were chosen by hand, with cells in view.
+    /// Number of parameters that were chosen by hand, with published numbers in view.
     pub by_hand: usize,
-    /// Number of parameters that rest on no cell: plausible values.
+    /// Number of parameters that rest on no published number: plausible values.
     pub assumed: usize,
-    /// Number of parameters that were calibrated only on cells of documents outside this card. The
-    /// list leaves them out.
+    /// Number of parameters that were calibrated only on numbers of documents outside this card.
+    /// The list leaves them out.
     pub elsewhere: usize,
     /// Free parameters one by one, each with its value and origin.
     pub list: Vec<FreeParameter>,
@@ -285,9 +289,9 @@ pub struct Card {
     pub parameters: Parameters,
     /// Published numbers of the card, each with the modelled one.
     pub cells: Vec<Cell>,
-    /// Errors of the calibrated cells, of the predicted cells and of all cells, summarized.
+    /// Errors of the calibrated numbers, of the predicted numbers and of all numbers, summarized.
     pub summary: Vec<Summary>,
-    /// Accuracy goals for groups of cells, and whether each group meets its goal.
+    /// Accuracy goals for groups of published numbers, and whether each group meets its goal.
     pub bars: Vec<Bar>,
     /// Claims that the documents make in prose.
     pub statements: Vec<Statement>,
@@ -296,9 +300,9 @@ pub struct Card {
 /// Rotation of two drives relative to each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TwoDrives {
-    /// Evenly spaced relative phases over which the mean is taken.
+    /// Number of evenly spaced relative phases of two drives over which the mean is taken.
     pub phases: u32,
-    /// Share by which the second drive turns slower.
+    /// Share by which the second of two drives turns slower.
     pub speed_difference_share: f64,
 }
 

@@ -17,8 +17,8 @@ const WARM_RESIDENT: f64 = 0.99;
 /// as for FUSE and virtiofs. The figures cannot distinguish the two.
 const FROM_STORAGE: f64 = 0.01;
 
-/// Share of a read that bypasses the cache that must come from storage. The rest allows for data that a
-/// file system keeps inline with its metadata.
+/// Minimum share of a cache-bypassing read that must come from storage. The rest allows for data
+/// that a file system keeps inline with its metadata.
 const DIRECT_FROM_STORAGE: f64 = 0.95;
 
 /// Verdict on the source of a program's read bytes, memory or storage, against the cache mode of
@@ -62,7 +62,8 @@ impl CacheVerdict {
         }
     }
 
-    /// Returns the mark behind a figure in a table; empty where the verdict is no fault.
+    /// Returns the mark for a table figure whose bytes came from the wrong source; empty where the
+    /// verdict is no fault.
     pub fn mark(self) -> &'static str {
         match self {
             Self::NotApplicable | Self::AsAsked => "",
@@ -93,8 +94,8 @@ impl CacheVerdict {
         }
     }
 
-    /// Returns the worst verdict of the kept repetitions: one cached repetition invalidates the
-    /// figure of all.
+    /// Returns the worst verdict of the kept repetitions. A single repetition with bytes from the
+    /// wrong source invalidates the figure of all.
     pub fn of(result: &ProgramResult) -> Self {
         if Layer::of(result).is_some_and(|layer| !layer.has_storage()) {
             return Self::NotApplicable;

@@ -92,7 +92,7 @@ pub enum Doubt {
     /// The difference is no larger than separate runs of one thing differ by, or the blocks are too
     /// few.
     Noise,
-    /// A run has too few repetitions for a firm verdict.
+    /// One of the runs has too few repetitions for a firm verdict.
     TooFew,
     /// Most repetitions of the base run are far slower than its fastest.
     BaseDisturbed,
@@ -124,7 +124,7 @@ impl Doubt {
     }
 }
 
-/// Kind of the two figures that form a ratio.
+/// Kind of the two figures whose ratio a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -154,7 +154,7 @@ pub struct RunName {
     /// Settings, file systems, caches and commands of the run that differ from those of the other
     /// runs.
     pub differs: Vec<String>,
-    /// World of the run: host or model.
+    /// World of the run: real storage of the host, or a model.
     pub world: World,
     /// State of the run, finished or not.
     #[serde(flatten)]
@@ -261,7 +261,7 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
-/// Terms of a comparison besides the runs.
+/// Terms of a comparison: the smallest change that matters, and earlier runs.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     /// Smallest change that matters. `None` takes that of the A/B measurement whose arms the runs
@@ -337,8 +337,8 @@ fn name(run: &Run, differs: Vec<String>) -> RunName {
     }
 }
 
-/// Counts the rows that are judged together with one row: those of its own A/B measurement, or all
-/// rows of separate runs.
+/// Counts the rows of a comparison that share its error probability with one row: those of its own
+/// A/B measurement, or all rows of separate runs.
 fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
     let beside = all.iter().filter(|other| match one.basis {
         Basis::MedianBlock => other.run == one.run && other.basis == one.basis,

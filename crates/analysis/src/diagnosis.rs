@@ -43,7 +43,7 @@ pub enum Suspect {
 }
 
 impl Suspect {
-    /// Returns the name of the part, as parameter paths spell it.
+    /// Returns the name of the part of the computer, as parameter paths spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -65,18 +65,18 @@ pub enum DrivePart {
     Mechanism,
     /// Queue of the drive: its order of service and its depth limit.
     Queue,
-    /// Buffer of the drive for reads and writes.
+    /// Buffer of the drive, with its read-ahead and write-back cache.
     Buffer,
     /// Media cache of a shingled disk, where writes wait for their band, and the cleaning of bands.
     MediaCache,
-    /// Link that carries data to the host.
+    /// Link of the drive, which carries data to the host.
     Link,
     /// Firmware of the drive, which decodes commands.
     Firmware,
 }
 
 impl DrivePart {
-    /// Returns the name of the part, to follow "the drive's".
+    /// Returns the name of the part of a drive, to follow "the drive's".
     pub fn words(self) -> &'static str {
         match self {
             Self::Mechanism => "arm and platters",
@@ -106,19 +106,19 @@ pub struct Diagnosis {
     pub others: Vec<Suspect>,
 }
 
-/// Minimum share of the difference that must be idle time of the processor. With less idle time,
-/// nothing waits for missed revolutions: the processor has other work meanwhile.
+/// Minimum idle time of the processor, as a share of the difference between two runs, at which
+/// missed revolutions can be the cause. With less idle time the processor has other work meanwhile.
 const IDLES: f64 = 0.3;
-/// Minimum share of the difference, for each drive, that revolutions missed for one deadline must
-/// explain.
+/// Minimum share of the difference between two runs, for each drive, that revolutions missed for
+/// one deadline must explain.
 const COUNTS: f64 = 0.3;
-/// Minimum share of the difference, on one drive, that missed revolutions for all deadlines must
-/// explain.
+/// Minimum share of the difference between two runs, on one drive, that missed revolutions for all
+/// deadlines must explain.
 const MORE: f64 = 0.2;
-/// Share of the difference by which programs must wait less for missed revolutions to rule these
-/// out as a cause.
+/// Share of the difference between two runs by which programs must wait less for missed revolutions
+/// to rule these out as a cause.
 const LESS: f64 = 0.05;
-/// Maximum number of causes whose evidence is listed.
+/// Maximum number of causes whose evidence a diagnosis lists.
 const TOLD: usize = 3;
 
 /// Condition that ends a program: its work is done, or its time is over.
@@ -194,9 +194,9 @@ fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec
     found
 }
 
-/// Returns the deadline for which one run misses the most revolutions beyond the other, if the
-/// processor idles meanwhile. Programs may wait in a queue behind requests that miss them, or for
-/// each other.
+/// Returns the deadline that costs one run the most additional missed revolutions, if the processor
+/// idles meanwhile. Programs may wait in a queue behind requests that miss revolutions, or for each
+/// other.
 fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     let difference = b.elapsed_ns - a.elapsed_ns;
     if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLES {

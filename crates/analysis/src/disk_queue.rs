@@ -9,7 +9,7 @@ pub struct DiskQueue {
     pub what: String,
     /// Size of each request in bytes.
     pub block_bytes: u64,
-    /// Requests served in each combination of order and depth.
+    /// Number of requests served for each combination of order and queue depth.
     pub requests: u64,
     /// Seed of the random request positions.
     pub seed: u64,
@@ -20,7 +20,7 @@ pub struct DiskQueue {
     /// Wait after which the drive serves the oldest request, whatever the order, in ms. The
     /// calculation leaves it out.
     pub age_limit_ms: Option<f64>,
-    /// Settings of the drive that do not affect these figures.
+    /// Settings of the drive that do not affect the calculated gains.
     pub without_effect: Vec<String>,
     /// Share of the stroke (0 to 1) that V-SCAN adds to seeks against the arm's direction.
     pub v_scan_share: f64,

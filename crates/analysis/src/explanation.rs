@@ -51,7 +51,7 @@ pub struct ProgramExplanation {
     pub filesystem: String,
     /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// Ledger and other accounts of the program's time.
+    /// Ledger and further accounts of the program's time.
     pub account: Account,
     /// Processor time of the same repetition by the kernel's accounting of its threads, on real
     /// storage. The events of the account must agree with it.
@@ -73,12 +73,12 @@ pub struct Counterfactual {
     pub change: String,
     /// Elapsed time of the program with the change.
     pub elapsed: Nanoseconds,
-    /// Whether two changes together gain more than the sum of their separate gains.
+    /// Whether two changes made together gain more than the sum of their separate gains.
     pub beats_sum: bool,
 }
 
 impl Counterfactual {
-    /// Returns the gain in speed as a share of the unchanged elapsed time.
+    /// Returns the gain in speed by a change, as a share of the unchanged elapsed time.
     pub fn gain(&self, as_is: Nanoseconds) -> f64 {
         match as_is.0 {
             0 => 0.0,
@@ -99,7 +99,7 @@ pub struct Account {
     pub programs: Vec<ProgramLedger>,
     /// Revolutions missed by all requests, by deadline.
     pub missed: Vec<Missed>,
-    /// Busy shares of the parts of the computer.
+    /// Busy shares of processor, bus, controllers and drives.
     pub utilisation: Utilisation,
     /// Accounts of the drives that received requests, drive by drive.
     pub drives: Vec<DriveAccount>,
@@ -151,7 +151,7 @@ pub struct DriveAccount {
     pub usual_requests: u64,
     /// Duration of one revolution of the drive in nanoseconds.
     pub revolution_ns: f64,
-    /// Time that the drive's requests spent in each of its stages.
+    /// Times of the drive's actuator and platters by activity, for requests or in the background.
     pub stages: Vec<Entry>,
     /// Times of the actuator and the platters, for requests or in the background.
     pub parts: DriveParts,
@@ -167,7 +167,7 @@ impl DriveAccount {
     }
 }
 
-/// Tests whether the processor works in this stage.
+/// Tests whether the processor works in a given stage.
 pub fn is_of_processor(stage: Stage) -> bool {
     matches!(
         stage,
@@ -183,7 +183,7 @@ pub fn is_of_processor(stage: Stage) -> bool {
     )
 }
 
-/// Tests whether, in this stage, the drive works on the request or rotates for it.
+/// Tests whether the drive works on the request, or rotates for it, in a given stage.
 pub fn is_of_drive(stage: Stage) -> bool {
     matches!(
         stage,
@@ -235,7 +235,7 @@ pub struct OperationAccount {
     pub operation: Operation,
     /// Number of completed requests of the operation.
     pub requests: u64,
-    /// Bytes that all of the requests moved.
+    /// Bytes that all requests of the operation moved.
     pub bytes: u64,
     /// Distribution of the request sizes in bytes.
     pub bytes_each: Spread,
@@ -347,8 +347,8 @@ fn parts_within(
     })
 }
 
-/// Distance from a multiple of the revolution, in nanoseconds, below which a wait does not show how
-/// late the request was.
+/// Distance in nanoseconds from a whole number of revolutions, below which a rotational wait does
+/// not show how late its request was.
 const WHOLE_NS: f64 = 2_000.0;
 
 fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {

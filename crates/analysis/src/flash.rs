@@ -47,18 +47,18 @@ pub struct Flash {
     pub trimmed: f64,
     /// Seed of the random numbers in the model.
     pub seed: u64,
-    /// Results for each share of spare capacity.
+    /// Write amplification at each share of spare capacity.
     pub spares: Vec<Spare>,
     /// Busy shares of the dies, for each queue depth.
     pub depths: Vec<DieUse>,
-    /// Buffers and caches that fill up, with the time.
+    /// Buffers and caches of the drive that fill up, with the time until then.
     pub cliffs: Vec<Cliff>,
 }
 
-/// Results at one share of spare capacity.
+/// Write amplification and endurance at one share of spare capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spare {
-    /// Share of the closed superblocks that holds no mapped unit.
+    /// Spare capacity: the share of the closed superblocks that holds no mapped unit.
     pub spare: f64,
     /// Over-provisioning: spare capacity as a share of the mapped units, as data sheets state it.
     pub over_provisioning: f64,
@@ -101,7 +101,7 @@ pub struct DieUse {
     pub depth: u32,
     /// Busy share of a die (0 to 1), by mean value analysis.
     pub formula: f64,
-    /// Busy share of a die for very many dies with as many reads for each.
+    /// Busy share of a die in the limit of very many dies, with as many reads for each.
     pub many_dies: f64,
     /// Upper bound: the share of dies that this many reads hit, if none waits for another.
     pub bound: f64,

@@ -3,7 +3,7 @@
 use diskperf_timeline::Nanoseconds;
 use serde::Serialize;
 
-/// Format and verify durations of one drive.
+/// Durations of formatting and verifying one drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Formatting {
     /// Description of the drive and the system that it is part of.
@@ -31,7 +31,8 @@ impl Formatting {
         Nanoseconds(self.format.0 + self.verify().0)
     }
 
-    /// Returns the revolutions per track in a span over all tracks and `passes` passes.
+    /// Returns the revolutions that a duration means for each track, after `passes` passes over all
+    /// tracks.
     pub fn revolutions(&self, span: Nanoseconds, passes: u32) -> f64 {
         let each = span.0 as f64 / self.tracks as f64 / f64::from(passes.max(1));
         each / self.revolution.0 as f64

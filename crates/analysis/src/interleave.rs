@@ -34,7 +34,7 @@ pub const SLOWER_SHARE: f64 = 0.001_37;
 /// better.
 const EQUAL_SHARE: f64 = 0.01;
 
-/// Rows after the best one, which show that it is the best.
+/// Number of table rows after the best factor, which show that it is the best.
 const ROWS_AFTER_BEST: u32 = 3;
 
 /// Result of the calculation of a drive's interleave factor.
@@ -59,13 +59,14 @@ pub struct Interleave {
     /// Bass's factor: the service time in sectors, rounded up, plus 1. It may exceed the number of
     /// sectors on the track.
     pub uninterrupted_factor: u64,
-    /// Results for each factor from 1 to three beyond the best, or further on request.
+    /// Calculated rates for each factor from 1 to three beyond the best, or further on request.
     pub factors: Vec<FactorResult>,
     /// Result of the factor with the highest rate.
     pub recommended: FactorResult,
-    /// Reason why this factor is the best.
+    /// Reason why the recommended factor is the best.
     pub responsible: Responsible,
-    /// Best factor without the responsible term, if that can be removed.
+    /// Best factor without the interruptions that are responsible for the recommended one, if these
+    /// can be removed.
     pub factor_without: Option<u32>,
 }
 
@@ -100,7 +101,7 @@ impl Interleave {
         best.map(|(factor, _)| factor)
     }
 
-    /// Returns the row of a factor, if the result has one.
+    /// Returns the calculated rate of a factor, if the result contains it.
     pub fn factor(&self, factor: u32) -> Option<&FactorResult> {
         self.factors.iter().find(|row| row.factor == factor)
     }
@@ -122,7 +123,7 @@ pub struct FactorResult {
     pub factor: u32,
     /// Probability that a sector is missed (0 to 1).
     pub missed_share: f64,
-    /// Mean number of revolutions lost per sector.
+    /// Mean number of revolutions lost per sector to missed sectors.
     pub lost_revolutions: f64,
     /// Mean rate in KB of 1024 bytes per second.
     pub kb_per_s: f64,
@@ -133,16 +134,16 @@ pub struct FactorResult {
 /// Reason why the recommended factor is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Responsible {
-    /// The service time alone: without all interruptions the factor is the same.
+    /// The service time alone determines the best factor: without all interruptions it is the same.
     Service,
-    /// One term: without it another factor is the best.
+    /// One kind of interruption determines the best factor: without it another factor is the best.
     Term(Term),
-    /// All interruptions together: none of them alone changes the factor.
+    /// All interruptions together determine the best factor: none of them alone changes it.
     Together,
 }
 
 impl Responsible {
-    /// Returns the name of the reason in JSON and CSV.
+    /// Returns the name of the responsible interruption or service time in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service_time",
@@ -197,7 +198,8 @@ pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, Input
     })
 }
 
-/// Returns the term whose removal changes the best factor the most, and the new best factor.
+/// Returns the kind of interruption whose removal changes the best factor the most, and the new
+/// best factor.
 fn responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
     let best_with = |kept: &dyn Fn(Term) -> bool| {
         let (factors, best) = Case::new(inputs, kept).factors(1);
@@ -220,7 +222,7 @@ fn responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
     (Responsible::Service, None)
 }
 
-/// Inputs of the calculation with some of their terms, and the processor that follows from them.
+/// Calculation with some of the interruptions switched on, and the simulated processor.
 struct Case<'i> {
     inputs: &'i Inputs,
     processor: Processor,
@@ -241,8 +243,8 @@ impl<'i> Case<'i> {
         }
     }
 
-    /// Calculates the factors from 1 on, as far as one may be the best or a row is wanted. Also
-    /// returns the index of the best one: the smallest of equal ones.
+    /// Calculates the rates of factors from 1 on, as far as one may be the best or a row is wanted.
+    /// Also returns the index of the best one: the smallest of equal ones.
     fn factors(&self, wanted: u32) -> (Vec<FactorResult>, usize) {
         let track = &self.inputs.track;
         let mut factors: Vec<FactorResult> = Vec::new();
@@ -279,7 +281,8 @@ impl<'i> Case<'i> {
         }
     }
 
-    /// Returns the rate in KB/s of a factor with this mean loss per sector.
+    /// Returns the rate in KB/s of an interleave factor that loses this many revolutions per sector
+    /// on average.
     fn rate(&self, factor: u32, lost_revolutions: f64) -> f64 {
         let track = &self.inputs.track;
         let slots: u32 = track.spacings(factor).iter().sum();

@@ -61,7 +61,7 @@ impl Layer {
         Self::DeviceDirect,
     ];
 
-    /// Returns the name of the layer as a parameter.
+    /// Returns the name of the layer as a `seqread` parameter.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -160,7 +160,7 @@ pub struct Decomposition {
     pub call_bytes: u64,
     /// File system or device, as in the result.
     pub filesystem: String,
-    /// Mean time per call in nanoseconds, to which the parts sum.
+    /// Mean time per call of the layer in nanoseconds, to which the parts sum.
     pub total_ns: f64,
     /// Parts of the call time, in the order of [`CallPart`].
     pub parts: Vec<Estimate>,

@@ -25,7 +25,7 @@ struct Slice {
     /// Id of the flow that starts at the slice, and of the flow that ends there.
     flows: (Option<u64>, Option<u64>),
     within: Vec<Slice>,
-    /// Annotations of the slice, by name.
+    /// Annotations of the slice, by name, such as the sector of a request.
     told: Vec<(&'static str, u64)>,
 }
 
@@ -168,7 +168,7 @@ impl Writer {
         }
     }
 
-    /// Writes slices to a track, and to more tracks of the same name where slices overlap.
+    /// Writes slices to a track, and to further tracks of the same name where slices overlap.
     fn lanes(&mut self, group: u64, name: &str, mut slices: Vec<Slice>) {
         slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
         let mut lanes: Vec<(u64, Nanoseconds)> = Vec::new();

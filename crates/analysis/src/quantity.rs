@@ -75,7 +75,7 @@ impl Quantity {
         }
     }
 
-    /// Tests whether a smaller value is faster.
+    /// Tests whether the quantity is a time, so that a smaller value is faster.
     pub fn is_time(self) -> bool {
         match self {
             Self::KbPerS | Self::DurableKbPerS | Self::Iops => false,
@@ -113,7 +113,7 @@ impl Quantity {
         self.figure(repetition).map(|figure| self.turned(figure))
     }
 
-    /// Converts a figure to a speed, or a speed to the figure; 0 stays 0.
+    /// Converts a time to a speed or a speed to a time, and leaves rates as they are; 0 stays 0.
     pub fn turned(self, figure: f64) -> f64 {
         match self.is_time() && figure > 0.0 {
             true => 1.0 / figure,

@@ -51,15 +51,15 @@ pub struct Replayed {
     pub requests: usize,
     /// Number of requests in the second half of the trace.
     pub scored_requests: usize,
-    /// Score of the model with the fitted numbers.
+    /// Score of the model with the fitted parameters.
     #[serde(flatten)]
     pub score: Score,
     /// Phase of the spindle that the first half of the trace shows.
     pub phase: Phase,
-    /// Numbers that were fitted to the first half of the trace.
+    /// Parameters that were fitted to the first half of the trace.
     pub fitted: Vec<FittedNumber>,
-    /// Score of the model with the parameters of its files; only the pauses and the revolution
-    /// period are fitted.
+    /// Score of the model with the parameters from its files, where only the pauses and the
+    /// revolution period are fitted.
     pub unfitted: Score,
     /// Quantiles of the measured service times.
     pub measured: Quantiles,
@@ -71,7 +71,7 @@ pub struct Replayed {
     pub off: Vec<OffRequest>,
 }
 
-/// Score of a modelled drive in a replay.
+/// Score of a modelled drive: the errors of its service times in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Score {
     /// Measured mean service time in ms.
@@ -111,13 +111,13 @@ pub struct Phase {
     pub period_us: f64,
     /// Deviation of the revolution from its nominal duration, in parts per million.
     pub ppm: f64,
-    /// Position of the pauses in the trace.
+    /// Position of the trace's pauses: before or after their requests.
     pub think: Think,
     /// Upper bound of the probability that requests without a phase agree as well in any of the
     /// periods, skews and positions of pauses that were tried. 1 where hardly two requests are near
     /// each other.
     pub false_alarm: f64,
-    /// Jumps of the phase among the requests of the fit.
+    /// Jumps of the spindle's phase in the part of the trace that was fitted.
     pub steps: Vec<PhaseStep>,
 }
 
@@ -134,9 +134,9 @@ pub struct PhaseStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Think {
-    /// The pauses come before their requests.
+    /// The trace's pauses come before their requests.
     Before,
-    /// The pauses come after their requests.
+    /// The trace's pauses come after their requests.
     After,
     /// The trace does not show the position; the replay assumes pauses after requests.
     Unknown,
@@ -175,7 +175,7 @@ pub struct Remaining {
     pub requests: usize,
     /// Number of requests for which the drive took longer than the model.
     pub drive_slower: usize,
-    /// Share of the squared error in percent.
+    /// Share of the total squared error, in percent, that the cause explains.
     pub squared_error_percent: f64,
     /// Median absolute difference in ms between the arm's arrival in the model and the arrival that
     /// the measured revolution requires; `None` for causes that are no revolutions.

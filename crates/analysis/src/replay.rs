@@ -75,7 +75,7 @@ impl Fidelity {
         })
     }
 
-    /// Lists warnings that qualify the figures of the replay.
+    /// Lists warnings about a replay whose issue times were not kept.
     pub fn warnings(&self) -> Vec<String> {
         let mut said = Vec::new();
         if !self.kept_up {

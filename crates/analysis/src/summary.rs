@@ -67,7 +67,7 @@ impl Percentiles {
 /// are 0 where none was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Number of kept repetitions of the program.
+    /// Number of repetitions of the program that count, without discarded ones.
     pub kept: usize,
     /// Seconds from the start until the last call returned.
     pub elapsed_s: f64,
@@ -86,9 +86,9 @@ pub struct Summary {
     pub user_s: f64,
     /// CPU seconds of all workers in the kernel.
     pub system_s: f64,
-    /// 95 % interval of `kb_per_s`. Absent for fewer than two repetitions, and for a minimum, for
-    /// which no resampling gives an honest interval (the bootstrap of an extreme is inconsistent:
-    /// Bickel and Freedman 1981).
+    /// 95 % interval of the rate `kb_per_s`. Absent for fewer than two repetitions, and for a
+    /// minimum, for which no resampling gives an honest interval (the bootstrap of an extreme is
+    /// inconsistent: Bickel and Freedman 1981).
     pub interval: Option<Interval>,
     /// 95 % interval of the durable rate, `durable_kb_per_s`.
     pub durable_interval: Option<Interval>,
@@ -134,7 +134,7 @@ pub struct Summary {
 /// Result of the test for steadiness, for a program that was repeated until it was steady.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadySummary {
-    /// Whether the last rounds are steady by the rule.
+    /// Whether the last rounds are steady by the protocol's rule.
     pub attained: bool,
     /// Seconds of load in all rounds up to the end of the steady window; absent where none was
     /// steady.
@@ -304,7 +304,7 @@ fn per_call(repetition: &Repetition, time: impl Fn(&WorkerMeasure) -> Nanosecond
     (calls > 0).then(|| total as f64 / calls as f64)
 }
 
-/// Share of a call's time above which the call itself is the measured thing, not the device.
+/// Share of a call's time above which the system call, and not the device, limits the measurement.
 const GENERATOR_SHARE: f64 = 0.5;
 
 /// Returns the share (0 to 1) of the mean call's time that a call on `/dev/null` takes, where it

@@ -15,7 +15,8 @@ use crate::comparison::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Search for better settings, with its results.
+/// Search for better settings, with all points that it tried. A point is one combination of
+/// parameter values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
     /// Suite or program that the search ran.
@@ -26,7 +27,7 @@ pub struct Tuned {
     pub goal: Goal,
     /// Names of the programs, in the order of running.
     pub programs: Vec<String>,
-    /// Parameters that the search varied.
+    /// Parameters that the search varied, each with its values.
     pub keys: Vec<Key>,
     /// Combinations that were tried, sorted by their value indices.
     pub points: BTreeMap<Places, Outcome>,
@@ -43,10 +44,10 @@ pub struct Tuned {
     pub notes: Vec<String>,
 }
 
-/// Indices that select one value of each parameter.
+/// Point of a search, as the index of the chosen value for each parameter.
 pub type Places = Vec<usize>;
 
-/// Parameter with the values that may be tried.
+/// Parameter of a search, with the values that may be tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
     /// Path of the parameter in the catalogue: `drive.interleave`.
@@ -139,7 +140,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Returns the name of the point in tables.
+    /// Returns the name of the point with the best figure in tables: `best` or `candidate`.
     pub fn label(self) -> &'static str {
         match self {
             Self::Better | Self::AsGood => "best",
@@ -148,8 +149,8 @@ impl Standing {
     }
 }
 
-/// Relative difference below which two points are equally good. The first of equal points is the
-/// best.
+/// Relative difference below which two points of a search are equally good. The first of equal
+/// points is the best.
 pub const EQUAL_SHARE: f64 = 0.001;
 
 /// Minimum loss of a step that counts as a cliff, as a share beyond the loss that the surrounding
@@ -159,7 +160,7 @@ pub const CLIFF_SHARE: f64 = 0.1;
 /// Maximum cost of safe settings, as a share of the fall from the best point.
 pub const SAFE_SHARE: f64 = 0.5;
 
-/// Maximum number of impossible values between two neighbours.
+/// Maximum number of impossible values between two neighbouring values of a parameter.
 const LONGEST_STEP: usize = 64;
 
 impl Outcome {
@@ -441,7 +442,7 @@ fn stands_on(cliffs: &[Cliff], places: &[usize]) -> bool {
     cliffs.iter().any(|cliff| cliff.top == places)
 }
 
-/// Returns the number of steps between two points.
+/// Returns the number of steps between two points of a search.
 pub fn distance(from: &[usize], to: &[usize]) -> usize {
     let apart = from.iter().zip(to).map(|(from, to)| from.abs_diff(*to));
     apart.sum()

@@ -3,38 +3,38 @@
 use super::{Cell, Quantity};
 use serde::Serialize;
 
-/// Number of cells whose error stays within one limit.
+/// Number of published numbers whose error stays within one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
     /// Error limit: a share (0.05), or points of a CPU share (5).
     pub within: f64,
-    /// Cells whose error is within the limit.
+    /// Number of published numbers whose error is within the limit.
     pub cells: usize,
-    /// Share of all cells (0 to 1) that must be within the limit, such as 0.7.
+    /// Share of all published numbers (0 to 1) that must be within the limit, such as 0.7.
     pub asked: f64,
 }
 
-/// One group of cells and how well it meets its accuracy goal.
+/// Group of published numbers and how well the models meet its accuracy goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// Name of the group of cells that shares an accuracy goal.
+    /// Name of the group of published numbers that shares an accuracy goal.
     pub name: String,
-    /// Number of cells in the group, each measurement once.
+    /// Number of published numbers in the group, each measurement once.
     pub cells: usize,
-    /// Number of cells in the group that are marked unexplained.
+    /// Number of published numbers in the group that are marked unexplained.
     pub unexplained: usize,
-    /// Number of cells within each error limit of the goal.
+    /// Number of published numbers within each error limit of the goal.
     pub shares: Vec<Share>,
-    /// Ids of the cells whose error exceeds the outer limit, if the group has one. Cells marked
-    /// unexplained are left out.
+    /// Ids of the published numbers whose error exceeds the outer limit, if the group has one.
+    /// Those marked unexplained are left out.
     pub beyond: Vec<String>,
-    /// Outer limit of the error, which no cell of the group may exceed.
+    /// Outer limit of the error, which no published number of the group may exceed.
     pub limit: Option<f64>,
-    /// Whether the group meets its whole goal.
+    /// Whether the group of published numbers meets its whole accuracy goal.
     pub met: bool,
 }
 
-/// Accuracy goal for a group of cells.
+/// Accuracy goal for a group of published numbers.
 struct Asked {
     name: &'static str,
     of: fn(&Cell) -> bool,
@@ -124,7 +124,8 @@ fn is_uda50(cell: &Cell) -> bool {
     target.is_some_and(|target| target.contains("uda50"))
 }
 
-/// Returns the accuracy result of each group that has at least one of the given cells.
+/// Returns the accuracy result of each group that contains at least one of the given published
+/// numbers.
 pub fn bars(cells: &[Cell]) -> Vec<Bar> {
     let bar = |asked: &Asked| {
         let group: Vec<&Cell> = cells
@@ -136,8 +137,8 @@ pub fn bars(cells: &[Cell]) -> Vec<Bar> {
     ASKED.iter().filter_map(bar).collect()
 }
 
-/// Tolerance of the limit tests. An error that equals its printed limit up to rounding in the
-/// arithmetic is within the limit.
+/// Rounding tolerance for the comparison of an error with its limit, so that an error equal to the
+/// limit is within it.
 const ROUNDING: f64 = 1e-9;
 
 fn measure(asked: &Asked, group: &[&Cell]) -> Bar {

@@ -4,11 +4,11 @@ use super::{Cell, Quantity, Role};
 use crate::statistics::median;
 use serde::Serialize;
 
-/// Errors of the cells of one role, summarized. CPU shares are counted apart, since their errors
-/// are in points.
+/// Errors of calibrated, of predicted or of all published numbers, summarized. CPU shares are
+/// counted apart, since their errors are in points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Name of the group: `calibrated cells`, `predictions` or `all cells`.
+    /// Name of the group of published numbers: `calibrated cells`, `predictions` or `all cells`.
     pub name: &'static str,
     /// Number of rates, times and ratios, each measurement once.
     pub cells: usize,
@@ -24,7 +24,7 @@ pub struct Summary {
     pub cpu_within_ten_points: usize,
 }
 
-/// Summarizes the errors of the calibrated cells, of the predicted cells and of all cells.
+/// Summarizes the errors of the calibrated numbers, of the predicted numbers and of all numbers.
 pub fn summaries(cells: &[Cell]) -> Vec<Summary> {
     let of = |name, role: Option<Role>| {
         let counted = cells

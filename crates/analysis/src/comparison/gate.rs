@@ -8,22 +8,23 @@ use super::{Basis, Comparison, Pair, Quantity, Verdict};
 use serde::Serialize;
 use std::fmt;
 
-/// Result of a limit on slow-downs for a comparison: that of its most severe row.
+/// Result of a limit on slow-downs for a comparison. It is that of the most severe row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// Every row excludes a slow-down larger than the limit.
+    /// The limit is kept: every row excludes a larger slow-down.
     Kept,
-    /// The runs are inconclusive about the limit.
+    /// The limit is undecided: the repetitions of a row neither exclude a larger slow-down nor
+    /// prove it.
     CannotTell,
-    /// A row is missing in a run, or a run has not finished.
+    /// A result is missing from one of the runs, or a run has not finished.
     Missing,
     /// At least one row shows a slow-down above the limit.
     Exceeded,
 }
 
 impl Gate {
-    /// Returns the exit code of a command with this result.
+    /// Returns the process exit code for the result of a slow-down limit.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Kept => 0,
@@ -83,7 +84,7 @@ pub enum Failure {
         /// Name of the run that lacks the program.
         run: String,
     },
-    /// A program did different work in the two runs.
+    /// A program did different work in the two runs, so that their speeds are not comparable.
     UnlikeWork {
         /// Names of the program and the two runs.
         pair: String,
@@ -99,7 +100,7 @@ pub enum Failure {
         /// Share (0 to 1) of the base's speed that the limit allows to lose.
         limit: f64,
     },
-    /// The interval of a pair includes the limit, so that the slow-down may exceed it or not.
+    /// The slow-down of a pair is undecided: its interval includes the limit.
     CannotTell {
         /// Names of the program and the two runs.
         pair: String,
@@ -108,7 +109,7 @@ pub enum Failure {
         at_most: Option<f64>,
         /// Share (0 to 1) of the base's speed that the limit allows to lose.
         limit: f64,
-        /// Basis of the comparison, from which the remedy follows.
+        /// Kind of the compared figures, from which the remedy for the user follows.
         basis: Basis,
     },
 }

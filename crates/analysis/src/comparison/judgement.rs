@@ -8,13 +8,13 @@ use crate::statistics::{Interval, Method, median};
 use diskperf_timeline::{ProgramResult, Repetition};
 use std::collections::BTreeMap;
 
-/// Ratio of two figures, with the conclusions that it supports.
+/// Ratio of two speeds, with its interval and verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
     /// Ratio of the other figure to the base; `None` where either has no repetition with a speed.
     pub ratio: Option<f64>,
-    /// Interval of the ratio, which holds for all rows together with 99 %; `None` where the
-    /// repetitions are too few.
+    /// Interval of the ratio, with a confidence of 99 % for all rows of the comparison together;
+    /// `None` where the repetitions are too few.
     pub interval: Option<Interval>,
     /// Verdict on the difference of the two samples, such as faster or slower.
     pub verdict: Verdict,
@@ -78,8 +78,10 @@ impl Judgement {
     }
 }
 
-/// Judges the rates of two separate runs, given in the order of running, as one of `rows` rows
-/// judged together. Whole runs differ by at least `floor`.
+/// Judges the rates of two separate runs in the order of running.
+///
+/// `rows` is the number of rows that share the error probability, and `floor` the minimum noise
+/// between whole runs.
 pub(super) fn judge(
     (base, other): (&[f64], &[f64]),
     (rows, floor): (usize, f64),
@@ -170,8 +172,10 @@ impl Block {
 /// Figures of base and other in the median block; their quotient is the ratio.
 type Figures = (f64, f64);
 
-/// Judges blocks in the order of running, as one of `rows` rows judged together. The figures are
-/// those that form the ratio.
+/// Judges blocks of an A/B measurement in the order of running.
+///
+/// `rows` is the number of rows that share the error probability. The figures are those that form
+/// the ratio.
 pub(crate) fn judge_blocks(
     blocks: &[Block],
     rows: usize,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// One side of a pair of results: base or other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// Compared figure, by the protocol's statistic and in the unit of its quantity.
+    /// Compared figure of one side, by the protocol's statistic and in the unit of the quantity.
     pub figure: f64,
     /// Speed of the result in KB/s; the compared figure, where the quantity is in KB/s.
     pub kb_per_s: f64,
@@ -19,7 +19,7 @@ pub struct Side {
     pub p99_us: Option<f64>,
     /// CPU share of the result in percent.
     pub cpu_percent: f64,
-    /// Number of kept repetitions of the result.
+    /// Number of repetitions of the result that count, without discarded ones.
     pub kept: usize,
     /// File system or device of the result.
     pub filesystem: String,
@@ -145,7 +145,7 @@ fn percent_above(share: f64) -> String {
 }
 
 impl Side {
-    /// Sets the compared figure, and the speed where the quantity is in KB/s.
+    /// Sets the compared figure of one side, and its speed where the quantity is in KB/s.
     pub(super) fn show(&mut self, quantity: Quantity, figure: f64) {
         self.figure = figure;
         match quantity {

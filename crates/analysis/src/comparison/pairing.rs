@@ -75,8 +75,8 @@ fn is_alone(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
     results.iter().filter(same).count() == 1
 }
 
-/// Returns the dissimilarity of two results, 0 for alike; `None` if they may not be compared.
-/// Parameters may differ only where the program occurs once in each run.
+/// Returns the dissimilarity of two results, 0 for alike results; `None` if they may not be
+/// compared. Parameters may differ only where the program occurs once in each run.
 fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
     let parameters = !differing_parameters(base, other).is_empty();
     if base.program != other.program || (parameters && !alone) {

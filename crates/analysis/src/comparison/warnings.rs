@@ -29,7 +29,7 @@ pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
     }
 }
 
-/// Warns of the differences between the base and the run of this index.
+/// Warns of the differences between the base run and another run. `run` is the index of the other.
 pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
     let mut texts = Vec::new();
     if super::is_same(base, other) {

@@ -37,23 +37,25 @@ impl Cause {
 /// higher rank, listed further down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// The difference may well be a consequence.
+    /// Lowest rank of a cause: a difference that may well be a consequence of another.
     Hint,
-    /// Maximum number of something in flight or in use, which may be lower for other reasons.
+    /// Rank of a difference in a limit, such as a maximum number of requests in flight. The maximum
+    /// may be lower for other reasons.
     Limit,
-    /// Duration of one routine or one command.
+    /// Rank of a difference in the duration of one routine or one command.
     Unit,
-    /// Duration common to all routines, or the choice of requests.
+    /// Rank of a difference in the duration of all routines, or in the choice of requests.
     Policy,
-    /// Positions of blocks, and so the size of a transfer; they depend on the drive as well.
+    /// Rank of a difference in the positions of blocks, which also determine the transfer sizes and
+    /// depend on the drive.
     Layout,
-    /// Construction of the drive, which is a consequence of nothing else.
+    /// Highest rank of a cause: a difference in the construction of the drive.
     Shape,
 }
 
-/// Minimum logarithm of a ratio that counts as a difference.
+/// Minimum absolute logarithm of the ratio of two values that counts as a difference between runs.
 const SAME: f64 = 0.015;
-/// Ratio that stands for a cost that only one of the two runs has.
+/// Ratio assumed for a cost that occurs in only one of two runs.
 const MOST_RATIO: f64 = 20.0;
 
 pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> Cause {
@@ -78,7 +80,7 @@ pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     (size > SAME).then_some(size)
 }
 
-/// Minimum number of samples from which a conclusion is drawn.
+/// Minimum number of samples from which the diagnosis draws a conclusion.
 pub(super) const FEWEST: usize = 20;
 /// Coefficient of the Kolmogorov-Smirnov test at 1 %: two samples of one distribution exceed it by
 /// chance once in a hundred times.
@@ -97,7 +99,7 @@ pub(super) fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
     (most > BY_CHANCE * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
 }
 
-/// Describes a duration that differs between the two runs.
+/// Describes the durations of the same thing in two runs.
 pub(super) fn each(what: &str, a: Option<f64>, b: Option<f64>) -> String {
     let told = |ns: Option<f64>| ns.map_or_else(|| "nothing".to_owned(), words::milliseconds);
     format!(

@@ -27,27 +27,28 @@ pub(super) struct Disks {
     pub(super) cleaning: Cleaning,
 }
 
-/// Tolerance for firmware durations: the host may see an end in the middle of other work.
+/// Tolerance in nanoseconds within which two firmware durations count as equal. The host may notice
+/// a completion only after other work.
 const ROUNDING_NS: u64 = 1000;
-/// Logarithm of a ratio below which two random quantities count as equal.
+/// Maximum absolute logarithm of the ratio at which two random quantities count as equal.
 const SAME: f64 = 0.05;
-/// Minimum difference in the share of waiting requests that are passed over that shows another
-/// order of service.
+/// Minimum difference between two runs in the share of older waiting requests that are passed over,
+/// to count as another order of service.
 const PASSED: f64 = 0.1;
-/// Minimum mean number of waiting requests that form a queue with a choice of order.
+/// Minimum mean number of waiting requests at which the order of service matters.
 const WAITING: f64 = 0.5;
-/// Logarithm of the ratio below which two queues count as equally long.
+/// Maximum absolute logarithm of the ratio at which two queues count as equally long.
 const AS_LONG: f64 = 0.25;
-/// Minimum difference of two shares, in standard deviations, that chance does not explain.
+/// Minimum difference of two shares, in standard deviations, that counts as no chance.
 const DEVIATIONS: f64 = 4.0;
 /// Minimum share of writes that wait for buffer space at which the buffer counts as full.
 const FULL: f64 = 0.5;
-/// Minimum difference of two shares that shows a policy, rather than a consequence of arrival
-/// times.
+/// Minimum difference of two shares that counts as another policy of the drive, rather than a
+/// consequence of arrival times.
 const SHARE: f64 = 0.25;
 
-/// Finds the causes in the disks. `same_shape` says that construction and sector positions are the
-/// same. `waits` says that requests wait for the cleaning of bands.
+/// Finds the causes of a difference in the disks. `same_shape` says that construction and sector
+/// positions are the same. `waits` says that requests wait for the cleaning of bands.
 pub(super) fn disks(a: &Disks, b: &Disks, (same_shape, waits): (bool, bool)) -> Vec<Cause> {
     let mut found = firmware(a, b);
     found.extend(link(&a.buffers, &b.buffers));

@@ -9,11 +9,12 @@ use diskperf_timeline::trace::{DiskPosition, Position};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Minimum share of the common sectors that lie elsewhere. A smaller share may be replaced defects.
+/// Minimum share of the common sectors with another position that counts as another layout. A
+/// smaller share may be replaced defects.
 const MOVED: f64 = 0.1;
-/// Maximum number of heads that a sector numbering is tried with.
+/// Maximum number of heads for which a sector numbering is tried.
 const HEADS: u64 = 64;
-/// Maximum number of spare sectors per track that a sector numbering is tried with.
+/// Maximum number of spare sectors per track for which a sector numbering is tried.
 const SPARES: usize = 8;
 
 /// Finds the differences in the construction of the drives.
@@ -67,11 +68,11 @@ fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
 
 /// Minimum number of distances by which two seek curves are distinguished.
 const DISTANCES: usize = 5;
-/// Factor of the distance that one section of a seek curve spans.
+/// Factor between the shortest and the longest seek distance of one section of a seek curve.
 const STRETCH: u32 = 8;
 /// Maximum ratio of two measured distances between which a seek curve is interpolated.
 const APART: f64 = 1.25;
-/// Logarithm of a ratio below which two interpolated seek curves count as equal.
+/// Maximum absolute logarithm of the ratio at which two interpolated seek curves count as equal.
 const SAME_CURVE: f64 = 0.02;
 
 /// Compares seek curves of disks with so many cylinders that two runs share few distances. Each
@@ -120,7 +121,7 @@ fn read_off(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
     Some(*below.1 as f64 + share * (*above.1 as f64 - *below.1 as f64))
 }
 
-/// Compares the positions of a drive's sectors.
+/// Compares the positions of a drive's sectors in two runs.
 fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Option<Cause> {
     let own = a.1.places.range((number, 0)..=(number, u64::MAX));
     let both = own.filter_map(|(at, place)| Some((place, b.1.places.get(at)?)));

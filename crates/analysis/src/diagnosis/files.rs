@@ -4,11 +4,11 @@ use super::causes::{Cause, Rank, cause};
 use super::{Ending, Suspect, measures::Measures};
 use diskperf_timeline::units::format_size;
 
-/// Minimum share of addresses that only one run requests for a difference in file layout. A few
-/// requests are writes that the kernel issues at arbitrary times.
+/// Minimum share of addresses requested by only one of two runs that counts as another file layout.
+/// A few requests are writes that the kernel issues at arbitrary times.
 const ELSEWHERE: f64 = 0.04;
-/// Minimum share of steps between consecutive requests that both runs contain for files that moved
-/// as a whole without a new layout.
+/// Minimum share of common distances between consecutive requests at which files count as moved as
+/// a whole, without a new layout.
 const SAME_STEPS: f64 = 0.97;
 
 /// Compares the layout of files in the two runs.

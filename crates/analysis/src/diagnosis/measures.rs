@@ -23,12 +23,12 @@ pub(super) struct Measures {
     pub(super) routines: Routines,
     /// Idle time of the processor in nanoseconds.
     pub(super) idle_ns: f64,
-    /// Durations of each stage in requests, in nanoseconds and in ascending order.
+    /// Durations in nanoseconds that requests spent in each stage, in ascending order.
     pub(super) pieces: BTreeMap<Stage, Vec<u64>>,
-    /// Addresses of all requests: drive, first byte, and bytes.
+    /// Addresses of all requests, each as drive, first byte and length in bytes.
     pub(super) addresses: BTreeSet<(u32, u64, u64)>,
-    /// Number of steps between consecutive requests in the order of issue, by the distance between
-    /// their first bytes and the bytes of the later one.
+    /// Number of consecutive requests by the distance between their first bytes and the length of
+    /// the later one.
     pub(super) steps: BTreeMap<(i64, u64), u64>,
     /// Maximum number of requests in flight during the run.
     pub(super) most_at_once: u64,
@@ -46,7 +46,7 @@ pub(super) struct Measures {
     usual: BTreeMap<Stage, f64>,
     /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(super) seeks: BTreeMap<(u32, u32), u64>,
-    /// Position of each sector that is the first of a request.
+    /// Position on the drive of the first sector of each request.
     pub(super) places: BTreeMap<(u32, u64), Position>,
     /// Searches for sectors, and the decisions for and against them.
     pub(super) searches: Searches,
@@ -217,8 +217,8 @@ impl Measures {
     }
 }
 
-/// Returns the idle time of the processor, from the first busy reading of the timed part to the
-/// last one. Readings from before, as during a ramp, are left out.
+/// Returns the idle time of the processor during the timed part of a trace, in nanoseconds.
+/// Readings from before, as during a ramp, are left out.
 fn idle(trace: &Trace) -> f64 {
     let opened = trace.processes.iter().map(|process| process.opened).min();
     let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
@@ -241,7 +241,7 @@ fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
     )
 }
 
-/// Returns the maximum number of requests in flight, each counted from its given start to its
+/// Returns the maximum number of requests in flight, each counted from its given start time to its
 /// completion.
 fn most_at_once(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
     let ends = requests.iter().map(|one| (one.completed().0, -1));

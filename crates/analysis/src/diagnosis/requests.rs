@@ -6,7 +6,7 @@ use crate::explanation::words;
 use diskperf_timeline::trace::Purpose;
 use diskperf_timeline::{Deadline, Stage};
 
-/// Minimum difference, as a share of the requests or of the whole difference, that counts.
+/// Minimum share, of the requests or of the difference between two runs, that counts as a cause.
 const SHARE: f64 = 0.25;
 
 /// Finds the differences of the requests outside the drive.
@@ -78,7 +78,8 @@ fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
     })
 }
 
-/// Compares the maximum numbers of requests in flight, by place.
+/// Compares the maximum numbers of requests in flight: in total, beyond the driver, and beyond the
+/// controller's queue.
 fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut limit = |suspect, (one, other): (u64, u64), what: &str| {
@@ -117,10 +118,12 @@ fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
     found
 }
 
-/// Maximum number of requests in flight that says nothing about the size of a buffer cache.
+/// Number of requests in flight above which the limit is taken for the size of the kernel's buffer
+/// cache.
 const MANY: u64 = 8;
 
-/// Compares the waits that belong to one part alone.
+/// Compares the waits that only one part of the computer causes, such as those in the controller's
+/// queue.
 fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
     let difference = (b.elapsed_ns - a.elapsed_ns).abs().max(1.0);
     let mut found = Vec::new();

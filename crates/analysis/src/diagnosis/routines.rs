@@ -27,26 +27,26 @@ pub(super) struct Routines {
     work: BTreeMap<(Worker, Stage), Lengths>,
     /// Most frequent time between two clock ticks in nanoseconds; `None` before the second tick.
     tick_ns: Option<u64>,
-    /// Durations of interruptions in nanoseconds, where a single clock tick and no other interrupt
-    /// occurred.
+    /// Durations in nanoseconds of interruptions of programs by a single clock tick.
     ticks: Lengths,
-    /// Slow-down of work during data transfers, in thousandths.
+    /// Slow-downs of the processor's work during data transfers, in thousandths.
     slowed: Lengths,
 }
 
-/// Tolerance within which two durations count as equal. A rate that changes in the middle of work
-/// rounds each time.
+/// Tolerance in nanoseconds within which two durations of a routine count as equal. A rate that
+/// changes in the middle of work rounds each time.
 const ROUNDING_NS: u64 = 64;
 /// Relative frequency below which a duration of one run counts as absent from the other. Durations
-/// that depend on coincidence occur there a few times by chance.
+/// that depend on coincidence may still occur there a few times.
 const ABSENT: f64 = 0.05;
-/// Minimum share of equal durations that shows a cause, where durations depend on coincidence.
+/// Minimum share of equal durations that counts as a cause, where durations depend on coincidence.
 const FREQUENT: f64 = 0.1;
-/// Minimum share of slowed work with the maximum slow-down that shows a continuous data transfer.
+/// Minimum share of slowed work that shows the maximum slow-down, as a sign of continuous data
+/// transfers.
 const CLEAR: f64 = 0.05;
-/// Minimum number of more strongly slowed pieces of work that are no outliers.
+/// Minimum number of pieces of work with a stronger slow-down, so that they are no outliers.
 const ABOVE: u64 = 5;
-/// Minimum duration of work whose slow-down is measured, in nanoseconds.
+/// Minimum duration in nanoseconds of a piece of work whose slow-down is measured.
 const SLOWED_NS: u64 = 50_000;
 /// Tolerance within which two slow-downs count as equal, in thousandths.
 const SLOWED_ALIKE: u64 = 4;

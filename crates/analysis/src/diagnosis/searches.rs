@@ -8,7 +8,7 @@ use diskperf_timeline::trace::{DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Decisions for and against a search, counted for each value that may determine them.
+/// Numbers of decisions for and against a sector search, by the value that may determine them.
 type Decisions = BTreeMap<u32, (u32, u32)>;
 
 /// Measures of the sector searches of a run.
@@ -24,11 +24,12 @@ pub(super) struct Searches {
     by_distance: Decisions,
 }
 
-/// Minimum difference of two shares of requests that counts.
+/// Minimum difference between two runs in the share of requests that search, to count as a cause.
 const SHARE: f64 = 0.25;
-/// Minimum number of opposite decisions that counts.
+/// Minimum number of decisions that must be opposite in two runs to count as a cause.
 const FEWEST: u32 = 2;
-/// Maximum share of exceptions at which a value counts as deciding whether to search.
+/// Maximum share of exceptions at which a value, such as the slot under the head, counts as
+/// deciding whether to search.
 const OTHERWISE: f64 = 0.02;
 
 impl Searches {
@@ -147,8 +148,8 @@ pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
     found
 }
 
-/// Counts the values for which two runs decide oppositely; `None` unless the value decides in both
-/// runs.
+/// Counts the values for which two runs decide oppositely whether to search; `None` unless the
+/// value decides in both runs.
 fn contradictions(a: &Decisions, b: &Decisions) -> Option<usize> {
     let decides = |of: &Decisions| {
         let all: u32 = of.values().map(|(did, did_not)| did + did_not).sum();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Reads of disks that have a buffer and a link of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Buffered {
-    /// Number of all reads of these disks.
+    /// Number of reads of disks with a buffer.
     pub reads: u64,
     /// Number of reads whose sectors were in the buffer.
     pub answered: u64,
@@ -49,7 +49,8 @@ impl Passed {
 }
 
 impl Buffered {
-    /// Counts the reads within the elapsed time; `None` where no disk with a buffer was read.
+    /// Counts the buffered reads within the elapsed time; `None` where no disk with a buffer was
+    /// read.
     pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
         let reads_ahead = |arm: &&TracedArm| arm.work == ArmWork::ReadAhead;
         let mut ahead: Vec<&TracedArm> = (trace.arms.iter())

@@ -15,9 +15,9 @@ pub struct Differences {
     pub b: String,
     /// Differences between the two runs, program by program.
     pub programs: Vec<Difference>,
-    /// Facts that differ between the two runs and cannot be tried out.
+    /// Facts that differ between the two runs, but that no rerun can try out.
     pub unlike: Vec<String>,
-    /// Notes to the reader about the comparison.
+    /// Notes to the reader about the difference between the two runs.
     pub notes: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct Difference {
     /// Contribution of each change from the first run to the second; they sum to the difference.
     /// Empty where no change is known.
     pub parts: Vec<Contribution>,
-    /// Method by which the contributions were found.
+    /// Method by which the contributions of the changes were found.
     pub method: Option<Method>,
 }
 
@@ -71,7 +71,7 @@ impl Requests {
     }
 }
 
-/// Time of one stage in both runs.
+/// Time that one stage took in each of two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageDifference {
     /// Stage that is compared between the two runs.
@@ -103,12 +103,12 @@ pub struct Contribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Mean over all orders of the changes, with a run of every subset of them.
+    /// Mean over all orders of the changes. Every subset of them was run.
     AllOrders {
         /// Number of runs that the method made.
         runs: u32,
     },
-    /// Mean over some orders of the changes, drawn at random from a fixed seed.
+    /// Mean over some random orders of the changes, from a fixed seed.
     SampledOrders {
         /// Number of orders that the method drew.
         orders: u32,

@@ -4,7 +4,7 @@
 pub(super) struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
-    /// Creates a set from any intervals, joining those that meet.
+    /// Creates a set of disjoint intervals from any intervals, joining those that meet.
     pub(super) fn of(spans: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut spans: Vec<_> = spans.into_iter().collect();
         spans.sort_unstable();
@@ -23,12 +23,12 @@ impl Intervals {
         Self::of(all.flat_map(|one| one.0.iter().copied()))
     }
 
-    /// Returns the total length of the intervals.
+    /// Returns the total length of the set's intervals.
     pub(super) fn total(&self) -> u64 {
         self.0.iter().map(|(from, until)| until - from).sum()
     }
 
-    /// Returns the total length of the intersection with another set.
+    /// Returns the total time that two sets of intervals share.
     pub(super) fn overlap(&self, other: &Self) -> u64 {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = 0;

@@ -94,7 +94,7 @@ fn request(of: &BlockRequest) -> TracedRequest {
     }
 }
 
-/// Times at which requests enter the queue, enter a device and leave it.
+/// Times at which block requests enter the queue, enter a device and leave it.
 struct Edges(Vec<Edge>);
 
 struct Edge {
@@ -283,7 +283,8 @@ fn device(
     }
 }
 
-/// Returns the maximum number of requests in flight, from their times of issue and completion.
+/// Returns the maximum number of requests in flight at a time, from their times of issue and
+/// completion.
 pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) -> u32 {
     // Where one goes as another comes, it goes first.
     let mut edges: Vec<(Nanoseconds, i32)> = requests

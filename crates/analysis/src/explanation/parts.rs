@@ -5,8 +5,9 @@ use super::parts_within;
 use diskperf_timeline::trace::{ArmWork, Trace};
 use diskperf_timeline::{Nanoseconds, Stage};
 
-/// Times of a drive's actuator and platters during the elapsed time, for requests or in the
-/// background. No instant counts in two of the first eight.
+/// Times of a drive's actuator and platters during the elapsed time, by activity, for requests or
+/// in the background. The activities do not overlap, except that `passing` covers parts of the
+/// others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveParts {
     /// Time in which sectors of requests passed the head.
@@ -21,7 +22,7 @@ pub struct DriveParts {
     pub missed: Nanoseconds,
     /// Time in which the drive destaged its write buffer, without missed revolutions.
     pub destaging: Nanoseconds,
-    /// Time in which the drive rewrote bands.
+    /// Time in which the drive cleaned bands by rewriting them.
     pub cleaning: Nanoseconds,
     /// Time of read-ahead for which no request waited.
     pub reading_ahead: Nanoseconds,
@@ -54,8 +55,8 @@ pub(super) fn on_link(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanos
     Intervals::of(of_requests(trace, drive, (from, until), carries)).total()
 }
 
-/// Returns the intervals within the elapsed time in which requests of a drive were in the selected
-/// stages.
+/// Returns the intervals in which requests of a drive were in the selected stages, within the
+/// elapsed time.
 pub(super) fn of_requests(
     trace: &Trace,
     drive: u32,
@@ -72,7 +73,8 @@ fn is_missed(stage: Stage) -> bool {
 }
 
 impl DriveParts {
-    /// Returns the times of a drive's parts, given the time that its requests spent in each stage.
+    /// Returns the times of a drive's actuator and platters, given the time that its requests spent
+    /// in each stage.
     pub(super) fn of(
         trace: &Trace,
         drive: u32,
@@ -100,8 +102,8 @@ impl DriveParts {
         }
     }
 
-    /// Replaces the times of stages by those of the arm, since several requests may wait for one
-    /// action of the arm.
+    /// Replaces stage times of requests by those of the arm, since several requests may wait for
+    /// one action of the arm.
     fn with_arm(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
         let (from, until) = window;
         let of_arm = |which: &dyn Fn(ArmWork, Stage) -> bool| {

@@ -22,7 +22,8 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// Divides the time by the ticks of all kept repetitions; `None` where they are too few.
+    /// Divides a program's processor time by the ticks of all kept repetitions; `None` where they
+    /// are too few.
     pub(super) fn of(result: &ProgramResult) -> Option<Self> {
         let workers = || result.kept().flat_map(|one| &one.workers);
         let division = Self {
@@ -40,7 +41,7 @@ impl Division {
     }
 }
 
-/// Returns the ledger lines for a processor time.
+/// Returns the ledger lines for a processor time: user and system time, or one unattributed line.
 pub(super) fn lines(
     division: Option<Division>,
     processor: Nanoseconds,

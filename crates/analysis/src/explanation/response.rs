@@ -26,13 +26,13 @@ pub struct Response {
 /// Minimum share of queueing in the response time at which the explanation names queueing as the
 /// main cost.
 const DOMINATES: f64 = 0.5;
-/// Minimum share of the response time at which a stage is mentioned.
+/// Minimum share of the response time at which the sentence mentions a stage.
 const WORTH: f64 = 0.01;
 /// Maximum number of stages that the sentence on response times mentions.
 const TOLD: usize = 3;
 
 impl Response {
-    /// Sums the requests that were issued and completed within a window.
+    /// Sums the response times of the requests that were issued and completed within a window.
     ///
     /// `None` where no drive had more than one request in flight, since the program's own account
     /// then says everything, unless the requests came in open loop and waited before their issue.
@@ -77,7 +77,7 @@ impl Response {
         self.each(self.ledger.total())
     }
 
-    /// Returns the mean per request of a time summed over all requests, in nanoseconds.
+    /// Returns the mean per request, in nanoseconds, of a time summed over all requests.
     pub fn each(&self, together: Nanoseconds) -> f64 {
         together.0 as f64 / self.requests.max(1) as f64
     }
@@ -137,7 +137,7 @@ impl Response {
     }
 }
 
-/// Tests whether requests wait for other requests in this stage.
+/// Tests whether requests wait for other requests in a given stage.
 fn is_queue(stage: Stage) -> bool {
     // On flash: a die that works for the host, or a way that carries what others have. What
     // the drive does of its own accord is no other request.

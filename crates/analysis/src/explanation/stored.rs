@@ -44,7 +44,7 @@ pub fn layers_of<'l>(
     })
 }
 
-/// Returns the kept repetition whose judged figure is the median.
+/// Returns the median repetition among those that count.
 pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
     let kept: Vec<&Repetition> = result.kept().collect();
     in_the_middle(&kept)
@@ -141,7 +141,7 @@ pub(super) fn stage(part: &Estimate) -> Stage {
     }
 }
 
-/// Returns the elapsed time and the ledger of this many calls of mean length.
+/// Returns the elapsed time and the ledger of a number of calls with the mean parts of a layer.
 fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     let ns = |per_call: f64| (per_call * calls as f64).round() as i64;
     let elapsed = ns(layers.total_ns);

@@ -13,7 +13,7 @@ use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
-/// Maximum number of causes kept for a tail.
+/// Maximum number of causes that are reported for the slowest requests.
 const MOST_CAUSES: usize = 6;
 /// Minimum number of requests slower than p99 for which a tail is reported. Requests of equal
 /// duration have none.
@@ -46,14 +46,14 @@ pub struct Tail {
     pub p999: Nanoseconds,
     /// Number of requests slower than the 99th percentile.
     pub slowest: usize,
-    /// Time beyond p99 summed over the slowest requests.
+    /// Time beyond the 99th percentile, summed over the slowest requests.
     pub above: Nanoseconds,
     /// Stages in which the slowest requests spent more than others, the largest saving first. The
     /// saving comes from the rerun, or from the first estimate where there is no rerun.
     pub causes: Vec<TailCause>,
     /// Example of a slow request: the one at the 99.9th percentile.
     pub example: Example,
-    /// Check of the first cause under other random numbers.
+    /// Check of the first cause in a run with other random numbers.
     pub check: Option<TailCheck>,
 }
 
@@ -87,7 +87,7 @@ impl Tail {
     }
 }
 
-/// Stage in which the slowest requests spent more time than others.
+/// Cause of slow requests: a stage in which the slowest spent more time than others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailCause {
     /// Stage in which the slowest requests spent more time than others.
@@ -153,14 +153,14 @@ pub struct TailCheck {
 }
 
 impl TailCheck {
-    /// Returns the saved time as a share of all time above p99.
+    /// Returns the time that the check's rerun saved, as a share of all its time above p99.
     pub fn removed_share(&self) -> f64 {
         self.removed as f64 / self.above.0.max(1) as f64
     }
 }
 
-/// Finds the tails of reads and of writes, each with enough requests; empty where no flash drive
-/// received requests.
+/// Finds the slowest reads and the slowest writes of a trace with their causes; empty where no
+/// flash drive received requests.
 pub fn tails(trace: &Trace) -> Vec<Tail> {
     let in_flash = |one: &TracedRequest| matches!(one.position, Some(Position::Flash { .. }));
     if !trace.requests.iter().any(in_flash) {

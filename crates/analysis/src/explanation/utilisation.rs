@@ -17,7 +17,7 @@ pub struct Utilisation {
     pub handlers: Option<f64>,
     /// Busy share of the bus; absent for a rig, which has none, and for a real system.
     pub bus: Option<f64>,
-    /// Utilisation of each controller's channel, or of its own processor.
+    /// Busy share of each controller's channel, or of its own processor.
     pub controllers: Vec<ControllerUse>,
     /// Busy share of each drive: arm movement, rotational waits and transfers.
     pub drives: Vec<f64>,
@@ -26,7 +26,8 @@ pub struct Utilisation {
     /// drive without a link; empty where no drive has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<f64>,
-    /// Utilisation of further parts of drives that have a controller of their own.
+    /// Busy shares of the controllers, channels and dies of drives that have a controller of their
+    /// own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<DriveComponentUse>,
     /// Share of the elapsed time in which requests wait for each drive's media, without background
@@ -37,14 +38,14 @@ pub struct Utilisation {
     pub processor_and_drive: Option<f64>,
 }
 
-/// Utilisation of one part of a drive.
+/// Busy share of one part of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DriveComponentUse {
     /// Index of the drive, counted from 0.
     pub drive: u32,
     /// Part of the drive that the busy share belongs to.
     pub part: DriveComponent,
-    /// Busy share (0 to 1) of the elapsed time.
+    /// Busy share of the part of the drive (0 to 1), of the elapsed time.
     pub share: f64,
 }
 
@@ -63,14 +64,14 @@ pub enum DriveComponent {
 /// Busy share of a controller's channel or processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ControllerUse {
-    /// Resource of the controller that is counted.
+    /// Resource of the controller whose busy time is counted.
     pub what: Counted,
-    /// Busy share (0 to 1) of the elapsed time.
+    /// Busy share of the controller (0 to 1), of the elapsed time.
     pub share: f64,
 }
 
 impl Utilisation {
-    /// Measures the utilisation between two times of a trace.
+    /// Measures the busy shares between two times of a trace.
     pub(super) fn of(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
         let elapsed = until.since(from).0.max(1) as f64;
         let of_computer = |share| Some(share).filter(|_| !trace.is_of_rig);

@@ -1,4 +1,4 @@
-//! Verdict on an account, in two or three sentences.
+//! Verdict on an account of a program's time, in two or three sentences.
 
 mod storage;
 
@@ -8,7 +8,7 @@ use super::response::Response;
 use super::words::{bytes, late_thing, milliseconds, percent};
 use super::{Account, DriveAccount, DriveComponent, Missed, is_of_processor};
 
-/// Minimum busy share at which a part counts as the bottleneck.
+/// Minimum busy share at which a part of the computer counts as the bottleneck.
 const LIMITS: f64 = 0.9;
 /// Minimum share of the time at which a stage or a cause is mentioned.
 const WORTH: f64 = 0.02;
@@ -17,7 +17,7 @@ const WORTH: f64 = 0.02;
 /// two decimals are not enough.
 const REVOLUTIONS_MIN: f64 = 0.005;
 
-/// Describes the verdict on one program, sentence by sentence.
+/// Describes the bottleneck and the main costs of one program, sentence by sentence.
 pub fn verdict(account: &Account) -> Vec<String> {
     let mut sentences = vec![bottleneck(account)];
     sentences.extend(account.response.as_ref().map(Response::sentence));
@@ -213,7 +213,7 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
     })
 }
 
-/// Describes the cost of a block in revolutions.
+/// Describes the cost of a block in revolutions of the drive.
 fn quantum(account: &Account) -> Option<String> {
     let drive = busiest(account)?;
     // What does not turn is not counted in revolutions.
@@ -259,7 +259,7 @@ fn quantum(account: &Account) -> Option<String> {
     ))
 }
 
-/// Describes the cause of the largest part of the time.
+/// Describes the cause of the largest part of the missed time.
 fn why(account: &Account) -> Option<String> {
     let requests: u64 = account.drives.iter().map(|drive| drive.requests).sum();
     let worst = account.missed.iter().max_by_key(|missed| missed.ns);

@@ -65,7 +65,7 @@ pub fn deadline(deadline: Deadline) -> &'static str {
     }
 }
 
-/// Returns the description of a die's activity that a request waited for.
+/// Returns the description of the die activity that a request waited for.
 pub fn die_busy(busy: DieBusy) -> &'static str {
     match busy {
         DieBusy::Read => "other reads",
@@ -96,7 +96,7 @@ pub fn cause(of: Stage) -> String {
     }
 }
 
-/// Returns the subject of a sentence about a missed deadline.
+/// Returns the name of a missed deadline as the subject of a sentence.
 pub fn late_thing(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "the search command is issued",
@@ -130,7 +130,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Formats a share in percent.
+/// Formats a share as a percentage.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = usize::from(percent.abs() < 9.95 && percent.abs() > 0.0);

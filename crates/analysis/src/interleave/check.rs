@@ -13,7 +13,7 @@ const HIGHEST_LOAD: f64 = 0.99;
 /// Invalid input of the interleave calculation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputError {
-    /// A number is out of its range.
+    /// An input of the interleave calculation is out of its range.
     Range {
         /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
@@ -28,14 +28,14 @@ pub enum InputError {
     TooMany {
         /// Approximate number of steps of the calculation.
         looks: f64,
-        /// Term of the calculation with the most frequent interrupts.
+        /// Source of interruptions with the most frequent interrupts, such as serial lines.
         term: Term,
     },
     /// The interrupts leave the processor no time.
     Overload {
-        /// Share of the processor that the interrupts take.
+        /// Share of the processor (0 to 1) that the interrupts take.
         share: f64,
-        /// Term of the calculation that takes the largest share of the processor.
+        /// Source of interruptions that takes the largest share of the processor.
         term: Term,
     },
 }
@@ -91,7 +91,7 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
     }
 }
 
-/// Factors that are calculated before the best is known, in most cases.
+/// Number of factors that most calculations need before the best is known.
 const USUAL_FACTORS: u32 = 32;
 
 /// Checks every input, and the factor for which a row is wanted.

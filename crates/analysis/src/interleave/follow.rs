@@ -52,7 +52,7 @@ pub(super) struct Course {
     pub(super) revolution_ms: f64,
 }
 
-/// Mean result of the simulation per sector.
+/// Mean delay of sectors in the simulation: missed share, lost revolutions and service time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lateness {
     /// Share of sectors (0 to 1) that pass before they are requested.
@@ -64,10 +64,10 @@ pub(super) struct Lateness {
     pub(super) service_ms: f64,
 }
 
-/// Work of the processor from a sector's end until the next request.
+/// Durations of the processor's work from a sector's end until the next request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// Duration of the whole work in ms.
+    /// Duration of the processor's whole work on a sector, in ms.
     pub(super) service_ms: f64,
     /// Duration of the last part in ms, in which the driver starts the next transfer.
     pub(super) start_ms: f64,
@@ -162,7 +162,7 @@ impl Processor {
     }
 }
 
-/// State of a processor's interrupts over time.
+/// State of the pending interrupts of a simulated processor.
 struct Interrupts<'s> {
     sources: &'s [Source],
     /// Time of the next interrupt of each source, in ms.
@@ -186,8 +186,9 @@ impl<'s> Interrupts<'s> {
         }
     }
 
-    /// Returns the time at which the work ends, with interrupts served first. Interrupts that are
-    /// held off during the transfer start come after it, when the next sector has been requested.
+    /// Returns the time at which the processor's work on a sector ends, with interrupts served
+    /// first. Interrupts that are held off during the transfer start come after it, when the next
+    /// sector has been requested.
     fn work(&mut self, begins_ms: f64, work: Work) -> f64 {
         while let Some((source, at_ms)) = self.first_before(begins_ms, |_| true) {
             self.busy_ms = self.busy_ms.max(at_ms);

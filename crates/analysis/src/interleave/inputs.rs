@@ -81,7 +81,7 @@ impl Track {
     }
 }
 
-/// Parts of the service time by Bass.
+/// Parts of the service time of a sector, as Bass lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Service {
     /// Time from the controller's interrupt to the first instruction of the driver, in ms.
@@ -131,7 +131,7 @@ pub struct Serial {
     pub lines: u32,
     /// Bits per second on each serial line.
     pub baud: u32,
-    /// Method by which characters get to memory.
+    /// Method by which characters of the serial lines get to memory.
     pub method: SerialMethod,
     /// Processor time of each character's interrupt, in microseconds; 0 with DMA.
     pub us_per_char: f64,
@@ -146,7 +146,7 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Returns the time from one character to the next, in ms.
+    /// Returns the time between two characters on a serial line, in ms.
     pub(super) fn char_ms(&self) -> f64 {
         1e3 * BITS_PER_CHARACTER / f64::from(self.baud)
     }
@@ -200,7 +200,8 @@ impl Serialize for SerialMethod {
 }
 
 impl Inputs {
-    /// Estimates the number of interrupts while a sector is awaited and served.
+    /// Estimates the number of interrupts while a sector is awaited and served, which bounds the
+    /// calculation's work.
     pub fn interrupts_per_sector(&self) -> f64 {
         let interruptions = self.interruptions();
         let load: f64 = interruptions.iter().map(|one| one.processor_share).sum();

@@ -1,10 +1,10 @@
-//! Terms of the interleave calculation that interrupt a service, and their interrupts.
+//! Sources of interruptions in the interleave calculation, such as the clock, and their interrupts.
 
 use super::follow::Source;
 use super::inputs::{Inputs, SerialMethod};
 use serde::Serialize;
 
-/// Term of the calculation that can be switched on.
+/// Source of interruptions in the interleave calculation that can be switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
@@ -17,10 +17,10 @@ pub enum Term {
 }
 
 impl Term {
-    /// All terms that may interrupt a service.
+    /// All sources of interruptions, in their order of precedence.
     pub const ALL: [Self; 3] = [Self::Clock, Self::Serial, Self::RawInput];
 
-    /// Returns the name of the term in JSON and CSV.
+    /// Returns the name of the source of interruptions in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -29,7 +29,7 @@ impl Term {
         }
     }
 
-    /// Returns the name of the term in a sentence.
+    /// Returns the name of the source of interruptions in a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Clock => "the clock",
@@ -54,7 +54,7 @@ pub enum Interrupt {
 }
 
 impl Interrupt {
-    /// Returns the term that the interrupt belongs to.
+    /// Returns the source of interruptions that the kind of interrupt belongs to.
     pub fn term(self) -> Term {
         match self {
             Self::ClockTick => Term::Clock,
@@ -85,12 +85,12 @@ impl Interrupt {
     }
 }
 
-/// Kind of interrupt in the calculation, from one or more equal sources.
+/// Interruption of the service by one kind of interrupt, from one or more equal sources.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interruption {
     /// Kind of the interrupt, such as a clock tick.
     pub interrupt: Interrupt,
-    /// Number of sources, each with a phase of its own.
+    /// Number of equal sources of the interrupt, each with a phase of its own.
     pub sources: u32,
     /// Time from one interrupt of a source to the next, in ms.
     pub period_ms: f64,
@@ -101,7 +101,7 @@ pub struct Interruption {
 }
 
 impl Inputs {
-    /// Lists the terms that are switched on.
+    /// Lists the sources of interruptions that are switched on.
     pub(super) fn terms(&self) -> Vec<Term> {
         let raw = self.serial.and_then(|serial| serial.raw_wakeup_us);
         let on = |term: &Term| match term {
@@ -112,7 +112,7 @@ impl Inputs {
         Term::ALL.into_iter().filter(on).collect()
     }
 
-    /// Lists all kinds of interrupts of the case.
+    /// Lists all interruptions that the inputs describe.
     pub(super) fn interruptions(&self) -> Vec<Interruption> {
         let mut found = Vec::new();
         let mut add = |interrupt, sources: u32, period_ms: f64, measured_ms: f64| {
@@ -146,7 +146,7 @@ impl Inputs {
         found
     }
 
-    /// Returns the interrupt sources of the kept terms, without those that take no time.
+    /// Returns the interrupt sources of the selected kinds, without those that take no time.
     pub(super) fn sources(&self, kept: &dyn Fn(Term) -> bool) -> Vec<Source> {
         let mut sources: Vec<Source> = Vec::new();
         let counts = |one: &Interruption| kept(one.interrupt.term()) && one.cost_ms > 0.0;

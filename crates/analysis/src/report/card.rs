@@ -30,7 +30,8 @@ pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
     (blocks, of_cells(card))
 }
 
-/// Formats the tables of cells, with the notes, the statements and the parameters.
+/// Formats the tables of published numbers, with the notes, the claims of the documents and the
+/// free parameters.
 fn of_cells(card: &Card) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (published, table) in tables(card) {
@@ -381,7 +382,7 @@ pub(super) fn json(card: &Card) -> String {
     pretty(card)
 }
 
-/// Formats the card as CSV, one line for each cell.
+/// Formats the card as CSV, one line for each published number.
 pub(super) fn csv(card: &Card) -> String {
     let records: Vec<Vec<Field>> = card.cells.iter().map(record).collect();
     written(&records)

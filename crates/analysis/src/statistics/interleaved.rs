@@ -140,8 +140,8 @@ impl Sequence {
         self.after_verdict.get_or_insert_default();
     }
 
-    /// Adds the rates of the next block in the order of running. A block in which either arm has no
-    /// rate is left out.
+    /// Adds the rates of both arms in the next block, in the order of running. A block in which
+    /// either arm has no rate is left out.
     pub fn add_rates(&mut self, a: f64, b: f64, b_second: bool) {
         // The times for one unit are the inverse of the rates.
         let ln_ratio = libm::log(a / b);
@@ -164,7 +164,7 @@ impl Sequence {
         self.narrow();
     }
 
-    /// Narrows the bounds by the current interval.
+    /// Narrows the interval of the difference by the blocks so far.
     fn narrow(&mut self) {
         let Some(lowest) = self.rank.checked_sub(1) else {
             return;
@@ -193,7 +193,7 @@ impl Sequence {
         self.corrected.len()
     }
 
-    /// Returns the estimate of the difference; `None` while the blocks are too few.
+    /// Returns the estimate of the arms' difference; `None` while the blocks are too few.
     pub fn estimate(&self) -> Option<Estimate> {
         let Bounds { low, high } = self.bounds?;
         Some(Estimate {
@@ -221,7 +221,7 @@ impl Sequence {
         median_of_sorted(&self.corrected)
     }
 
-    /// Returns the verdict; `None` while it is open.
+    /// Returns the verdict on the arms' difference; `None` while it is open.
     pub fn verdict(&self) -> Option<Decided> {
         let Estimate {
             ln_ratio,

@@ -7,11 +7,11 @@ use serde::Serialize;
 /// Minimum number of repetitions that show a shape.
 pub const SHAPE_FROM: usize = 8;
 
-/// Minimum change that is reported: 5 %.
+/// Minimum change of the duration that is reported: 5 %.
 const WORTH_A_WORD: f64 = 0.05;
 
-/// Minimum distance of two levels in their own standard deviations. The best split of a normal
-/// sample of 20 lies under 4 apart, of a uniform one at 3.5.
+/// Minimum distance of two levels of repetitions, in their own standard deviations. The best split
+/// of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
 const APART: f64 = 5.0;
 
 /// Minimum share of the repetitions on the smaller of two levels.
@@ -26,9 +26,9 @@ const DRIFT_DEVIATIONS: f64 = 3.3;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "shape")]
 pub enum Shape {
-    /// The repetitions lie around one level.
+    /// The durations of the repetitions lie around one level.
     Steady,
-    /// The repetitions alternate between two levels.
+    /// The durations of the repetitions alternate between two levels.
     TwoModes {
         /// Median of the faster repetitions, in seconds.
         fast_s: f64,
@@ -39,14 +39,14 @@ pub enum Shape {
         /// Number of all repetitions in the series.
         of: usize,
     },
-    /// The repetitions lie on one level up to one of them, and on another from there on.
+    /// The durations of the repetitions shift once from one level to another.
     Shift {
         /// First repetition on the new level, counted from 1 among those kept.
         at: usize,
         /// Increase of the duration at the shift, as a share; negative for a decrease.
         change: f64,
     },
-    /// The repetitions become steadily slower, or steadily faster.
+    /// The repetitions drift: they become steadily slower, or steadily faster.
     Drift {
         /// Increase of the duration from the first to the last repetition, as a share; negative for
         /// a decrease.
@@ -66,7 +66,7 @@ impl Shape {
             .unwrap_or(Self::Steady)
     }
 
-    /// Tests whether the repetitions lie around one level.
+    /// Tests whether the durations of the repetitions lie around one level.
     pub fn is_steady(&self) -> bool {
         *self == Self::Steady
     }
@@ -79,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// Describes the shape; empty for a steady one.
+    /// Describes the shape of the repetitions; empty for a steady one.
     pub fn words(&self) -> String {
         let slower = |change: f64| if change > 0.0 { "slower" } else { "faster" };
         match *self {

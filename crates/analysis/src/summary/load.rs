@@ -50,7 +50,7 @@ pub struct LoadSummary {
     /// Number of requests that were not complete at the end, over all kept repetitions; only in
     /// open loop.
     pub unfinished: u64,
-    /// Length of the intervals of `series` in seconds.
+    /// Length of the intervals of `series`, in seconds.
     pub interval_s: f64,
     /// Index of the repetition that `series` shows, counted from 0 among all: the median one.
     pub series_of: usize,
@@ -70,9 +70,9 @@ pub struct OperationSummary {
     pub iops: f64,
     /// Rate of the operation in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
-    /// Response time from the start until the completion was reaped.
+    /// Response time of requests from their start until their completion was reaped.
     pub response: Option<Latency>,
-    /// Part of the response time in the submitting call.
+    /// Time that a request spends in the call that submits it, as a part of its response time.
     pub submit: Option<Latency>,
 }
 
@@ -105,7 +105,8 @@ pub struct Latency {
 pub struct Lag {
     /// Median delay of a request's issue in microseconds.
     pub p50: f64,
-    /// 99th percentile of the delay in microseconds; absent where requests are too few.
+    /// 99th percentile of the delay of a request's issue in microseconds; absent where requests are
+    /// too few.
     pub p99: Option<f64>,
     /// Maximum delay of a request's issue in microseconds.
     pub max: f64,
@@ -121,7 +122,8 @@ pub struct SeriesFigures {
     pub iops: f64,
     /// Data rate of the interval in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
-    /// 99th percentile of the response time in microseconds; absent where requests are too few.
+    /// 99th percentile of the response time in the interval, in microseconds; absent where requests
+    /// are too few.
     pub p99_us: Option<f64>,
 }
 
@@ -194,7 +196,7 @@ impl LoadSummary {
         })
     }
 
-    /// Marks the figures as exact, as those of a model are.
+    /// Marks the summary's figures as exact, as those of a model are.
     pub(super) fn exact(&mut self) {
         self.iops_interval = Some(Interval::exact(self.iops));
         self.mb_per_s_interval = Some(Interval::exact(self.mb_per_s));
@@ -223,7 +225,7 @@ impl Of<'_> {
         }
     }
 
-    /// Summarizes one operation; `None` if it did not occur.
+    /// Summarizes one operation of a program; `None` if it did not occur.
     fn operation(&self, number: usize) -> Option<OperationSummary> {
         fn nth(load: &LoadMeasure, number: usize) -> &OperationMeasure {
             load.operations()[number].1

@@ -19,16 +19,16 @@ use crate::statistics::median;
 use diskperf_timeline::units::parse_size;
 use std::collections::BTreeMap;
 
-/// Step down a cliff along one parameter.
+/// Cliff of a search: a step along one parameter that loses much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cliff {
     /// Index of the parameter along which the step leads.
     pub key: usize,
-    /// Point at the edge of the cliff.
+    /// Settings at the edge of the cliff, as value indices.
     pub top: Places,
-    /// Neighbouring point at the foot of the cliff, where much is lost.
+    /// Settings at the foot of the cliff, as value indices, where much is lost.
     pub bottom: Places,
-    /// Gain of the step as a share; below zero.
+    /// Gain of the step down the cliff, as a share; below zero.
     pub gain: f64,
     /// Gain that the surrounding steps predict, as a share: zero or below.
     pub expected: f64,
@@ -236,7 +236,7 @@ fn expected_slope(slopes: &[f64], place: usize) -> f64 {
     expected.max(0.0)
 }
 
-/// Returns the median of the nearest slopes.
+/// Returns the median of the nearest slopes of a curve.
 fn middle(slopes: &[f64]) -> Option<f64> {
     median(&slopes[..slopes.len().min(STEPS_AROUND)])
 }

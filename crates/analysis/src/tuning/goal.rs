@@ -3,7 +3,7 @@
 use diskperf_timeline::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Figures of one program with some settings.
+/// Measured figures of one program with some settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Rate in KB/s until the last call returned, summed over the drives.
@@ -89,7 +89,7 @@ fn ranks(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
 const FAR: f64 = 12.0;
 
 impl Doubt {
-    /// Creates an uncertainty that is equal on both sides.
+    /// Creates an uncertainty of the goal's value that is equal on both sides.
     pub fn both(doubt: f64) -> Self {
         Self {
             worse: Some(doubt),
@@ -97,7 +97,7 @@ impl Doubt {
         }
     }
 
-    /// Returns the larger of the known uncertainties.
+    /// Returns the larger of the known uncertainties, upwards or downwards.
     pub(super) fn either(self) -> Option<f64> {
         let known = [self.worse, self.better].into_iter().flatten();
         known.reduce(f64::max)
@@ -105,8 +105,8 @@ impl Doubt {
 }
 
 impl Figures {
-    /// Tests whether these can be figures of a measurement. A store may contain figures of unknown
-    /// origin.
+    /// Tests whether the figures can come from a measurement. A store may contain figures of
+    /// unknown origin.
     pub fn is_possible(&self) -> bool {
         let all = [Some(self.kb_per_s), self.call_p99_ms, self.cpu_ms_per_mib];
         let of_rates = self.kb_per_s_range.map(|(low, high)| (low, Some(high)));
@@ -151,7 +151,7 @@ impl Goal {
         }
     }
 
-    /// Returns the unit of the compared quantity.
+    /// Returns the unit of the goal's quantity.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "KB/s",

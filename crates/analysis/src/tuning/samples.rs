@@ -34,7 +34,7 @@ impl Samples {
         (*point != self.today).then(|| self.judge(&self.today, point))
     }
 
-    /// Judges the rounds of one point beside another's.
+    /// Judges the rounds of one point of a search beside another's.
     pub(super) fn beside(&self, base: &[usize], other: &[usize]) -> Option<Judgement> {
         let both = self.points.get(base).zip(self.points.get(other));
         both.map(|(base, other)| self.judge(base, other))

@@ -19,7 +19,7 @@ pub struct Spread {
     pub safe: Vec<f64>,
 }
 
-/// Minimum, median and maximum of some values.
+/// Minimum, median and maximum of a goal's values over seeds and phases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Extent {
     /// Minimum of the given values.

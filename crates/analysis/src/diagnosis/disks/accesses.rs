@@ -4,7 +4,7 @@ use diskperf_timeline::trace::{ArmWork, DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Accesses of all arms of a run.
+/// Accesses of all disk arms in a run, with their positioning times.
 #[derive(Default)]
 pub(in super::super) struct Accesses {
     /// Positioning time of each access in nanoseconds, up to its first sector, in ascending order.
@@ -31,7 +31,8 @@ struct Access {
     work: Option<ArmWork>,
 }
 
-/// Share of a track, as a divisor, up to which an access hardly ever continues on another track.
+/// Divisor of a track's length. An access up to that part of a track hardly ever continues on
+/// another track.
 const SHORT: u64 = 8;
 
 fn positions(stage: Stage) -> bool {

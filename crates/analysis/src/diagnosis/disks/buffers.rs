@@ -5,7 +5,7 @@ use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Number of requests that had a property, among all requests of a kind.
+/// Share of requests with some property, as two counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Of {
     did: u64,
@@ -22,7 +22,8 @@ impl Of {
         self.did as f64 / self.all.max(1) as f64
     }
 
-    /// Returns the difference of two shares, unless chance explains it or a sample is too small.
+    /// Returns the difference of two shares of requests, unless chance explains it or a sample is
+    /// too small.
     pub(super) fn differs_from(self, other: Self, deviations: f64) -> Option<f64> {
         if self.all.min(other.all) < super::FEWEST as u64 {
             return None;

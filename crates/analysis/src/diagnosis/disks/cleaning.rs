@@ -12,7 +12,7 @@ pub(in super::super) struct Cleaning {
 }
 
 impl Cleaning {
-    /// Measures the cleaning in a trace between two times.
+    /// Measures the cleaning of bands in a trace between two times.
     pub(in super::super) fn of(
         trace: &Trace,
         requests: &[&TracedRequest],

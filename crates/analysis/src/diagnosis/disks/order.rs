@@ -4,7 +4,7 @@ use super::accesses::moves_arm;
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{Stage, Trace};
 
-/// Counts of waiting requests at the times when the arm starts a request.
+/// Counts of the requests that wait at a disk each time the arm starts another one.
 #[derive(Default)]
 pub(in super::super) struct Order {
     served: u64,

@@ -1,4 +1,4 @@
-//! The verdict on a program on real storage.
+//! Verdict on the time of a program on real storage.
 
 use super::super::words::{percent, stage};
 use super::super::{Account, DeviceAccount, OperationAccount, is_of_processor};
@@ -8,11 +8,11 @@ use diskperf_timeline::block::Operation;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Repetition, Stage};
 
-/// Minimum unattributed share of the time that the verdict mentions.
+/// Minimum unattributed share of the time that the verdict on a program mentions.
 const UNTOLD: f64 = 0.05;
 
-/// Describes the verdict: the bottleneck, the durations of a call and a request, and the unknown
-/// remainder.
+/// Describes the verdict on a program on real storage: the bottleneck, the durations of a call and
+/// a request, and the unknown remainder.
 pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String> {
     let workers = repetition.workers.len().max(1);
     let undivided = undivided(account, workers);
