@@ -78,7 +78,7 @@ pub struct Counterfactual {
 }
 
 impl Counterfactual {
-    /// Returns the gain in speed by a change, as a share of the unchanged elapsed time.
+    /// Returns the time that the change saves, as a share of the unchanged elapsed time.
     pub fn gain(&self, as_is: Nanoseconds) -> f64 {
         match as_is.0 {
             0 => 0.0,

@@ -75,7 +75,7 @@ impl Fidelity {
         })
     }
 
-    /// Lists warnings about a replay whose issue times were not kept.
+    /// Lists warnings about issue times that the host or the storage did not keep.
     pub fn warnings(&self) -> Vec<String> {
         let mut said = Vec::new();
         if !self.kept_up {

@@ -259,7 +259,8 @@ fn quantum(account: &Account) -> Option<String> {
     ))
 }
 
-/// Describes the cause of the largest part of the missed time.
+/// Describes the deadline that costs the most missed revolutions, or else the program's work on the
+/// processor.
 fn why(account: &Account) -> Option<String> {
     let requests: u64 = account.drives.iter().map(|drive| drive.requests).sum();
     let worst = account.missed.iter().max_by_key(|missed| missed.ns);

@@ -30,7 +30,7 @@ macro_rules! headings {
     };
 }
 
-/// Operation by its name, with the headings of its rate and its response times.
+/// Name of an operation, with the CSV headings of its rate and its response times.
 type Operation = (&'static str, &'static str, [&'static str; 6]);
 
 macro_rules! operation {
@@ -39,7 +39,7 @@ macro_rules! operation {
     };
 }
 
-/// Operations that every file has columns for.
+/// Operations that every CSV file has columns for.
 const OPERATIONS: [Operation; 4] = [
     operation!("read"),
     operation!("write"),
@@ -47,7 +47,7 @@ const OPERATIONS: [Operation; 4] = [
     operation!("commit"),
 ];
 
-/// Operations that a file has columns for only where a program performs them.
+/// Operations that a CSV file has columns for only where a program performs them.
 const RARE_OPERATIONS: [Operation; 5] = [
     operation!("discard"),
     operation!("create"),
@@ -83,7 +83,7 @@ fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> 
     fields
 }
 
-/// Returns the fields for verified blocks and for the error that ended the program; empty where
+/// Returns the CSV fields for verified blocks and for the error that ended the program; empty where
 /// nothing is verified and nothing failed.
 fn failures(row: &Row) -> Vec<Field> {
     let verified = row.summary.verified.as_ref();
@@ -209,8 +209,8 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
     headings.iter().copied().zip(fields).collect()
 }
 
-/// Returns the fields of a program with several requests in flight; empty for a program with one
-/// call after the other.
+/// Returns the CSV fields of a program with several requests in flight; empty for a program with
+/// one call after the other.
 fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
     let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
     let mut fields = vec![
@@ -249,8 +249,8 @@ fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field>
     headings.into_iter().zip(figures).collect()
 }
 
-/// Returns the operations that a file of these rows has columns for; `None` where no program has
-/// several requests in flight.
+/// Returns the operations that a CSV file of these rows has columns for; `None` where no program
+/// has several requests in flight.
 fn operations<'v>(rows: impl Iterator<Item = &'v Row<'v>> + Clone) -> Option<Vec<Operation>> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     loads().next()?;
@@ -271,7 +271,7 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     written(&records)
 }
 
-/// Returns the fields of the compared quantity, unless every row compares KB/s.
+/// Returns the CSV fields of the compared quantity, unless every row compares KB/s.
 fn compared(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
     let of_loads = |pair: &Pair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
     if !comparison.pairs.iter().any(of_loads) {
@@ -335,7 +335,7 @@ pub(super) fn optional(value: Option<f64>) -> String {
     value.map_or_else(String::new, number)
 }
 
-/// Formats records as text; empty, without a heading, if there are none.
+/// Formats CSV records as text; empty, without a heading, if there are none.
 pub(super) fn written(records: &[Vec<Field>]) -> String {
     let mut out = String::new();
     if let Some(first) = records.first() {
@@ -357,7 +357,7 @@ fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
     *out += "\r\n";
 }
 
-/// Escapes one field so that it is plain text to a spreadsheet.
+/// Escapes one CSV field so that it is plain text to a spreadsheet.
 pub(super) fn escaped(field: &str) -> String {
     let text = printable(field);
     let is_formula =

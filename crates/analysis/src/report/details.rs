@@ -260,8 +260,8 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     ]
 }
 
-/// Tabulates media caches, one row per program and drive with shingled tracks; empty where there is
-/// none.
+/// Tabulates the media caches of shingled disks, one row per program and drive; empty where there
+/// is none.
 pub(super) fn media_caches(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -305,8 +305,8 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
     ]
 }
 
-/// Tabulates the programmed units per unit that the host wrote, by cause, one row per program and
-/// flash drive; empty where no drive reports.
+/// Tabulates the units that flash drives programmed per unit that the host wrote, by cause, one row
+/// per program and drive; empty where no drive reports.
 pub(super) fn flash(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -411,7 +411,7 @@ fn strips(view: &View) -> Vec<String> {
     several.map(line).collect()
 }
 
-/// Formatter of one figure for every repetition.
+/// Function that formats one figure for every repetition.
 type Text<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
 fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> {

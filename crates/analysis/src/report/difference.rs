@@ -97,7 +97,7 @@ fn moved(program: &Difference) -> String {
     )
 }
 
-/// Describes the diagnosis from the spans alone.
+/// Describes the diagnosis of a difference from the spans of two traces alone.
 fn told(found: &Diagnosis) -> String {
     let component = match found.component {
         Some(component) => {
@@ -225,7 +225,7 @@ pub(super) fn json(found: &Differences) -> String {
         b_drives: u32,
         a_elapsed_ns: u64,
         b_elapsed_ns: u64,
-        /// Requests of the first run; only for a program that runs for a set time.
+        /// Requests that the first run completed; only for a program that runs for a set time.
         #[serde(skip_serializing_if = "Option::is_none")]
         a_requests: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]

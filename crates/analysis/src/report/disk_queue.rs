@@ -35,8 +35,8 @@ pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
     ]
 }
 
-/// Tabulates a figure for each order at each depth. The table of mean service times also has the
-/// lower bound.
+/// Tabulates a figure for each order of service at each queue depth. The table of mean service
+/// times also has the lower bound.
 fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Grid {
     let depths = || found.depths.iter();
     let names = found.depths.first().map_or(&[][..], |first| &first.orders);
@@ -80,7 +80,7 @@ fn limits(found: &DiskQueue) -> Option<String> {
     (!limits.is_empty()).then(|| limits.join("; "))
 }
 
-/// Describes the parameters of the orders that have one.
+/// Describes the parameters of those orders of service that have one.
 fn parameters(found: &DiskQueue) -> Option<String> {
     let orders = &found.depths.first()?.orders;
     let has = |name: &str| orders.iter().any(|of| of.name == name);
@@ -100,7 +100,8 @@ fn parameters(found: &DiskQueue) -> Option<String> {
     (!parameters.is_empty()).then(|| parameters.join("; "))
 }
 
-/// Describes the order with the longest response relative to its mean, at the deepest queue.
+/// Describes the order of service with the longest response relative to its mean, at the deepest
+/// queue.
 fn starvation(found: &DiskQueue) -> Option<String> {
     let deepest = found.depths.last()?;
     let times = |of: &Order| of.longest_ms / of.mean_response_ms;
@@ -132,7 +133,7 @@ pub(super) fn json(found: &DiskQueue) -> String {
     pretty(found)
 }
 
-/// Formats the gains as CSV, one line for each order at each depth.
+/// Formats the gains as CSV, one line for each order of service at each queue depth.
 pub(super) fn csv(found: &DiskQueue) -> String {
     let record = |depth: &Depth, of: &Order| -> Vec<Field> {
         vec![

@@ -7,15 +7,16 @@ use comfy_table::{
 use diskperf_timeline::{printable, printable_line};
 use std::borrow::Cow;
 
-/// Blank columns between two columns of a table. Groups have further ones between them.
+/// Number of blanks between two columns of a table. Groups of columns have further ones between
+/// them.
 const GAP: usize = 2;
 const GROUP_GAP: usize = 2;
 
 /// One piece of a report: heading, section, paragraph, list or table.
 pub(super) enum Block {
-    /// Title of a run or of a report.
+    /// Heading with the title of a run or of a report.
     Heading(String),
-    /// Title of a section of the report.
+    /// Heading with the title of a section of the report.
     Section(String),
     /// Paragraph of running text.
     Text(String),
@@ -34,7 +35,7 @@ pub(super) struct Grid {
 
 /// Group of table columns that belong together, under one title.
 pub(super) struct Group {
-    /// Title of the group; empty where there is no other group.
+    /// Title of the group of columns; empty where the table has no other group.
     pub(super) title: String,
     pub(super) columns: Vec<Column>,
 }
@@ -116,7 +117,7 @@ impl Column {
 }
 
 impl Group {
-    /// Creates a group without the columns that are empty in every row.
+    /// Creates a group of columns, without those that are empty in every row.
     pub(super) fn of(title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
             title: printable_line(&title.into()).into_owned(),
@@ -228,7 +229,7 @@ impl Grid {
         if titled { GROUP_GAP } else { 0 }
     }
 
-    /// Divides the groups into sequences that fit beside the key.
+    /// Divides the groups of a table into sequences that fit beside the key column.
     fn pack(&self, columns: usize) -> Vec<&[Group]> {
         let mut packed = Vec::new();
         let mut start = 0;
@@ -299,8 +300,8 @@ impl Grid {
         self.titles(groups, fits.then_some(columns)) + &table.trim_fmt() + "\n"
     }
 
-    /// Formats the line of group titles, each at the start of its group. Where the table was
-    /// squeezed and its columns are unknown, the titles share a line of their own.
+    /// Formats the line of group titles of a table, each at the start of its group. Where the table
+    /// was squeezed and its columns are unknown, the titles share a line of their own.
     fn titles(&self, groups: &[Group], columns: Option<usize>) -> String {
         if groups.iter().all(|group| group.title.is_empty()) {
             return String::new();

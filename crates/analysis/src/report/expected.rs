@@ -55,7 +55,7 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
     ]
 }
 
-/// Describes the figure with the drive's settings for it.
+/// Describes a figure of a drive with the drive's settings for it.
 fn words(of: &ExpectedValue) -> String {
     match of.settings.is_empty() {
         true => of.words.clone(),

@@ -18,9 +18,10 @@ use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
-/// Maximum number of counterfactuals that a table shows: those with the largest gain.
+/// Maximum number of counterfactuals in the table: those with the largest gain.
 const SHOWN: usize = 12;
-/// Maximum number of shown pairs of changes that gain more than the sum of their parts.
+/// Maximum number of pairs of changes in the table, among those that gain more than the sum of
+/// their parts.
 const PAIRS: usize = 3;
 
 pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
@@ -247,7 +248,7 @@ fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     }
 }
 
-/// Returns the name of a stage in the contract, with the deadline of a missed revolution.
+/// Returns the name of a stage in the JSON contract, with the deadline of a missed revolution.
 pub(super) fn named(stage: Stage) -> (String, Option<String>) {
     let text = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match stage {

@@ -103,7 +103,7 @@ pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
     }
 }
 
-/// Formats the interval of a summary's KB/s, if it has one wider than the figure itself.
+/// Formats the interval of a summary's KB/s, unless it only repeats the figure.
 pub(super) fn sureness(summary: &Summary) -> String {
     let interval = summary.interval.filter(|one| one.method != Method::Exact);
     interval.map_or_else(String::new, |interval| {
@@ -134,7 +134,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Lists the meaning of every mark that occurs in these rows.
+/// Lists the meaning of every mark that occurs in the given table rows.
 pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
     let mut verdicts: Vec<CacheVerdict> = rows.clone().map(|row| row.summary.cache).collect();
     verdicts.sort_unstable();
@@ -160,7 +160,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     lines
 }
 
-/// Returns the kept repetitions as a row of bars in the order of running, by the quantity that they
+/// Draws the kept repetitions as a strip of bars in the order of running, by the quantity that they
 /// are judged by.
 pub(super) fn strip(result: &ProgramResult) -> String {
     let rate = |one| Quantity::primary(one).speed(one).unwrap_or(0.0);

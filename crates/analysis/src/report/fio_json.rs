@@ -84,21 +84,21 @@ fn results(run: &Run) -> Option<Results> {
     })
 }
 
-/// Returns the median repetition, which represents all.
+/// Returns the median repetition of a result, which represents the others.
 fn middle(result: &ProgramResult) -> Option<&Repetition> {
     let mut kept: Vec<&Repetition> = result.kept().filter(|one| is_of_requests(one)).collect();
     kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
 
-/// Tests whether the repetition did only work that fio knows. Operations on names are timed like
-/// requests but do not count.
+/// Tests whether the repetition did only work that fio knows. Operations on file names are timed
+/// like requests but do not count.
 fn is_of_requests(one: &Repetition) -> bool {
     let mut loads = one.loads().peekable();
     loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
-/// Returns the rows of a job, one for each of its clones.
+/// Returns the fio results of a job, one for each of its clones.
 fn rows(
     result: &ProgramResult,
     one: &Repetition,
@@ -250,8 +250,8 @@ fn processor(worker: &WorkerMeasure) -> Processor {
     }
 }
 
-/// Adds the disks below a repetition, each once, with the utilisation of the first job that used
-/// it.
+/// Adds the disks that a repetition used, each once, with the utilisation of the first job that
+/// used it.
 fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
     let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
     for device in &one.devices {

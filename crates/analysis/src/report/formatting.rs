@@ -6,7 +6,7 @@ use super::json::pretty;
 use crate::formatting::Formatting;
 use diskperf_timeline::Nanoseconds;
 
-/// Returns the name, the duration and the passes of each part.
+/// Returns the parts of formatting and verifying, each with its name, its duration and its passes.
 fn parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
     let passes = formatting.passes;
     [
@@ -57,7 +57,7 @@ pub(super) fn json(formatting: &Formatting) -> String {
     pretty(formatting)
 }
 
-/// Formats the durations as CSV, one line for each part.
+/// Formats the durations as CSV, one line for each of formatting, verifying and the total.
 pub(super) fn csv(formatting: &Formatting) -> String {
     let record = |(name, span, passes): &(String, Nanoseconds, u32)| -> Vec<Field> {
         vec![

@@ -35,10 +35,10 @@ struct Line {
     cpu: String,
 }
 
-/// Rows of one title, with the run that each belongs to: at most one row per run.
+/// Rows of the table with one title, with the run that each belongs to: at most one row per run.
 struct Titled<'a> {
     title: String,
-    /// Position in the suite of the first run that has the title.
+    /// Position of the title in the suite of the first run that has it.
     place: u32,
     rows: Vec<(&'a View<'a>, &'a Row<'a>)>,
 }
@@ -55,7 +55,7 @@ pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
     }
 }
 
-/// Groups the rows of all runs by title, in the order of the suite. Each row is visited once, since
+/// Groups the rows of all runs by title, in the order of the suite. It visits each row once, since
 /// a job file may have thousands of sections.
 fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
     let mut found: Vec<Titled<'a>> = Vec::new();
@@ -132,8 +132,8 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Returns the line of a program of a run, and below it those of its operations where it has
-/// several.
+/// Returns the table lines of one program of a run: its own, and those of its operations where it
+/// has several.
 fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
     let Some(load) = &row.summary.load else {
         return Vec::new();
@@ -236,7 +236,8 @@ fn grid(lines: &[Line]) -> Grid {
     }
 }
 
-/// Describes the columns of the table; empty where there is no such table.
+/// Describes the columns of the table of programs with several requests in flight; empty without
+/// such a program.
 pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     if loads().next().is_none() {

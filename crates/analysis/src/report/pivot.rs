@@ -9,15 +9,15 @@ use crate::layers::{self, CallPart, Decomposition, Estimate, Layer, decompose};
 use diskperf_timeline::ProgramResult;
 use diskperf_timeline::units::format_size;
 
-/// Mark of a part that is not significantly above 0.
+/// Mark of a part of a call's time that is not significantly above 0.
 const NOT_TOLD_APART: &str = "~";
 
 const CALL_BYTES: &str = "call_bytes";
 
-/// Program that is shown as a pivot table.
+/// Program whose results are shown as a pivot table.
 struct Pivot {
     program: &'static str,
-    /// Parameter of the rows, and its heading.
+    /// Parameter that the rows of the pivot table show, and its heading.
     row: (&'static str, &'static str),
     column: &'static str,
 }
@@ -131,7 +131,8 @@ pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
     blocks
 }
 
-/// Returns all rows together, or divided by file system where one cell would contain several.
+/// Returns all rows of a pivot table together, or divided by file system where one cell would
+/// contain several.
 fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, Vec<&'r Row<'r>>)> {
     let place = |row: &Row| {
         (
@@ -200,8 +201,8 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
     ]
 }
 
-/// Selects the layers that have columns. `cached` is a part of `dropped`, and is shown there if
-/// every call size has a `dropped` result.
+/// Selects the layers of `seqread` that have columns. `cached` is a part of `dropped`, and is shown
+/// there if every call size has a `dropped` result.
 fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
     let has_dropped = |call_bytes| {
         let is_it = |one: &Decomposition| one.layer == Layer::Dropped;
@@ -264,8 +265,8 @@ fn title(layer: Layer) -> &'static str {
     }
 }
 
-/// Builds one column per part that any cell has, and the total. The bare call has a column of its
-/// own before all layers.
+/// Builds the columns of a layer: one per part of the call time that any cell has, and the total.
+/// The bare call has a column of its own before all layers.
 fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
     let mut parts: Vec<CallPart> = cells
         .iter()
@@ -314,7 +315,7 @@ fn estimate(estimate: &Estimate) -> (String, String) {
     (us, noise + mark)
 }
 
-/// Describes the parts of these layers, and the marks.
+/// Describes the parts of the call time for these layers, and the marks.
 fn meanings(layers: &[Layer], found: &[Decomposition]) -> Vec<String> {
     let has = |layer: Layer| layers.contains(&layer);
     let parts = || found.iter().flat_map(|one| &one.parts);

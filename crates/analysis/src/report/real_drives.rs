@@ -174,7 +174,7 @@ fn spindles(drives: &Drives<'_>) -> Block {
     })
 }
 
-/// Describes the share of the error that consists of whole revolutions.
+/// Describes the share of a model's error that consists of whole revolutions.
 fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     let off = replayed.off.len();
     let whole = || replayed.remaining.iter().filter(|one| one.revolution);
@@ -192,7 +192,7 @@ fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     )
 }
 
-/// Tabulates the causes of errors, one row for each drive and cause.
+/// Tabulates the causes of modelling errors, one row for each drive and cause.
 fn causes(drives: &Drives<'_>) -> Block {
     let rows: Vec<(&str, &Remaining)> = drives
         .iter()

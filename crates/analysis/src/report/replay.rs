@@ -67,7 +67,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     ]
 }
 
-/// Returns the response times of one operation, over all kept repetitions.
+/// Returns the response times of one operation in the replay, over all kept repetitions.
 fn here_of(result: &ProgramResult, name: &str) -> Histogram {
     let mut all = Histogram::new();
     for load in result.kept().flat_map(|one| one.loads()) {
@@ -163,8 +163,8 @@ pub(super) struct ReplayJson<'a> {
     trace_latency: Vec<(&'static str, InTrace)>,
 }
 
-/// Response times of one operation in a trace, in microseconds. A percentile is absent where
-/// requests are too few.
+/// Response times of one operation in a recorded trace, in microseconds. A percentile is absent
+/// where requests are too few.
 #[derive(Serialize)]
 struct InTrace {
     p50_us: Option<f64>,

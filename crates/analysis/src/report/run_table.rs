@@ -121,7 +121,7 @@ fn amount(view: &View) -> Option<String> {
     }
 }
 
-/// Returns the value that all rows share; `None` if they differ, or there are none.
+/// Returns the value that all rows of a run share; `None` if they differ, or there are none.
 fn only<T: PartialEq>(view: &View, of: impl Fn(&Row) -> T) -> Option<T> {
     let mut values = view.rows.iter().map(of);
     let first = values.next()?;
@@ -261,14 +261,14 @@ fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
     found
 }
 
-/// Treatment of file systems in a table.
+/// Treatment of file systems in a table of runs.
 #[derive(Clone, Copy)]
 enum Layout<'f> {
-    /// Layout for runs with one file system each.
+    /// Layout of a table for runs with one file system each.
     Alike,
-    /// Layout with the rows of one file system alone.
+    /// Layout of a table with the rows of one file system alone.
     Only(&'f str),
-    /// Layout with separate columns for each file system of a run.
+    /// Layout of a table with separate columns for each file system of a run.
     Beside,
 }
 
@@ -277,7 +277,7 @@ fn rows<'v>(view: &'v View) -> impl Iterator<Item = &'v Row<'v>> + Clone {
     view.rows.iter().filter(move |row| !elsewhere(row))
 }
 
-/// Selection of the results in one group of columns.
+/// Selection of the results in one group of table columns.
 #[derive(Clone, Copy)]
 struct Chosen<'v> {
     view: &'v View<'v>,
@@ -315,7 +315,7 @@ impl<'v> Chosen<'v> {
         })
     }
 
-    /// Returns a title that distinguishes the group from the others.
+    /// Returns a title that distinguishes the group of columns from the others.
     fn title(&self, layout: Layout<'_>) -> String {
         let mut title = self.view.name.clone();
         if matches!(layout, Layout::Beside) && filesystems(self.view).len() > 1 {
@@ -380,7 +380,7 @@ fn counted(drives: u32) -> String {
     }
 }
 
-/// Builds the columns of one group. Cells of programs that the run lacks are empty.
+/// Builds the columns of one group. Cells of programs that the run lacks stay empty.
 fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     let text = |of: &dyn Fn(&Row) -> String| -> Vec<String> {
         cells

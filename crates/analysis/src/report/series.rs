@@ -7,7 +7,7 @@ use super::view::{Row, View};
 use crate::statistics::shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, course};
 
-/// Maximum number of lines in a table. Intervals of a longer series are merged.
+/// Maximum number of lines in a table of a series. Intervals of a longer series are merged.
 const ROWS: usize = 120;
 
 /// Draws the rate of each program as a strip of bars, its intervals from left to right. Intervals
@@ -26,7 +26,7 @@ fn loads<'v>(view: &'v View) -> impl Iterator<Item = (&'v Row<'v>, &'v LoadSumma
     view.rows.iter().filter_map(load)
 }
 
-/// Formats a strip and a table for each program.
+/// Formats the series of each program as a strip of bars and a table.
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for view in views {

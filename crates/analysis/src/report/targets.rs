@@ -6,7 +6,7 @@ use super::view::{Row, View};
 use crate::summary::Summary;
 use diskperf_timeline::{ProgramResult, Run, World};
 
-/// Part of one target in a result.
+/// Part of a result that one of several concurrent targets contributed.
 pub(super) struct Part<'r> {
     /// Name of the target, as the user gave it.
     pub(super) target: &'r str,
@@ -28,7 +28,7 @@ pub(super) fn parts<'r>(run: &'r Run, result: &ProgramResult) -> Vec<Part<'r>> {
     (0..).zip(targets).map(part).collect()
 }
 
-/// Returns a copy of the result with the workers of one drive only.
+/// Returns a copy of a result with the workers of one drive only.
 fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     let mut part = result.clone();
     for repetition in &mut part.repetitions {
@@ -38,7 +38,7 @@ fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     part
 }
 
-/// Tabulates all parts, those of each program with their sum.
+/// Tabulates the parts of all targets, those of each program with their sum.
 pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
     let mut keys = Vec::new();
     let mut found: Vec<Summary> = Vec::new();

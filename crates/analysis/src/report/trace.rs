@@ -166,7 +166,7 @@ fn operations(all: &[OperationSummary]) -> Grid {
     }
 }
 
-/// Describes the accessed ranges: sizes, positions and sequentiality.
+/// Describes the accessed ranges of a trace: sizes, positions and sequentiality.
 fn ranges(of: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(sizes) = &of.size_bytes {
@@ -226,7 +226,7 @@ fn times(of: &Summary) -> Vec<String> {
     lines
 }
 
-/// Describes times whose resolution is too coarse for the gaps between requests.
+/// Describes timestamps that are too coarse for the gaps between requests.
 fn coarse(of: &Resolution) -> String {
     format!(
         "times are in steps of {}: {} of the requests have that of the one before, so nothing that is shorter is told",
@@ -428,7 +428,7 @@ fn counted_lines(count: u64) -> String {
     }
 }
 
-/// Describes the lines of a trace, unless each is a request.
+/// Describes the lines of a trace file, unless each is a request.
 fn counted(of: &Notices) -> Option<String> {
     let lines = &of.lines;
     let is_plain = of.dropped.is_empty() && lines.more == 0 && of.without_issue == 0;

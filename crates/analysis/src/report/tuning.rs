@@ -52,7 +52,7 @@ pub(super) fn heading(tuned: &Tuned) -> String {
     )
 }
 
-/// Formats a figure with its significant digits.
+/// Formats a figure of the search with its significant digits.
 fn figure(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
@@ -68,7 +68,7 @@ fn percent(gain: f64) -> String {
     format!("{percent:+.1} %")
 }
 
-/// Tabulates the best, the safe and today's settings with their figures and gains.
+/// Tabulates the best, the safe and today's settings, with their figures and gains.
 fn answer(tuned: &Tuned, best: &Places) -> Grid {
     let spread = tuned.spread.as_ref();
     let own: Vec<String> = tuned
@@ -136,15 +136,15 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     }
 }
 
-/// Settings of one point, with their figures.
+/// Settings of one point of the search, with their figures.
 struct Row<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
     unwritten: Option<f64>,
-    /// Gain over today's settings, as a share.
+    /// Gain of the settings over today's, as a share.
     gain: Option<f64>,
-    /// Goal's value for each seed and spindle phase.
+    /// Values of the goal with the settings, for each seed and spindle phase.
     over: Option<&'a Vec<f64>>,
 }
 
@@ -184,7 +184,7 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     verdict
 }
 
-/// Conclusion where no rerun shows a gain.
+/// Conclusion of a search in which no rerun shows a gain.
 const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
 
 /// Describes the gain of the best settings over the target's current ones, by the repetitions.
@@ -268,7 +268,7 @@ fn steps_grid(steps: &[Step]) -> Grid {
     }
 }
 
-/// Describes the search, with all further remarks.
+/// Describes how the search was made, with all further remarks.
 fn remarks(tuned: &Tuned) -> Vec<String> {
     let mut remarks = vec![searched(tuned)];
     if tuned.programs.len() > 1 {

@@ -3,7 +3,7 @@
 use crate::summary::{Summary, generator_limited};
 use diskperf_timeline::{ProgramResult, Run};
 
-/// Run that is ready to be printed.
+/// Run with its summaries, ready to be printed.
 pub(super) struct View<'a> {
     pub(super) run: &'a Run,
     /// Name of the run in the report: its label or what was measured, with the id where neither is
@@ -18,9 +18,9 @@ pub(super) struct Row<'a> {
     pub(super) result: &'a ProgramResult,
     pub(super) title: String,
     pub(super) summary: Summary,
-    /// Share of the load generator, by [`generator_limited`]. Absent for `/dev/null` and
-    /// `/dev/zero`, which measure just that, and for several requests in flight, whose CPU time
-    /// shows it.
+    /// Share of the load generator in a call's time, by [`generator_limited`]. Absent for
+    /// `/dev/null` and `/dev/zero`, which measure just that, and for several requests in flight,
+    /// whose CPU time shows it.
     pub(super) generator_share: Option<f64>,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct ResponseLine {
     requests: u64,
     under_way_mean: f64,
     mean_ns: f64,
-    /// Mean time before the issue in nanoseconds, in open loop.
+    /// Mean time from a request's arrival to its issue in nanoseconds, in open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     before_issue_mean_ns: Option<f64>,
     total_ns: u64,

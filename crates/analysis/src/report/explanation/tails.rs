@@ -8,11 +8,11 @@ use diskperf_timeline::trace::Position;
 use diskperf_timeline::{Nanoseconds, Stage};
 use serde::Serialize;
 
-/// Minimum share of the time above p99 that is mentioned.
+/// Minimum share of the time above p99 at which a remaining cause is mentioned.
 const WORTH_SHARE: f64 = 0.1;
-/// Relative difference of two shares above which they count as different.
+/// Relative difference of two shares of removed time above which a check contradicts a cause.
 const DOUBTFUL: f64 = 0.33;
-/// Minimum duration in nanoseconds of a stage of a request that is mentioned.
+/// Minimum duration in nanoseconds at which a stage of the example request is mentioned.
 const WORTH_NS: u64 = 1000;
 
 pub(super) fn blocks(tails: &[Tail]) -> Vec<Block> {
@@ -63,7 +63,8 @@ fn sentences(tail: &Tail) -> String {
     all.join(" ")
 }
 
-/// Describes the same requests in a rerun without the first cause, and their main remaining wait.
+/// Describes the slowest requests in a rerun without their first cause, with the main remaining
+/// wait.
 fn without(tail: &Tail, rerun: &TailRerun) -> String {
     let is_much = 1.0 - tail.removed_share(rerun) > WORTH_SHARE;
     let left = rerun.left.filter(|_| is_much);
@@ -83,7 +84,7 @@ fn without(tail: &Tail, rerun: &TailRerun) -> String {
     )
 }
 
-/// Describes whether the cause also holds under other random numbers.
+/// Describes whether the cause of slow requests also holds under other random numbers.
 fn checked(check: &TailCheck, stated: f64) -> String {
     let there = check.removed_share();
     let doubt = match (there - stated).abs() > DOUBTFUL * stated.abs() {

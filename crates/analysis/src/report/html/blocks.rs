@@ -3,7 +3,7 @@
 use super::escape;
 use crate::report::document::{Block, Column, Grid};
 
-/// Word length in characters above which a word gets places to wrap.
+/// Length of a word in characters above which it gets places to wrap.
 const LONG: usize = 48;
 
 pub(super) fn html(blocks: &[Block]) -> String {
@@ -31,7 +31,7 @@ pub(super) fn list(remarks: &[String]) -> String {
     }
 }
 
-/// Formats a table that scrolls on its own where it is too wide for the page.
+/// Formats a table as HTML that scrolls on its own where it is too wide for the page.
 fn table(grid: &Grid) -> String {
     let columns: Vec<&Column> = std::iter::once(&grid.key)
         .chain(grid.groups.iter().flat_map(|group| &group.columns))

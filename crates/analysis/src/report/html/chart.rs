@@ -80,7 +80,7 @@ impl Chart {
     }
 }
 
-/// Formats a figure with its title and caption; `attributes` and `content` are HTML.
+/// Formats an HTML figure with its title and caption; `attributes` and `content` are HTML.
 pub(super) fn figure_with(title: &str, caption: &str, content: &str, attributes: &str) -> String {
     format!(
         "<figure {attributes}><figcaption><b>{}</b>{}</figcaption>{content}</figure>\n",
@@ -89,7 +89,7 @@ pub(super) fn figure_with(title: &str, caption: &str, content: &str, attributes:
     )
 }
 
-/// Formats figures that stand beside each other where there is room.
+/// Formats charts as HTML figures that stand beside each other where there is room.
 pub(super) fn figures(charts: &[Chart]) -> String {
     if charts.is_empty() {
         return String::new();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// visible.
 const LARGEST_FACTOR: f64 = 12.0;
 
-/// Minimum number of intervals for which a program is drawn; two points show no trend.
+/// Minimum number of intervals for which a program's series is drawn; two points show no trend.
 const POINTS_MIN: usize = 3;
 
 /// Series of one program of a run over time.
@@ -82,7 +82,8 @@ fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
     groups
 }
 
-/// Returns one row of data for each interval with a figure, for programs with enough intervals.
+/// Returns the data of a chart: one row for each interval with a figure, for programs with enough
+/// intervals.
 fn rows(
     courses: &[&Course],
     of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,

@@ -20,10 +20,10 @@ use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use stretches::Stretch;
 
-/// Maximum number of intervals that are drawn one by one.
+/// Maximum number of die activities that a picture draws one by one.
 const MOST_INTERVALS: usize = 2500;
 
-/// Maximum number of requests whose time is drawn.
+/// Maximum number of slow requests whose stages a picture of dies draws.
 const MOST_REQUESTS: usize = 5;
 
 /// Minimum duration that the close-up picture of dies shows.
@@ -33,12 +33,12 @@ const LEAST_CLOSE: Nanoseconds = Nanoseconds(200_000);
 /// one would hide the request.
 const MOST_AROUND: u64 = 6;
 
-/// Content of the two pictures of a trace.
+/// Content of the two pictures of a flash drive's dies: close-up and whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     drive: Drive,
-    /// Close-up around the request with the longest wait; `None` where the whole picture shows
-    /// every interval.
+    /// Close-up picture around the request with the longest wait; `None` where the whole picture
+    /// shows every activity.
     close: Option<View>,
     whole: View,
 }
@@ -53,14 +53,14 @@ struct Drive {
     unit_bytes: u32,
     sector_bytes: u32,
     buffer_units: u32,
-    /// Time from which the trace has every die activity.
+    /// Time from which the trace contains every die activity.
     complete_from: Nanoseconds,
     left_out: u64,
     /// Start of the timed part, from which times are displayed.
     opened: Nanoseconds,
 }
 
-/// Content of one picture, over one time range.
+/// Content of one picture of dies, over one time range.
 #[derive(Clone, Debug, PartialEq)]
 struct View {
     from: Nanoseconds,
@@ -150,7 +150,8 @@ impl Seen<'_> {
             .filter(move |one| one.issued >= from && one.completed() <= until)
     }
 
-    /// Returns the time range around the request with the longest wait, as long as can be drawn.
+    /// Returns the time range of the close-up picture around the request with the longest wait, as
+    /// long as can be drawn.
     fn close(
         &self,
         (opened, ended): (Nanoseconds, Nanoseconds),
@@ -197,7 +198,7 @@ impl Seen<'_> {
     }
 }
 
-/// Tests whether a request only waits in this stage.
+/// Tests whether a request only waits in a given stage.
 fn is_wait(stage: Stage) -> bool {
     Family::of(stage) == Family::Queue
 }

@@ -28,9 +28,9 @@ pub struct Surface {
     /// Label of the best combination: best or candidate. A candidate is not known to be better than
     /// today's settings.
     pub label: &'static str,
-    /// Value indices of the safe combination, where the best one stands on a cliff.
+    /// Safe combination, as the index of each parameter's value, where the best one is on a cliff.
     pub safe: Option<Places>,
-    /// Combinations at the foot of a cliff.
+    /// Combinations at the foot of a cliff, as indices of the parameters' values.
     pub cliff: Vec<Places>,
 }
 
@@ -92,8 +92,8 @@ impl Surface {
         }
     }
 
-    /// Draws a heat map, or a curve for a single parameter. The last parameter runs to the right,
-    /// all others downwards.
+    /// Draws a heat map of the search, or a curve for a single parameter. The last parameter runs
+    /// to the right, all others downwards.
     pub(super) fn chart(&self) -> Option<Chart> {
         let (last, others) = self.keys.split_last()?;
         let others: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();

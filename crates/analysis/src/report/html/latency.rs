@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// to one in ten thousand.
 const STEPS_PER_TENTH: i32 = 8;
 
-/// Accessor for the latencies of one kind of call.
+/// Function that returns the latencies of one kind of call.
 type Latency = fn(&WorkerMeasure) -> &Histogram;
 
 /// Builds one curve for each program and kind of call; `None` where no call was timed.
@@ -96,7 +96,7 @@ fn responses(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
     all.filter(|(_, merged)| merged.count() > 0).collect()
 }
 
-/// Returns the percentiles as far as the number of calls supports them.
+/// Returns the data of a latency curve: the percentiles that the number of calls supports.
 fn curve(series: &str, histogram: &Histogram) -> Vec<Value> {
     let shares = (0..=4 * STEPS_PER_TENTH)
         .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_TENTH)));

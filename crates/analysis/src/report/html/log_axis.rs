@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// Maximum number of lines of a chart. Beyond it only powers of ten are drawn.
 const LINES_MAX: usize = 7;
 
-/// Returns the y axis for the field `ms` of these rows.
+/// Returns the logarithmic y axis for the field `ms` of these rows of data.
 pub(super) fn milliseconds(rows: &[Value]) -> Value {
     let values = rows.iter().filter_map(|row| row["ms"].as_f64());
     let lines = lines(values);
@@ -17,15 +17,15 @@ pub(super) fn milliseconds(rows: &[Value]) -> Value {
     })
 }
 
-/// Ends of an axis, and the numbers along it.
+/// Ends of a logarithmic axis, and the numbers along it.
 struct Lines {
     low: f64,
     high: f64,
     between: Vec<f64>,
 }
 
-/// Computes the lines for some values, of which only those above zero count. An axis has at least
-/// two numbers.
+/// Computes the ends and numbers of a logarithmic axis for some values, of which only those above
+/// zero count. An axis has at least two numbers.
 fn lines(values: impl Iterator<Item = f64>) -> Lines {
     let (mut least, mut most) = (f64::MAX, 0.0_f64);
     for value in values.filter(|value| *value > 0.0) {

@@ -30,7 +30,7 @@ impl Page {
         }
     }
 
-    /// Writes links to sections, with name and title of each.
+    /// Writes links to the sections of the page, with name and title of each.
     pub(super) fn contents(&mut self, sections: impl Iterator<Item = (String, String)>) {
         self.body += "<nav>";
         for (anchor, title) in sections {
@@ -39,7 +39,7 @@ impl Page {
         self.body += "</nav>\n";
     }
 
-    /// Begins a section that links lead to.
+    /// Begins a section of the page that links lead to.
     pub(super) fn section(&mut self, anchor: &str, title: &str) {
         self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::text(title));
     }

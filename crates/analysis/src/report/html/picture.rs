@@ -3,7 +3,7 @@
 use super::{dies, platter};
 use diskperf_timeline::Trace;
 
-/// Picture of a trace, for a disk or a flash drive.
+/// Picture of a drive's activity in a trace, for a disk or a flash drive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
     /// Picture of a disk over a few revolutions.
@@ -22,7 +22,7 @@ impl Picture {
             .or_else(|| of_dies().map(Self::Dies))
     }
 
-    /// Returns the prefix of a picture's name by its kind.
+    /// Returns the prefix for the name of a picture: platter or dies.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Platter(_) => "platter",
@@ -30,7 +30,8 @@ impl Picture {
         }
     }
 
-    /// Draws the figures; `name` is that of the first one, `title` describes the measurement.
+    /// Draws the pictures of a result; `name` is that of the first one, `title` describes the
+    /// measurement.
     pub(super) fn figures(&self, name: &str, title: &str) -> String {
         match self {
             Self::Platter(picture) => platter::figure(picture, name, title),

@@ -51,17 +51,17 @@ struct Work {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Missed {
     stage: Stage,
-    /// Time at which the sector passed the heads, before the request was ready for it.
+    /// Time at which the sector passed the heads before the request was ready: the missed deadline.
     deadline: Nanoseconds,
-    /// Time at which the request was ready.
+    /// Time at which the request that missed its sector was ready.
     ready: Nanoseconds,
-    /// Number of requests that lost a revolution for the same reason.
+    /// Number of requests that lost a revolution to the same deadline.
     requests: usize,
     of: usize,
 }
 
 impl Picture {
-    /// Selects the content of the picture from a trace; `None` without requests of a disk.
+    /// Selects the content of the platter picture from a trace; `None` without requests of a disk.
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let opened = trace.processes.iter().map(|process| process.opened).min()?;
         let ended = trace

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Figures of one program's repetitions, as a series of a chart.
 struct Series<'a> {
     name: String,
-    /// Figure of each repetition, in the unit of the quantity.
+    /// Figure of each repetition, in the unit of the judged quantity.
     figures: Vec<f64>,
     /// Remark on the repetitions; empty where they are steady.
     words: String,

@@ -5,10 +5,10 @@ use super::chart::{Chart, ROWS, label_limit};
 use crate::accuracy::{Card, Cell, Quantity};
 use serde_json::{Value, json};
 
-/// Half the width of the band for good figures, as a share.
+/// Half the width of the band for accurate figures, as a share.
 const BAND_SHARE: f64 = 0.1;
 
-/// Half the width of the band for good CPU shares, in points.
+/// Half the width of the band for accurate CPU shares, in points.
 const BAND_POINTS: f64 = 10.0;
 
 /// Builds a chart of throughput, one of all other quantities on a logarithmic scale, one of CPU
@@ -38,7 +38,7 @@ pub(super) fn charts(card: &Card) -> Vec<Chart> {
     .collect()
 }
 
-/// Returns the printed and the modelled value of a cell, where it has both and both have a
+/// Returns the published and the modelled value of a number, where it has both and both have a
 /// logarithm.
 fn both(cell: &Cell) -> Option<(f64, f64)> {
     let (printed, modelled) = (cell.printed?, cell.modelled?);
@@ -72,7 +72,7 @@ fn rows(cells: &[&Cell]) -> Vec<Value> {
     cells.iter().filter_map(|cell| row(cell)).collect()
 }
 
-/// Returns the minimum and the maximum of both values, with a margin.
+/// Returns the minimum and the maximum of the published and modelled values, with a margin.
 fn extent(cells: &[&Cell]) -> (f64, f64) {
     let figures = cells.iter().filter_map(|cell| both(cell));
     figures.fold((f64::MAX, 0.0), |(low, high), (printed, modelled)| {
@@ -170,7 +170,7 @@ fn linear(cells: &[&Cell]) -> Option<Chart> {
     )
 }
 
-/// Builds a chart with one row of points for each system: the errors of its figures.
+/// Builds a chart of the errors of modelled figures, with one row of points for each system.
 fn by_system(cells: &[&Cell]) -> Option<Chart> {
     let of_cell = |cell: &&Cell| {
         let mut row = row(cell)?;

@@ -13,20 +13,20 @@ use diskperf_timeline::printable_line;
 use scale::Scale;
 use serde_json::Value;
 
-/// Width of a picture over the whole page, in pixels.
+/// Width in pixels of a static picture that takes the whole page.
 const WIDE: f64 = 900.0;
 const NARROW: f64 = 480.0;
 
 /// Approximate width of a label's character in pixels.
 const CHARACTER: f64 = 6.3;
 
-/// Margin to the right of the area in pixels, for half of the last label.
+/// Margin to the right of the drawing area in pixels, for half of the last label.
 const RIGHT: f64 = 24.0;
 
 /// Width of the labels to the right of bars in pixels.
 const ROOM_OF_LABELS: f64 = 120.0;
 
-/// Draws the picture as an element of HTML.
+/// Draws the static picture of a chart as an HTML element.
 pub(super) fn picture(chart: &Chart) -> String {
     let drawing = Drawing::of(&chart.spec, if chart.wide { WIDE } else { NARROW });
     let (legend, top) = axes::legend(&drawing);
@@ -47,12 +47,12 @@ pub(super) fn picture(chart: &Chart) -> String {
     )
 }
 
-/// Specification of a chart, with the scales of its axes.
+/// Chart to be drawn as a static picture, with the scales of its axes.
 struct Drawing<'s> {
     layers: Vec<Layer<'s>>,
     x: Scale,
     y: Scale,
-    /// Names by which the bars of one band are stacked below each other.
+    /// Names that stack the bars of one band below each other.
     offsets: Vec<String>,
     /// Total width of the picture in pixels.
     total: f64,
@@ -89,12 +89,12 @@ impl<'s> Drawing<'s> {
         drawing
     }
 
-    /// Returns the distance of a value from the y axis in pixels.
+    /// Returns the horizontal distance of a value from the y axis in pixels.
     fn x(&self, value: &Value) -> Option<f64> {
         Some(self.x.place(value)? * self.width)
     }
 
-    /// Returns the distance of a value from the top in pixels: numbers run upwards, names
+    /// Returns the vertical distance of a value from the top in pixels: numbers run upwards, names
     /// downwards.
     fn y(&self, value: &Value) -> Option<f64> {
         let share = self.y.place(value)?;
@@ -107,7 +107,7 @@ impl<'s> Drawing<'s> {
     }
 }
 
-/// Layer of a specification: a kind of mark with its rows of data.
+/// Layer of a chart's specification: a kind of mark with its rows of data.
 struct Layer<'s> {
     mark: &'s Value,
     own: &'s Value,
@@ -140,7 +140,8 @@ impl<'s> Layer<'s> {
         self.mark["type"].as_str().unwrap_or_default()
     }
 
-    /// Returns the definition of a visual property (Vega-Lite channel); null where there is none.
+    /// Returns the definition of a visual property (Vega-Lite channel) in a chart's layer; null
+    /// where there is none.
     fn channel(&self, name: &str) -> &'s Value {
         match &self.own[name] {
             Value::Null => &self.shared[name],
@@ -148,7 +149,7 @@ impl<'s> Layer<'s> {
         }
     }
 
-    /// Returns the value of a row for a visual property.
+    /// Returns the value in a row of data that determines a visual property.
     fn value<'r>(&self, name: &str, row: &'r Value) -> Option<&'r Value> {
         row.get(self.channel(name)["field"].as_str()?)
     }
@@ -161,8 +162,8 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Tests whether an expression of the charts here holds for a row. It consists of comparisons of a
-/// field with a word or a number, one of which must hold.
+/// Tests whether a filter expression of a chart holds for a row of data. It consists of comparisons
+/// of a field with a word or a number, one of which must hold.
 fn holds(test: &str, row: &Value) -> bool {
     let one = |test: &str| {
         if let Some(field) = test.strip_prefix("isValid(datum.") {

@@ -50,8 +50,8 @@ impl Bar {
         row
     }
 
-    /// Returns the end of the bar and its line. An interval of two repetitions may be very wide, so
-    /// the line is cut at `limit`.
+    /// Returns the end of a bar and of its interval's line. An interval of two repetitions may be
+    /// very wide, so the line is cut at `limit`.
     fn end(&self, limit: f64) -> f64 {
         let high = self.interval.map_or(0.0, |(_, high)| high.min(limit));
         high.max(self.kb_per_s)
@@ -151,7 +151,8 @@ fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     charts
 }
 
-/// Returns the series in their order with a colour for each. Published series are grey.
+/// Returns the series of a bar chart in their order, with a colour for each. Published series are
+/// grey.
 fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
     let mut series: Vec<&str> = Vec::new();
     for bar in bars {

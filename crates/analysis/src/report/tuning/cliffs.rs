@@ -6,7 +6,8 @@ use crate::tuning::{Cliff, Places, Standing, Tuned, WIDEST_FACTOR, distance};
 
 const MOST_ROWS: usize = 12;
 
-/// Describes the positions of the best and of today's settings relative to the cliffs.
+/// Describes whether the best and today's settings are on a cliff, and how far the nearest cliff
+/// is.
 pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut advice = Vec::new();
     let is_unproven = tuned.standing(best) == Standing::Unproven;
@@ -100,7 +101,7 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Bloc
     blocks
 }
 
-/// Tabulates falls of one kind; the deepest ones if there are many.
+/// Tabulates cliffs or wide steps; only the deepest ones if there are many.
 fn listed(
     tuned: &Tuned,
     best: &Places,
@@ -159,7 +160,7 @@ fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
     }
 }
 
-/// Describes the point at the edge of a cliff: the best one, today's, or both.
+/// Describes the settings at the edge of a cliff: the best ones, today's, or both.
 fn edge(tuned: &Tuned, best: &Places, cliff: &Cliff) -> &'static str {
     match (cliff.top == *best, tuned.is_today(&cliff.top)) {
         (true, true) => "best, today",

@@ -1,4 +1,4 @@
-//! Search as JSON with all data, and as CSV with a line for each point.
+//! Result of a tuning search as JSON with all data, and as CSV with a line for each point.
 
 use crate::comparison::Verdict;
 use crate::report::csv::{Field, number, written};

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 const BAR: usize = 32;
 
-/// Maximum number of printed values of one parameter.
+/// Maximum number of printed values of one parameter of the search.
 const MOST_ROWS: usize = 40;
 
-/// Maximum number of columns with figures. Wider tables show only shades.
+/// Maximum number of heat table columns with figures. Wider tables show only shades.
 const MOST_FIGURES: usize = 10;
 
 /// Maximum number of printed columns in a heat table.
@@ -21,9 +21,9 @@ const MOST_COLUMNS: usize = 64;
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Text in place of an impossible point.
+/// Text in a table for an impossible point of the search.
 const IMPOSSIBLE: &str = "-";
-/// Text in place of a point that was not tried.
+/// Text in a table for a point that the search did not try.
 const UNTRIED: &str = "·";
 
 pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
@@ -42,7 +42,7 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
     }
 }
 
-/// Tabulates the values of one parameter, with the others as at the best point.
+/// Tabulates the search along one parameter, with the others as at the best point.
 fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     let at = |place: usize| {
         let mut places = best.clone();
@@ -131,8 +131,8 @@ fn bar(share: f64) -> String {
     text
 }
 
-/// Thins out indices evenly to about a maximum number. Some of them are kept together with their
-/// neighbours.
+/// Thins out a list of indices evenly to about a maximum length. Some of them are kept together
+/// with their neighbours.
 fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) -> Vec<usize> {
     if places.len() <= most {
         return places.to_vec();
@@ -149,7 +149,7 @@ fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) 
 struct Heat<'t> {
     tuned: &'t Tuned,
     best: &'t Places,
-    /// Shown values of the first parameter, downwards, as indices.
+    /// Value indices of the first parameter, for the rows of the heat table.
     rows: Vec<usize>,
     columns: Vec<usize>,
     /// Smallest value of the goal among all points, for the scale of the shades.
@@ -218,7 +218,7 @@ impl Heat<'_> {
         }
     }
 
-    /// Tests whether there is room for figures beside the shades.
+    /// Tests whether the heat table has room for figures beside the shades.
     fn has_figures(&self) -> bool {
         self.columns.len() <= MOST_FIGURES
     }
@@ -266,7 +266,7 @@ impl Heat<'_> {
     }
 }
 
-/// Formats a value, with `today` at the target's own.
+/// Formats a value of a parameter, with `today` at the target's own.
 fn named(key: &Key, place: usize) -> String {
     match key.today_place == Some(place) {
         true => format!("{} today", key.values[place]),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-/// Width of the left margin in the picture's own pixels.
+/// Width of the picture's left margin in pixels of the picture.
 pub(super) const LEFT: f64 = 112.0;
 pub(super) const WIDTH: f64 = 830.0;
 pub(super) const RIGHT: f64 = 28.0;

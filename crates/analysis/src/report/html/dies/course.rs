@@ -6,30 +6,31 @@ use diskperf_timeline::{Nanoseconds, Trace};
 
 /// Maximum number of intervals that the time range of a die picture is divided into.
 const MOST: usize = 120;
-/// Minimum mean number of requests in an interval.
+/// Minimum mean number of requests in an interval of the die picture.
 const REQUESTS_EACH: usize = 6;
-/// Minimum number of intervals in a range; fewer would show no trend.
+/// Minimum number of intervals in the time range of a die picture; fewer would show no trend.
 const LEAST: usize = 12;
 
-/// Number of intervals that share one figure of write amplification, since programs are few.
+/// Number of intervals that share one figure of write amplification, since program operations are
+/// few.
 const TOGETHER: usize = 4;
 
-/// Figures of a drive in equal consecutive intervals.
+/// Throughput, fill levels and write amplification of a flash drive in equal consecutive intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Course {
     pub(super) intervals: Vec<Interval>,
 }
 
-/// Figures of a drive in one interval.
+/// Throughput, fill levels and write amplification of a flash drive in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Interval {
     pub(super) from: Nanoseconds,
     pub(super) until: Nanoseconds,
     pub(super) read_bytes_per_s: f64,
     pub(super) written_bytes_per_s: f64,
-    /// Fill levels at the end of the interval, if known.
+    /// Fill levels of the drive's buffers at the end of the interval, if known.
     pub(super) levels: Option<FlashLevels>,
-    /// Units programmed for each unit that the host wrote, if known.
+    /// Write amplification: units programmed for each unit that the host wrote, if known.
     pub(super) amplification: Option<f64>,
 }
 

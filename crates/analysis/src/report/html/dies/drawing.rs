@@ -25,7 +25,7 @@ const WORDS: f64 = 14.0;
 const BAR: f64 = 9.0;
 const LETTER: f64 = 6.6;
 const REQUEST: f64 = WORDS + BAR + 5.0;
-/// Divisor of a request's total wait. A cause below that share is not mentioned.
+/// Divisor of a request's total wait. The picture does not mention a cause below that share.
 const LEAST_CAUSE: u64 = 50;
 /// Height of the rows of all dies together, in the picture's pixels.
 const DIES: f64 = 360.0;
@@ -41,7 +41,7 @@ impl View {
     }
 }
 
-/// Layout of the rows of dies, with those of a channel below each other.
+/// Layout of the rows of dies in the picture, with those of a channel below each other.
 struct Rows {
     height: f64,
     channels: u32,
@@ -168,7 +168,7 @@ fn marks(view: &View, drive: &Drive, rows: &Rows) -> (String, usize) {
     }
 }
 
-/// Draws the rows of dies, the waits of requests at them in red, and the time without data.
+/// Draws the rows of dies, with the waits of requests in red and the time without data marked.
 fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
     let (view, drive) = picture;
     let (marks, count) = marks(view, drive, rows);
@@ -372,7 +372,7 @@ fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
     text
 }
 
-/// Draws one picture with its title and caption.
+/// Draws one picture of dies with its title and caption.
 fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool) -> String {
     let (view, drive) = picture;
     let rows = Rows::of(drive);
@@ -405,7 +405,7 @@ fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool)
     )
 }
 
-/// Draws the close-up and the whole picture with their captions.
+/// Draws the close-up and the whole picture of dies with their captions.
 pub(in crate::report::html) fn figures(picture: &Picture, name: &str, title: &str) -> String {
     let drive = &picture.drive;
     let number = drive.number + 1;

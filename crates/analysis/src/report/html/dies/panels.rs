@@ -10,10 +10,10 @@ use std::fmt::Write;
 const HEIGHT: f64 = 46.0;
 const BELOW: f64 = 12.0;
 
-/// Line of a panel: its CSS class, and its value in an interval.
+/// Line in a panel of the die picture: its CSS class, and its value in an interval.
 type Line<'a> = (&'a str, Box<dyn Fn(&Interval) -> Option<f64> + 'a>);
 
-/// Panel of the picture, with some figures on one scale.
+/// Panel of the die picture, with some figures on one scale.
 struct Panel<'a> {
     name: &'a str,
     /// Value at the upper edge of the panel.

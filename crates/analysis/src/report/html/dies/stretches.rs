@@ -3,13 +3,13 @@
 use diskperf_timeline::trace::TracedDie;
 use diskperf_timeline::{DieBusy, Nanoseconds};
 
-/// Number of slices into which a time range is divided.
+/// Number of time slices into which a picture of dies is divided.
 pub(super) const STRETCHES: usize = 160;
 
-/// Number of steps in which the busy share of a die is shown.
+/// Number of steps in which a picture shows the busy share of a die.
 pub(super) const STEPS: u32 = 4;
 
-/// Consecutive slices of one die with the same main activity and busy share.
+/// Consecutive time slices of one die with the same main activity and busy share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) die: u32,
@@ -18,11 +18,11 @@ pub(super) struct Stretch {
     pub(super) step: u32,
     /// First time slice of the sequence.
     pub(super) first: usize,
-    /// Slice after the end of the sequence.
+    /// Time slice after the end of the sequence.
     pub(super) last: usize,
 }
 
-/// Divides a time range into slices for each die, and joins equal neighbours.
+/// Divides a time range into slices for each die, and joins neighbouring slices that are equal.
 pub(super) fn of<'k>(
     kept: impl Iterator<Item = &'k TracedDie>,
     (from, until): (Nanoseconds, Nanoseconds),

@@ -11,7 +11,7 @@ use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// Width of the left margin in the picture's own pixels.
+/// Width of the picture's left margin in pixels of the picture.
 const LEFT: f64 = 76.0;
 const WIDTH: f64 = 880.0;
 const RIGHT: f64 = 14.0;
@@ -19,7 +19,7 @@ const TOP: f64 = 44.0;
 const LINE: f64 = 46.0;
 const PROCESSOR: f64 = 8.0;
 const DRIVE: f64 = 20.0;
-/// Height of the part for firmware and link, at the foot of a drive's band.
+/// Height of the part for firmware and link, at the foot of a drive's band in the picture.
 const LINK: f64 = 6.0;
 
 /// Part of a span within one revolution: its line, and its start and end as shares of the line.
@@ -44,13 +44,13 @@ fn top(line: u32) -> f64 {
     TOP + f64::from(line) * LINE
 }
 
-/// Returns the y coordinate of the middle of the drive's band.
+/// Returns the y coordinate of the middle of the drive's band on a line of the picture.
 fn middle(line: u32) -> f64 {
     top(line) + PROCESSOR + 3.0 + DRIVE / 2.0
 }
 
 impl Picture {
-    /// Divides a span at the ends of revolutions.
+    /// Divides a span of time at the ends of revolutions.
     fn pieces(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<Piece> {
         let shown =
             |at| (self.drive.revolutions(at) - self.first).clamp(0.0, f64::from(super::SHOWN));
@@ -161,7 +161,7 @@ impl Picture {
         (out, count)
     }
 
-    /// Draws the texts in the bands, and the marks of issues.
+    /// Draws the texts in the bands of the picture, and the marks at the issue of requests.
     fn labels(&self) -> String {
         let mut out = String::new();
         for request in &self.requests {
@@ -193,7 +193,7 @@ impl Picture {
         out
     }
 
-    /// Writes the first of some texts that fits into a span.
+    /// Draws the first of some texts that fits into a span of the picture.
     fn write(
         &self,
         out: &mut String,
@@ -218,8 +218,8 @@ impl Picture {
         }
     }
 
-    /// Returns the offset and the height of a request's mark in its line. Firmware and link have a
-    /// separate part, since they work while the arm does something else.
+    /// Returns the offset and the height of a request's mark in its line of the picture. Firmware
+    /// and link have a separate part, since they work while the arm does something else.
     fn band(&self, mark: Mark) -> (f64, f64) {
         let beside_arm = matches!(
             mark,
@@ -243,7 +243,7 @@ impl Picture {
         (families || waits) && !(of_arm && self.drive.has_link)
     }
 
-    /// Returns possible texts for a span, the longest first.
+    /// Returns possible texts for a span of the picture, the longest first.
     fn label(
         &self,
         (what, sectors): (&str, u32),

@@ -4,20 +4,20 @@ use super::{CHARACTER, Drawing, Layer, colours, scale, words};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// Space below the area in pixels, for the x axis.
+/// Space below the drawing area in pixels, for the x axis.
 pub(super) const BELOW: f64 = 40.0;
 
 const LINE: f64 = 17.0;
 
-/// Returns a property of a channel's axis or scale from the first layer that defines it.
+/// Returns a property of an axis or scale from the first layer of the chart that defines it.
 pub(super) fn definition<'s>(layers: &[Layer<'s>], channel: &str, what: &str) -> &'s Value {
     let said = layers.iter().map(|layer| &layer.channel(channel)[what]);
     let mut said = said.filter(|one| !one.is_null());
     said.next().unwrap_or(&Value::Null)
 }
 
-/// Formats a number for an axis by its label expression: a share of calls as the percentage of the
-/// others, bytes in multiples of 1024, others short.
+/// Formats a number beside an axis by the axis's label expression: a share of calls as the
+/// percentage of the others, bytes in multiples of 1024, others short.
 pub(super) fn number(axis: &Value, value: f64) -> String {
     let wanted = axis["labelExpr"].as_str().unwrap_or_default();
     if wanted.contains("100 - 100 * datum.value") {
@@ -50,7 +50,7 @@ pub(super) fn short(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// Draws both axes with lines, labels and titles.
+/// Draws both axes of a chart with lines, labels and titles.
 pub(super) fn axes(drawing: &Drawing<'_>) -> String {
     let (width, height) = (drawing.width, drawing.height);
     let mut svg = String::new();
@@ -114,7 +114,7 @@ fn fitting(text: &str, pixels: f64) -> String {
     }
 }
 
-/// Draws the legend of the colours above the area, and returns its height in pixels.
+/// Draws the legend of a chart's colours, and returns its height in pixels.
 pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
     let mut svg = String::new();
     let (mut x, mut y) = (0.0, 12.0);
@@ -138,7 +138,7 @@ pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
     }
 }
 
-/// Returns the names of a legend with their colours. For numbers these are the two ends.
+/// Returns the names and colours of a legend. For numbers these are the two ends.
 fn meanings(drawing: &Drawing<'_>) -> Vec<(String, String)> {
     let mut layers = drawing.layers.iter();
     let coloured = |layer: &&Layer<'_>| layer.channel("color")["field"].is_string();

@@ -3,7 +3,7 @@
 use super::{Layer, axes, words};
 use serde_json::Value;
 
-/// Scale of names, or of numbers with the values at its two ends.
+/// Scale of an axis: names, or numbers with the values at its two ends.
 #[derive(Debug)]
 pub(super) enum Scale {
     Names(Vec<String>),
@@ -12,7 +12,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    /// Creates the scale of a channel from its definitions in the layers and from their rows.
+    /// Creates the scale of an axis from its definitions in the chart's layers and from their data.
     pub(super) fn of(layers: &[Layer<'_>], channel: &str) -> Self {
         let is_of_names = |layer: &Layer<'_>| layer.channel(channel)["type"] == "nominal";
         if layers.iter().any(is_of_names) {
@@ -129,7 +129,7 @@ fn round_above(number: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Returns the minimum and the maximum that a channel shows. A linear axis begins at zero.
+/// Returns the minimum and the maximum of the data along an axis. A linear axis begins at zero.
 fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f64) {
     let second = format!("{channel}2");
     let mut values = Vec::new();
@@ -152,7 +152,7 @@ fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f6
     }
 }
 
-/// Returns the names that a channel shows, in the order of the rows.
+/// Returns the names along an axis, in the order of the rows of data.
 pub(super) fn names(layers: &[Layer<'_>], channel: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for layer in layers {
