@@ -34,7 +34,6 @@ pub const SLOWER_SHARE: f64 = 0.001_37;
 /// better.
 const EQUAL_SHARE: f64 = 0.01;
 
-/// Number of table rows after the best factor, which show that it is the best.
 const ROWS_AFTER_BEST: u32 = 3;
 
 /// Result of the calculation of a drive's interleave factor.

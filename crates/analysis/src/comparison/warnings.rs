@@ -96,7 +96,6 @@ fn of_model(run: &Run, of: impl Fn(&Modelled) -> String) -> String {
     run.model.as_ref().map(of).unwrap_or_default()
 }
 
-/// Lists the catalogue files that both runs used and that changed in between.
 fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
     let (base, other) = (base.model.as_ref()?, other.model.as_ref()?);
     let changed: Vec<&str> = base

@@ -13,7 +13,6 @@ use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
-/// Maximum number of causes that are reported for the slowest requests.
 const MOST_CAUSES: usize = 6;
 /// Minimum number of requests slower than p99 for which a tail is reported. Requests of equal
 /// duration have none.

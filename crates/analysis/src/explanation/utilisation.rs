@@ -117,7 +117,6 @@ impl Utilisation {
         found
     }
 
-    /// Adds the links and controllers of disks, from the spans of their requests.
     fn add_disk_parts(&mut self, trace: &Trace, (from, until): (Nanoseconds, Nanoseconds)) {
         if !trace.drives.iter().any(|drive| drive.has_link) {
             return;
@@ -141,7 +140,6 @@ impl Utilisation {
         }
     }
 
-    /// Adds the links, controllers, channels and dies of flash drives, from their counters.
     fn add_flash_parts(&mut self, drive_count: usize, (first, last): (&TracedBusy, &TracedBusy)) {
         let elapsed = last.at.since(first.at).0.max(1) as f64;
         for (before, after) in first.flash.iter().zip(&last.flash) {

@@ -49,7 +49,6 @@ fn of_cells(card: &Card) -> Vec<Block> {
     blocks
 }
 
-/// First paragraph of the accuracy page in the repository.
 const INTRODUCTION: &str = "This page compares every number that the documents print with the \
 modelled one: the same programs, run on the modelled computer with the protocol of the document. \
 diskperf reproduce --format markdown prints this page; a test fails when it is stale. Real drives are \

@@ -10,7 +10,6 @@ use crate::comparison::{Basis, BlockCounts, Comparison, Doubt, Pair, Quantity, R
 use crate::statistics::Interval;
 use crate::statistics::shape::strip;
 
-/// Text in place of an interval that is not known.
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {

@@ -183,7 +183,6 @@ fn heading(view: &View<'_>) -> String {
     )
 }
 
-/// Writes the section on a single run.
 fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
     if among_others {
         page.section(&anchor(view), &heading(view));

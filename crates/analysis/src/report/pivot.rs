@@ -14,7 +14,6 @@ const NOT_TOLD_APART: &str = "~";
 
 const CALL_BYTES: &str = "call_bytes";
 
-/// Program whose results are shown as a pivot table.
 struct Pivot {
     program: &'static str,
     /// Parameter that the rows of the pivot table show, and its heading.

@@ -184,7 +184,6 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     verdict
 }
 
-/// Conclusion of a search in which no rerun shows a gain.
 const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
 
 /// Describes the gain of the best settings over the target's current ones, by the repetitions.

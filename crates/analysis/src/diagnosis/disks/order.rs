@@ -82,7 +82,6 @@ fn came(request: &TracedRequest) -> u64 {
     decoded.map_or(request.issued.0, |(.., until)| until.0)
 }
 
-/// Returns the time at which the arm started a request.
 fn begun(request: &TracedRequest) -> u64 {
     let waits = |stage| {
         matches!(

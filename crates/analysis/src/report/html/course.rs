@@ -13,7 +13,6 @@ const LARGEST_FACTOR: f64 = 12.0;
 /// Minimum number of intervals for which a program's series is drawn; two points show no trend.
 const POINTS_MIN: usize = 3;
 
-/// Series of one program of a run over time.
 struct Course<'v> {
     title: String,
     load: &'v LoadSummary,

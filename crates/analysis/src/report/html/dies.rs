@@ -122,7 +122,6 @@ impl Picture {
     }
 }
 
-/// Trace together with the drive that is drawn.
 struct Seen<'t> {
     trace: &'t Trace,
     flash: &'t TracedFlash,
@@ -203,7 +202,6 @@ fn is_wait(stage: Stage) -> bool {
     Family::of(stage) == Family::Queue
 }
 
-/// Returns the time for which a request waited, in nanoseconds.
 fn waited(request: &TracedRequest) -> u64 {
     let waits = request.parts().filter(|(stage, ..)| is_wait(*stage));
     waits.fold(0, |all, (_, from, until)| {

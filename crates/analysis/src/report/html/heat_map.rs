@@ -6,9 +6,7 @@ use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Standing, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Label of the safe combination of parameters in the heat map.
 const SAFE: &str = "safe";
-/// Label of combinations at the foot of a cliff.
 const CLIFF: &str = "cliff";
 
 /// Measured quantity over combinations of some parameters.

@@ -13,7 +13,6 @@ use diskperf_timeline::printable_line;
 use scale::Scale;
 use serde_json::Value;
 
-/// Width in pixels of a static picture that takes the whole page.
 const WIDE: f64 = 900.0;
 const NARROW: f64 = 480.0;
 

@@ -16,7 +16,6 @@ const LARGEST_FACTOR: f64 = 25.0;
 /// Maximum length of an interval's line, as a multiple of the longest bar.
 const LONGEST_LINE: f64 = 1.5;
 
-/// Prefix of the name of a published series.
 const PRINTED: &str = "printed: ";
 
 /// Colour of published figures, visible on white and on black.

@@ -13,7 +13,6 @@ pub(super) fn charts(trace: &Trace) -> Vec<Chart> {
     all
 }
 
-/// Builds the charts of requests, bytes and queue depth over time.
 fn course(trace: &Trace) -> Vec<Chart> {
     let of = &trace.summary;
     if of.series.intervals.len() < 2 {
@@ -79,7 +78,6 @@ fn layers() -> Value {
     ])
 }
 
-/// Builds the chart of cache misses by cache size.
 fn misses(trace: &Trace) -> Option<Chart> {
     let reuse = trace.summary.reuse.as_ref()?;
     let points = reuse.miss_ratios.iter();
@@ -112,7 +110,6 @@ fn misses(trace: &Trace) -> Option<Chart> {
     Some(Chart::new("trace-misses", title, rows, drawn).caption(caption))
 }
 
-/// Builds the chart of reads and writes by powers of two of their size.
 fn sizes(trace: &Trace) -> Option<Chart> {
     let octaves = &trace.summary.size_octaves;
     let all: f64 = octaves.iter().map(|(_, count)| count).sum();

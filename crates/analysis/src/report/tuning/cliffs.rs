@@ -72,7 +72,6 @@ fn safe(tuned: &Tuned, best: &Places) -> String {
     )
 }
 
-/// Describes the distance from the best point, which is on no cliff, to the nearest cliff.
 fn nearest(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Option<String> {
     let nearest = cliffs
         .iter()

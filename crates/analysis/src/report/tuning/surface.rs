@@ -21,9 +21,7 @@ const MOST_COLUMNS: usize = 64;
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Text in a table for an impossible point of the search.
 const IMPOSSIBLE: &str = "-";
-/// Text in a table for a point that the search did not try.
 const UNTRIED: &str = "·";
 
 pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {

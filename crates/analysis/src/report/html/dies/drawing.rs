@@ -372,7 +372,6 @@ fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
     text
 }
 
-/// Draws one picture of dies with its title and caption.
 fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool) -> String {
     let (view, drive) = picture;
     let rows = Rows::of(drive);

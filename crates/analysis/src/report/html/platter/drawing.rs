@@ -11,7 +11,6 @@ use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// Width of the picture's left margin in pixels of the picture.
 const LEFT: f64 = 76.0;
 const WIDTH: f64 = 880.0;
 const RIGHT: f64 = 14.0;
@@ -44,7 +43,6 @@ fn top(line: u32) -> f64 {
     TOP + f64::from(line) * LINE
 }
 
-/// Returns the y coordinate of the middle of the drive's band on a line of the picture.
 fn middle(line: u32) -> f64 {
     top(line) + PROCESSOR + 3.0 + DRIVE / 2.0
 }
