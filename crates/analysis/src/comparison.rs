@@ -1,11 +1,13 @@
-//! Runs side by side: the ratio of rates with its interval, and a verdict.
+//! Comparison of runs: the ratio of their rates with its interval, and a verdict. The first run is
+//! the base.
 //!
-//! The first run is the base. A ratio is always that of the two figures beside it:
-//! of separate runs, their medians; of the arms of an A/B measurement, the figures
-//! of the median block, whose quotient is the median of the blocks' quotients; of
-//! modelled runs, what they came to. An interval holds for all rows together with
-//! 99 %, and a verdict rests on that interval: two runs of the same thing are called
-//! different nowhere in 99 of 100 comparisons, however many programs they have.
+//! A ratio always belongs to the two figures beside it. For separate runs they are the medians. For
+//! the arms of an A/B measurement they are the figures of the median block, whose quotient is the
+//! median of the blocks' quotients. For modelled runs they are the results by protocol.
+//!
+//! An interval holds for all rows together with 99 %, and a verdict rests on that interval: in 99
+//! of 100 comparisons of identical runs no row is called different, however many programs there
+//! are.
 
 mod differences;
 mod gate;
@@ -32,28 +34,28 @@ use judgement::{judge, judge_exact};
 use pairing::Pairing;
 use serde::Serialize;
 
-/// What a comparison says of two results.
+/// Verdict of a comparison on two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// A difference that matters is excluded.
+    /// The comparison excludes a difference that matters.
     NoDifferenceSeen,
     /// The other run is faster than the base.
     Faster,
     /// The other run is slower than the base.
     Slower,
-    /// It seems faster, in repetitions that are too few for more.
+    /// The other run seems faster, but the repetitions are too few for a firm verdict.
     SuggestsFaster,
-    /// It seems slower, in repetitions that are too few for more.
+    /// The other run seems slower, but the repetitions are too few for a firm verdict.
     SuggestsSlower,
     /// The repetitions are too few for a verdict.
     TooFewRepetitions,
-    /// Neither a difference nor its absence is told apart from noise.
+    /// The comparison is inconclusive: noise hides both a difference and its absence.
     Unsure,
 }
 
 impl Verdict {
-    /// The words of a table.
+    /// Returns the name of the verdict for a table.
     pub fn words(self) -> &'static str {
         match self {
             Self::NoDifferenceSeen => "no difference",
@@ -66,12 +68,12 @@ impl Verdict {
         }
     }
 
-    /// Whether it says that the two differ.
+    /// Tests whether the verdict says that the two results differ.
     pub fn is_difference(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 
-    /// Whether more repetitions may turn it into another one.
+    /// Tests whether more repetitions may change the verdict.
     fn is_undecided(self) -> bool {
         match self {
             Self::NoDifferenceSeen | Self::Faster | Self::Slower => false,
@@ -83,31 +85,31 @@ impl Verdict {
     }
 }
 
-/// Why a verdict is not firm.
+/// Reason why a verdict is not firm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// The difference is within what separate runs of one thing differ by, or the
-    /// blocks are too few.
+    /// The difference is no larger than separate runs of one thing differ by, or the blocks are too
+    /// few.
     Noise,
-    /// A run has too few repetitions.
+    /// One of the runs has too few repetitions for a firm verdict.
     TooFew,
-    /// Most repetitions of the base are far slower than its fastest.
+    /// Most repetitions of the base run are far slower than its fastest.
     BaseDisturbed,
-    /// Most repetitions of the other are far slower than its fastest.
+    /// Most repetitions of the other run are far slower than its fastest.
     OtherDisturbed,
-    /// The host did not keep up with the base, which is a replay.
+    /// The host did not keep up with the base run, which is a replay.
     BaseLate,
-    /// The host did not keep up with the other.
+    /// The host did not keep up with the other run, which is a replay.
     OtherLate,
-    /// The fastest repetitions differ otherwise than the medians.
+    /// The fastest repetitions of the two runs differ in another direction than the medians.
     FastestDisagree,
-    /// The repetitions have two modes, and which mode counts decides.
+    /// The repetitions are bimodal, and the choice of the mode would decide the verdict.
     TwoModes,
 }
 
 impl Doubt {
-    /// The words of a table.
+    /// Returns the description of the doubt for a table.
     pub fn words(self) -> &'static str {
         match self {
             Self::Noise => "",
@@ -122,7 +124,7 @@ impl Doubt {
     }
 }
 
-/// What the figures of a pair are, of which the ratio is.
+/// Kind of the two figures whose ratio a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -130,78 +132,78 @@ pub enum Basis {
     Medians,
     /// The figures of the median block of an A/B measurement.
     MedianBlock,
-    /// The figures of two modelled runs, by their protocols.
+    /// The figures of two modelled runs, each by its protocol.
     Exact,
-    /// The figures of one run, which is compared with itself.
+    /// The figures of one run that is compared with itself.
     SameRun,
 }
 
-/// A run, as far as a comparison names it.
+/// Identification of one run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunName {
-    /// Its id.
+    /// Id of the compared run.
     pub id: String,
-    /// The user's own name for it.
+    /// User's own label for the compared run.
     pub label: Option<String>,
-    /// Its suite.
+    /// Suite of programs that the run executed.
     pub suite: String,
-    /// Its target, as the user named it.
+    /// Target of the run, as the user named it.
     pub target: String,
-    /// The absolute paths of real storage, or the modelled system.
+    /// Absolute paths of the real storage, or the modelled system.
     pub measured: String,
-    /// Settings, file systems, caches and commands in which the runs differ, as this one
-    /// has them.
+    /// Settings, file systems, caches and commands of the run that differ from those of the other
+    /// runs.
     pub differs: Vec<String>,
-    /// Host or model.
+    /// World of the run: real storage of the host, or a model.
     pub world: World,
-    /// How far it came.
+    /// State of the run, finished or not.
     #[serde(flatten)]
     pub state: RunState,
 }
 
-/// A result that only one run has.
+/// Result that only one run of a comparison contains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unpaired {
-    /// The run that has it, as an index of [`Comparison::runs`].
+    /// Run that contains the result, as an index of [`Comparison::runs`].
     pub run: usize,
-    /// The run that has not.
+    /// Run that lacks the result, as an index of [`Comparison::runs`].
     pub missing_in: usize,
-    /// The program with its distinguishing parameters.
+    /// Key of the result: the program with its distinguishing parameters.
     pub key: String,
-    /// The same for people.
+    /// Title of the result for people: the program with its distinguishing parameters.
     pub title: String,
-    /// Its file system.
+    /// File system of the result that has no counterpart.
     pub filesystem: String,
 }
 
-/// A warning about a whole run.
+/// Warning about a whole run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunWarning {
-    /// The run that it is about, as an index of [`Comparison::runs`].
+    /// Run that the warning is about, as an index of [`Comparison::runs`].
     pub run: usize,
-    /// What is wrong with it, or how it differs from the base.
+    /// Text of the warning: the run's defect, or its difference from the base.
     pub text: String,
 }
 
-/// Runs compared with the first of them.
+/// Comparison of several runs with the first of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// The runs, the base first.
+    /// Compared runs, the base first.
     pub runs: Vec<RunName>,
-    /// Their results in pairs: by run, then in the order of the base's table.
+    /// Pairs of results, by run and then in the order of the base's table.
     pub pairs: Vec<Pair>,
-    /// Results found in one run only.
+    /// Results that only one of the compared runs contains.
     pub unpaired: Vec<Unpaired>,
-    /// What concerns whole runs.
+    /// Warnings about whole runs, such as unfinished ones.
     pub warnings: Vec<RunWarning>,
-    /// What a limit says that it was held to.
+    /// Result of the slow-down limit that the comparison was held to, if any.
     pub gated: Option<Gated>,
 }
 
 impl Comparison {
-    /// The pair that lost the largest share of its speed, of those that are
-    /// called slower. A slow-down that is not told apart from noise never
-    /// counts; [`Comparison::failures`] heeds those as well.
+    /// Returns the pair that lost the largest share of its speed among those with the verdict
+    /// "slower". A slow-down within the noise never counts here; [`Comparison::failures`] includes
+    /// those as well.
     pub fn worst_slowdown(&self) -> Option<&Pair> {
         self.pairs
             .iter()
@@ -212,7 +214,7 @@ impl Comparison {
             })
     }
 
-    /// Pairs of which nothing firm can be said.
+    /// Counts the pairs without a firm verdict.
     pub fn undecided(&self) -> usize {
         self.pairs
             .iter()
@@ -220,9 +222,9 @@ impl Comparison {
             .count()
     }
 
-    /// What a run (an index of [`Comparison::runs`]) is called among the
-    /// others: its label or what was measured; where that is not unique, with what else
-    /// tells it apart, or with its id.
+    /// Returns a unique name of a run (an index of [`Comparison::runs`]): its label or what was
+    /// measured. Where that is not unique, the name adds the facts that distinguish the run, or its
+    /// id.
     pub fn run_name(&self, run: usize) -> String {
         let short = |run: &RunName| run.label.clone().unwrap_or_else(|| run.measured.clone());
         let long = |run: &RunName| match run.differs.is_empty() {
@@ -242,8 +244,8 @@ impl Comparison {
     }
 }
 
-/// How two runs, and results of the same program in them, were not measured
-/// alike; each line names both values.
+/// Lists the differences in how two runs, and their results of the same program, were measured.
+/// Each line names both values.
 pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     let mut found: Vec<String> = warnings::between(a, b, 1)
         .into_iter()
@@ -259,23 +261,22 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
-/// What a comparison goes by beside the runs.
+/// Terms of a comparison: the smallest change that matters, and earlier runs.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// The smallest change that matters. Without one it is that of the A/B measurement
-    /// that the runs are arms of, or the usual one.
+    /// Smallest change that matters. `None` takes that of the A/B measurement whose arms the runs
+    /// are, or else the default.
     pub limits: Option<Limits>,
-    /// Earlier runs of the same things.
+    /// Earlier runs of the same things, from which the noise between runs is estimated.
     pub history: History,
 }
 
-/// Compares every run with the first one. Of fewer than two there is nothing
-/// to compare, and no pair.
+/// Compares every run with the first one. Fewer than two runs yield no pair.
 pub fn compare(runs: &[Run]) -> Comparison {
     compare_on(runs, &Terms::default())
 }
 
-/// The same on terms of one's own.
+/// Compares every run with the first one on the given terms.
 pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     let mut comparison = Comparison {
         runs: names(runs),
@@ -336,8 +337,8 @@ fn name(run: &Run, differs: Vec<String>) -> RunName {
     }
 }
 
-/// How many rows are judged together with this one: those of its own A/B
-/// measurement, or all that are compared as separate runs.
+/// Counts the rows of a comparison that share its error probability with one row: those of its own
+/// A/B measurement, or all rows of separate runs.
 fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
     let beside = all.iter().filter(|other| match one.basis {
         Basis::MedianBlock => other.run == one.run && other.basis == one.basis,
@@ -346,7 +347,7 @@ fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
     beside.count()
 }
 
-/// Two results of one program, with the speeds to be compared.
+/// Two results of one program before their judgement, with the speeds to be compared.
 struct Candidate<'a> {
     run: usize,
     runs: (&'a Run, &'a Run),
@@ -359,7 +360,7 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// By each quantity that both are compared by.
+    /// Creates one candidate for each quantity by which both results are compared.
     fn all(
         (run, runs): (usize, (&'a Run, &'a Run)),
         (base, other): (&'a ProgramResult, &'a ProgramResult),
@@ -439,7 +440,6 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// How two runs are compared.
 fn basis((base, other): (&Run, &Run)) -> Basis {
     if is_same(base, other) {
         Basis::SameRun
@@ -452,12 +452,10 @@ fn basis((base, other): (&Run, &Run)) -> Basis {
     }
 }
 
-/// Whether two runs are one, which was named twice.
 fn is_same(base: &Run, other: &Run) -> bool {
     base.id == other.id && base.results == other.results
 }
 
-/// Whether two runs are the arms of one A/B measurement.
 fn are_partners(base: &Run, other: &Run) -> bool {
     let names = |run: &Run, partner: &Run| {
         let interleaved = run.interleaved.as_ref();
@@ -466,8 +464,8 @@ fn are_partners(base: &Run, other: &Run) -> bool {
     names(base, other) && names(other, base)
 }
 
-/// The speeds of the kept repetitions, in the order of running. One that moved nothing,
-/// or took no time, has none.
+/// Returns the speeds of the kept repetitions in the order of running. A repetition that moved
+/// nothing or took no time has no speed.
 fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
     let kept = result.kept();
     kept.filter_map(|one| quantity.speed(one)).collect()
@@ -511,7 +509,7 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
     side
 }
 
-/// What a model came to, by its protocol.
+/// Returns a modelled result's figure in one quantity, by the protocol's statistic.
 fn exact(summary: &Summary, quantity: Quantity) -> Option<f64> {
     let load = summary.load.as_ref();
     let response = || load?.response.as_ref();

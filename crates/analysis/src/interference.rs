@@ -1,30 +1,29 @@
-//! What is said of repetitions that were disturbed from outside.
+//! Notes on repetitions that were disturbed from outside.
 
 use diskperf_timeline::{Interference, ProgramResult, Repetition};
 
-/// What became of repetitions that were disturbed.
+/// Treatment of repetitions that were disturbed from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
-    /// They were run again, and do not count.
+    /// The disturbed repetitions were run again, and do not count.
     Repeated,
-    /// They count, since too few were undisturbed.
+    /// The disturbed repetitions count, since too few were undisturbed.
     Counted,
-    /// They are blocks of an A/B measurement, of which each counts.
+    /// The disturbed repetitions are blocks of an A/B measurement, where each counts.
     Blocks,
 }
 
-/// Repetitions of a result that count by its protocol.
+/// Returns the repetitions of a result that count by its protocol.
 fn counted(result: &ProgramResult) -> &[Repetition] {
     let first = result.protocol.discarded as usize;
     result.repetitions.get(first..).unwrap_or_default()
 }
 
-/// Those of them that were disturbed.
 fn disturbed(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
     counted(result).iter().filter(|one| one.is_disturbed())
 }
 
-/// `None` of a result that nothing disturbed.
+/// Returns the treatment of a result's disturbed repetitions; `None` if nothing disturbed it.
 fn fate(result: &ProgramResult) -> Option<Fate> {
     let count = disturbed(result).count();
     let left_out = disturbed(result).filter(|one| one.discarded).count();
@@ -37,15 +36,15 @@ fn fate(result: &ProgramResult) -> Option<Fate> {
     }
 }
 
-/// What a reader must know of a result: how many repetitions were disturbed, by what,
-/// and whether they count.
+/// Describes the disturbances of a result: the number of disturbed repetitions, their causes, and
+/// whether they count.
 pub fn note(result: &ProgramResult) -> Option<String> {
     let fate = fate(result)?;
     Some(note_on(fate, &[result]))
 }
 
-/// The same of several results, in one note for all that have one fate; each with the
-/// numbers of its results.
+/// Describes the disturbances of several results in one note per treatment, each with the indices
+/// of its results.
 pub fn notes(results: &[&ProgramResult]) -> Vec<(Vec<usize>, String)> {
     [Fate::Repeated, Fate::Counted, Fate::Blocks]
         .into_iter()
@@ -78,8 +77,8 @@ fn note_on(fate: Fate, results: &[&ProgramResult]) -> String {
     }
 }
 
-/// What disturbed some repetitions: each kind by its worst case, with the number of
-/// repetitions that it was found in.
+/// Describes the disturbances of some repetitions: each kind by its worst case, with the number of
+/// affected repetitions.
 pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<String> {
     let mut kinds: Vec<(&Interference, usize)> = Vec::new();
     for one in repetitions.into_iter().flat_map(|one| &one.interference) {
@@ -101,7 +100,7 @@ pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option
     (!kinds.is_empty()).then(|| told.collect::<Vec<_>>().join("; "))
 }
 
-/// Whether two are of one kind and of the same thing.
+/// Tests whether two disturbances have the same kind and the same source.
 fn is_alike(one: &Interference, other: &Interference) -> bool {
     let thing = |of: &Interference| match of {
         Interference::OtherIo { device, .. } => Some((device.clone(), String::new())),

@@ -1,10 +1,9 @@
-//! Traces for Perfetto (ui.perfetto.dev): tracks of slices, in the protocol
-//! buffers of its `perfetto_trace.proto`.
+//! Export of traces to Perfetto (ui.perfetto.dev): tracks of slices, in the protocol buffers of its
+//! `perfetto_trace.proto`.
 //!
-//! Of each program that was run there is a group of tracks: the programs'
-//! processes, the processor, handlers of interrupts, the channel, the bus, each
-//! drive's arm and platter, or dies, and the requests with what they went through. A flow
-//! leads from a request to whoever used what it brought.
+//! Each program has a group of tracks: its processes, the processor, interrupt handlers, the
+//! channel, the bus, each drive's arm and platter, or dies, and the requests with their stages. A
+//! flow leads from a request to the program or request that used its data.
 
 mod schema;
 
@@ -18,15 +17,15 @@ use schema::{
 };
 use std::collections::BTreeMap;
 
-/// Something with a begin and an end, and what happened in it.
+/// Time slice of a track, with a name and the slices inside it.
 struct Slice {
     from: Nanoseconds,
     until: Nanoseconds,
     name: String,
-    /// The number of a flow that leads away from it, and of one that ends there.
+    /// Id of the flow that starts at the slice, and of the flow that ends there.
     flows: (Option<u64>, Option<u64>),
     within: Vec<Slice>,
-    /// What else is told of it.
+    /// Annotations of the slice, by name, such as the sector of a request.
     told: Vec<(&'static str, u64)>,
 }
 
@@ -43,7 +42,7 @@ impl Slice {
     }
 }
 
-/// The file for these programs, each by its name.
+/// Encodes the traces of these programs, each under its name, as a Perfetto file.
 pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
     let mut file = Writer::default();
     for (name, trace) in programs {
@@ -55,18 +54,17 @@ pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// All packets come from one writer.
 const SEQUENCE: u32 = 1;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing before the first packet counts.
+/// Flag `SEQ_INCREMENTAL_STATE_CLEARED`: no state from before the first packet counts.
 const CLEARED: u32 = 1;
 
 #[derive(Default)]
 struct Writer {
     packets: Vec<TracePacket>,
-    /// Numbers of tracks and of groups of them.
+    /// Last id given to a track or to a group of tracks.
     tracks: u64,
     flows: u64,
-    /// Groups, which the format has as processes.
+    /// Last id given to a group, which the format represents as a process.
     groups: u64,
 }
 
@@ -119,7 +117,7 @@ impl Writer {
         }
     }
 
-    /// What kept the dies of a flash drive, those of each channel after each other.
+    /// Writes the tracks of a flash drive's dies, channel by channel, with their activities.
     fn dies(&mut self, group: u64, flash: &TracedFlash, (from, until): (Nanoseconds, Nanoseconds)) {
         let mut of_dies: BTreeMap<(u32, u32), Vec<Slice>> = BTreeMap::new();
         for one in &flash.kept {
@@ -170,7 +168,7 @@ impl Writer {
         }
     }
 
-    /// A track, and more of the same name where slices overlap.
+    /// Writes slices to a track, and to further tracks of the same name where slices overlap.
     fn lanes(&mut self, group: u64, name: &str, mut slices: Vec<Slice>) {
         slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
         let mut lanes: Vec<(u64, Nanoseconds)> = Vec::new();
@@ -244,7 +242,6 @@ fn annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
     }
 }
 
-/// When the processor worked, whoever for.
 fn processor(trace: &Trace) -> Vec<Slice> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let (from, until) = window(trace).unwrap_or_default();
@@ -283,7 +280,7 @@ fn is_of_platter(stage: Stage) -> bool {
     )
 }
 
-/// What requests spent in some stages.
+/// Returns the slices of requests in the selected stages.
 fn stages(
     requests: &[&TracedRequest],
     drive: Option<u32>,
@@ -298,7 +295,8 @@ fn stages(
         .collect()
 }
 
-/// From the command that sets a transfer off to its last sector.
+/// Returns the slice of a request on the channel, from the command that starts a transfer to its
+/// last sector.
 fn channel(request: &TracedRequest) -> Option<Slice> {
     let parts: Vec<_> = request.parts().collect();
     let last = parts
@@ -329,7 +327,7 @@ fn title(request: &TracedRequest, trace: &Trace) -> String {
     format!("{what} {size} at sector {}", request.sector)
 }
 
-/// A request with what it went through.
+/// Returns the slice of a request with its stages inside.
 fn whole(request: &TracedRequest, trace: &Trace, flow: u64) -> Slice {
     let parts = request.parts();
     Slice {
@@ -342,7 +340,7 @@ fn whole(request: &TracedRequest, trace: &Trace, flow: u64) -> Slice {
     }
 }
 
-/// Where a request was; of a real device only the sectors are known.
+/// Returns the annotations with a request's position. For a real device only the sectors are known.
 fn told(request: &TracedRequest) -> Vec<(&'static str, u64)> {
     let mut told = vec![
         ("sector", request.sector),

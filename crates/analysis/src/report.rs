@@ -1,4 +1,4 @@
-//! Runs and comparisons as text: tables for a terminal, JSON, CSV, Markdown.
+//! Reports of runs and comparisons as text: tables for a terminal, JSON, CSV, Markdown.
 
 mod card;
 mod comparison_table;
@@ -49,21 +49,21 @@ use view::View;
 pub use diskperf_fio::results::Format as FioFormat;
 pub use fio_json::{NoRequests, fio_json};
 
-/// How something is printed.
+/// Output format of a report: table, JSON, CSV or Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Tables for a terminal, of a given width.
     Table,
-    /// One JSON object.
+    /// One JSON object with all figures of the report.
     Json,
     /// Comma-separated values with a heading, by RFC 4180: lines end in CR LF.
     Csv,
-    /// Tables of GitHub-flavoured Markdown.
+    /// Markdown tables in the GitHub flavour.
     Markdown,
 }
 
-/// The results of runs, those of the same suite side by side. `width` is that
-/// of the terminal in columns; only [`Format::Table`] looks at it.
+/// Formats the results of runs, those of the same suite side by side. `width` is that of the
+/// terminal in columns; only [`Format::Table`] uses it.
 pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&run_table::blocks(&View::of_all(runs)), width),
@@ -73,8 +73,8 @@ pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
     }
 }
 
-/// The course of each program over time, as far as runs keep one. `width` as in [`runs`];
-/// JSON is that of [`runs`], which has it too.
+/// Formats the series of each program over time, as far as runs store one. `width` as in [`runs`];
+/// the JSON is that of [`runs`], which contains the series.
 pub fn series(runs: &[Run], format: Format, width: u16) -> String {
     let views = View::of_all(runs);
     match format {
@@ -85,7 +85,7 @@ pub fn series(runs: &[Run], format: Format, width: u16) -> String {
     }
 }
 
-/// A comparison, with its warnings. `width` as in [`runs`].
+/// Formats a comparison with its warnings. `width` as in [`runs`].
 pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&comparison_table::blocks(comparison), width),
@@ -95,7 +95,7 @@ pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String
     }
 }
 
-/// An accuracy card. `width` as in [`runs`].
+/// Formats an accuracy card. `width` as in [`runs`].
 pub fn card(card: &Card, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&card::blocks(card), width),
@@ -105,8 +105,8 @@ pub fn card(card: &Card, format: Format, width: u16) -> String {
     }
 }
 
-/// The calculation of an interleave factor, with what is to be said of one that
-/// was asked about. `width` as in [`runs`].
+/// Formats the calculation of an interleave factor, with a remark on the factor that the user asked
+/// about. `width` as in [`runs`].
 pub fn interleave(found: &Interleave, format: Format, width: u16, asked: Option<u32>) -> String {
     match format {
         Format::Table => document::text(&interleave::blocks(found, asked), width),
@@ -116,7 +116,7 @@ pub fn interleave(found: &Interleave, format: Format, width: u16, asked: Option<
     }
 }
 
-/// What trying every value found. `width` as in [`runs`].
+/// Formats the result of a tuning search. `width` as in [`runs`].
 pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&tuning::blocks(tuned), width),
@@ -126,7 +126,7 @@ pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
     }
 }
 
-/// How long formatting takes. `width` as in [`runs`].
+/// Formats the durations of formatting a drive. `width` as in [`runs`].
 pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&formatting::blocks(times), width),
@@ -136,7 +136,7 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
     }
 }
 
-/// What a block trace holds. `width` as in [`runs`].
+/// Formats the contents of a block trace. `width` as in [`runs`].
 pub fn trace(found: &Trace, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&trace::blocks(found), width),
@@ -146,7 +146,7 @@ pub fn trace(found: &Trace, format: Format, width: u16) -> String {
     }
 }
 
-/// What was recorded of a disk. `width` as in [`runs`].
+/// Formats the result of recording a disk. `width` as in [`runs`].
 pub fn recorded(found: &Observed, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&recorded::blocks(found), width),
@@ -156,7 +156,7 @@ pub fn recorded(found: &Observed, format: Format, width: u16) -> String {
     }
 }
 
-/// What orders of service gain. `width` as in [`runs`].
+/// Formats the gains of orders of service. `width` as in [`runs`].
 pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&disk_queue::blocks(found), width),
@@ -166,7 +166,7 @@ pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
     }
 }
 
-/// A disk beside what is expected of it. `width` as in [`runs`].
+/// Formats a drive's figures beside the expected ones. `width` as in [`runs`].
 pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&expected::blocks(found), width),
@@ -176,7 +176,7 @@ pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
     }
 }
 
-/// What is calculated of a flash drive. `width` as in [`runs`].
+/// Formats the calculations for a flash drive. `width` as in [`runs`].
 pub fn flash(found: &Flash, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&flash::blocks(found), width),
@@ -186,7 +186,7 @@ pub fn flash(found: &Flash, format: Format, width: u16) -> String {
     }
 }
 
-/// Real drives and their replays. `width` as in [`runs`].
+/// Formats real drives and their replays. `width` as in [`runs`].
 pub fn real_drives(found: &RealDrives, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&real_drives::blocks(found), width),
@@ -196,7 +196,7 @@ pub fn real_drives(found: &RealDrives, format: Format, width: u16) -> String {
     }
 }
 
-/// Where the time of programs went. `width` as in [`runs`].
+/// Formats the account of the time of programs. `width` as in [`runs`].
 pub fn explanation(found: &Explanation, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&explanation::blocks(found), width),
@@ -206,7 +206,7 @@ pub fn explanation(found: &Explanation, format: Format, width: u16) -> String {
     }
 }
 
-/// Why two runs differ. `width` as in [`runs`].
+/// Formats the differences between two runs. `width` as in [`runs`].
 pub fn differences(found: &Differences, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&difference::blocks(found), width),
@@ -216,17 +216,17 @@ pub fn differences(found: &Differences, format: Format, width: u16) -> String {
     }
 }
 
-/// Text as one field of CSV.
+/// Formats text as one field of CSV.
 pub fn csv_field(text: &str) -> String {
     csv::escaped(text)
 }
 
-/// Text as one cell of a table in Markdown.
+/// Formats text as one cell of a Markdown table.
 pub fn markdown_cell(text: &str) -> String {
     document::escaped(text)
 }
 
-/// All that is known of one run, for a terminal of this width in columns.
+/// Formats all details of one run for a terminal of this width in columns.
 pub fn details(run: &Run, width: u16) -> String {
     let views = View::of_all(std::slice::from_ref(run));
     document::text(&details::blocks(&views), width)

@@ -1,40 +1,40 @@
-//! How many numbers are as near as was asked.
+//! Accuracy goals: the share of the published numbers that a model must match within given errors.
 
 use super::{Cell, Quantity};
 use serde::Serialize;
 
-/// How many cells have an error of at most this much.
+/// Number of published numbers whose error stays within one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// The error: a share (0.05), or points of a CPU share (5).
+    /// Error limit: a share (0.05), or points of a CPU share (5).
     pub within: f64,
-    /// Cells that have it.
+    /// Number of published numbers whose error is within the limit.
     pub cells: usize,
-    /// How many of all cells were asked to have it (0.7).
+    /// Share of all published numbers (0 to 1) that must be within the limit, such as 0.7.
     pub asked: f64,
 }
 
-/// One group of cells and how near they are.
+/// Group of published numbers and how well the models meet its accuracy goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// Which cells.
+    /// Name of the group of published numbers that shares an accuracy goal.
     pub name: String,
-    /// How many there are, each measurement once.
+    /// Number of published numbers in the group, each measurement once.
     pub cells: usize,
-    /// How many of them are marked unexplained.
+    /// Number of published numbers in the group that are marked unexplained.
     pub unexplained: usize,
-    /// How many are within what.
+    /// Number of published numbers within each error limit of the goal.
     pub shares: Vec<Share>,
-    /// Of those that are not marked unexplained, the ids that miss the outer
-    /// limit, if the group has one.
+    /// Ids of the published numbers whose error exceeds the outer limit, if the group has one.
+    /// Those marked unexplained are left out.
     pub beyond: Vec<String>,
-    /// The outer limit.
+    /// Outer limit of the error, which no published number of the group may exceed.
     pub limit: Option<f64>,
-    /// Whether all that was asked is met.
+    /// Whether the group of published numbers meets its whole accuracy goal.
     pub met: bool,
 }
 
-/// What is asked of a group of cells.
+/// Accuracy goal for a group of published numbers.
 struct Asked {
     name: &'static str,
     of: fn(&Cell) -> bool,
@@ -42,18 +42,13 @@ struct Asked {
     limit: Option<f64>,
 }
 
-/// Kridle and McKusick 1983's document.
 const KRIDLE_MCKUSICK: &str = "kridle-mckusick-1983";
-/// Speck and Bass 1984's.
 const SPECK_BASS: &str = "speck-bass-1984";
 
-/// Piziali and Zam 1991's.
 const PIZIALI_ZAM: &str = "piziali-zam-1991";
 
-/// Zachariassen 1987's.
 const ZACHARIASSEN: &str = "zachariassen-1987";
 
-/// Kirkendall 1989's.
 const KIRKENDALL: &str = "kirkendall-1989";
 
 const ASKED: [Asked; 9] = [
@@ -129,7 +124,8 @@ fn is_uda50(cell: &Cell) -> bool {
     target.is_some_and(|target| target.contains("uda50"))
 }
 
-/// The bars of those groups that have any cell here.
+/// Returns the accuracy result of each group that contains at least one of the given published
+/// numbers.
 pub fn bars(cells: &[Cell]) -> Vec<Bar> {
     let bar = |asked: &Asked| {
         let group: Vec<&Cell> = cells
@@ -141,8 +137,8 @@ pub fn bars(cells: &[Cell]) -> Vec<Bar> {
     ASKED.iter().filter_map(bar).collect()
 }
 
-/// A printed limit is reached, not passed, by what equals it but for the last
-/// digits of arithmetic.
+/// Rounding tolerance for the comparison of an error with its limit, so that an error equal to the
+/// limit is within it.
 const ROUNDING: f64 = 1e-9;
 
 fn measure(asked: &Asked, group: &[&Cell]) -> Bar {

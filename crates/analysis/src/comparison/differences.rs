@@ -1,10 +1,10 @@
-//! Facts that tell compared runs apart, of settings, caches and file systems.
+//! Facts about settings, caches and file systems that distinguish compared runs.
 
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{CacheMode, Experiment, FRESH_NOTE, ProgramResult, Run, SizeChoice};
 
-/// Facts of each run that not all of the runs share; empty where nothing is known that
-/// tells it apart.
+/// Returns for each run the facts that not all of the runs share; empty where no known fact
+/// distinguishes it.
 pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
     let known: Vec<Vec<String>> = runs.iter().map(facts).collect();
     let is_shared = |fact: &String| known.iter().all(|of| of.contains(fact));
@@ -15,7 +15,6 @@ pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
     known.iter().map(own).collect()
 }
 
-/// Each fact as the user would write it, or as the system tells it.
 fn facts(run: &Run) -> Vec<String> {
     let mut facts = filesystems(run);
     facts.push(match run.cache {
@@ -38,8 +37,8 @@ fn facts(run: &Run) -> Vec<String> {
     unique
 }
 
-/// File systems that were made for the run; else the kinds and mount options of those
-/// that were there.
+/// Lists the file systems that were made for the run; else the kinds and mount options of the file
+/// systems that were present.
 fn filesystems(run: &Run) -> Vec<String> {
     let notes = |result: &ProgramResult| result.notes.clone();
     let fresh = run.results.iter().flat_map(notes);
@@ -57,8 +56,8 @@ fn filesystems(run: &Run) -> Vec<String> {
     facts.collect()
 }
 
-/// Parameters that all programs of the run which have them share, of those that tell rows
-/// apart: what was set for the run.
+/// Lists the distinguishing parameters that all programs of the run share, if they have them: those
+/// set for the whole run.
 fn parameters(run: &Run) -> Vec<String> {
     let mut names: Vec<&String> = run
         .results

@@ -1,22 +1,25 @@
-//! How much runs of one thing differ as wholes, by earlier ones.
+//! Estimate of the noise between whole runs of one thing, from earlier runs.
 
 use super::{Quantity, speeds};
 use crate::statistics::{median, separate};
 use diskperf_timeline::{ProgramResult, Run, RunState, World};
 
-/// Stored runs, among which earlier ones of the same thing are looked for.
+/// Stored runs, in which a comparison looks for earlier runs of the same thing.
 #[derive(Clone, Debug, Default)]
 pub struct History(Vec<Run>);
 
 impl History {
-    /// Of these runs, finished or not.
+    /// Creates a history of the given runs, finished or not.
     pub fn of(runs: Vec<Run>) -> Self {
         Self(runs)
     }
 
-    /// How much whole runs differ at least (standard deviation of the logarithm): as
-    /// the runs of the same program, parameters, size, target and cache mode on the
-    /// same machine do, without these two, or what is known of shared machines.
+    /// Returns the minimum noise between whole runs, as the standard deviation of the logarithm of
+    /// their rates.
+    ///
+    /// It comes from earlier runs of the same program, parameters, size, target and cache mode on
+    /// the same machine, without these two. Too few such runs leave the value known for shared
+    /// machines.
     pub(super) fn floor(
         &self,
         (base, other): (&Run, &Run),

@@ -1,4 +1,4 @@
-//! What two samples of rates say of each other.
+//! Judgement of two samples of rates: their ratio, its interval and a verdict.
 
 use super::{Doubt, Quantity, Verdict};
 use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
@@ -8,29 +8,30 @@ use crate::statistics::{Interval, Method, median};
 use diskperf_timeline::{ProgramResult, Repetition};
 use std::collections::BTreeMap;
 
-/// The ratio of two figures, and what may be said of it.
+/// Ratio of two speeds, with its interval and verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// Other over base; `None` where either has no repetition with a speed.
+    /// Ratio of the other figure to the base; `None` where either has no repetition with a speed.
     pub ratio: Option<f64>,
-    /// Where it lies, with 99 % for all rows together; `None` where the repetitions
-    /// are too few to say.
+    /// Interval of the ratio, with a confidence of 99 % for all rows of the comparison together;
+    /// `None` where the repetitions are too few.
     pub interval: Option<Interval>,
-    /// What may be said.
+    /// Verdict on the difference of the two samples, such as faster or slower.
     pub verdict: Verdict,
-    /// Why no more may be said.
+    /// Reason why the verdict is not firm, if it is not.
     pub doubt: Option<Doubt>,
 }
 
 impl Judgement {
-    /// Larger differences than this share, in either direction, are excluded.
+    /// Returns the share beyond which the interval excludes a difference in either direction.
     pub fn excluded_above(&self) -> Option<f64> {
         let interval = self.interval?;
         let outermost = factor(interval.low).max(factor(interval.high)) - 1.0;
         outermost.is_finite().then_some(outermost)
     }
 
-    /// Not firm, where which of the modes of either counts would decide it.
+    /// Makes the verdict inconclusive where either sample is bimodal, so that the choice of the
+    /// mode would decide it.
     pub(super) fn unless_of_one_mode(self, shapes: [Shape; 2]) -> Self {
         let modes = shapes.map(|shape| shape.modes_s());
         if !self.verdict.is_difference() || modes.iter().all(Option::is_none) {
@@ -43,7 +44,7 @@ impl Judgement {
         }
     }
 
-    /// No verdict, whatever the figures say.
+    /// Replaces the verdict by "inconclusive" for the given reason, whatever the figures are.
     pub(super) fn none_because(self, doubt: Doubt) -> Self {
         Self {
             verdict: Verdict::Unsure,
@@ -52,8 +53,8 @@ impl Judgement {
         }
     }
 
-    /// The same of the times whose inverses the judged speeds are: their ratio is the
-    /// inverse.
+    /// Converts the judgement of speeds to one of times, which are their inverses: ratio and
+    /// interval are inverted.
     pub(super) fn of_times(self) -> Self {
         let turned = |interval: Interval| Interval {
             low: 1.0 / interval.high,
@@ -77,8 +78,10 @@ impl Judgement {
     }
 }
 
-/// The rates of two separate runs in the order of running, as one of `rows` rows
-/// that are judged together, of runs that differ by `floor` at least.
+/// Judges the rates of two separate runs in the order of running.
+///
+/// `rows` is the number of rows that share the error probability, and `floor` the minimum noise
+/// between whole runs.
 pub(super) fn judge(
     (base, other): (&[f64], &[f64]),
     (rows, floor): (usize, f64),
@@ -130,19 +133,19 @@ fn doubt(of: separate::Doubt) -> Doubt {
     }
 }
 
-/// One repetition of each of two things, one after the other, as speeds.
+/// One block of an A/B measurement: one repetition of each side, one after the other, as speeds.
 pub(crate) struct Block {
     pub(crate) base: f64,
     pub(crate) other: f64,
-    /// Whether the other ran second.
+    /// Whether the other side ran second in the block.
     pub(crate) other_second: bool,
-    /// Whether it ran after the verdict.
+    /// Whether the block ran after the verdict.
     pub(crate) after_verdict: bool,
 }
 
 impl Block {
-    /// Those that both arms of an A/B measurement have, and in which both have a speed,
-    /// in the order of running.
+    /// Returns the blocks in which both arms of an A/B measurement have a speed, in the order of
+    /// running.
     pub(super) fn all_of(
         base: &ProgramResult,
         other: &ProgramResult,
@@ -166,11 +169,13 @@ impl Block {
     }
 }
 
-/// Base and other in the median block, whose quotient is the ratio.
+/// Figures of base and other in the median block; their quotient is the ratio.
 type Figures = (f64, f64);
 
-/// The judgement of blocks in the order of running, as one of `rows` rows, with the
-/// figures that its ratio is of.
+/// Judges blocks of an A/B measurement in the order of running.
+///
+/// `rows` is the number of rows that share the error probability. The figures are those that form
+/// the ratio.
 pub(crate) fn judge_blocks(
     blocks: &[Block],
     rows: usize,
@@ -216,12 +221,12 @@ pub(crate) fn judge_blocks(
     (judgement, Some(figures))
 }
 
-/// ln of the geometric mean of the two rates of a block.
+/// Returns the natural logarithm of the geometric mean of a block's two rates.
 fn level(block: &Block) -> f64 {
     0.5 * (libm::log(block.base) + libm::log(block.other))
 }
 
-/// Two modelled figures: each is what it is, and so is their ratio.
+/// Judges two modelled figures. They are exact, and so is their ratio.
 pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
     let ratio = (base > 0.0 && other > 0.0).then(|| other / base);
     Judgement {
@@ -237,7 +242,7 @@ pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
     }
 }
 
-/// How many times as fast the faster one is.
+/// Returns the speed of the faster side divided by that of the slower side; at least 1.
 fn factor(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }

@@ -1,8 +1,8 @@
-//! Which result of one run belongs to which of another.
+//! Assignment of the results of one run to those of another.
 
 use diskperf_timeline::{ProgramResult, Run};
 
-/// The results of two runs in pairs, each result in at most one.
+/// Pairs of results from two runs, each result in at most one pair.
 pub(super) struct Pairing<'a> {
     pub(super) pairs: Vec<(&'a ProgramResult, &'a ProgramResult)>,
     pub(super) base_only: Vec<&'a ProgramResult>,
@@ -10,12 +10,11 @@ pub(super) struct Pairing<'a> {
 }
 
 impl<'a> Pairing<'a> {
-    /// Pairs results of the same program and distinguishing parameters, those
-    /// that are most alike first: the same number of drives, then the same
-    /// kind of file system, then the same block size.
+    /// Pairs results of the same program and distinguishing parameters, the most similar first: the
+    /// same number of drives, then the same kind of file system, then the same block size.
     ///
-    /// The arms of one A/B measurement ran the same programs in the same order, whatever
-    /// their parameters are: there the place says it.
+    /// The arms of one A/B measurement ran the same programs in the same order, whatever their
+    /// parameters are, so their results are paired by position.
     pub(super) fn of(base: &'a Run, other: &'a Run) -> Self {
         if super::are_partners(base, other) {
             let mut pairs: Vec<_> = base.results.iter().zip(&other.results).collect();
@@ -70,14 +69,14 @@ fn in_table_order(run: &Run) -> Vec<&ProgramResult> {
     results
 }
 
-/// Whether its program occurs once only.
+/// Tests whether a result's program occurs only once among the results.
 fn is_alone(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
     let same = |other: &&&ProgramResult| other.program == result.program;
     results.iter().filter(same).count() == 1
 }
 
-/// How little alike two results are; `None` if they may not be compared.
-/// Parameters may differ only where no other result could be meant.
+/// Returns the dissimilarity of two results, 0 for alike results; `None` if they may not be
+/// compared. Parameters may differ only where the program occurs once in each run.
 fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
     let parameters = !differing_parameters(base, other).is_empty();
     if base.program != other.program || (parameters && !alone) {
@@ -98,12 +97,11 @@ fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Optio
     )
 }
 
-/// `ext4/4096` as `ext4` and `4096`.
 fn kind_and_block(filesystem: &str) -> (&str, &str) {
     filesystem.split_once('/').unwrap_or((filesystem, ""))
 }
 
-/// The distinguishing parameters of either in which the two differ.
+/// Returns the distinguishing parameters of either result in which the two results differ.
 pub(super) fn differing_parameters<'a>(
     base: &'a ProgramResult,
     other: &'a ProgramResult,

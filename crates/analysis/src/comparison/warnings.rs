@@ -1,4 +1,4 @@
-//! What makes two runs or two results less comparable than they look. Every
+//! Warnings about facts that make two runs or two results less comparable than they look. Every
 //! warning names both values.
 
 use super::RunWarning;
@@ -9,7 +9,7 @@ use diskperf_timeline::{
     Modelled, Place, ProgramResult, Protocol, Repetition, Run, RunState, Statistic, World,
 };
 
-/// Runs that did not end as they should.
+/// Warns of runs that did not finish.
 pub(super) fn of_states(runs: &[Run]) -> Vec<RunWarning> {
     let warning = |(run, of): (usize, &Run)| {
         let why = why_unfinished(&of.state)?;
@@ -19,7 +19,7 @@ pub(super) fn of_states(runs: &[Run]) -> Vec<RunWarning> {
     runs.iter().enumerate().filter_map(warning).collect()
 }
 
-/// Why a run is not finished; `None` if it is.
+/// Returns the reason why a run is not finished; `None` if it is.
 pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
     match state {
         RunState::Finished => None,
@@ -29,7 +29,7 @@ pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
     }
 }
 
-/// How the run of this index differs from the base.
+/// Warns of the differences between the base run and another run. `run` is the index of the other.
 pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
     let mut texts = Vec::new();
     if super::is_same(base, other) {
@@ -91,13 +91,11 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
         .collect()
 }
 
-/// What a modelled run keeps; nothing of one on real storage.
+/// Returns a property of a modelled run; empty for a run on real storage.
 fn of_model(run: &Run, of: impl Fn(&Modelled) -> String) -> String {
     run.model.as_ref().map(of).unwrap_or_default()
 }
 
-/// Files of the catalogue that both runs were made with, and that have changed
-/// in between.
 fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
     let (base, other) = (base.model.as_ref()?, other.model.as_ref()?);
     let changed: Vec<&str> = base
@@ -114,8 +112,8 @@ fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
     })
 }
 
-/// How much work two results of one program did, where it differs, so that the speed of
-/// one says nothing of the other's. The arms of an A/B measurement were asked to differ.
+/// Lists the differences in the amount of work of two results of one program, which make their
+/// speeds incomparable. The arms of an A/B measurement differ on purpose.
 pub(super) fn unlike_work(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
     if [base, other].into_iter().all(has_blocks) {
         return Vec::new();
@@ -136,7 +134,7 @@ pub(super) fn unlike_work(base: &ProgramResult, other: &ProgramResult) -> Vec<St
     differences.into_iter().flatten().collect()
 }
 
-/// How two results of one program differ in what they measured.
+/// Warns of differences in the measurement of two results of one program.
 pub(super) fn of_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
     let mut texts = Vec::new();
     for (what, of) in [
@@ -173,8 +171,8 @@ fn disturbed_of(result: &ProgramResult) -> Vec<&Repetition> {
     blocks.filter(|one| one.is_disturbed()).collect()
 }
 
-/// What disturbed the blocks of an A/B measurement. Those of separate runs are repeated or
-/// are in the verdict.
+/// Describes the disturbances of the blocks of an A/B measurement. Disturbances of separate runs
+/// are repeated or appear in the verdict.
 fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<String> {
     if ![base, other].into_iter().all(has_blocks) {
         return None;

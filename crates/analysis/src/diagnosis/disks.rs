@@ -1,6 +1,5 @@
-//! Disks with firmware, a buffer and a link of their own: in what order they serve, what
-//! their buffers answer, what their links and their firmware take, and how their arms move,
-//! for requests or of their own accord.
+//! Causes in disks with firmware, a buffer and a link of their own: their order of service, buffer
+//! hits, link and firmware durations, and arm movements, for requests or in the background.
 
 use super::causes::{Cause, FEWEST, Rank, cause, differs, drawn_otherwise, each};
 use super::{DrivePart, Suspect};
@@ -18,7 +17,8 @@ use buffers::Kind;
 pub(super) use cleaning::Cleaning;
 pub(super) use order::Order;
 
-/// What disks of a run did.
+/// Measures of the disks with firmware in one run: accesses, buffers, order of service and
+/// cleaning.
 #[derive(Default)]
 pub(super) struct Disks {
     pub(super) accesses: Accesses,
@@ -27,25 +27,28 @@ pub(super) struct Disks {
     pub(super) cleaning: Cleaning,
 }
 
-/// What firmware takes is the same within this: the host may meet an end in mid-work.
+/// Tolerance in nanoseconds within which two firmware durations count as equal. The host may notice
+/// a completion only after other work.
 const ROUNDING_NS: u64 = 1000;
-/// Ratios nearer to one than this are no difference of what chance has a part in.
+/// Maximum absolute logarithm of the ratio at which two random quantities count as equal.
 const SAME: f64 = 0.05;
-/// By so much the share of others that are passed by differs where the order does.
+/// Minimum difference between two runs in the share of older waiting requests that are passed over,
+/// to count as another order of service.
 const PASSED: f64 = 0.1;
-/// Fewer that wait, in the mean, are no queue to choose from.
+/// Minimum mean number of waiting requests at which the order of service matters.
 const WAITING: f64 = 0.5;
-/// Queues within this ratio are as long.
+/// Maximum absolute logarithm of the ratio at which two queues count as equally long.
 const AS_LONG: f64 = 0.25;
-/// A difference of two shares that is so many times its own deviation is no chance.
+/// Minimum difference of two shares, in standard deviations, that counts as no chance.
 const DEVIATIONS: f64 = 4.0;
-/// A buffer that such a share of the writes finds full is full.
+/// Minimum share of writes that wait for buffer space at which the buffer counts as full.
 const FULL: f64 = 0.5;
-/// Shares that differ by more are a policy, and no consequence of when requests came.
+/// Minimum difference of two shares that counts as another policy of the drive, rather than a
+/// consequence of arrival times.
 const SHARE: f64 = 0.25;
 
-/// What differs of the disks; `same_shape` where nothing was found of how they are made, or
-/// where sectors lie, `waits` where requests wait for the cleaning of bands.
+/// Finds the causes of a difference in the disks. `same_shape` says that construction and sector
+/// positions are the same. `waits` says that requests wait for the cleaning of bands.
 pub(super) fn disks(a: &Disks, b: &Disks, (same_shape, waits): (bool, bool)) -> Vec<Cause> {
     let mut found = firmware(a, b);
     found.extend(link(&a.buffers, &b.buffers));
@@ -65,8 +68,8 @@ fn of_disk(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
     cause(Suspect::Drive, weight, evidence).of_part(part)
 }
 
-/// What commands take, by what they ask and whether the arm has to move for them, and what
-/// it takes to tell the host that they are done.
+/// Compares the durations of commands, by direction and by whether the arm moves, and the durations
+/// of reporting completion to the host.
 fn firmware(a: &Disks, b: &Disks) -> Vec<Cause> {
     let kinds = [
         ("a read that the arm moves for", false, true),
@@ -102,7 +105,6 @@ fn firmware(a: &Disks, b: &Disks) -> Vec<Cause> {
     commands.chain(ends).collect()
 }
 
-/// What the link takes for as much out of the buffer, or into it.
 fn link(one: &Buffers, other: &Buffers) -> Option<Cause> {
     let both = one.crossings.iter().filter_map(|(of, ns)| {
         let (ns, there) = (*ns as f64, *other.crossings.get(of)? as f64);
@@ -113,7 +115,7 @@ fn link(one: &Buffers, other: &Buffers) -> Option<Cause> {
     Some(of_disk(DrivePart::Link, (Rank::Unit, size), evidence))
 }
 
-/// What buffers answer, and what they hold.
+/// Compares the shares of requests that the buffers serve, and their capacity.
 fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
     let (one, other) = (&a.buffers, &b.buffers);
     let mut found = Vec::new();
@@ -153,13 +155,12 @@ fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
     found
 }
 
-/// Whether most writes of both runs find no room.
 fn are_full(one: &Buffers, other: &Buffers) -> bool {
     one.crowded.share().min(other.crowded.share()) >= FULL
 }
 
-/// How much buffers hold, and write at once, where both are full: only what is full is as
-/// full as it can be.
+/// Compares the bytes that buffers hold and destage in one access, where both buffers are full.
+/// Only a full buffer shows its capacity.
 fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
     if !are_full(one, other) {
         return Vec::new();
@@ -184,8 +185,8 @@ fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
     sizes.into_iter().filter_map(size).collect()
 }
 
-/// How much more of the bands of a shingled disk is cleaned for as much that is written, where
-/// requests wait for it: of a media cache that is larger less is.
+/// Compares the bytes that shingled disks clean for each written byte, where requests wait for
+/// cleaning. A larger media cache cleans less.
 fn cleaning(a: &Disks, b: &Disks) -> Option<Cause> {
     let (one, other) = (a.cleaning, b.cleaning);
     // Where one of them writes nothing, it cleans what was written before: bytes are compared.
@@ -211,8 +212,8 @@ fn cleaning(a: &Disks, b: &Disks) -> Option<Cause> {
     })
 }
 
-/// In which order requests and what the buffer holds are served: what an access takes the
-/// arm and the platters, where these are the same and as many wait.
+/// Compares the order of service of requests and destages by the positioning times of accesses, for
+/// disks of the same construction with equally long queues.
 fn order(a: &Disks, b: &Disks) -> Option<Cause> {
     let (one, other) = (&a.order, &b.order);
     let (of_a, of_b) = (&a.accesses, &b.accesses);

@@ -1,4 +1,4 @@
-//! How drives turn, where sectors lie on them, and how their arms move.
+//! Causes in the construction of drives: rotation, positions of sectors and arm movements.
 
 use super::causes::{Cause, Rank, cause, differs, each};
 use super::measures::Measures;
@@ -9,15 +9,15 @@ use diskperf_timeline::trace::{DiskPosition, Position};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Of the sectors that both runs ask for, that this share lies elsewhere is no
-/// defect that was replaced.
+/// Minimum share of the common sectors with another position that counts as another layout. A
+/// smaller share may be replaced defects.
 const MOVED: f64 = 0.1;
-/// Heads that a numbering is tried with.
+/// Maximum number of heads for which a sector numbering is tried.
 const HEADS: u64 = 64;
-/// Spare sectors of a track that a numbering is tried with.
+/// Maximum number of spare sectors per track for which a sector numbering is tried.
 const SPARES: usize = 8;
 
-/// What differs of the drives.
+/// Finds the differences in the construction of the drives.
 pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     let mut found = platters(a, b);
     let drive = |size: f64, evidence| cause(Suspect::Drive, (Rank::Shape, size), evidence);
@@ -53,7 +53,6 @@ pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause
     found
 }
 
-/// Seeks over distances that both runs have.
 fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
     let seeks = one.seeks.iter();
     let mut ratios: Vec<f64> = seeks
@@ -67,18 +66,18 @@ fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
     Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
 }
 
-/// As many distances tell a curve from another.
+/// Minimum number of distances by which two seek curves are distinguished.
 const DISTANCES: usize = 5;
-/// Distances that differ by a factor of this are of one stretch of a curve.
+/// Factor between the shortest and the longest seek distance of one section of a seek curve.
 const STRETCH: u32 = 8;
-/// Between two distances further apart than this factor nothing is read off a curve.
+/// Maximum ratio of two measured distances between which a seek curve is interpolated.
 const APART: f64 = 1.25;
-/// Ratios nearer to one are no difference of two curves that are read off in between.
+/// Maximum absolute logarithm of the ratio at which two interpolated seek curves count as equal.
 const SAME_CURVE: f64 = 0.02;
 
-/// Seeks by their distance, of disks with so many cylinders that two runs hardly have one in
-/// common: the curve of one where the other has a point, stretch by stretch, since a short
-/// seek and a long one are made of different things.
+/// Compares seek curves of disks with so many cylinders that two runs share few distances. Each
+/// curve is interpolated at the other's points. The comparison goes by sections, since short and
+/// long seeks consist of different phases.
 fn curves(one: &Measures, other: &Measures) -> Option<Cause> {
     let mut stretches: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for ((drive, distance), ns) in &one.seeks {
@@ -104,7 +103,7 @@ fn curves(one: &Measures, other: &Measures) -> Option<Cause> {
     Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
 }
 
-/// What a seek over a distance takes, by a run that may have the distances around it.
+/// Interpolates the seek time over a distance from the nearest measured distances of a run.
 fn read_off(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
     let below = of.seeks.range((drive, 1)..=(drive, distance)).next_back()?;
     let above = of
@@ -122,7 +121,7 @@ fn read_off(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
     Some(*below.1 as f64 + share * (*above.1 as f64 - *below.1 as f64))
 }
 
-/// Where the sectors of a drive lie.
+/// Compares the positions of a drive's sectors in two runs.
 fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Option<Cause> {
     let own = a.1.places.range((number, 0)..=(number, u64::MAX));
     let both = own.filter_map(|(at, place)| Some((place, b.1.places.get(at)?)));
@@ -151,7 +150,6 @@ fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Opt
     ))
 }
 
-/// How they turn, and how their tracks are divided.
 fn platters(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     let mut found = Vec::new();
     for (one, other) in a.0.drives.iter().zip(&b.0.drives) {
@@ -170,8 +168,8 @@ fn platters(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     found
 }
 
-/// How tracks are divided that both runs ask something of: in another zone tracks have
-/// other slots, and which zone comes first is by the order of service.
+/// Compares the division of tracks that both runs access. Other tracks do not count: the slots
+/// differ by zone, and the order of service determines which zone comes first.
 fn tracks(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<Cause> {
     let slots = |of: &Measures| -> BTreeMap<(u32, u32), u32> {
         let own = of.places.range((drive, 0)..=(drive, u64::MAX));
@@ -195,10 +193,9 @@ fn tracks(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<
     Some(cause(Suspect::Drive, (Rank::Shape, 1.0), evidence))
 }
 
-/// Whether one way of numbering a drive's sectors, over tracks of as many and
-/// cylinders of as many heads, gives the places of all requests of both runs.
-/// Where no such way gives those of either, as on a drive with zones, that tells
-/// nothing.
+/// Tests whether one numbering of a drive's sectors, with a fixed number of sectors per track and
+/// heads per cylinder, matches the positions of all requests in both runs. Where no such numbering
+/// fits a run, as on a drive with zones, the result is `true`.
 fn one_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
     let numberings = |trace: &Trace| -> Vec<(u64, u64)> {
         let own = trace.requests.iter().filter(|one| one.drive == drive);

@@ -1,18 +1,17 @@
-//! Where the blocks of files lie, and how long they are.
+//! Causes in the layout of files: the positions and lengths of their blocks.
 
 use super::causes::{Cause, Rank, cause};
 use super::{Ending, Suspect, measures::Measures};
 use diskperf_timeline::units::format_size;
 
-/// Addresses that only one of two runs asks for, as a share of all: above this
-/// the files are laid out in another way. A few requests are of what the kernel
-/// writes when it likes.
+/// Minimum share of addresses requested by only one of two runs that counts as another file layout.
+/// A few requests are writes that the kernel issues at arbitrary times.
 const ELSEWHERE: f64 = 0.04;
-/// Steps from a request to the next that both runs have, as a share of all:
-/// above this the whole is moved, and not laid out in another way.
+/// Minimum share of common distances between consecutive requests at which files count as moved as
+/// a whole, without a new layout.
 const SAME_STEPS: f64 = 0.97;
 
-/// What differs of the layout.
+/// Compares the layout of files in the two runs.
 pub(super) fn layout(a: &Measures, b: &Measures, ending: Ending) -> Option<Cause> {
     let common = a.addresses.intersection(&b.addresses).count() as f64;
     let (of_a, of_b) = (a.addresses.len(), b.addresses.len());

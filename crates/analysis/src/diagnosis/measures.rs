@@ -1,4 +1,4 @@
-//! What can be measured of a run that is a cause and not a consequence.
+//! Measures of a run that can be causes rather than consequences.
 
 use super::disks::{Accesses, Buffers, Cleaning, Disks, Order};
 use super::routines::Routines;
@@ -9,50 +9,50 @@ use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The measures of one run.
+/// Measures of one run that a diagnosis compares with those of another.
 pub(super) struct Measures {
-    /// From the first start of a program to the last end.
+    /// Time from the first start of a program to the last end, in nanoseconds.
     pub(super) elapsed_ns: f64,
-    /// Programs that ran at once.
+    /// Number of programs that ran concurrently.
     pub(super) programs: f64,
-    /// Drives that were asked.
+    /// Number of drives that received requests.
     pub(super) drives: f64,
-    /// What all programs booked, by [`Stage::index`].
+    /// Time that all programs booked to each stage in nanoseconds, by [`Stage::index`].
     booked: [f64; Stage::COUNT],
-    /// What the processor did.
+    /// Durations of the processor's routines, with the delays by interrupts.
     pub(super) routines: Routines,
-    /// For how long the processor had nothing to do.
+    /// Idle time of the processor in nanoseconds.
     pub(super) idle_ns: f64,
-    /// How long requests were in each stage, each time, in order.
+    /// Durations in nanoseconds that requests spent in each stage, in ascending order.
     pub(super) pieces: BTreeMap<Stage, Vec<u64>>,
-    /// What was asked for: drive, first byte, and bytes.
+    /// Addresses of all requests, each as drive, first byte and length in bytes.
     pub(super) addresses: BTreeSet<(u32, u64, u64)>,
-    /// Where requests begin after each other, in the order of their issue: from the first
-    /// byte of one to that of the next, with the bytes of that; how often.
+    /// Number of consecutive requests by the distance between their first bytes and the length of
+    /// the later one.
     pub(super) steps: BTreeMap<(i64, u64), u64>,
-    /// The most requests that were under way at once.
+    /// Maximum number of requests in flight during the run.
     pub(super) most_at_once: u64,
-    /// The most that had left the driver.
+    /// Maximum number of requests in flight that had left the driver.
     pub(super) most_inside: u64,
-    /// The most that had left the controller's queue.
+    /// Maximum number of requests in flight that had left the controller's queue.
     pub(super) most_served: u64,
-    /// What requests took, by stage.
+    /// Total time of all requests in each stage, in nanoseconds.
     requested: [f64; Stage::COUNT],
-    /// Bytes that requests moved.
+    /// Bytes that all requests of the run moved.
     pub(super) bytes: f64,
-    /// Requests, by purpose.
+    /// Number of requests by purpose, such as read or read-ahead.
     pub(super) requests: BTreeMap<Purpose, f64>,
-    /// What each stage took in the requests that have it: the middle one.
+    /// Median duration of each stage in the requests that have it, in nanoseconds.
     usual: BTreeMap<Stage, f64>,
-    /// Seek times by distance, for each drive: the shortest seen.
+    /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(super) seeks: BTreeMap<(u32, u32), u64>,
-    /// Where each sector that a request begins with lies.
+    /// Position on the drive of the first sector of each request.
     pub(super) places: BTreeMap<(u32, u64), Position>,
-    /// What was searched, and when not.
+    /// Searches for sectors, and the decisions for and against them.
     pub(super) searches: Searches,
-    /// Whether the drives have firmware, a buffer and a link of their own.
+    /// Whether any of the drives has firmware, a buffer and a link of its own.
     pub(super) has_firmware: bool,
-    /// What such drives did.
+    /// Measures of the disks that have firmware.
     pub(super) disks: Disks,
 }
 
@@ -128,7 +128,7 @@ impl Measures {
         measures
     }
 
-    /// How far apart requests begin that were issued after each other.
+    /// Counts the distances between the first bytes of consecutive requests.
     fn follow_files(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         for drive in 0..trace.drives.len() as u32 {
             let own = requests.iter().filter(|one| one.drive == drive);
@@ -168,8 +168,7 @@ impl Measures {
         }
     }
 
-    /// What the arm took over each distance, between requests that followed
-    /// each other at one drive.
+    /// Measures the seek time over each distance between consecutive requests at one drive.
     fn follow_arms(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         for drive in 0..trace.drives.len() as u32 {
             let mut order: Vec<(u64, &TracedRequest)> = requests
@@ -197,30 +196,29 @@ impl Measures {
         }
     }
 
-    /// What all programs booked to a stage, for as many bytes as they had moved.
+    /// Returns the time that all programs booked to a stage, in nanoseconds.
     pub(super) fn booked(&self, stage: Stage) -> f64 {
         self.booked[stage.index()]
     }
 
-    /// What all requests spent in a stage.
+    /// Returns the time that all requests spent in a stage, in nanoseconds.
     pub(super) fn requested(&self, stage: Stage) -> f64 {
         self.requested[stage.index()]
     }
 
-    /// What a stage takes in the requests that have it.
+    /// Returns the median duration of a stage in the requests that have it, in nanoseconds.
     pub(super) fn usual(&self, stage: Stage) -> Option<f64> {
         self.usual.get(&stage).copied()
     }
 
-    /// All requests.
+    /// Counts all requests of the run.
     pub(super) fn count(&self) -> f64 {
         self.requests.values().sum()
     }
 }
 
-/// For how long the processor had nothing to do between the reading of what was busy
-/// when the first timed part began and the last one. Where it began anew, as after a
-/// ramp, there are readings before.
+/// Returns the idle time of the processor during the timed part of a trace, in nanoseconds.
+/// Readings from before, as during a ramp, are left out.
 fn idle(trace: &Trace) -> f64 {
     let opened = trace.processes.iter().map(|process| process.opened).min();
     let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
@@ -231,10 +229,10 @@ fn idle(trace: &Trace) -> f64 {
     last.at.since(first.at).0 as f64 - busy
 }
 
-/// Stages of a request before the controller works for it.
+/// Stages of a request before the controller starts to serve it.
 const QUEUES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
 
-/// The first byte on its drive that a request asks for, and how many.
+/// Returns a request's first byte on its drive and its length in bytes.
 fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
     let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
     (
@@ -243,7 +241,8 @@ fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
     )
 }
 
-/// The most requests that were under way at once, from these moments on.
+/// Returns the maximum number of requests in flight, each counted from its given start time to its
+/// completion.
 fn most_at_once(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
     let ends = requests.iter().map(|one| (one.completed().0, -1));
     let mut moments: Vec<(u64, i64)> = from.map(|at| (at, 1)).chain(ends).collect();

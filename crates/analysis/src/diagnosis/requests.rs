@@ -1,5 +1,4 @@
-//! What requests take outside the drive, how many there are, and where they
-//! have to wait.
+//! Causes in requests outside the drive: durations, numbers and waits.
 
 use super::causes::{Cause, Rank, cause, differs, drawn_otherwise, each};
 use super::{DrivePart, Suspect, measures::Measures};
@@ -7,10 +6,10 @@ use crate::explanation::words;
 use diskperf_timeline::trace::Purpose;
 use diskperf_timeline::{Deadline, Stage};
 
-/// Shares of requests, or of the difference, that differ by more differ.
+/// Minimum share, of the requests or of the difference between two runs, that counts as a cause.
 const SHARE: f64 = 0.25;
 
-/// What differs of the requests, outside the drive.
+/// Finds the differences of the requests outside the drive.
 pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
     let mut found = Vec::from_iter(read_ahead(a, b));
     for (suspect, stage) in [
@@ -50,8 +49,7 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
     found
 }
 
-/// A cause of a part of the computer; of a disk with firmware, which has such a part of its
-/// own.
+/// Assigns a cause to a part of the computer, or to the same part inside a disk with firmware.
 fn whose(
     (suspect, part): (Suspect, DrivePart),
     (a, b): (&Measures, &Measures),
@@ -64,7 +62,6 @@ fn whose(
     }
 }
 
-/// Whether blocks are read ahead.
 fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
     let share = |of: &Measures| {
         let ahead = of.requests.get(&Purpose::ReadAhead).copied().unwrap_or(0.0);
@@ -81,7 +78,8 @@ fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
     })
 }
 
-/// How many requests there may be at once, and where.
+/// Compares the maximum numbers of requests in flight: in total, beyond the driver, and beyond the
+/// controller's queue.
 fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut limit = |suspect, (one, other): (u64, u64), what: &str| {
@@ -120,10 +118,12 @@ fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
     found
 }
 
-/// More requests at once than this fill a cache of buffers.
+/// Number of requests in flight above which the limit is taken for the size of the kernel's buffer
+/// cache.
 const MANY: u64 = 8;
 
-/// Waiting that some parts have to themselves.
+/// Compares the waits that only one part of the computer causes, such as those in the controller's
+/// queue.
 fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
     let difference = (b.elapsed_ns - a.elapsed_ns).abs().max(1.0);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What the processor's routines take each time, and what comes in between.
+//! Causes in the routines of the processor: their durations, and the interrupts between them.
 
 use super::Suspect;
 use super::causes::{Cause, Rank, cause, differs, each};
@@ -7,50 +7,48 @@ use diskperf_timeline::trace::TracedWork;
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Who runs a routine.
+/// Execution context of a routine: a program or an interrupt handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worker {
-    /// A program, in its own code or in the kernel.
+    /// The routine runs in a program, in its own code or in the kernel.
     Program,
-    /// A handler of an interrupt.
+    /// The routine runs in an interrupt handler.
     Handler,
 }
 
-/// How often each length of time was seen.
+/// Histogram of durations: the number of times that each one occurred.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lengths(BTreeMap<u64, u64>);
 
-/// What the processor did, and how it was kept from it.
+/// Durations of the processor's routines, with the interrupts and slow-downs that delayed them.
 #[derive(Default)]
 pub(super) struct Routines {
-    /// What was worked by whom on what, each time.
+    /// Durations of routines in nanoseconds, by execution context and stage.
     work: BTreeMap<(Worker, Stage), Lengths>,
-    /// From a tick of the clock to the next.
+    /// Most frequent time between two clock ticks in nanoseconds; `None` before the second tick.
     tick_ns: Option<u64>,
-    /// How long a program was interrupted where one tick came in between, and
-    /// nothing else.
+    /// Durations in nanoseconds of interruptions of programs by a single clock tick.
     ticks: Lengths,
-    /// How much longer work took while data moved, in thousandths.
+    /// Slow-downs of the processor's work during data transfers, in thousandths.
     slowed: Lengths,
 }
 
-/// Lengths within this are the same: a rate that changes in mid-work rounds
-/// each time.
+/// Tolerance in nanoseconds within which two durations of a routine count as equal. A rate that
+/// changes in the middle of work rounds each time.
 const ROUNDING_NS: u64 = 64;
-/// A length of one run that is this much rarer in the other is not there: where
-/// lengths come of what happens to coincide, some coincide with it.
+/// Relative frequency below which a duration of one run counts as absent from the other. Durations
+/// that depend on coincidence may still occur there a few times.
 const ABSENT: f64 = 0.05;
-/// Lengths that come of what happens to coincide are those of a cause if so many
-/// are the same.
+/// Minimum share of equal durations that counts as a cause, where durations depend on coincidence.
 const FREQUENT: f64 = 0.1;
-/// If this share of all that is slowed is slowed by the most that is seen, data
-/// moves all the while.
+/// Minimum share of slowed work that shows the maximum slow-down, as a sign of continuous data
+/// transfers.
 const CLEAR: f64 = 0.05;
-/// As many pieces of work, slowed by more, are no outliers.
+/// Minimum number of pieces of work with a stronger slow-down, so that they are no outliers.
 const ABOVE: u64 = 5;
-/// Work shorter than this does not tell how much it was slowed.
+/// Minimum duration in nanoseconds of a piece of work whose slow-down is measured.
 const SLOWED_NS: u64 = 50_000;
-/// Slowings within so many thousandths are the same.
+/// Tolerance within which two slow-downs count as equal, in thousandths.
 const SLOWED_ALIKE: u64 = 4;
 
 impl Lengths {
@@ -66,14 +64,14 @@ impl Lengths {
         self.0.keys().next_back().copied()
     }
 
-    /// How many are within `alike` of a length.
+    /// Counts the durations within `alike` of a given one.
     fn near(&self, length: u64, alike: u64) -> u64 {
         let around = length.saturating_sub(alike)..=length + alike;
         self.0.range(around).map(|(_, count)| count).sum()
     }
 
-    /// Those that make up `share` at least and are not in another: the length
-    /// that makes up most of the time, and the share of the time of all of them.
+    /// Returns the duration with the most total time among those that are frequent here and absent
+    /// from the other histogram, and the share of time of all such durations.
     fn missing_in(&self, other: &Self, share: f64, alike: u64) -> Option<(f64, f64)> {
         let share_of = |of: &Self, length: u64| of.near(length, alike) as f64 / of.count() as f64;
         let gone = self.0.iter().filter(|(length, _)| {
@@ -87,8 +85,8 @@ impl Lengths {
         Some((most.0, gone.iter().map(time).sum::<f64>() / whole.max(1.0)))
     }
 
-    /// What became what: a length of the one that the other has not, a length
-    /// of the other that the one has not, and the share of the time.
+    /// Returns a duration that only this histogram contains, its counterpart that only the other
+    /// contains, and their share of the time.
     fn became(&self, other: &Self, share: f64, alike: u64) -> Option<(f64, f64, f64)> {
         let (one, of_one) = self.missing_in(other, share, alike)?;
         let (two, of_other) = other.missing_in(self, share, alike)?;
@@ -126,8 +124,7 @@ impl Routines {
     }
 }
 
-/// Whether one tick of the clock came in while a routine worked, and no other
-/// interrupt.
+/// Tests whether exactly one clock tick, and no other interrupt, occurred during a routine.
 fn only_a_tick(trace: &Trace, work: &TracedWork) -> bool {
     let (from, until) = (work.from, work.until);
     let before = trace.ticks.partition_point(|tick| *tick < from);
@@ -137,7 +134,7 @@ fn only_a_tick(trace: &Trace, work: &TracedWork) -> bool {
     ticks == 1 && other.is_none_or(|one| one.from >= until)
 }
 
-/// What the routines of a stage are part of.
+/// Returns the part of the computer that the routines of a stage belong to.
 fn owner(stage: Stage) -> Option<Suspect> {
     match stage {
         Stage::Copy | Stage::Clear => Some(Suspect::Host),
@@ -149,7 +146,7 @@ fn owner(stage: Stage) -> Option<Suspect> {
     }
 }
 
-/// What differs of the processor and its routines.
+/// Finds the differences of the processor and its routines.
 pub(super) fn routines(a: &Routines, b: &Routines) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut ratios = Vec::new();
@@ -169,8 +166,8 @@ pub(super) fn routines(a: &Routines, b: &Routines) -> Vec<Cause> {
     found
 }
 
-/// Routines of the kernel and of the driver take longer, or less long, at once,
-/// which no routine's own cost does.
+/// Finds a change of the processor: the routines of kernel and driver change together, which the
+/// cost of a single routine does not explain.
 fn processor(ratios: &[(Suspect, f64)]) -> Option<Cause> {
     let of = |suspect| ratios.iter().any(|(of, _)| *of == suspect);
     (of(Suspect::Kernel) && of(Suspect::Driver)).then(|| {
@@ -185,7 +182,7 @@ fn processor(ratios: &[(Suspect, f64)]) -> Option<Cause> {
     })
 }
 
-/// The clock: how often it comes is the machine's, what it takes the kernel's.
+/// Compares the clock interrupts. Their rate belongs to the machine, their duration to the kernel.
 fn clock(a: &Routines, b: &Routines) -> Option<Cause> {
     let ns = |of: &Routines| of.tick_ns.map(|ns| ns as f64);
     // A run that ends before the second tick tells nothing of how often it comes.
@@ -203,9 +200,9 @@ fn clock(a: &Routines, b: &Routines) -> Option<Cause> {
     Some(cause(Suspect::Kernel, (Rank::Unit, share), evidence))
 }
 
-/// How much moving data slows the processor. Nothing is slowed by more than what
-/// data moves over all the time; so where that is seen in one run, and more in
-/// the other, moving data takes more of the memory there.
+/// Compares the slow-down of the processor by data transfers. Continuous transfers set the maximum
+/// slow-down. Where one run shows that maximum and the other exceeds it, transfers there take a
+/// larger share of the memory.
 fn contention(a: &Routines, b: &Routines) -> Option<Cause> {
     let (one, other) = (a.slowed.greatest()?, b.slowed.greatest()?);
     let (less, more) = if one < other { (a, b) } else { (b, a) };

@@ -1,4 +1,4 @@
-//! When a drive is told to search, and how far ahead.
+//! Causes in sector searches: the driver's decision to start one, and its distance to the sector.
 
 use super::Suspect;
 use super::causes::{Cause, Rank, cause};
@@ -8,30 +8,28 @@ use diskperf_timeline::trace::{DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
-/// By what a driver may decide whether to search: for each value, how often it
-/// did, and how often it did not.
+/// Numbers of decisions for and against a sector search, by the value that may determine them.
 type Decisions = BTreeMap<u32, (u32, u32)>;
 
-/// What was searched.
+/// Measures of the sector searches of a run.
 #[derive(Default)]
 pub(super) struct Searches {
-    /// How many slots ahead of its sector the search of a request ended: the
-    /// middle one.
+    /// Median distance in slots from the end of a search to the requested sector.
     lead_slots: Option<f64>,
-    /// The share of requests that searched.
+    /// Share of requests (0 to 1) that started a search.
     searching: f64,
-    /// Where the arm was there already: by the slot under the head, and by the
-    /// slots from there to the one wanted.
+    /// Decisions by the slot under the head, for requests whose arm was already on the cylinder.
     by_slot: Decisions,
+    /// Decisions by the slots from the head to the requested sector, for the same requests.
     by_distance: Decisions,
 }
 
-/// Shares of requests that differ by more differ.
+/// Minimum difference between two runs in the share of requests that search, to count as a cause.
 const SHARE: f64 = 0.25;
-/// As many decisions tell what is decided.
+/// Minimum number of decisions that must be opposite in two runs to count as a cause.
 const FEWEST: u32 = 2;
-/// Where all but this share of the decisions are the same for each value, it is
-/// the value that decides.
+/// Maximum share of exceptions at which a value, such as the slot under the head, counts as
+/// deciding whether to search.
 const OTHERWISE: f64 = 0.02;
 
 impl Searches {
@@ -71,8 +69,8 @@ fn count(decisions: &mut Decisions, value: u32, did: bool) {
     *(if did { yes } else { no }) += 1;
 }
 
-/// When the search of a request ended, if there was one: a wait for a sector
-/// that something else than its transfer follows.
+/// Returns the time at which the search of a request ended, if there was one. A search is a
+/// rotational wait that something other than the transfer follows.
 fn found(request: &TracedRequest) -> Option<Nanoseconds> {
     let is_wait = |stage| matches!(stage, Stage::RotationalLatency | Stage::MissedRevolution(_));
     let parts: Vec<_> = request.parts().collect();
@@ -83,15 +81,13 @@ fn found(request: &TracedRequest) -> Option<Nanoseconds> {
     })
 }
 
-/// Where the head is over a request's track, in so many slots.
 fn under_head(trace: &Trace, (request, slots): (&TracedRequest, u32), at: Nanoseconds) -> f64 {
     let turned = trace.drives[request.drive as usize].revolutions(at);
     turned.rem_euclid(1.0) * f64::from(slots)
 }
 
-/// When it was decided whether to search for a request: when the driver had
-/// done its first work on it. Where the transfer followed at once, that was
-/// before its last.
+/// Returns the time of the decision whether to search: the end of the driver's first work on the
+/// request. Where the transfer followed immediately, it is the start of the driver's last work.
 fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
     let until = Nanoseconds(left(request, OF_DRIVER));
     let next = request.parts().find(|(_, from, _)| *from >= until);
@@ -111,7 +107,7 @@ fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
     last.map_or(until, |work| work.from)
 }
 
-/// What differs of the searches.
+/// Finds the differences between two runs in their sector searches.
 pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
     let mut found = Vec::new();
     if let (Some(one), Some(other)) = (a.lead_slots, b.lead_slots)
@@ -152,8 +148,8 @@ pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
     found
 }
 
-/// For how many values the decisions of two runs are opposite, if it is the
-/// value that decides in both.
+/// Counts the values for which two runs decide oppositely whether to search; `None` unless the
+/// value decides in both runs.
 fn contradictions(a: &Decisions, b: &Decisions) -> Option<usize> {
     let decides = |of: &Decisions| {
         let all: u32 = of.values().map(|(did, did_not)| did + did_not).sum();

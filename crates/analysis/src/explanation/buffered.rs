@@ -1,4 +1,4 @@
-//! Reads that the buffers of disks answered: how many, and of what.
+//! Reads that disks served from their buffers, divided by the origin of the buffered data.
 
 use super::response::waited_for;
 use super::words::percent;
@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 /// Reads of disks that have a buffer and a link of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Buffered {
-    /// All of them.
+    /// Number of reads of disks with a buffer.
     pub reads: u64,
-    /// Those whose sectors the buffer had.
+    /// Number of reads whose sectors were in the buffer.
     pub answered: u64,
-    /// Of these, those whose sectors the arm read on to within the elapsed time; it had the
-    /// others of requests before.
+    /// Number of buffer hits on sectors that read-ahead fetched within the elapsed time. The other
+    /// hits are on data of earlier requests.
     pub read_ahead: u64,
 }
 
-/// A smaller share of the reads is not worth a sentence.
+/// Minimum share of buffer hits among the reads that the explanation mentions.
 const WORTH: f64 = 0.1;
 
-/// Sectors that arms read on to: ends by drive and first sector, none within another.
+/// Disjoint extents of sectors that read-ahead fetched: the end of each by drive and first sector.
 #[derive(Default)]
 struct Passed(BTreeMap<(u32, u64), u64>);
 
@@ -49,7 +49,8 @@ impl Passed {
 }
 
 impl Buffered {
-    /// Within the elapsed time; nothing where no such disk was read.
+    /// Counts the buffered reads within the elapsed time; `None` where no disk with a buffer was
+    /// read.
     pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
         let reads_ahead = |arm: &&TracedArm| arm.work == ArmWork::ReadAhead;
         let mut ahead: Vec<&TracedArm> = (trace.arms.iter())
@@ -82,7 +83,7 @@ impl Buffered {
         (found.reads > 0).then_some(found)
     }
 
-    /// That the medium had nothing to do with these, where it is worth a word.
+    /// Describes the reads served from the buffer, where their share is worth a sentence.
     pub(super) fn sentence(&self) -> Option<String> {
         let share = self.answered as f64 / self.reads.max(1) as f64;
         if share < WORTH {

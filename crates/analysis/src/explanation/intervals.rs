@@ -1,10 +1,10 @@
-//! Spans of time, joined where they meet.
+//! Sets of disjoint time intervals, with their union and intersection.
 
-/// Disjoint spans in order, from and until.
+/// Disjoint intervals in ascending order, each with its start and end in nanoseconds.
 pub(super) struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
-    /// Any spans, joined.
+    /// Creates a set of disjoint intervals from any intervals, joining those that meet.
     pub(super) fn of(spans: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut spans: Vec<_> = spans.into_iter().collect();
         spans.sort_unstable();
@@ -18,17 +18,17 @@ impl Intervals {
         Self(joined)
     }
 
-    /// Several, joined.
+    /// Returns the union of several sets of intervals.
     pub(super) fn union<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         Self::of(all.flat_map(|one| one.0.iter().copied()))
     }
 
-    /// How long they are together.
+    /// Returns the total length of the set's intervals.
     pub(super) fn total(&self) -> u64 {
         self.0.iter().map(|(from, until)| until - from).sum()
     }
 
-    /// How long both are.
+    /// Returns the total time that two sets of intervals share.
     pub(super) fn overlap(&self, other: &Self) -> u64 {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = 0;

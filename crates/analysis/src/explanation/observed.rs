@@ -1,34 +1,33 @@
-//! The account of a program on real storage whose events were recorded.
+//! Account of a program on real storage from its recorded events.
 //!
-//! A worker's time is cut into instants, and each instant is booked once, by
-//! the first of these rules that holds:
+//! The worker's time is cut into instants. Each instant is booked once, by the first of these rules
+//! that holds:
 //!
 //! 1. the worker is charged for a processor: `system_call` (later divided into `user` and
 //!    `system_call` by the kernel's ticks);
 //! 2. it could run, and something else has the processor: `cpu_wait`;
 //! 3. it waits while a device has at least one request: `device`;
 //! 4. it waits while requests are queued and no device has any: `driver_queue`;
-//! 5. it waits for something that is no request: `unattributed`.
+//! 5. it waits for something other than a request: `unattributed`.
 //!
-//! This is the account that a model gives too: what the *program* did or waited
-//! for. For one worker that waits for each of its requests it is exact: it has
-//! the processor, or waits for the device. Where requests overlap (read-ahead,
-//! write-behind, several workers) the device works while the worker does, which
-//! the ledger does not show, being the worker's, and the utilisation does; and
-//! with a deep queue the worker waits for the device as long as it has anything
-//! to do, while single requests wait in the queue far longer: that is what their
-//! own queue times are for. The requests are those of the whole machine on these
-//! devices: who shares a disk waits for the others' requests as well.
+//! A model gives the same account: the activity and the waits of the *program*. For one worker that
+//! waits for each of its requests it is exact: it has the processor, or waits for the device.
+//!
+//! Where requests overlap (read-ahead, write-behind, several workers), the device works while the
+//! worker does. The utilisation shows that; the ledger belongs to the worker and does not. With a
+//! deep queue the worker waits for the device as long as the device is busy, while single requests
+//! wait in the queue far longer; their own queue times show that. The requests are those of the
+//! whole machine on these devices, since a program that shares a disk also waits for the requests
+//! of others.
 
 use super::{Account, DeviceAccount, OperationAccount, Spread, window};
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
 use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace};
 
-/// The unit of a request's place.
 const SECTOR_BYTES: u64 = 512;
 
-/// What happened, as a model would have recorded it.
+/// Converts recorded events into a trace, as a model would have recorded it.
 pub fn trace(block: &BlockTrace) -> Trace {
     let edges = Edges::of(&block.requests);
     let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.workers).collect();
@@ -95,7 +94,7 @@ fn request(of: &BlockRequest) -> TracedRequest {
     }
 }
 
-/// The moments at which requests come to the queue, to a device, and leave it.
+/// Times at which block requests enter the queue, enter a device and leave it.
 struct Edges(Vec<Edge>);
 
 struct Edge {
@@ -121,8 +120,8 @@ impl Edges {
         Self(edges)
     }
 
-    /// A worker's time, without gap. It begins with a processor: it has just
-    /// read the clock.
+    /// Returns the spans of a worker's time without gaps. They begin on a processor, since the
+    /// worker has just read the clock.
     fn worker(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut book = |stage, until: Nanoseconds, at: &mut Nanoseconds| {
@@ -162,10 +161,11 @@ impl Edges {
     }
 }
 
-/// The switches of a worker's thread, with those that the kernel left out. As a processor
-/// leaves its idle loop, the event of the thread that gets it is sometimes missing, for all
-/// tracers alike and without being counted as lost. A thread that leaves a processor had
-/// one: since it was woken, but for the microseconds that an idle processor takes.
+/// Returns the context switches of a worker's thread, with those added that the kernel left out.
+///
+/// As a processor leaves its idle loop, the switch event of its new thread is sometimes missing,
+/// for all tracers alike and without being counted as lost. A thread that leaves a processor must
+/// have been on it: since its wake-up, except for the microseconds that an idle processor takes.
 fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
     let own = switches
         .iter()
@@ -188,7 +188,7 @@ fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
     all
 }
 
-/// What a worker's time is booked to: the rules above.
+/// Returns the stage to which a worker's instant is booked, by the rules of the module.
 fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
     match scheduled {
         Scheduled::Running => Stage::SystemCall,
@@ -199,22 +199,22 @@ fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
     }
 }
 
-/// A worker of whom the events say one thing and the kernel's accounting another.
+/// Disagreement between events and kernel accounting about a worker's processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Disagreement {
-    /// The share (0 to 1) of its elapsed time that the events have it on a processor.
+    /// Share (0 to 1) of the worker's elapsed time on a processor, by events.
     pub by_events: f64,
-    /// The share that its processor time is of it.
+    /// Processor time divided by elapsed time (0 to 1), by kernel accounting.
     pub by_accounting: f64,
 }
 
-/// Shares that differ by less agree: events are in whole microseconds, and what
-/// interrupts take is in the events alone.
+/// Maximum difference of the two processor shares that counts as agreement: events are in whole
+/// microseconds, and only the events include interrupts.
 const AGREES_WITHIN: f64 = 0.05;
 
-/// The worker whose events and accounting differ most, if they do not agree. Events
-/// that are missing without being counted as lost, time that the hypervisor took,
-/// and accounting by ticks have this effect.
+/// Returns the worker whose events and accounting differ most; `None` if all agree. Possible
+/// reasons are missing events that are not counted as lost, time that the hypervisor took, and
+/// accounting by ticks.
 pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disagreement> {
     let trace = trace(block);
     let of_worker = |process: &TracedProcess| {
@@ -234,8 +234,7 @@ pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disag
         .max_by(|one, other| apart(one).total_cmp(&apart(other)))
 }
 
-/// The account of what was recorded; none where events were lost, or no worker
-/// came to its end.
+/// Creates the account of recorded events; `None` where events were lost or no worker ended.
 pub fn account(block: &BlockTrace) -> Option<Account> {
     if block.lost_events > 0 {
         return None;
@@ -284,7 +283,8 @@ fn device(
     }
 }
 
-/// The most requests that were under way at a time, of when each was issued and completed.
+/// Returns the maximum number of requests in flight at a time, from their times of issue and
+/// completion.
 pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) -> u32 {
     // Where one goes as another comes, it goes first.
     let mut edges: Vec<(Nanoseconds, i32)> = requests
@@ -318,7 +318,7 @@ impl OperationAccount {
 }
 
 impl Spread {
-    /// Of values in ascending order; none of none.
+    /// Returns the percentiles of values in ascending order; `None` for an empty slice.
     fn of(values: &[u64]) -> Option<Self> {
         // The smallest that at least so many in a hundred do not exceed.
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];

@@ -1,12 +1,12 @@
-//! The account of a program on real storage whose events nobody recorded: what
-//! each worker's own counters tell, and of `seqread` what its layers do.
+//! Account of a program on real storage without recorded events: from each worker's counters, and
+//! for `seqread` from its layers.
 //!
-//! A worker's processor time and its waiting for a processor are known to the
-//! nanosecond. What it waited for otherwise is not, and stays unattributed,
-//! unless layers tell: a layer does what the one below it does and something
-//! more, so that differences are parts (see [`crate::layers`]). These are means,
-//! and of a program that has them the ledger is that of its mean repetition; of
-//! others it is that of the one in the middle.
+//! A worker's processor time and its waits for a processor are known to the nanosecond. Its other
+//! waits are not, and remain unattributed unless layers divide them. A layer does the work of the
+//! one below and something more, so that differences are parts (see [`crate::layers`]).
+//!
+//! These are means: with layers the ledger is that of the mean repetition, otherwise that of the
+//! median one.
 
 use super::processor::{Division, lines};
 use super::{Account, DeviceAccount, Utilisation};
@@ -14,8 +14,8 @@ use crate::layers::{CallPart, Decomposition, Estimate, Layer};
 use crate::summary::load::in_the_middle;
 use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, WorkerMeasure};
 
-/// The account of a result; none where no repetition counts. `layers` are those
-/// of its run.
+/// Creates the account of a result; `None` where no repetition counts. `layers` are those of its
+/// run.
 pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Account> {
     let repetition = middle(result)?;
     let mut account = of_counters(repetition, Division::of(result));
@@ -31,7 +31,7 @@ pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Accou
     Some(account)
 }
 
-/// Its own among the layers of its run.
+/// Finds the layers that belong to a result among those of its run.
 pub fn layers_of<'l>(
     result: &ProgramResult,
     layers: &'l [Decomposition],
@@ -44,13 +44,13 @@ pub fn layers_of<'l>(
     })
 }
 
-/// Of the repetitions that count, the one in the middle by what they are judged by.
+/// Returns the median repetition among those that count.
 pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
     let kept: Vec<&Repetition> = result.kept().collect();
     in_the_middle(&kept)
 }
 
-/// The worker that ended last, whose time a ledger is of.
+/// Returns the worker that ended last, whose time the ledger covers.
 pub(super) fn last_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
     let ended = |worker: &&WorkerMeasure| worker.started + worker.elapsed;
     repetition.workers.iter().max_by_key(ended)
@@ -87,11 +87,12 @@ fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
     }
 }
 
-/// The kernel counts a device's busy time in steps of a few milliseconds: of
-/// less than this, nothing is told.
+/// Minimum duration for which a device's busy time is reported. The kernel counts it in steps of a
+/// few milliseconds.
 const COUNTED: Nanoseconds = Nanoseconds::from_millis(40);
 
-/// How long the devices' counters ran: until all was durable.
+/// Returns the time for which the devices' counters ran, until all data were durable; `None` where
+/// it is too short.
 fn counted(repetition: &Repetition) -> Option<Nanoseconds> {
     let span = repetition.durable().unwrap_or_default();
     let span = span.max(repetition.elapsed());
@@ -124,7 +125,7 @@ fn devices(repetition: &Repetition) -> Vec<DeviceAccount> {
     known.into_iter().flatten().map(name).collect()
 }
 
-/// The stage that a part of a call is.
+/// Returns the stage to which a part of a call belongs.
 pub(super) fn stage(part: &Estimate) -> Stage {
     if !part.told_apart {
         return Stage::Unattributed;
@@ -140,7 +141,7 @@ pub(super) fn stage(part: &Estimate) -> Stage {
     }
 }
 
-/// The ledger of so many calls of mean length.
+/// Returns the elapsed time and the ledger of a number of calls with the mean parts of a layer.
 fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     let ns = |per_call: f64| (per_call * calls as f64).round() as i64;
     let elapsed = ns(layers.total_ns);
@@ -160,7 +161,7 @@ fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     (ledger.total(), ledger)
 }
 
-/// What a reader must know of parts that layers tell.
+/// Describes to the reader the parts that the layers give, or why they give none.
 pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> {
     let own = Layer::of(result)?;
     let told = layers.iter().any(|one| one.layer == own);

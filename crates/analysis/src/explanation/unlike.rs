@@ -1,11 +1,10 @@
-//! What is not the same in two runs: how they were asked for, and the machines
-//! that they were measured on.
+//! Differences between two runs in their settings and in their machines.
 
 use crate::comparison;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Device, Run};
 
-/// What differs between two runs, one difference a line: `kernels differ: A, B`.
+/// Lists the differences between two runs, one per line: `kernels differ: A, B`.
 pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     let mut found = comparison::unlike(a, b);
     for (what, of) in [

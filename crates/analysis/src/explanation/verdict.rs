@@ -1,4 +1,4 @@
-//! What an account means, in two or three sentences.
+//! Verdict on an account of a program's time, in two or three sentences.
 
 mod storage;
 
@@ -8,15 +8,16 @@ use super::response::Response;
 use super::words::{bytes, late_thing, milliseconds, percent};
 use super::{Account, DriveAccount, DriveComponent, Missed, is_of_processor};
 
-/// Busy for so much of the time, something is what limits the rest.
+/// Minimum busy share at which a part of the computer counts as the bottleneck.
 const LIMITS: f64 = 0.9;
-/// A stage or a cause that takes less than this is not worth a sentence.
+/// Minimum share of the time at which a stage or a cause is mentioned.
 const WORTH: f64 = 0.02;
 
-/// Share of a revolution below which two decimals do not tell a request's time.
+/// Minimum share of a revolution for which a request's time is also given in revolutions. Below it,
+/// two decimals are not enough.
 const REVOLUTIONS_MIN: f64 = 0.005;
 
-/// The verdict on one program.
+/// Describes the bottleneck and the main costs of one program, sentence by sentence.
 pub fn verdict(account: &Account) -> Vec<String> {
     let mut sentences = vec![bottleneck(account)];
     sentences.extend(account.response.as_ref().map(Response::sentence));
@@ -38,7 +39,6 @@ fn limited_by_processor(account: &Account) -> bool {
     processor.is_some_and(|share| share >= LIMITS && share >= of_drive)
 }
 
-/// The drive that was busiest.
 fn busiest(account: &Account) -> Option<&DriveAccount> {
     account.drives.iter().min_by_key(|drive| drive.idle)
 }
@@ -125,12 +125,13 @@ fn bottleneck(account: &Account) -> String {
     }
 }
 
-/// A component that may limit the rate.
+/// Component of the computer that may limit the rate.
 struct Part {
     name: String,
-    /// Its busy share of the elapsed time.
+    /// Busy share of the component, of the elapsed time.
     share: f64,
-    /// The share in which it can limit requests: no work behind a buffer does.
+    /// Share of the elapsed time in which the component can limit requests. Background work behind
+    /// a buffer does not count.
     limits: f64,
 }
 
@@ -144,8 +145,8 @@ impl Part {
     }
 }
 
-/// The verdict on a drive that has a link and a controller of its own, where one of them or the
-/// dies are what requests wait for; none where the media of a disk are.
+/// Describes the bottleneck inside a drive that has a link and a controller of its own; `None`
+/// where requests wait for the media of a disk.
 fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<String> {
     let used = &account.utilisation;
     let link = used.links.get(drive.drive as usize).copied()?;
@@ -212,7 +213,7 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
     })
 }
 
-/// What a block costs, in revolutions.
+/// Describes the cost of a block in revolutions of the drive.
 fn quantum(account: &Account) -> Option<String> {
     let drive = busiest(account)?;
     // What does not turn is not counted in revolutions.
@@ -258,7 +259,8 @@ fn quantum(account: &Account) -> Option<String> {
     ))
 }
 
-/// What is behind the largest part of it.
+/// Describes the deadline that costs the most missed revolutions, or else the program's work on the
+/// processor.
 fn why(account: &Account) -> Option<String> {
     let requests: u64 = account.drives.iter().map(|drive| drive.requests).sum();
     let worst = account.missed.iter().max_by_key(|missed| missed.ns);
@@ -269,7 +271,7 @@ fn why(account: &Account) -> Option<String> {
     work(account)
 }
 
-/// What the program does on the processor, if it is there for most of its time.
+/// Describes the program's work on the processor, if that is most of its time.
 fn work(account: &Account) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
     let ledger = account.ledger.entries().iter();

@@ -1,4 +1,4 @@
-//! Which inputs make sense.
+//! Validation of the inputs of the interleave calculation.
 
 use super::follow::{SECTORS, STARTS};
 use super::inputs::Inputs;
@@ -6,36 +6,36 @@ use super::terms::{Interruption, Term};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Above this share of the processor, interrupts leave the disk nothing that
-/// could be called a service, and real lines lose characters.
+/// Maximum share of the processor that interrupts may take. Beyond it the disk gets no usable
+/// service, and real lines lose characters.
 const HIGHEST_LOAD: f64 = 0.99;
 
-/// An input that makes no sense.
+/// Invalid input of the interleave calculation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputError {
-    /// A number is out of its range.
+    /// An input of the interleave calculation is out of its range.
     Range {
-        /// The input: `sectors_per_track`.
+        /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
-        /// What it is.
+        /// Value of the invalid input.
         value: f64,
-        /// The least that is allowed.
+        /// Smallest value that the input may have.
         least: f64,
-        /// The most that is allowed.
+        /// Largest value that the input may have.
         most: f64,
     },
-    /// The interrupts are too many to be followed.
+    /// The interrupts are too many for the calculation to follow.
     TooMany {
-        /// About how often one would be looked at.
+        /// Approximate number of steps of the calculation.
         looks: f64,
-        /// What comes most often.
+        /// Source of interruptions with the most frequent interrupts, such as serial lines.
         term: Term,
     },
-    /// The interrupts leave nothing of the processor.
+    /// The interrupts leave the processor no time.
     Overload {
-        /// The share of the processor that they take.
+        /// Share of the processor (0 to 1) that the interrupts take.
         share: f64,
-        /// What takes the most of it.
+        /// Source of interruptions that takes the largest share of the processor.
         term: Term,
     },
 }
@@ -62,10 +62,10 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Steps of the calculation that take up to a minute.
+/// Maximum number of steps of the calculation, which take up to a minute.
 const MOST_LOOKS: f64 = 2e10;
 
-/// Makes sure that the calculation of these inputs is done in reasonable time.
+/// Checks that the calculation of these inputs takes a reasonable time.
 ///
 /// # Errors
 ///
@@ -91,10 +91,10 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
     }
 }
 
-/// Factors that are looked at before the best is known, of most cases.
+/// Number of factors that most calculations need before the best is known.
 const USUAL_FACTORS: u32 = 32;
 
-/// Checks every input, and a factor that a row is wanted of.
+/// Checks every input, and the factor for which a row is wanted.
 pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {
     for (input, value, allowed) in numbers(inputs, also) {
         // A number that is none is in no range.
@@ -123,7 +123,7 @@ pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError
 
 type Number = (&'static str, f64, RangeInclusive<f64>);
 
-/// Every number with its range.
+/// Lists every numeric input with its range.
 fn numbers(inputs: &Inputs, also: Option<u32>) -> Vec<Number> {
     let (track, service) = (&inputs.track, &inputs.service);
     let sectors = f64::from(track.sectors_per_track);

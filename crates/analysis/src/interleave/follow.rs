@@ -1,92 +1,90 @@
-//! Sector after sector, with the interrupts where they fall.
+//! Simulation of one sector after another, with interrupts at their actual times.
 //!
-//! Bass reckons with one service and with what may interrupt it. Two things
-//! make more of that than a window at a random time. An interrupt that is being
-//! served when the sector ends delays the disk's; and a sector that is missed
-//! comes again a revolution later, so that clocks and disk stand to each other
-//! as the sector before left them: with a tick a revolution either every sector
-//! that follows is hit, or none. So the sectors are followed in time, from a
-//! number of ways in which drive and interrupts may stand at first.
+//! Bass calculates one service and the interrupts that may occur in it. Two effects go beyond a
+//! window at a random time. An interrupt that is in service when the sector ends delays the disk's
+//! interrupt. And a missed sector returns a revolution later, so that the previous sector
+//! determines the phase between clocks and disk: with one tick per revolution, either every
+//! following sector is hit or none.
 //!
-//! There is no chance in it: the first phases are the points of a lattice.
+//! The sectors are therefore followed in time, from a number of initial phases of drive and
+//! interrupts. Nothing is random: the initial phases are the points of a lattice.
 
 use std::collections::VecDeque;
 
-/// A nanosecond: what rounding makes of two times that are equal.
+/// Tolerance for rounding in the comparison of two times: a nanosecond, in ms.
 pub(super) const ROUNDING_MS: f64 = 1e-6;
-/// First phases, and sectors that are followed from each.
+/// Number of initial phases that the simulation starts from.
 pub(super) const STARTS: u32 = 32;
+/// Number of sectors that are followed from each initial phase.
 pub(super) const SECTORS: u32 = 400;
-/// The first of them find drive and interrupts as they never are later.
+/// Sectors at the beginning that do not count, since drive and interrupts meet there in phases that
+/// never occur later.
 const LEFT_OUT: u32 = 16;
-/// How many are counted of each start.
+/// Number of sectors that count for each initial phase.
 pub(super) const COUNTED: f64 = (SECTORS - LEFT_OUT) as f64;
-/// Points of the lattice, a prime, and its generator: powers of it are the
-/// steps of the coordinates.
+/// Number of points of the lattice that gives the initial phases, a prime.
 const POINTS: u64 = 16_381;
+/// Generator of the lattice: its powers are the steps of the coordinates.
 const GENERATOR: u64 = 9_979;
 
-/// What interrupts at equal intervals.
+/// Source of processor interrupts at equal intervals, such as a clock or a serial line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Source {
-    /// From one interrupt to the next.
+    /// Time from one interrupt to the next, in ms.
     pub(super) period_ms: f64,
-    /// What each takes of the processor.
+    /// Processor time of each interrupt in ms.
     pub(super) cost_ms: f64,
-    /// Which coordinate of the lattice is its phase. No two sources share one.
+    /// Coordinate of the lattice that gives the source's phase. No two sources share one.
     pub(super) dimension: u32,
-    /// Whether it waits while the driver starts a transfer, with interrupts of
-    /// the disk's level and below held off.
+    /// Whether the interrupt waits while the driver starts a transfer, with interrupts of the
+    /// disk's level and below held off.
     pub(super) held_off: bool,
 }
 
-/// A track that is read with some factor.
+/// Geometry of a track that is read with some interleave factor.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    /// From the start of each sector of a track to the start of the next, in
-    /// slots.
+    /// Distances in slots from the start of each sector of a track to the start of the next.
     pub(super) spacings: Vec<u32>,
-    /// How long a sector takes to pass.
+    /// Time in which a sector passes the head, in ms.
     pub(super) sector_ms: f64,
-    /// What a sector that is missed takes to come again.
+    /// Time until a missed sector returns: one revolution, in ms.
     pub(super) revolution_ms: f64,
 }
 
-/// What follows for each sector.
+/// Mean delay of sectors in the simulation: missed share, lost revolutions and service time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lateness {
-    /// The share of sectors that come by before they are asked for.
+    /// Share of sectors (0 to 1) that pass before they are requested.
     pub(super) missed_share: f64,
-    /// Mean revolutions that are waited for them.
+    /// Mean number of revolutions lost per sector.
     pub(super) lost_revolutions: f64,
-    /// The mean time from a sector's end until its service is done, as far as
-    /// it does not wait for the one before.
+    /// Mean time from a sector's end until its service is done, in ms, without waits for the
+    /// previous service.
     pub(super) service_ms: f64,
 }
 
-/// What the processor does from a sector's end until the next is asked for.
+/// Durations of the processor's work from a sector's end until the next request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// All of it.
+    /// Duration of the processor's whole work on a sector, in ms.
     pub(super) service_ms: f64,
-    /// Its end, in which the driver starts the next transfer.
+    /// Duration of the last part in ms, in which the driver starts the next transfer.
     pub(super) start_ms: f64,
 }
 
-/// A processor that serves sectors while interrupts come.
+/// Processor that serves sectors while interrupts come.
 pub(super) struct Processor {
     service: Work,
     sources: Vec<Source>,
-    /// How many requests stand at a time: the next sector's, or as many as the
-    /// controller holds.
+    /// Number of outstanding requests: the next sector's, or as many as the controller holds.
     depth: usize,
-    /// Whether two consecutive services are averaged.
+    /// Whether the calculation averages two consecutive service times.
     averages: bool,
 }
 
 impl Processor {
-    /// One whose service of a sector takes this long when nothing interrupts
-    /// it.
+    /// Creates a processor with this service time per sector, if nothing interrupts it.
     pub(super) fn new(
         service: Work,
         sources: Vec<Source>,
@@ -100,7 +98,7 @@ impl Processor {
         }
     }
 
-    /// Follows the sectors of a course.
+    /// Simulates the sectors of a track and returns their mean lateness.
     pub(super) fn follow(&self, course: &Course) -> Lateness {
         let mut sum = Lateness {
             missed_share: 0.0,
@@ -164,12 +162,12 @@ impl Processor {
     }
 }
 
-/// The interrupts of a processor, as time goes on.
+/// State of the pending interrupts of a simulated processor.
 struct Interrupts<'s> {
     sources: &'s [Source],
-    /// When each source interrupts next.
+    /// Time of the next interrupt of each source, in ms.
     next_ms: Vec<f64>,
-    /// Until when the processor works on those that have come.
+    /// Time until which the processor handles the interrupts that have come, in ms.
     busy_ms: f64,
 }
 
@@ -188,9 +186,9 @@ impl<'s> Interrupts<'s> {
         }
     }
 
-    /// When work is done that begins at a moment, interrupts coming first. What
-    /// is held off while the transfer is started comes after it, when the next
-    /// sector has been asked for.
+    /// Returns the time at which the processor's work on a sector ends, with interrupts served
+    /// first. Interrupts that are held off during the transfer start come after it, when the next
+    /// sector has been requested.
     fn work(&mut self, begins_ms: f64, work: Work) -> f64 {
         while let Some((source, at_ms)) = self.first_before(begins_ms, |_| true) {
             self.busy_ms = self.busy_ms.max(at_ms);
@@ -203,8 +201,8 @@ impl<'s> Interrupts<'s> {
         self.busy_ms
     }
 
-    /// Serves all that come before the processor has done what it does, each of
-    /// which makes that later: in whatever order, it is done at the same time.
+    /// Serves all interrupts that come before the processor's work ends. Each of them delays that
+    /// end; the order does not matter for the total.
     fn serve_meanwhile(&mut self, counts: impl Fn(&Source) -> bool) {
         loop {
             let until_ms = self.busy_ms - ROUNDING_MS;

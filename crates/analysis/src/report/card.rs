@@ -1,4 +1,4 @@
-//! The accuracy card: tables, JSON, CSV.
+//! Accuracy card as tables, JSON and CSV.
 
 use super::csv::{Field, optional, written};
 use super::document::{Block, Column, Grid, Group};
@@ -8,14 +8,14 @@ use crate::accuracy::{
     Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, Summary, as_csh_prints,
 };
 
-/// The card as a report.
+/// Formats the accuracy card as a report.
 pub(super) fn blocks(card: &Card) -> Vec<Block> {
     let (mut blocks, cells) = halves(card);
     blocks.extend(cells);
     blocks
 }
 
-/// What is said of the whole card, and all that is in it.
+/// Formats the summary of the whole card, and separately its tables and notes.
 pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
     let mut blocks = vec![Block::Heading(format!(
         "Accuracy: {}",
@@ -30,7 +30,8 @@ pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
     (blocks, of_cells(card))
 }
 
-/// The tables, and what is said of single cells, statements and parameters.
+/// Formats the tables of published numbers, with the notes, the claims of the documents and the
+/// free parameters.
 fn of_cells(card: &Card) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (published, table) in tables(card) {
@@ -48,7 +49,6 @@ fn of_cells(card: &Card) -> Vec<Block> {
     blocks
 }
 
-/// How the page in the repository begins.
 const INTRODUCTION: &str = "This page compares every number that the documents print with the \
 modelled one: the same programs, run on the modelled computer with the protocol of the document. \
 diskperf reproduce --format markdown prints this page; a test fails when it is stale. Real drives are \
@@ -58,14 +58,14 @@ its system was chosen with it; prediction: none was. not scored: the document su
 or gives it as context; not measured: the document prints n.m., and the model predicts. A parameter \
 is free if its source is not a document, a source file, or arithmetic on these.";
 
-/// The card as the page in the repository.
+/// Formats the accuracy card as the page in the repository.
 pub(super) fn page(card: &Card) -> Vec<Block> {
     let mut blocks = blocks(card);
     blocks.insert(1, Block::Text(INTRODUCTION.to_owned()));
     blocks
 }
 
-/// What all figures share.
+/// Describes the conditions that all figures of the card share.
 fn circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
@@ -87,7 +87,6 @@ fn circumstances(card: &Card) -> String {
     text
 }
 
-/// The tables of the documents, in their order.
 fn tables(card: &Card) -> Vec<(&str, &str)> {
     let mut tables: Vec<(&str, &str)> = Vec::new();
     for cell in &card.cells {
@@ -131,8 +130,7 @@ fn bar(bar: &Bar) -> String {
     text + if bar.met { ": met" } else { ": NOT MET" }
 }
 
-/// The figures that a reader wants first. CPU shares are apart: their errors are
-/// points.
+/// Tabulates the summary of the errors. CPU shares are apart, since their errors are in points.
 fn summary(summaries: &[Summary]) -> Grid {
     let column = |of: &dyn Fn(&Summary) -> String| -> Vec<String> {
         let rows = summaries.iter().filter(|one| one.cells + one.cpu_cells > 0);
@@ -172,7 +170,6 @@ fn summary(summaries: &[Summary]) -> Grid {
     }
 }
 
-/// One row for each cell, its CPU share beside it.
 fn grid(cells: &[&Cell]) -> Grid {
     let rows: Vec<(&Cell, Option<&Cell>)> = cells
         .iter()
@@ -220,7 +217,6 @@ fn grid(cells: &[&Cell]) -> Grid {
     }
 }
 
-/// A figure with three digits or so.
 fn figure(quantity: Quantity, value: f64) -> String {
     match quantity {
         Quantity::KbPerS => format!("{value:.0}"),
@@ -265,7 +261,6 @@ fn spread(cell: &Cell) -> String {
     })
 }
 
-/// What else must be known of a cell, in a word or two.
 fn marks(cell: &Cell) -> String {
     let mut marks = vec![match (cell.printed.or(cell.printed_low), cell.scored) {
         (None, _) => "not measured",
@@ -284,7 +279,6 @@ fn marks(cell: &Cell) -> String {
     marks.join(", ")
 }
 
-/// The notes, each once, with the cells that it is about.
 fn notes(card: &Card) -> Vec<Block> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     let rates = card.cells.iter();
@@ -382,12 +376,12 @@ fn parameters(card: &Card) -> Vec<Block> {
     blocks
 }
 
-/// The `reproduce` contract.
+/// Formats the card as JSON by the `reproduce` contract.
 pub(super) fn json(card: &Card) -> String {
     pretty(card)
 }
 
-/// One line for each cell.
+/// Formats the card as CSV, one line for each published number.
 pub(super) fn csv(card: &Card) -> String {
     let records: Vec<Vec<Field>> = card.cells.iter().map(record).collect();
     written(&records)

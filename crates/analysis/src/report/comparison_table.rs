@@ -1,4 +1,4 @@
-//! Runs compared: one row per program, one group of columns per run.
+//! Table of compared runs: one row per program, one group of columns per run.
 
 mod loads;
 
@@ -10,7 +10,6 @@ use crate::comparison::{Basis, BlockCounts, Comparison, Doubt, Pair, Quantity, R
 use crate::statistics::Interval;
 use crate::statistics::shape::strip;
 
-/// What is written where no interval is known.
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -82,8 +81,8 @@ fn introduced(run: &RunName) -> String {
     )
 }
 
-/// The program, with what tells its rows apart where it stands several times.
-/// The row of its durable speed follows that of its speed.
+/// Returns the title of a row: the program, with the facts that distinguish it from other rows of
+/// the program. The row of the durable speed follows that of the speed.
 fn title(pair: &Pair, pairs: &[&Pair]) -> String {
     match pair.quantity {
         Quantity::KbPerS | Quantity::Iops | Quantity::ResponseP50Us => {}
@@ -113,8 +112,8 @@ fn title(pair: &Pair, pairs: &[&Pair]) -> String {
     title
 }
 
-/// One of the programs that make one call after the other, and one of those that keep
-/// several requests under way; as far as there are any.
+/// Builds one table of programs with one call after the other, and one of programs with several
+/// requests in flight, where there are any.
 fn grids(pairs: &[&Pair]) -> Vec<Grid> {
     let rows = pairs.chunk_by(|_, next| !next.quantity.is_primary());
     let (calls, loads): (Vec<&[&Pair]>, Vec<&[&Pair]>) =
@@ -159,7 +158,6 @@ fn grid(pairs: &[&Pair]) -> Grid {
     }
 }
 
-/// The marks of a figure.
 fn marks(side: &Side) -> String {
     let unwritten = unwritten::mark(side.unwritten_share);
     format!("{}{unwritten}", side.cache.mark())
@@ -170,7 +168,8 @@ fn ratio(pair: &Pair) -> String {
     ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"))
 }
 
-/// The ends are rounded outwards, so that the ratio lies within them in print as well.
+/// Formats the interval of the ratio, with the ends rounded outwards so that they enclose the ratio
+/// in print.
 fn interval(pair: &Pair) -> String {
     match (pair.judgement.interval, pair.judgement.ratio) {
         (Some(Interval { low, high, .. }), _) => {
@@ -183,7 +182,8 @@ fn interval(pair: &Pair) -> String {
     }
 }
 
-/// With as many digits as it takes not to be taken for 1, which it may exclude.
+/// Formats one end of an interval, with enough digits to differ from 1 where the interval excludes
+/// 1.
 fn end(end: f64, digits: usize, rounded: fn(f64) -> f64) -> String {
     let at = |digits: usize| {
         let unit = 10_f64.powi(digits as i32);
@@ -260,7 +260,8 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Whether the ratio is that of blocks which ended because they differed.
+/// Tests whether the ratio may overstate the difference, since its blocks ended because they
+/// differed.
 fn may_overstate(pair: &Pair) -> bool {
     let counted = pair
         .blocks
@@ -268,7 +269,7 @@ fn may_overstate(pair: &Pair) -> bool {
     counted.is_some_and(|blocks| !blocks.has_unbiased_size())
 }
 
-/// How many blocks an A/B measurement had of each program.
+/// Describes the number of blocks that an A/B measurement had for each program.
 fn blocks_run(comparison: &Comparison) -> Option<String> {
     let interleaved = comparison
         .pairs
@@ -292,7 +293,7 @@ fn blocks_run(comparison: &Comparison) -> Option<String> {
     (!counted.is_empty()).then(|| format!("blocks: {}", counted.join(", ")))
 }
 
-/// What the ratio is of, and what its interval is.
+/// Describes the ratio and its interval for one basis of comparison.
 fn meaning(basis: Basis) -> &'static str {
     match basis {
         Basis::Medians => {
@@ -306,7 +307,7 @@ fn meaning(basis: Basis) -> &'static str {
     }
 }
 
-/// Repetitions that do not lie about one level, as strips.
+/// Lists the repetitions that are not steady, as strips of bars.
 fn shapes(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, pair) in comparison.pairs.iter().enumerate() {
@@ -341,7 +342,6 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// All warnings, each once with the programs that it is about.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let several = comparison.runs.len() > 2;
     let mut lines: Vec<String> = comparison

@@ -1,9 +1,9 @@
-//! Comma-separated values by RFC 4180: a heading, one record per result, lines
-//! end in CR LF, and a field with a comma, a quote or a line break is quoted.
-//! A figure that does not exist is an empty field.
+//! Comma-separated values by RFC 4180: a heading, one record per result, lines end in CR LF, and a
+//! field with a comma, a quote or a line break is quoted. A figure that does not exist is an empty
+//! field.
 //!
-//! Spreadsheets take text that begins with `=`, `+`, `-` or `@` for a formula, and
-//! do what it says: such text gets a `'` before it, a number does not.
+//! Spreadsheets take text that begins with `=`, `+`, `-` or `@` for a formula and execute it. Such
+//! text gets a `'` before it; a number does not.
 
 use super::view::{Row, View};
 use crate::comparison::{Comparison, Pair, Quantity};
@@ -12,10 +12,11 @@ use crate::summary::Percentiles;
 use crate::summary::load::{Latency, LoadSummary};
 use diskperf_timeline::{Run, Statistic, Verified, World, printable};
 
-/// A heading, and the field under it.
+/// Heading and value of a CSV field.
 pub(super) type Field = (&'static str, String);
 
-/// The headings of an operation, or of all that counts for IOPS: of the responses' figures.
+/// Builds the headings of the response times of an operation, or of all operations that count for
+/// IOPS.
 macro_rules! headings {
     ($name:literal) => {
         [
@@ -29,7 +30,7 @@ macro_rules! headings {
     };
 }
 
-/// An operation by its name, with the headings of its rate and its responses.
+/// Name of an operation, with the CSV headings of its rate and its response times.
 type Operation = (&'static str, &'static str, [&'static str; 6]);
 
 macro_rules! operation {
@@ -38,7 +39,7 @@ macro_rules! operation {
     };
 }
 
-/// Operations that every file has.
+/// Operations that every CSV file has columns for.
 const OPERATIONS: [Operation; 4] = [
     operation!("read"),
     operation!("write"),
@@ -46,7 +47,7 @@ const OPERATIONS: [Operation; 4] = [
     operation!("commit"),
 ];
 
-/// Operations that a file has where a program of it makes them.
+/// Operations that a CSV file has columns for only where a program performs them.
 const RARE_OPERATIONS: [Operation; 5] = [
     operation!("discard"),
     operation!("create"),
@@ -82,8 +83,8 @@ fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> 
     fields
 }
 
-/// Blocks that were read back, and the error that ended the program; empty where nothing is
-/// verified and nothing failed.
+/// Returns the CSV fields for verified blocks and for the error that ended the program; empty where
+/// nothing is verified and nothing failed.
 fn failures(row: &Row) -> Vec<Field> {
     let verified = row.summary.verified.as_ref();
     let count = |of: fn(&Verified) -> u64| {
@@ -208,7 +209,8 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
     headings.iter().copied().zip(fields).collect()
 }
 
-/// Of several requests under way; empty of a program that makes one call after the other.
+/// Returns the CSV fields of a program with several requests in flight; empty for a program with
+/// one call after the other.
 fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
     let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
     let mut fields = vec![
@@ -247,8 +249,8 @@ fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field>
     headings.into_iter().zip(figures).collect()
 }
 
-/// The operations that a file of these rows has; none where no program has several
-/// requests under way.
+/// Returns the operations that a CSV file of these rows has columns for; `None` where no program
+/// has several requests in flight.
 fn operations<'v>(rows: impl Iterator<Item = &'v Row<'v>> + Clone) -> Option<Vec<Operation>> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     loads().next()?;
@@ -269,7 +271,7 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     written(&records)
 }
 
-/// What is compared, where that is not KB/s of every row.
+/// Returns the CSV fields of the compared quantity, unless every row compares KB/s.
 fn compared(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
     let of_loads = |pair: &Pair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
     if !comparison.pairs.iter().any(of_loads) {
@@ -333,7 +335,7 @@ pub(super) fn optional(value: Option<f64>) -> String {
     value.map_or_else(String::new, number)
 }
 
-/// Records as text; nothing, not even a heading, of no record.
+/// Formats CSV records as text; empty, without a heading, if there are none.
 pub(super) fn written(records: &[Vec<Field>]) -> String {
     let mut out = String::new();
     if let Some(first) = records.first() {
@@ -355,7 +357,7 @@ fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
     *out += "\r\n";
 }
 
-/// One field: text that is nothing but text.
+/// Escapes one CSV field so that it is plain text to a spreadsheet.
 pub(super) fn escaped(field: &str) -> String {
     let text = printable(field);
     let is_formula =
@@ -368,7 +370,6 @@ pub(super) fn escaped(field: &str) -> String {
     }
 }
 
-/// Whether a field is a number, with or without a sign and an exponent.
 fn is_number(text: &str) -> bool {
     let of_numbers = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
     text.bytes().all(of_numbers) && text.parse::<f64>().is_ok()

@@ -1,4 +1,4 @@
-//! All that is known of one run.
+//! Detailed report on one run: origin, latencies, caches and repetitions.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -37,7 +37,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// How the run was made.
+/// Describes how the run was made: start time, command line, version, seed and call overhead.
 pub(super) fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
@@ -158,7 +158,7 @@ fn health(one: &Health) -> Vec<String> {
     facts.into_iter().flatten().collect()
 }
 
-/// One row per program and kind of call.
+/// Tabulates call latencies, one row per program and kind of call.
 pub(super) fn latencies(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found: Vec<Percentiles> = Vec::new();
@@ -203,7 +203,8 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     ]
 }
 
-/// What requests took of which several were under way, and when.
+/// Tabulates the response times of programs with several requests in flight, with their series over
+/// time.
 pub(super) fn loads(view: &View) -> Vec<Block> {
     let mut blocks = load_table::latencies(view);
     let how = |row: &Row| {
@@ -223,8 +224,8 @@ pub(super) fn loads(view: &View) -> Vec<Block> {
     blocks
 }
 
-/// One row per program, controller and class of accesses; nothing where no
-/// controller tells.
+/// Tabulates the caches of controllers, one row per program, controller and class of accesses;
+/// empty where no controller reports.
 pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -259,7 +260,8 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     ]
 }
 
-/// One row per program and drive with shingled tracks; nothing where there is none.
+/// Tabulates the media caches of shingled disks, one row per program and drive; empty where there
+/// is none.
 pub(super) fn media_caches(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -303,8 +305,8 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
     ]
 }
 
-/// One row per program and flash drive: what it programmed for each unit that the host
-/// wrote, by cause; nothing where no drive tells.
+/// Tabulates the units that flash drives programmed per unit that the host wrote, by cause, one row
+/// per program and drive; empty where no drive reports.
 pub(super) fn flash(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -350,7 +352,7 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
     ]
 }
 
-/// One row per repetition, the discarded ones in parentheses.
+/// Tabulates repetitions, one row for each, with the discarded ones in parentheses.
 pub(super) fn repetitions(view: &View) -> Vec<Block> {
     let all: Vec<(&Row, usize, &Repetition)> = view
         .rows
@@ -402,14 +404,14 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
     ]
 }
 
-/// The kept repetitions of each program of which there are several, as bars.
+/// Lists the kept repetitions of each program with several of them, as bars.
 fn strips(view: &View) -> Vec<String> {
     let several = view.rows.iter().filter(|row| row.summary.kept > 1);
     let line = |row: &Row| format!("{} {}", figures::strip(row.result), row.title);
     several.map(line).collect()
 }
 
-/// A figure of every repetition, as text.
+/// Function that formats one figure for every repetition.
 type Text<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
 fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> {

@@ -1,4 +1,4 @@
-//! Why two runs differ: tables, JSON, CSV.
+//! Differences between two runs as tables, JSON and CSV.
 
 use super::csv::{Field, written};
 use super::document::{Block, Column, Grid, Group};
@@ -86,7 +86,7 @@ fn of_program(program: &Difference) -> Vec<Block> {
     blocks
 }
 
-/// That one moves more than the other.
+/// Describes the different amounts of data that the program moves in the two runs.
 fn moved(program: &Difference) -> String {
     let (a, b) = program.elapsed;
     let bytes = f64::from(program.drives.1) / f64::from(program.drives.0);
@@ -97,7 +97,7 @@ fn moved(program: &Difference) -> String {
     )
 }
 
-/// What the spans alone say.
+/// Describes the diagnosis of a difference from the spans of two traces alone.
 fn told(found: &Diagnosis) -> String {
     let component = match found.component {
         Some(component) => {
@@ -225,7 +225,7 @@ pub(super) fn json(found: &Differences) -> String {
         b_drives: u32,
         a_elapsed_ns: u64,
         b_elapsed_ns: u64,
-        /// Only of a program that lasts a time.
+        /// Requests that the first run completed; only for a program that runs for a set time.
         #[serde(skip_serializing_if = "Option::is_none")]
         a_requests: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -283,7 +283,7 @@ fn line(one: &StageDifference) -> StageLine {
     }
 }
 
-/// One line for each stage, and one for each change.
+/// Formats the differences as CSV, one line for each stage and one for each change.
 pub(super) fn csv(found: &Differences) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for program in &found.programs {

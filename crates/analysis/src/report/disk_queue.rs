@@ -1,4 +1,4 @@
-//! What the order of service gains by the depth of the queue: tables, JSON, CSV.
+//! Gains of orders of service by queue depth, as tables, JSON and CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
@@ -35,7 +35,8 @@ pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
     ]
 }
 
-/// A figure of each order at each depth; the bound beside mean services.
+/// Tabulates a figure for each order of service at each queue depth. The table of mean service
+/// times also has the lower bound.
 fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Grid {
     let depths = || found.depths.iter();
     let names = found.depths.first().map_or(&[][..], |first| &first.orders);
@@ -61,7 +62,7 @@ fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Gr
     }
 }
 
-/// What the drive has and the calculation leaves out.
+/// Describes the limits of the drive that the calculation leaves out.
 fn limits(found: &DiskQueue) -> Option<String> {
     let deepest = found.depths.last()?.depth;
     let mut limits = Vec::new();
@@ -79,7 +80,7 @@ fn limits(found: &DiskQueue) -> Option<String> {
     (!limits.is_empty()).then(|| limits.join("; "))
 }
 
-/// The parameters of the orders that have one.
+/// Describes the parameters of those orders of service that have one.
 fn parameters(found: &DiskQueue) -> Option<String> {
     let orders = &found.depths.first()?.orders;
     let has = |name: &str| orders.iter().any(|of| of.name == name);
@@ -99,7 +100,8 @@ fn parameters(found: &DiskQueue) -> Option<String> {
     (!parameters.is_empty()).then(|| parameters.join("; "))
 }
 
-/// Which order pays most for its gain, at the deepest queue.
+/// Describes the order of service with the longest response relative to its mean, at the deepest
+/// queue.
 fn starvation(found: &DiskQueue) -> Option<String> {
     let deepest = found.depths.last()?;
     let times = |of: &Order| of.longest_ms / of.mean_response_ms;
@@ -131,7 +133,7 @@ pub(super) fn json(found: &DiskQueue) -> String {
     pretty(found)
 }
 
-/// One line for each order at each depth.
+/// Formats the gains as CSV, one line for each order of service at each queue depth.
 pub(super) fn csv(found: &DiskQueue) -> String {
     let record = |depth: &Depth, of: &Order| -> Vec<Field> {
         vec![

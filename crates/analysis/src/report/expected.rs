@@ -1,11 +1,11 @@
-//! A drive beside what is expected of it: a table, JSON, CSV.
+//! Figures of a drive beside the expected ones, as a table, JSON and CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::expected::{ExpectedFigures, ExpectedValue};
 
-/// Columns of a source, which is a sentence.
+/// Width of the column with the source, which is a sentence.
 const SOURCE_COLUMNS: usize = 60;
 
 pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
@@ -55,7 +55,7 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
     ]
 }
 
-/// The figure, and what the drive was set to for it.
+/// Describes a figure of a drive with the drive's settings for it.
 fn words(of: &ExpectedValue) -> String {
     match of.settings.is_empty() {
         true => of.words.clone(),
@@ -63,7 +63,7 @@ fn words(of: &ExpectedValue) -> String {
     }
 }
 
-/// Milliseconds have three places; what comes by the thousand has none.
+/// Formats a value: three decimals for milliseconds, none for thousands.
 fn figure(value: f64) -> String {
     let places = match value {
         value if value < 100.0 => 3,
@@ -77,7 +77,7 @@ pub(super) fn json(found: &ExpectedFigures) -> String {
     pretty(found)
 }
 
-/// One line for each figure.
+/// Formats the figures as CSV, one line for each.
 pub(super) fn csv(found: &ExpectedFigures) -> String {
     let record = |of: &ExpectedValue| -> Vec<Field> {
         vec![

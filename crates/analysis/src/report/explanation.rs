@@ -1,4 +1,4 @@
-//! Where the time of programs went: tables, JSON, CSV.
+//! Account of the time of programs, as tables, JSON and CSV.
 
 mod devices;
 mod response;
@@ -18,9 +18,10 @@ use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
-/// Counterfactuals that a table shows: as many as gain most.
+/// Maximum number of counterfactuals in the table: those with the largest gain.
 const SHOWN: usize = 12;
-/// And of pairs that beat their sum.
+/// Maximum number of pairs of changes in the table, among those that gain more than the sum of
+/// their parts.
 const PAIRS: usize = 3;
 
 pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
@@ -81,7 +82,6 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     blocks
 }
 
-/// The ledger; of several programs each one's beside it.
 fn ledger(account: &Account) -> Grid {
     let stages: Vec<Stage> = Stage::ALL
         .into_iter()
@@ -132,7 +132,6 @@ fn figure(ns: u64) -> String {
     }
 }
 
-/// What was busy.
 fn used(account: &Account) -> Grid {
     let used = &account.utilisation;
     let of = |name: &str, share: Option<f64>| Some((name.to_owned(), share?));
@@ -249,8 +248,7 @@ fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     }
 }
 
-/// A stage as the contract has it: the name, and the deadline of a missed
-/// revolution.
+/// Returns the name of a stage in the JSON contract, with the deadline of a missed revolution.
 pub(super) fn named(stage: Stage) -> (String, Option<String>) {
     let text = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match stage {
@@ -285,7 +283,7 @@ fn lines(entries: &[Entry]) -> Vec<Line> {
     entries.iter().map(line).collect()
 }
 
-/// The `explain` contract.
+/// Formats the explanation as JSON by the `explain` contract.
 pub(super) fn json(found: &Explanation) -> String {
     #[derive(Serialize)]
     struct Document<'e> {
@@ -313,10 +311,10 @@ struct Program<'e> {
     unwritten_share: Option<f64>,
     ledger: Vec<Line>,
     ledgers: Vec<OwnLedger>,
-    /// Where several requests were under way at a drive.
+    /// Response times by stage, where several requests were in flight at a drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<response::ResponseLine>,
-    /// Where a disk with a buffer was read.
+    /// Reads served from buffers, where a disk with a buffer was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     buffered: Option<Buffered>,
     missed: &'e [Missed],
@@ -326,7 +324,7 @@ struct Program<'e> {
     devices: &'e [DeviceAccount],
     verdict: String,
     counterfactuals: Vec<Changed<'e>>,
-    /// Of flash drives alone.
+    /// Slowest requests and their causes; only for flash drives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<tails::TailLine>,
 }
@@ -343,7 +341,7 @@ struct DriveLine {
     requests: u64,
     usual_bytes: u64,
     usual_requests: u64,
-    /// Of a device that has no such thing, none.
+    /// Duration of a revolution in nanoseconds; `None` for a device without platters.
     revolution_ns: Option<f64>,
     stages: Vec<Line>,
     idle_ns: u64,
@@ -401,8 +399,8 @@ impl<'e> Program<'e> {
     }
 }
 
-/// One line for each stage, some for the requests of each device, and one for
-/// each counterfactual.
+/// Formats the explanation as CSV: one line for each stage, some for the requests of each device,
+/// and one for each counterfactual.
 pub(super) fn csv(found: &Explanation) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for program in &found.programs {

@@ -1,9 +1,8 @@
-//! Runs in the form of fio's results, for the plots and scripts that read those.
+//! Runs in the form of fio's results, for plots and scripts that read those.
 //!
-//! What stands for a job is its repetition in the middle of those that count, by its rate
-//! of requests. As in fio, a request's time to submit ends when the call returns that handed
-//! it to the kernel, and its time to complete begins then. Runs of early versions have no
-//! times to complete: theirs are empty.
+//! A job is represented by its median repetition by request rate, among those that count. As in
+//! fio, a request's submission latency ends when the submitting call returns, and its completion
+//! latency begins then. Runs of early versions have no completion latencies: theirs are empty.
 
 use crate::fio_jobs;
 use crate::quantity::judged_s;
@@ -18,18 +17,18 @@ use diskperf_timeline::{
     SeriesPoint, WorkerMeasure, Workload,
 };
 
-/// A run, made or planned, of programs of which fio has nothing to say.
+/// Error for a run without any program that fio's format can represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "fio's form is that of programs that keep requests under way (random, sequential, log_append, database, the jobs of a job file), and {0} has none"
 )]
 pub struct NoRequests(pub String);
 
-/// Runs as fio's JSON, one object after the other.
+/// Formats runs as fio's JSON, one object after the other.
 ///
 /// # Errors
 ///
-/// A run without a program that keeps requests under way.
+/// A run without a program that keeps requests in flight.
 pub fn fio_json(runs: &[Run], format: Format) -> Result<String, NoRequests> {
     let texts = runs.iter().map(|run| {
         let results = results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
@@ -85,21 +84,21 @@ fn results(run: &Run) -> Option<Results> {
     })
 }
 
-/// The repetition that stands for all.
+/// Returns the median repetition of a result, which represents the others.
 fn middle(result: &ProgramResult) -> Option<&Repetition> {
     let mut kept: Vec<&Repetition> = result.kept().filter(|one| is_of_requests(one)).collect();
     kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
 
-/// Whether it is of what fio does too. What is done to names is timed as requests are, and
-/// is none.
+/// Tests whether the repetition did only work that fio knows. Operations on file names are timed
+/// like requests but do not count.
 fn is_of_requests(one: &Repetition) -> bool {
     let mut loads = one.loads().peekable();
     loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
-/// The rows of a job: one for each of its clones.
+/// Returns the fio results of a job, one for each of its clones.
 fn rows(
     result: &ProgramResult,
     one: &Repetition,
@@ -154,7 +153,7 @@ fn rows(
     one.workers.iter().filter_map(of_worker).collect()
 }
 
-/// What a job file would say of a program.
+/// Lists the program's options as a job file would give them.
 fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> {
     let value = |name: &str| result.parameters.get(name).cloned();
     let random = result.program == "random";
@@ -183,7 +182,8 @@ fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> 
         .collect()
 }
 
-/// One direction, and what an interval of the course has of it: requests and bytes.
+/// Summarizes one direction, read or write. `in_point` gives its requests and bytes in an interval
+/// of the series.
 fn direction(
     of: &OperationMeasure,
     load: &LoadMeasure,
@@ -250,7 +250,8 @@ fn processor(worker: &WorkerMeasure) -> Processor {
     }
 }
 
-/// The disks below, each once: how busy the first job that used it found it.
+/// Adds the disks that a repetition used, each once, with the utilisation of the first job that
+/// used it.
 fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
     let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
     for device in &one.devices {
@@ -272,7 +273,7 @@ fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
     }
 }
 
-/// A moment as ctime(3) has it, in UTC: `Mon Nov 23 16:39:34 2026`.
+/// Formats a time as ctime(3) does, in UTC: `Mon Nov 23 16:39:34 2026`.
 fn ctime(unix_ms: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [

@@ -1,4 +1,4 @@
-//! What can be said of a flash drive without its time: tables, JSON, CSV.
+//! Flash calculations without timing, as tables, JSON and CSV.
 
 use super::csv::{Field, number, optional, written};
 use super::document::{Block, Column, Grid, Group};
@@ -153,7 +153,7 @@ pub(super) fn json(found: &Flash) -> String {
     pretty(found)
 }
 
-/// One line for each policy at each spare.
+/// Formats the calculations as CSV, one line for each policy at each share of spare capacity.
 pub(super) fn csv(found: &Flash) -> String {
     let record = |spare: &Spare, of: &Amplification| -> Vec<Field> {
         vec![

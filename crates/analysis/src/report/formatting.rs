@@ -1,4 +1,4 @@
-//! How long formatting and verifying takes: a table, JSON, CSV.
+//! Durations of formatting and verifying, as a table, JSON and CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
@@ -6,7 +6,7 @@ use super::json::pretty;
 use crate::formatting::Formatting;
 use diskperf_timeline::Nanoseconds;
 
-/// Name, span and passes of each part.
+/// Returns the parts of formatting and verifying, each with its name, its duration and its passes.
 fn parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
     let passes = formatting.passes;
     [
@@ -57,7 +57,7 @@ pub(super) fn json(formatting: &Formatting) -> String {
     pretty(formatting)
 }
 
-/// One line for each part.
+/// Formats the durations as CSV, one line for each of formatting, verifying and the total.
 pub(super) fn csv(formatting: &Formatting) -> String {
     let record = |(name, span, passes): &(String, Nanoseconds, u32)| -> Vec<Field> {
         vec![
@@ -73,7 +73,7 @@ pub(super) fn csv(formatting: &Formatting) -> String {
     written(&records)
 }
 
-/// A word of a command line as a shell takes it for one.
+/// Quotes a word of a command line for a shell, where necessary.
 pub(super) fn shell_word(word: &str) -> String {
     let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:,+@%".contains(one);
     if !word.is_empty() && word.chars().all(plain) {

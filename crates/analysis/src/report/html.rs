@@ -1,10 +1,11 @@
-//! Reports as one HTML file that needs nothing beside it: text and tables of
-//! the other forms of output, charts by Vega-Lite, whose libraries are in the
-//! page, and pictures of platters. A chart stands still ([`still`]) until the script
-//! has drawn it, or where none runs.
+//! Reports as one self-contained HTML file: text and tables of the other output formats, charts by
+//! Vega-Lite with its libraries in the page, and pictures of platters and dies.
 //!
-//! The specifications of the charts stand by themselves ([`charts`]): whatever
-//! draws Vega-Lite draws them.
+//! A static picture ([`still`]) stands in for a chart until the script has drawn it, or where no
+//! script runs.
+//!
+//! The specifications of the charts are independent of the page ([`charts`]): any renderer of
+//! Vega-Lite can draw them.
 
 mod blocks;
 mod call_sizes;
@@ -46,33 +47,33 @@ use chart::{figures, slug};
 use diskperf_timeline::{ProgramResult, Run, Stage, World};
 use page::Page;
 
-/// A run, with what is known of it that it does not hold itself.
+/// Run to be reported, with related facts that it does not contain itself.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// The run.
+    /// Run that the report covers.
     pub run: Run,
-    /// What documents print of the same programs on the same system.
+    /// Published figures of the same programs on the same system.
     pub printed: Vec<Printed>,
-    /// What the drives did for results, by their numbers in the run.
+    /// Pictures of the drives' activity, each with the index of its result in the run.
     pub pictures: Vec<(usize, Picture)>,
-    /// Why there are no pictures, where there might be some.
+    /// Reason for the lack of pictures, where there might be some.
     pub no_pictures: Option<String>,
 }
 
-/// A published figure of a program.
+/// Published figure of a program, to stand beside the measured one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Printed {
-    /// The document and the table.
+    /// Document and table that print the figure.
     pub published: String,
-    /// The program.
+    /// Name of the program with the published figure.
     pub program: String,
-    /// The file system, as a run names it.
+    /// Name of the file system, as a run gives it.
     pub filesystem: String,
-    /// Drives that ran it at once.
+    /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// KB/s, the sum of all drives.
+    /// Rate in KB/s, summed over all drives.
     pub kb_per_s: f64,
-    /// CPU share.
+    /// CPU share in percent, if the document prints one.
     pub cpu_percent: Option<f64>,
 }
 
@@ -84,7 +85,7 @@ impl Printed {
     }
 }
 
-/// All charts of these runs.
+/// Builds all charts of a report on these runs.
 pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
     let views = View::of_all(&runs);
@@ -94,12 +95,11 @@ pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     charts
 }
 
-/// All charts of an accuracy card.
+/// Builds all charts of an accuracy card.
 pub fn card_charts(card: &Card) -> Vec<Chart> {
     scatter::charts(card)
 }
 
-/// The charts of one run by itself.
 fn of_run(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
     let charts = curves.chain(repetitions::of_run(view));
@@ -108,7 +108,7 @@ fn of_run(view: &View<'_>) -> Vec<Chart> {
     charts.chain(latency::chart(view)).collect()
 }
 
-/// A program, with the file system and the drives where its run has several.
+/// Returns the title of a program, with the file system and the drives where its run has several.
 fn titled(view: &View<'_>, row: &Row<'_>) -> String {
     let mut title = row.title.clone();
     let others = || view.rows.iter().map(|other| other.result);
@@ -121,7 +121,7 @@ fn titled(view: &View<'_>, row: &Row<'_>) -> String {
     }
 }
 
-/// The report on runs.
+/// Formats the report on runs as an HTML page.
 pub fn page(reported: &[Reported]) -> String {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
     let views = View::of_all(&runs);
@@ -146,8 +146,8 @@ pub fn page(reported: &[Reported]) -> String {
     page.finish()
 }
 
-/// The verdicts of several runs, of which the first is the base, and of which those that
-/// have no program of its have none.
+/// Writes the comparison of several runs, the first as the base. A run without any program of the
+/// base is left out.
 fn compared(page: &mut Page, runs: &[Run]) {
     let pairs = compare(runs).pairs;
     let is_related = |number: usize| number == 0 || pairs.iter().any(|pair| pair.run == number);
@@ -183,7 +183,6 @@ fn heading(view: &View<'_>) -> String {
     )
 }
 
-/// What is said of a run by itself.
 fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
     if among_others {
         page.section(&anchor(view), &heading(view));
@@ -232,10 +231,11 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.html(&repeat::repeat(view.run));
 }
 
-/// The results of a modelled run that are drawn, by their numbers in order. On platters all
-/// are, or of more than [`MOST_PICTURES`] those that lose the most to missed revolutions. Of a
-/// flash drive, whose pictures are large, a few are that lose time at its dies; where none
-/// does, the first.
+/// Selects the results of a modelled run that get a picture, as indices in ascending order.
+///
+/// On platters these are all results, or, of more than [`MOST_PICTURES`], those that lose the most
+/// to missed revolutions. Pictures of flash drives are large; they are drawn for a few results that
+/// lose time at the dies, or for the first one where none does.
 pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     let is_lost = |stage| {
         let at_dies = matches!(
@@ -271,13 +271,11 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     shown
 }
 
-/// Whether a run was on a drive without platters.
 fn is_on_flash(run: &Run) -> bool {
     let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
     devices.any(|device| device.rotational == Some(false))
 }
 
-/// Pictures, in their order.
 fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
         let is_of_dies = |(_, picture): &(usize, Picture)| matches!(picture, Picture::Dies(_));
@@ -315,14 +313,15 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     }
 }
 
-/// Pictures of platters of one run, each of some 40 KB.
+/// Maximum number of platter pictures of one run, each of some 40 KB.
 const MOST_PICTURES: usize = 8;
-/// Results of one run whose dies are drawn, with two pictures of up to 100 KB each, and the
-/// share of its time that one has to lose there.
+/// Maximum number of results of one run whose dies are drawn, with two pictures of up to 100 KB
+/// each.
 const MOST_OF_DIES: usize = 3;
+/// Minimum share of its time that a result on flash must lose at the dies to get a picture.
 const SHOWN_SHARE: f64 = 0.01;
 
-/// The accuracy card.
+/// Formats the accuracy card as an HTML page.
 pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
     let (summary, rest) = super::card::halves(card);
@@ -332,7 +331,7 @@ pub fn card(card: &Card) -> String {
     page.finish()
 }
 
-/// What a search for better settings found.
+/// Formats the result of a tuning search as an HTML page.
 pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&super::tuning::heading(tuned));
     let surface = Surface::of(tuned).and_then(|surface| surface.chart());
@@ -341,7 +340,7 @@ pub fn tuned(tuned: &Tuned) -> String {
     page.finish()
 }
 
-/// A block trace.
+/// Formats the contents of a block trace as an HTML page.
 pub fn trace(found: &Trace) -> String {
     let mut page = Page::new(&format!("Trace: {}", found.files.join(", ")));
     page.html(&figures(&trace::charts(found)));
@@ -349,14 +348,14 @@ pub fn trace(found: &Trace) -> String {
     page.finish()
 }
 
-/// Real drives and their replays.
+/// Formats real drives and their replays as an HTML page.
 pub fn real_drives(found: &RealDrives) -> String {
     let mut page = Page::new("Real drives: modelled against measured");
     page.blocks(untitled(&super::real_drives::blocks(found)));
     page.finish()
 }
 
-/// Blocks without the heading that they begin with: the page has one.
+/// Returns blocks without their first heading, since the page has one of its own.
 fn untitled(blocks: &[Block]) -> &[Block] {
     match blocks {
         [Block::Heading(_), rest @ ..] => rest,

@@ -1,14 +1,14 @@
-//! The calculation of an interleave factor: tables, JSON, CSV.
+//! Calculation of an interleave factor as tables, JSON and CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::interleave::{FactorResult, Interleave, Interruption, Responsible};
 
-/// A best factor at which this many sectors are missed is none.
+/// Share of missed sectors above which the best factor is no recommendation.
 const HOPELESS: f64 = 0.999;
 
-/// The calculation as a report. `asked` is a factor to speak of.
+/// Formats the calculation as a report. `asked` is a factor that the report compares with the best.
 pub(super) fn blocks(found: &Interleave, asked: Option<u32>) -> Vec<Block> {
     let mut blocks = vec![
         Block::Heading(heading(found)),
@@ -51,7 +51,6 @@ fn heading(found: &Interleave) -> String {
     )
 }
 
-/// The service time as a sum.
 fn parts(found: &Interleave) -> Grid {
     let given = || found.parts.iter().filter(|part| part.ms > 0.0);
     let mut names: Vec<String> = given().map(|part| part.name.to_owned()).collect();
@@ -134,7 +133,7 @@ fn factors(found: &Interleave) -> Grid {
     }
 }
 
-/// The modelled machine's rates, where the case was run on it.
+/// Returns the column with the modelled machine's rates, where the case was run on it.
 fn modelled(rows: &[FactorResult]) -> Option<Column> {
     let rates: Option<Vec<String>> = rows
         .iter()
@@ -143,7 +142,7 @@ fn modelled(rows: &[FactorResult]) -> Option<Column> {
     rates.map(|rates| Column::figures("modelled", rates))
 }
 
-/// What the modelled machine says of the recommendation.
+/// Describes the result of the modelled machine beside the recommendation.
 fn check(found: &Interleave) -> Option<String> {
     let best = found.modelled_best()?;
     let own = found.recommended.factor;
@@ -194,7 +193,7 @@ fn reason(found: &Interleave) -> String {
     }
 }
 
-/// What a factor gives against the best.
+/// Describes the rate of a factor as a share of the best.
 fn of_factor(found: &Interleave, factor: u32) -> Option<String> {
     let row = found.factor(factor)?;
     Some(format!(
@@ -204,7 +203,7 @@ fn of_factor(found: &Interleave, factor: u32) -> Option<String> {
     ))
 }
 
-/// What several outstanding requests do.
+/// Describes the effect of several outstanding requests.
 fn hidden(found: &Interleave) -> Option<String> {
     let outstanding = found.inputs.outstanding;
     if outstanding < 2 {
@@ -228,7 +227,7 @@ fn ms(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// A share with a digit; one that would look like none has more.
+/// Formats a share in percent with one decimal; small shares get more, so as not to look like 0.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.1 {
@@ -242,12 +241,12 @@ fn rate(kb_per_s: f64) -> String {
     format!("{kb_per_s:.digits$}")
 }
 
-/// The `calculate interleave` contract.
+/// Formats the calculation as JSON by the `calculate interleave` contract.
 pub(super) fn json(found: &Interleave) -> String {
     pretty(found)
 }
 
-/// One line for each factor.
+/// Formats the calculation as CSV, one line for each factor.
 pub(super) fn csv(found: &Interleave) -> String {
     let records: Vec<Vec<Field>> = found.factors.iter().map(|row| record(found, row)).collect();
     written(&records)

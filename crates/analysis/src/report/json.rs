@@ -1,5 +1,5 @@
-//! JSON: every figure, with the contract's names. Fields may be added to it,
-//! never renamed.
+//! JSON with every figure, under the contract's names. New fields may be added, but names never
+//! change.
 
 use super::replay::ReplayJson;
 use super::targets::{Part, parts};
@@ -55,8 +55,8 @@ struct RunJson<'a> {
     decomposition: Vec<Decomposition>,
 }
 
-/// What a modelled run is. The catalogue's text stays in the store and travels
-/// by export; here are the names of its files.
+/// Facts about a modelled run. The catalogue's text stays in the store and travels by export; this
+/// object has the names of its files.
 #[derive(Serialize)]
 struct ModelJson<'a> {
     model_version: &'a str,
@@ -100,34 +100,33 @@ struct ResultJson<'a> {
     cache_verdict: CacheVerdict,
     device_share: Option<f64>,
     generator_share: Option<f64>,
-    /// Of a program with several requests under way.
+    /// Figures of a program with several requests in flight.
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<&'a Verified>,
-    /// First error that ended a worker of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
-    /// Of a replay.
+    /// Trace, pace and fidelity of a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
-    /// Of a modelled drive whose write cache filled up.
+    /// Cache cliff of a modelled drive whose write cache filled up.
     #[serde(skip_serializing_if = "Option::is_none")]
     cliff: Option<CacheCliff>,
     /// Share of the bytes read that a modelled flash drive never wrote and answered without its
     /// dies.
     #[serde(skip_serializing_if = "Option::is_none")]
     unwritten_share: Option<f64>,
-    /// Of a program that was repeated until it was steady.
+    /// Result of the test for steadiness, for a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
-    /// On a flash drive that is modelled; of several, all together.
+    /// Write amplification of a modelled flash drive; of several drives together.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_amplification: Option<f64>,
     #[serde(flatten)]
     shape: Shape,
     notes: &'a [String],
-    /// Of several targets at once: what each did.
+    /// Figures of the single targets, where several ran concurrently.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     targets: Vec<TargetJson<'a>>,
     repetitions: Vec<RepetitionJson<'a>>,
@@ -183,7 +182,7 @@ struct RepetitionJson<'a> {
     workers: Vec<WorkerJson<'a>>,
 }
 
-/// Of several requests under way, what one repetition came to.
+/// Figures of one repetition of a program with several requests in flight.
 #[derive(Serialize)]
 struct LoadJson {
     iops: Option<f64>,
@@ -206,8 +205,8 @@ impl LoadJson {
     }
 }
 
-/// A worker's counts. Its latency histograms stay in the store and travel by
-/// export; here are their percentiles.
+/// Counts of a worker. Its latency histograms stay in the store and travel by export; this object
+/// has their percentiles.
 #[derive(Serialize)]
 struct WorkerJson<'a> {
     drive: u32,
@@ -228,15 +227,14 @@ struct WorkerJson<'a> {
     storage_read_bytes: Option<u64>,
     read_latency: Option<Percentiles>,
     write_latency: Option<Percentiles>,
-    /// Of a modelled run: what the elapsed time went to.
+    /// Elapsed time of the worker by stage, in a modelled run.
     #[serde(skip_serializing_if = "Ledger::is_empty")]
     ledger: Ledger,
-    /// Error that ended the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
 }
 
-/// The `run` contract.
+/// Formats runs as JSON by the `run` contract.
 pub(super) fn runs(views: &[View]) -> String {
     pretty(&Runs {
         runs: views.iter().map(run).collect(),
@@ -386,14 +384,14 @@ fn worker(one: &WorkerMeasure) -> WorkerJson<'_> {
 
 #[derive(Serialize)]
 struct ComparisonJson<'a> {
-    /// The base first.
+    /// Runs of the comparison, the base first.
     runs: &'a [RunName],
     pairs: Vec<PairJson<'a>>,
     unpaired: Vec<UnpairedJson<'a>>,
     warnings: Vec<WarningJson<'a>>,
     undecided: usize,
     worst_slowdown: Option<SlowdownJson<'a>>,
-    /// Only where a limit was given.
+    /// Result of the slow-down limit; only where one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateJson>,
 }
@@ -421,7 +419,7 @@ struct PairJson<'a> {
     verdict: Verdict,
     doubt: Option<Doubt>,
     verdict_text: String,
-    /// Only of the arms of an A/B measurement.
+    /// Number of blocks; only for the arms of an A/B measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocks: Option<BlockCounts>,
     warnings: &'a [String],

@@ -1,6 +1,6 @@
-//! The table of programs with several requests under way: one line for each program and
-//! run, so that a model stands below the drive that it is beside, and one for each
-//! operation where a program has several.
+//! Table of programs with several requests in flight. It has one line for each program and run, so
+//! that a model stands below the drive that it models, and one for each operation where a program
+//! has several.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -12,15 +12,15 @@ use crate::summary::load::{Latency, LoadSummary, OperationSummary};
 use diskperf_timeline::{CacheMode, Engine};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Titles that are longer go on in the next line, and names of runs lose their beginning.
+/// Maximum length of a title. Longer titles continue in the next line, and names of runs lose their
+/// beginning.
 const LONGEST_TITLE: usize = 24;
 
-/// Whether a row is here, and not in the table of KB/s.
+/// Tests whether a row belongs to this table, rather than to the table of KB/s.
 pub(super) fn shows(row: &Row) -> bool {
     row.summary.load.is_some()
 }
 
-/// One line of figures.
 #[derive(Default)]
 struct Line {
     key: String,
@@ -35,15 +35,15 @@ struct Line {
     cpu: String,
 }
 
-/// Rows of one title, with the run that each belongs to: one row a run at most.
+/// Rows of the table with one title, with the run that each belongs to: at most one row per run.
 struct Titled<'a> {
     title: String,
-    /// Place in the suite of the first run that has the title.
+    /// Position of the title in the suite of the first run that has it.
     place: u32,
     rows: Vec<(&'a View<'a>, &'a Row<'a>)>,
 }
 
-/// The table of runs of one suite; none where no program is of this kind.
+/// Builds the table for runs of one suite; empty where no program is of this kind.
 pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
     let programs = by_title(views).into_iter();
     let lines: Vec<Line> = programs
@@ -55,8 +55,8 @@ pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
     }
 }
 
-/// Groups the rows of all runs by title, in the order of the suite. Each row is looked at
-/// once: a job file may have thousands of sections.
+/// Groups the rows of all runs by title, in the order of the suite. It visits each row once, since
+/// a job file may have thousands of sections.
 fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
     let mut found: Vec<Titled<'a>> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
@@ -86,7 +86,8 @@ fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
     found
 }
 
-/// A program, with the file system and the drives where its run has the title twice.
+/// Returns the title of a program, with the file system and the drives where its run has the title
+/// twice.
 fn titled(row: &Row, is_ambiguous: bool) -> String {
     let mut title = row.title.clone();
     if is_ambiguous {
@@ -117,7 +118,7 @@ fn lines_of(program: Titled, run_count: usize) -> Vec<Line> {
     std::iter::once(heading).chain(of_runs).collect()
 }
 
-/// The end of a long name: of a path it says the most.
+/// Shortens a long name from the left, since the end of a path says the most.
 fn shortened(name: &str) -> String {
     let length = name.chars().count();
     // The indent before it is two columns wide.
@@ -131,7 +132,8 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// A program of a run, and below it its operations where it has several.
+/// Returns the table lines of one program of a run: its own, and those of its operations where it
+/// has several.
 fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
     let Some(load) = &row.summary.load else {
         return Vec::new();
@@ -183,7 +185,7 @@ fn responses(found: Option<&Latency>) -> Line {
     }
 }
 
-/// Nothing of what moves no bytes.
+/// Formats a rate in MB/s; empty for operations that move no bytes.
 fn megabytes(mb_per_s: f64) -> String {
     match mb_per_s > 0.0 {
         true => figures::megabytes(mb_per_s),
@@ -191,7 +193,8 @@ fn megabytes(mb_per_s: f64) -> String {
     }
 }
 
-/// MB/s until all was synced; nothing where the page cache held nothing back.
+/// Formats the rate in MB/s until everything was synced; empty where the page cache held nothing
+/// back.
 fn durable(row: &Row) -> String {
     let cached = row.result.cache != CacheMode::Direct;
     let durable = row.summary.durable_kb_per_s.filter(|_| cached);
@@ -233,7 +236,8 @@ fn grid(lines: &[Line]) -> Grid {
     }
 }
 
-/// The meaning of the columns; nothing where there is no such table.
+/// Describes the columns of the table of programs with several requests in flight; empty without
+/// such a program.
 pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     if loads().next().is_none() {
@@ -277,7 +281,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     lines
 }
 
-/// The words for how requests were handed over.
+/// Describes the method by which requests are submitted.
 pub(super) fn engine(engine: Engine) -> &'static str {
     match engine {
         Engine::IoUring => "io_uring",
@@ -290,7 +294,7 @@ pub(super) fn engine(engine: Engine) -> &'static str {
     }
 }
 
-/// How well the generator kept to the clock, of each program in open loop.
+/// Describes how well the load generator kept to its schedule, for each program in open loop.
 pub(super) fn notes(view: &View) -> Vec<String> {
     let note = |row: &Row| {
         let load = row.summary.load.as_ref()?;
@@ -315,8 +319,8 @@ pub(super) fn notes(view: &View) -> Vec<String> {
     view.rows.iter().filter_map(note).collect()
 }
 
-/// All percentiles of each operation, of the whole response and of what the caller waited
-/// to submit.
+/// Tabulates all percentiles of each operation: of the whole response time, and of the caller's
+/// wait to submit.
 pub(super) fn latencies(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found: Vec<&Latency> = Vec::new();
@@ -368,7 +372,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     ]
 }
 
-/// What tells how a load was made, for whoever looks at the whole run.
+/// Describes the load of a program: how its requests were made and submitted.
 pub(super) fn words(load: &LoadSummary) -> String {
     let plural = if load.workers == 1 { "" } else { "s" };
     format!("depth {}, {} worker{plural}", load.depth, load.workers)

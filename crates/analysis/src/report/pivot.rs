@@ -1,5 +1,5 @@
-//! Tables whose columns are a parameter: `seqread` by layer, `copy` by block
-//! size; and where the time of a read call goes.
+//! Pivot tables, whose columns are a parameter: `seqread` by layer, `copy` by block size. Also the
+//! table with the parts of a read call's time.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -9,18 +9,15 @@ use crate::layers::{self, CallPart, Decomposition, Estimate, Layer, decompose};
 use diskperf_timeline::ProgramResult;
 use diskperf_timeline::units::format_size;
 
-/// The mark of a part that is not told apart from nothing.
+/// Mark of a part of a call's time that is not significantly above 0.
 const NOT_TOLD_APART: &str = "~";
 
-/// The parameter whose values are sizes.
 const CALL_BYTES: &str = "call_bytes";
 
-/// A program that is shown as a pivot.
 struct Pivot {
     program: &'static str,
-    /// The parameter of the rows, and its heading.
+    /// Parameter that the rows of the pivot table show, and its heading.
     row: (&'static str, &'static str),
-    /// The parameter of the columns.
     column: &'static str,
 }
 
@@ -50,7 +47,7 @@ impl Pivot {
             .map_or("", String::as_str)
     }
 
-    /// Row and column, with all else that tells a result from its siblings.
+    /// Tests whether a result belongs to a cell of the table, by its row and column.
     fn is_at(&self, row: &Row, key: &str, column: &str) -> bool {
         self.value(row, self.row.0) == key && self.value(row, self.column) == column
     }
@@ -88,7 +85,7 @@ impl Pivot {
     }
 }
 
-/// A parameter's value as a table shows it: sizes in bytes or KiB.
+/// Formats a parameter's value for a table: sizes in bytes or KiB.
 fn shown(parameter: &str, value: &str) -> String {
     match value.parse() {
         Ok(bytes) if parameter == CALL_BYTES => format_size(bytes),
@@ -96,12 +93,12 @@ fn shown(parameter: &str, value: &str) -> String {
     }
 }
 
-/// Whether a result is shown in a pivot and not in the general table.
+/// Tests whether a result is shown in a pivot table, rather than in the general table.
 pub(super) fn shows(result: &ProgramResult) -> bool {
     PIVOTS.iter().any(|pivot| pivot.shows(result))
 }
 
-/// The pivots of one run, with the run's name where there are several runs.
+/// Builds the pivot tables of one run, with the run's name where there are several runs.
 pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     for pivot in &PIVOTS {
@@ -133,7 +130,8 @@ pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
     blocks
 }
 
-/// All rows at once, or by file system where one cell would hold several.
+/// Returns all rows of a pivot table together, or divided by file system where one cell would
+/// contain several.
 fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, Vec<&'r Row<'r>>)> {
     let place = |row: &Row| {
         (
@@ -158,8 +156,8 @@ fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, 
     found
 }
 
-/// Where the time of a call goes: one row per call size, the bare call once,
-/// then one group per layer.
+/// Tabulates the parts of a call's time: one row per call size, the bare call once, then one group
+/// per layer.
 fn decomposition(rows: &[&Row]) -> Vec<Block> {
     let results: Vec<&ProgramResult> = rows.iter().map(|row| row.result).collect();
     let found = decompose(&results);
@@ -202,8 +200,8 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
     ]
 }
 
-/// The layers that have columns. `cached` is a part of `dropped`, and shown
-/// there, where there is a `dropped` of each call size.
+/// Selects the layers of `seqread` that have columns. `cached` is a part of `dropped`, and is shown
+/// there if every call size has a `dropped` result.
 fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
     let has_dropped = |call_bytes| {
         let is_it = |one: &Decomposition| one.layer == Layer::Dropped;
@@ -220,8 +218,8 @@ fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
     layers
 }
 
-/// What is not taken apart because its bytes came from elsewhere than meant: a
-/// line per layer and fault, with the call sizes where not all are affected.
+/// Describes the results left out because their bytes came from the wrong source: a line per layer
+/// and fault, with the call sizes where not all are affected.
 fn left_out(rows: &[&Row]) -> Vec<String> {
     let mut found: Vec<(Layer, CacheVerdict, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.summary.cache.is_fault()) {
@@ -266,8 +264,8 @@ fn title(layer: Layer) -> &'static str {
     }
 }
 
-/// One column per part that any cell has, and the total. The bare call has a
-/// column of its own before all layers.
+/// Builds the columns of a layer: one per part of the call time that any cell has, and the total.
+/// The bare call has a column of its own before all layers.
 fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
     let mut parts: Vec<CallPart> = cells
         .iter()
@@ -316,7 +314,7 @@ fn estimate(estimate: &Estimate) -> (String, String) {
     (us, noise + mark)
 }
 
-/// What the parts of these layers are, and the marks.
+/// Describes the parts of the call time for these layers, and the marks.
 fn meanings(layers: &[Layer], found: &[Decomposition]) -> Vec<String> {
     let has = |layer: Layer| layers.contains(&layer);
     let parts = || found.iter().flat_map(|one| &one.parts);

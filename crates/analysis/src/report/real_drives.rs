@@ -1,4 +1,4 @@
-//! Real drives: a table, JSON, CSV.
+//! Results of real drives as a table, JSON and CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
@@ -174,7 +174,7 @@ fn spindles(drives: &Drives<'_>) -> Block {
     })
 }
 
-/// How much of it is whole revolutions.
+/// Describes the share of a model's error that consists of whole revolutions.
 fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     let off = replayed.off.len();
     let whole = || replayed.remaining.iter().filter(|one| one.revolution);
@@ -192,7 +192,7 @@ fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     )
 }
 
-/// One row for each drive and cause.
+/// Tabulates the causes of modelling errors, one row for each drive and cause.
 fn causes(drives: &Drives<'_>) -> Block {
     let rows: Vec<(&str, &Remaining)> = drives
         .iter()
@@ -231,8 +231,8 @@ fn causes(drives: &Drives<'_>) -> Block {
     })
 }
 
-/// One line for each drive and set of figures, one for each cause of what is off, and one
-/// for each number that was fitted.
+/// Formats the results as CSV: one line for each drive and set of figures, one for each cause of
+/// errors, and one for each fitted parameter.
 pub(super) fn csv(found: &RealDrives) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for drive in &found.drives {

@@ -1,4 +1,4 @@
-//! What was recorded of a disk: lines, JSON, CSV.
+//! Result of recording a disk as text lines, JSON and CSV.
 
 use super::csv::{number, written};
 use super::document::Block;

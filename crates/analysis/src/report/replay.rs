@@ -1,5 +1,4 @@
-//! A replay beside its trace: what requests took here and there, and how well the moments
-//! of issue were kept.
+//! Replay beside its trace: the response times of both, and the fidelity of the issue times.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -9,8 +8,8 @@ use diskperf_timeline::{Histogram, ProgramResult, ReplayPace, Run};
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
-/// What requests took here, beside what they took where the trace was recorded; nothing
-/// where it does not say. Beside other runs it says whose they are.
+/// Tabulates the response times of the replay beside those in the trace; empty where the trace has
+/// none. Where the report has several runs, the heading names the run.
 pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     let Some((_, held)) = of_run(view.run) else {
         return Vec::new();
@@ -68,7 +67,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     ]
 }
 
-/// The responses of one operation, over all kept repetitions.
+/// Returns the response times of one operation in the replay, over all kept repetitions.
 fn here_of(result: &ProgramResult, name: &str) -> Histogram {
     let mut all = Histogram::new();
     for load in result.kept().flat_map(|one| one.loads()) {
@@ -87,7 +86,7 @@ fn told(of: &Histogram, percentile: f64) -> String {
     }
 }
 
-/// How the requests of replays were issued, and how well their moments were kept.
+/// Describes how the requests of replays were issued, and the fidelity of their issue times.
 pub(super) fn notes(views: &[View]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let mut meanings: Vec<&str> = Vec::new();
@@ -104,7 +103,7 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
     said
 }
 
-/// How the requests of one replay were issued.
+/// Describes how the requests of one replay were issued.
 fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     let mut said = Vec::new();
     for row in &view.rows {
@@ -133,7 +132,7 @@ fn moment(pace: ReplayPace) -> &'static str {
     }
 }
 
-/// What a replay of a pace can show, and what not.
+/// Describes what a replay with this pace can show.
 fn meaning(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => {
@@ -148,7 +147,7 @@ fn meaning(pace: ReplayPace) -> &'static str {
     }
 }
 
-/// What JSON has of a replay.
+/// Facts about a replay in the JSON contract.
 #[derive(Serialize)]
 pub(super) struct ReplayJson<'a> {
     trace: &'a str,
@@ -156,15 +155,16 @@ pub(super) struct ReplayJson<'a> {
     pace: ReplayPace,
     trace_requests: u64,
     trace_duration_s: f64,
-    /// Absent of a closed loop, which keeps no moments.
+    /// Fidelity of the issue times; absent for a closed loop, which has no scheduled times.
     #[serde(skip_serializing_if = "Option::is_none")]
     fidelity: Option<Fidelity>,
-    /// What requests took in the trace, by operation.
+    /// Response times in the trace, by operation.
     #[serde(serialize_with = "by_name")]
     trace_latency: Vec<(&'static str, InTrace)>,
 }
 
-/// Responses in a trace, in microseconds; absent where there are too few to tell.
+/// Response times of one operation in a recorded trace, in microseconds. A percentile is absent
+/// where requests are too few.
 #[derive(Serialize)]
 struct InTrace {
     p50_us: Option<f64>,
@@ -193,7 +193,7 @@ impl InTrace {
 }
 
 impl<'a> ReplayJson<'a> {
-    /// `None` of what is no replay.
+    /// Returns the facts about a replay; `None` if the result is no replay.
     pub(super) fn of(run: &'a Run, result: &ProgramResult) -> Option<Self> {
         let (replay, held) = of_run(run)?;
         let in_trace = responses(held).into_iter();
@@ -211,7 +211,7 @@ impl<'a> ReplayJson<'a> {
     }
 }
 
-/// An object with a field for each operation.
+/// Serializes an object with a field for each operation.
 fn by_name<S: serde::Serializer>(
     operations: &[(&'static str, InTrace)],
     serializer: S,

@@ -1,4 +1,4 @@
-//! The table of a run in the historic form, and of several side by side.
+//! Table of a run in the historic form, and of several runs side by side.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -14,8 +14,8 @@ use crate::summary::cliff::WriteCache;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{CacheMode, Run, RunState, Statistic, World};
 
-/// The report on runs: who they are, their tables, what the marks mean, and
-/// all notes.
+/// Formats the report on runs: their descriptions, their tables, the meaning of the marks, and all
+/// notes.
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for view in views {
@@ -26,7 +26,8 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// What a run is, in two lines.
+/// Describes a run in two lines: its suite and target, then its caches, drives, amount of work and
+/// protocol.
 pub(super) fn heading(view: &View) -> Vec<Block> {
     let run = view.run;
     let label = run
@@ -70,8 +71,8 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     found
 }
 
-/// Names the cache that reads and writes go through, with its state, or says that they go past it:
-/// `O_DIRECT`, `cold page cache`. The programs that differ from most are named.
+/// Describes the cache that reads and writes go through, with its state, or that they bypass it:
+/// `O_DIRECT`, `cold page cache`. Programs that differ from the majority are named.
 fn caches(view: &View) -> String {
     let words = |mode: CacheMode| {
         let cache = match view.run.world {
@@ -102,8 +103,8 @@ fn caches(view: &View) -> String {
     words(*most) + &others.collect::<String>()
 }
 
-/// How much each program did, if all did as much: what a pilot found is nothing to programs
-/// that last for a time.
+/// Describes the common amount of work of the programs, if they share one: a duration for programs
+/// of a set time, else a size.
 fn amount(view: &View) -> Option<String> {
     let lasts_ms = |row: &Row| {
         let told = row
@@ -120,7 +121,7 @@ fn amount(view: &View) -> Option<String> {
     }
 }
 
-/// The value that all rows share; `None` if they differ, or there are none.
+/// Returns the value that all rows of a run share; `None` if they differ, or there are none.
 fn only<T: PartialEq>(view: &View, of: impl Fn(&Row) -> T) -> Option<T> {
     let mut values = view.rows.iter().map(of);
     let first = values.next()?;
@@ -156,7 +157,7 @@ fn place(view: &View) -> Option<String> {
     }
 }
 
-/// `median of 2 repetitions after 1 discarded`.
+/// Describes the protocol of the run: `median of 2 repetitions after 1 discarded`.
 fn protocol(view: &View) -> Option<String> {
     let statistic = match only(view, |row| row.result.protocol.statistic)? {
         Statistic::Median => "median",
@@ -189,8 +190,8 @@ fn state(run: &Run) -> Option<String> {
     }
 }
 
-/// All tables: runs of one suite side by side, pivots run by run. A run that
-/// ended before anything was measured has none.
+/// Builds all tables: runs of one suite side by side, pivot tables run by run. A run that ended
+/// before any measurement has none.
 pub(super) fn tables(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
@@ -217,8 +218,8 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// The rows that no pivot shows. Where runs have several file systems: one
-/// section for each, or, where no two runs share one, all side by side.
+/// Tabulates the rows that no pivot table shows. Where runs have several file systems, each gets a
+/// section, or, where no two runs share one, all stand side by side.
 fn generic(views: &[&View]) -> Vec<Block> {
     let sectioned = views.iter().any(|view| filesystems(view).len() > 1);
     let shared = views.iter().enumerate().any(|(number, view)| {
@@ -250,7 +251,6 @@ fn generic(views: &[&View]) -> Vec<Block> {
     blocks
 }
 
-/// The file systems of a run's rows, each once.
 fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
     let mut found: Vec<&str> = Vec::new();
     for row in rows(view) {
@@ -261,14 +261,14 @@ fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
     found
 }
 
-/// How a table treats file systems.
+/// Treatment of file systems in a table of runs.
 #[derive(Clone, Copy)]
 enum Layout<'f> {
-    /// Every run has one.
+    /// Layout of a table for runs with one file system each.
     Alike,
-    /// The rows of this one alone.
+    /// Layout of a table with the rows of one file system alone.
     Only(&'f str),
-    /// Those of a run in columns of their own.
+    /// Layout of a table with separate columns for each file system of a run.
     Beside,
 }
 
@@ -277,7 +277,7 @@ fn rows<'v>(view: &'v View) -> impl Iterator<Item = &'v Row<'v>> + Clone {
     view.rows.iter().filter(move |row| !elsewhere(row))
 }
 
-/// The results of one group of columns.
+/// Selection of the results in one group of table columns.
 #[derive(Clone, Copy)]
 struct Chosen<'v> {
     view: &'v View<'v>,
@@ -315,7 +315,7 @@ impl<'v> Chosen<'v> {
         })
     }
 
-    /// What tells it from the other groups.
+    /// Returns a title that distinguishes the group of columns from the others.
     fn title(&self, layout: Layout<'_>) -> String {
         let mut title = self.view.name.clone();
         if matches!(layout, Layout::Beside) && filesystems(self.view).len() > 1 {
@@ -328,8 +328,8 @@ impl<'v> Chosen<'v> {
     }
 }
 
-/// One row per program, one group of columns per run, number of drives and,
-/// where they stand side by side, file system.
+/// Builds a table with one row per program, and one group of columns per run, number of drives and,
+/// in the side-by-side layout, file system.
 fn grid(views: &[&View], layout: Layout<'_>) -> Option<Grid> {
     let mut titles: Vec<(u32, &str)> = Vec::new();
     let mut groups: Vec<Chosen<'_>> = Vec::new();
@@ -380,7 +380,7 @@ fn counted(drives: u32) -> String {
     }
 }
 
-/// The columns of one group. Cells of programs that the run lacks are empty.
+/// Builds the columns of one group. Cells of programs that the run lacks stay empty.
 fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     let text = |of: &dyn Fn(&Row) -> String| -> Vec<String> {
         cells
@@ -424,7 +424,7 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     columns
 }
 
-/// What stands under the tables: the legend and the notes.
+/// Formats the remarks under the tables: the legend and the notes.
 pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     let mut blocks = vec![if views.iter().any(View::is_measured) {
         Block::List(legend(views))
@@ -443,8 +443,8 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// Names the rows in which a modelled drive filled its cache: after how much, and how much
-/// of what counts came after that.
+/// Describes the rows in which a modelled drive filled its cache: the bytes written before, and the
+/// share of the counted writes after that.
 fn cliffs(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
         let cliff = row.summary.cliff?;
@@ -466,7 +466,7 @@ fn cliffs(view: &View, views: usize) -> Vec<String> {
     view.rows.iter().filter_map(line).collect()
 }
 
-/// Bytes as drives are sold: `142 GB`, `1.8 GB`, `2.1 MB`.
+/// Formats bytes in decimal units, as drives are sold: `142 GB`, `1.8 GB`, `2.1 MB`.
 fn written(bytes: u64) -> String {
     match bytes as f64 / 1e9 {
         few if few < 0.0995 => format!("{:.1} MB", few * 1000.0),
@@ -475,8 +475,8 @@ fn written(bytes: u64) -> String {
     }
 }
 
-/// When the programs that were repeated until they were steady came to that, with their
-/// rounds as a strip.
+/// Describes when programs that were repeated until steady became steady, with their rounds as a
+/// strip of bars.
 pub(super) fn steady(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
         let found = row.summary.steady?;
@@ -500,8 +500,8 @@ pub(super) fn steady(view: &View, views: usize) -> Vec<String> {
     view.rows.iter().filter_map(line).collect()
 }
 
-/// The programs whose repetitions do not lie about one level, as strips: one figure
-/// does not stand for them.
+/// Lists the programs whose repetitions are not steady, as strips of bars. A single figure does not
+/// represent them.
 fn shapes(views: &[View]) -> Vec<String> {
     let mut lines = Vec::new();
     for view in views {
@@ -518,7 +518,6 @@ fn shapes(views: &[View]) -> Vec<String> {
     lines
 }
 
-/// The meaning of the columns and marks that occur.
 fn legend(views: &[View]) -> Vec<String> {
     let rows = views.iter().flat_map(|view| &view.rows);
     let mut lines = Vec::new();
@@ -552,7 +551,7 @@ fn legend(views: &[View]) -> Vec<String> {
     lines
 }
 
-/// How the intervals were computed.
+/// Describes the methods by which the table's intervals were computed.
 fn sureness<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
     let mut methods = Vec::new();
     let mut widest: f64 = 1.0;

@@ -1,4 +1,4 @@
-//! The course of a program over time: a strip, a table, CSV.
+//! Series of a program's figures over time, as a strip, a table and CSV.
 
 use super::csv::{Field, number, optional, written};
 use super::document::{Block, Column, Grid, Group};
@@ -7,11 +7,11 @@ use super::view::{Row, View};
 use crate::statistics::shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, course};
 
-/// Lines of a table, at most: intervals of a longer course are put together.
+/// Maximum number of lines in a table of a series. Intervals of a longer series are merged.
 const ROWS: usize = 120;
 
-/// A strip of the rate of each program, its intervals from left to right; those of a long
-/// one are drawn together.
+/// Draws the rate of each program as a strip of bars, its intervals from left to right. Intervals
+/// of a long series are merged.
 pub(super) fn strips(view: &View) -> Vec<String> {
     let strip = |(row, load): (&Row, &LoadSummary)| {
         let rates: Vec<f64> = load.series.iter().map(|one| one.iops).collect();
@@ -26,7 +26,7 @@ fn loads<'v>(view: &'v View) -> impl Iterator<Item = (&'v Row<'v>, &'v LoadSumma
     view.rows.iter().filter_map(load)
 }
 
-/// A strip and a table for each program.
+/// Formats the series of each program as a strip of bars and a table.
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for view in views {
@@ -83,7 +83,7 @@ fn grid(series: &[SeriesFigures]) -> Grid {
     }
 }
 
-/// One record for each interval.
+/// Formats the series as CSV, one record for each interval.
 pub(super) fn csv(views: &[View]) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for view in views {

@@ -1,4 +1,4 @@
-//! What each target did where several ran a program at once, beside their sum.
+//! Figures of the single targets where several ran a program concurrently, beside their sum.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -6,15 +6,15 @@ use super::view::{Row, View};
 use crate::summary::Summary;
 use diskperf_timeline::{ProgramResult, Run, World};
 
-/// One target's part in a result.
+/// Part of a result that one of several concurrent targets contributed.
 pub(super) struct Part<'r> {
-    /// As the user named it.
+    /// Name of the target, as the user gave it.
     pub(super) target: &'r str,
     pub(super) summary: Summary,
 }
 
-/// The parts of a result, in the order of its targets; none of a target by itself, or of
-/// a modelled system, whose drives are alike.
+/// Divides a result into the parts of its targets, in their order; empty for a single target, or
+/// for a modelled system, whose drives are alike.
 pub(super) fn parts<'r>(run: &'r Run, result: &ProgramResult) -> Vec<Part<'r>> {
     let targets: Vec<&str> = run.target.split(" + ").collect();
     let is_of_several = run.world == World::Host && result.drives > 1;
@@ -28,7 +28,7 @@ pub(super) fn parts<'r>(run: &'r Run, result: &ProgramResult) -> Vec<Part<'r>> {
     (0..).zip(targets).map(part).collect()
 }
 
-/// A result as if one of its drives had been alone.
+/// Returns a copy of a result with the workers of one drive only.
 fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     let mut part = result.clone();
     for repetition in &mut part.repetitions {
@@ -38,7 +38,7 @@ fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     part
 }
 
-/// A table of all parts, each program's with their sum.
+/// Tabulates the parts of all targets, those of each program with their sum.
 pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
     let mut keys = Vec::new();
     let mut found: Vec<Summary> = Vec::new();

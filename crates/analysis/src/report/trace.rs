@@ -1,4 +1,4 @@
-//! What a block trace holds: tables, strips, JSON, CSV.
+//! Contents of a block trace as tables, strips of bars, JSON and CSV.
 
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
@@ -93,8 +93,8 @@ fn devices(of: &Summary) -> String {
     }
 }
 
-/// How much a second, with so many decimals: over the time that the stamps cover, whose last
-/// lasts as long as they are coarse. Over no time there is no rate.
+/// Formats a rate per second with this many decimals; a dash where the trace covers no time. The
+/// covered time includes the resolution of the last timestamp.
 fn rate(amount: f64, decimals: usize, of: &Summary) -> String {
     let coarse_ns = of.resolution.map_or(0, |of| of.ns);
     match of.span_ns {
@@ -106,12 +106,11 @@ fn rate(amount: f64, decimals: usize, of: &Summary) -> String {
     }
 }
 
-/// A quantile in its unit; a dash of too few values to tell it.
+/// Formats a quantile in its unit; a dash where values are too few for it.
 fn told(quantile: Option<f64>, unit: fn(f64) -> String) -> String {
     quantile.map_or("-".to_owned(), unit)
 }
 
-/// A span in the unit that people use for it.
 fn span(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
@@ -167,7 +166,7 @@ fn operations(all: &[OperationSummary]) -> Grid {
     }
 }
 
-/// What is said of ranges: sizes, where they lie, how they follow each other.
+/// Describes the accessed ranges of a trace: sizes, positions and sequentiality.
 fn ranges(of: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(sizes) = &of.size_bytes {
@@ -227,7 +226,7 @@ fn times(of: &Summary) -> Vec<String> {
     lines
 }
 
-/// Times that do not tell gaps.
+/// Describes timestamps that are too coarse for the gaps between requests.
 fn coarse(of: &Resolution) -> String {
     format!(
         "times are in steps of {}: {} of the requests have that of the one before, so nothing that is shorter is told",
@@ -271,7 +270,7 @@ fn dispersion(of: &ArrivalSummary) -> Option<String> {
     })
 }
 
-/// Requests, bytes and depth over time.
+/// Draws requests, bytes and queue depth over time as strips of bars.
 fn strips(of: &Summary) -> Vec<String> {
     let intervals = || of.series.filled(of.span_ns).iter();
     let each = span(of.series.interval_ns as f64);
@@ -294,7 +293,7 @@ fn strips(of: &Summary) -> Vec<String> {
     lines
 }
 
-/// What caches would miss, with a bar.
+/// Tabulates the cache misses by cache size, with a bar.
 fn misses(of: &ReuseSummary) -> Grid {
     const BAR: f64 = 40.0;
     const MOST_ROWS: usize = 12;
@@ -331,7 +330,7 @@ fn misses(of: &ReuseSummary) -> Grid {
     }
 }
 
-/// Remark in place of footprint and miss ratios.
+/// Remark in place of footprint and miss ratios, where they were not computed.
 const REUSE_LEFT_OUT: &str = "footprint and reuse of blocks: left out, as requests are longer than 4 MiB on average and 16 GiB in all";
 
 fn reuse(reuse: &ReuseSummary) -> String {
@@ -353,7 +352,6 @@ fn reuse(reuse: &ReuseSummary) -> String {
     )
 }
 
-/// The busiest devices.
 fn by_device(of: &Summary) -> Grid {
     const LISTED: usize = 10;
     let listed = &of.devices[..of.devices.len().min(LISTED)];
@@ -373,7 +371,7 @@ fn by_device(of: &Summary) -> Grid {
     }
 }
 
-/// What a trace says of itself, but for what programs alone read.
+/// Describes the trace's own metadata, without the parts meant for programs.
 fn about(trace: &Trace) -> String {
     let said = trace.about.iter().filter(|one| !one.name.contains("JSON"));
     let said: Vec<String> = said
@@ -430,7 +428,7 @@ fn counted_lines(count: u64) -> String {
     }
 }
 
-/// What the lines of a trace are, where not each is a request.
+/// Describes the lines of a trace file, unless each is a request.
 fn counted(of: &Notices) -> Option<String> {
     let lines = &of.lines;
     let is_plain = of.dropped.is_empty() && lines.more == 0 && of.without_issue == 0;
@@ -485,7 +483,7 @@ pub(super) fn json(trace: &Trace) -> String {
     pretty(trace)
 }
 
-/// One line for each cache size.
+/// Formats the miss ratios as CSV, one line for each cache size.
 pub(super) fn csv(trace: &Trace) -> String {
     let reuse = trace.summary.reuse.iter();
     let points = reuse.flat_map(|reuse| &reuse.miss_ratios);

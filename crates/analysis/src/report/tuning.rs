@@ -1,4 +1,4 @@
-//! What a search for better settings found: tables, JSON, CSV.
+//! Result of a tuning search as tables, JSON and CSV.
 
 mod cliffs;
 mod data;
@@ -15,7 +15,7 @@ use crate::tuning::{
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
 
-/// The search as a report.
+/// Formats the result of a tuning search as a report.
 pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
     let Some(best) = tuned.best() else {
         return vec![Block::Heading(heading(tuned)), Block::List(remarks(tuned))];
@@ -52,7 +52,7 @@ pub(super) fn heading(tuned: &Tuned) -> String {
     )
 }
 
-/// A figure in the digits that it deserves.
+/// Formats a figure of the search with its significant digits.
 fn figure(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
@@ -61,7 +61,6 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// A gain in percent, with its sign.
 fn percent(gain: f64) -> String {
     let percent = 100.0 * gain;
     // A minus before nothing says nothing.
@@ -69,7 +68,7 @@ fn percent(gain: f64) -> String {
     format!("{percent:+.1} %")
 }
 
-/// Best, safe and today's, with what they give and gain.
+/// Tabulates the best, the safe and today's settings, with their figures and gains.
 fn answer(tuned: &Tuned, best: &Places) -> Grid {
     let spread = tuned.spread.as_ref();
     let own: Vec<String> = tuned
@@ -137,16 +136,15 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     }
 }
 
-/// Settings, and what counts of them.
+/// Settings of one point of the search, with their figures.
 struct Row<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
-    /// The share of what was read that was never written.
     unwritten: Option<f64>,
-    /// Over today's, as a share.
+    /// Gain of the settings over today's, as a share.
     gain: Option<f64>,
-    /// What counts over seeds and phases.
+    /// Values of the goal with the settings, for each seed and spindle phase.
     over: Option<&'a Vec<f64>>,
 }
 
@@ -158,7 +156,6 @@ fn range(extent: Extent) -> String {
     }
 }
 
-/// What to make of the best.
 fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut verdict = Vec::new();
     let standing = tuned.standing(best);
@@ -187,10 +184,9 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     verdict
 }
 
-/// Conclusion where nothing that was run again shows a gain.
 const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
 
-/// What the repetitions say of the best, beside the target as it is.
+/// Describes the gain of the best settings over the target's current ones, by the repetitions.
 fn against_today(judged: Judgement, standing: Standing) -> String {
     let interval = judged.interval.map_or(String::new(), |interval| {
         format!(
@@ -271,7 +267,7 @@ fn steps_grid(steps: &[Step]) -> Grid {
     }
 }
 
-/// How it was searched, and what else a reader must know.
+/// Describes how the search was made, with all further remarks.
 fn remarks(tuned: &Tuned) -> Vec<String> {
     let mut remarks = vec![searched(tuned)];
     if tuned.programs.len() > 1 {
@@ -320,7 +316,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     remarks
 }
 
-/// What is known of chance, and has to be exceeded for a cliff.
+/// Describes the known random variation that a cliff must exceed.
 fn beyond_chance(tuned: &Tuned) -> String {
     let (repetitions, discarded) = tuned.method.repetitions;
     let counted = repetitions.saturating_sub(discarded);
@@ -384,7 +380,6 @@ fn searched(tuned: &Tuned) -> String {
     )
 }
 
-/// How many points were impossible, and why the first was.
 fn impossible(tuned: &Tuned) -> Option<String> {
     let mut points = tuned.points.iter();
     let (places, why) = points.find_map(|(places, outcome)| match outcome {

@@ -1,72 +1,74 @@
-//! Two runs made one after the other, which tell little.
+//! Comparison of two runs made one after the other, which is weak evidence.
 //!
-//! What all repetitions of a run have in common, and another run has not, no
-//! formula that looks inside the runs can see: the place of the files, the hour's
-//! neighbours. Identical runs on shared machines differed in their medians by 10
-//! to 18 % (standard deviation), with a neighbour by 22 to 68 %. The slow part of
-//! that shows within a run as well: the medians of its four quarters differ. Their
-//! spread, never less than a floor, stands for the spread of whole runs. It is not
+//! No formula that looks inside the runs can see what all repetitions of one run share and the
+//! other run lacks: the position of the files, the neighbours of the hour. Identical runs on shared
+//! machines differed in their medians by 10 to 18 % (standard deviation), with a neighbour by 22 to
+//! 68 %.
+//!
+//! The slow part of that variation shows within a run as well: the medians of its four quarters
+//! differ. Their spread, never less than a floor, stands for the spread of whole runs. It is not
 //! divided by the root of four, since slow noise does not average out.
 
 use super::student::student_quantile;
 use super::{logarithms, median, minimum, sample_deviation};
 
-/// Fewer repetitions than these decide nothing.
+/// Minimum number of repetitions in each run for a firm verdict.
 pub const VERDICT_REPETITIONS_MIN: usize = 16;
 
-/// Runs differ by this (standard deviation of the logarithm) where nothing better
-/// is known.
+/// Default noise between whole runs, as the standard deviation of the logarithm.
 pub const FLOOR: f64 = 0.05;
 
-/// And by no less than this, however alike earlier ones were.
+/// Minimum noise between whole runs, however alike earlier ones were, as the standard deviation of
+/// the logarithm.
 const LEAST_FLOOR: f64 = 0.02;
 
-/// So many earlier runs say how much runs differ.
+/// Minimum number of earlier runs from which the noise between runs is estimated.
 pub const HISTORY_FROM: usize = 8;
 
-/// The probability that any row of two like runs is called different.
+/// Probability that any row of two like runs is called different.
 pub const ERROR: f64 = 0.01;
 
-/// The parts of a run.
+/// Number of parts into which a run is divided.
 const QUARTERS: usize = 4;
 
-/// Of two variances of four values each.
+/// Degrees of freedom of two variances from four values each.
 const DEGREES: f64 = 6.0;
 
-/// A run whose median lies so far (as a logarithm) from its fastest repetition was
-/// disturbed for half of its time, and a difference of medians and of fastest
-/// repetitions that lie so far apart contradict each other.
+/// Distance as a logarithm at which a run counts as disturbed. A run whose median lies this far
+/// above its fastest repetition was disturbed for half of its time. Two differences this far apart,
+/// of the medians and of the fastest repetitions, contradict each other.
 pub const DISTURBED: f64 = 0.10;
 
-/// Two runs, compared by their medians.
+/// Comparison of two runs by their medians.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Separate {
-    /// ln(t_other / t_base): above 0 the other is slower.
+    /// Difference of the runs as ln(t_other / t_base); above 0 the other is slower.
     pub difference: f64,
-    /// Half the width of the interval about it.
+    /// Half the width of the interval around the difference.
     pub half: f64,
-    /// What forbids a firm verdict, if anything does.
+    /// Reason against a firm verdict, if there is one.
     pub doubt: Option<Doubt>,
 }
 
-/// What forbids a firm verdict.
+/// Reason against a firm verdict on two separate runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// A run has fewer than [`VERDICT_REPETITIONS_MIN`] repetitions.
     TooFew,
-    /// The base was disturbed.
+    /// The base run was disturbed for half of its time.
     BaseDisturbed,
-    /// The other was disturbed.
+    /// The other run was disturbed for half of its time.
     OtherDisturbed,
-    /// The medians and the fastest repetitions disagree.
+    /// The medians and the fastest repetitions of the runs disagree.
     FastestDisagree,
 }
 
 impl Separate {
-    /// Of the rates of the kept repetitions, in the order of running, as one of
-    /// `rows` rows that are judged together. `floor` is how much whole runs differ at
-    /// least, see [`floor`]. `None` where either has fewer than four, or one that is
-    /// not positive and finite.
+    /// Compares the rates of the kept repetitions, in the order of running, as one of `rows` rows
+    /// that are judged together.
+    ///
+    /// `floor` is the minimum noise between whole runs, see [`floor`]. `None` where either run has
+    /// fewer than four rates, or one that is not positive and finite.
     pub fn of(base: &[f64], other: &[f64], rows: usize, floor: f64) -> Option<Self> {
         if base.len().min(other.len()) < QUARTERS {
             return None;
@@ -99,25 +101,25 @@ impl Separate {
         })
     }
 
-    /// Whether the interval excludes that the two are alike.
+    /// Tests whether the interval excludes equality of the runs.
     pub fn excludes_none(&self) -> bool {
         self.difference.abs() > self.half
     }
 
-    /// The greatest difference that the interval holds, as a share.
+    /// Returns the largest difference within the interval, as a share.
     pub fn cannot_tell_below(&self) -> f64 {
         libm::expm1(self.difference.abs() + self.half)
     }
 }
 
-/// The logarithms of the times for one unit, given the rates.
+/// Returns the logarithms of the times for one unit of work, given the rates.
 fn ln_times(rates: &[f64]) -> Option<Vec<f64>> {
     let logs = logarithms(rates)?;
     Some(logs.into_iter().map(|one| -one).collect())
 }
 
-/// How much whole runs differ at least, given the median rates of earlier runs of
-/// the same thing.
+/// Returns the minimum noise between whole runs, given the median rates of earlier runs of the same
+/// thing.
 pub fn floor(earlier_medians: &[f64]) -> f64 {
     let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_FROM);
     match known.and_then(|known| sample_deviation(&known)) {
@@ -126,8 +128,8 @@ pub fn floor(earlier_medians: &[f64]) -> f64 {
     }
 }
 
-/// The standard deviation of the medians of four successive parts; of a number
-/// that four does not divide, the first parts are longer by one.
+/// Returns the standard deviation of the medians of four successive parts. Where four does not
+/// divide the number of values, the first parts are longer by one.
 fn spread_of_quarters(values: &[f64]) -> Option<f64> {
     let (least, longer) = (values.len() / QUARTERS, values.len() % QUARTERS);
     let mut rest = values;

@@ -1,63 +1,62 @@
-//! How a run's repetitions lie in the order of running: about one level, about
-//! two, moving, or on one level first and on another then. The words that a
-//! median alone would hide.
+//! Shape of a run's repetitions in the order of running: steady, two modes, a drift, or a shift
+//! from one level to another. A median alone would hide it.
 
 use super::{logarithms, mean, median};
 use serde::Serialize;
 
-/// Fewer repetitions show no shape.
+/// Minimum number of repetitions that show a shape.
 pub const SHAPE_FROM: usize = 8;
 
-/// A change below 5 % is not worth a word.
+/// Minimum change of the duration that is reported: 5 %.
 const WORTH_A_WORD: f64 = 0.05;
 
-/// Two levels lie at least this many of their own standard deviations apart. The
-/// best split of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
+/// Minimum distance of two levels of repetitions, in their own standard deviations. The best split
+/// of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
 const APART: f64 = 5.0;
 
-/// The smaller level holds at least this share of the repetitions, and three.
+/// Minimum share of the repetitions on the smaller of two levels.
 const LEAST_SHARE: f64 = 0.15;
+/// Minimum number of repetitions on the smaller of two levels.
 const LEAST: usize = 3;
 
-/// Kendall's rank correlation with time has to exceed what chance gives by this
-/// many standard deviations.
+/// Number of standard deviations by which Kendall's rank correlation with time must exceed chance.
 const DRIFT_DEVIATIONS: f64 = 3.3;
 
-/// The shape of a series of repetitions. Levels are seconds, `apart` and `change`
-/// shares.
+/// Shape of a series of repetitions. Levels are in seconds, changes are shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "shape")]
 pub enum Shape {
-    /// About one level.
+    /// The durations of the repetitions lie around one level.
     Steady,
-    /// Two levels, between which the repetitions change.
+    /// The durations of the repetitions alternate between two levels.
     TwoModes {
-        /// The median of the faster ones, in seconds.
+        /// Median of the faster repetitions, in seconds.
         fast_s: f64,
-        /// The median of the slower ones, in seconds.
+        /// Median of the slower repetitions, in seconds.
         slow_s: f64,
-        /// How many are slower.
+        /// Number of repetitions on the slower level.
         slower: usize,
-        /// Of how many.
+        /// Number of all repetitions in the series.
         of: usize,
     },
-    /// One level up to a repetition, and another from there on.
+    /// The durations of the repetitions shift once from one level to another.
     Shift {
-        /// The first repetition on the new level, counted from 1 among those kept.
+        /// First repetition on the new level, counted from 1 among those kept.
         at: usize,
-        /// How much longer it takes from there on, as a share; negative if less.
+        /// Increase of the duration at the shift, as a share; negative for a decrease.
         change: f64,
     },
-    /// Slower and slower, or faster and faster.
+    /// The repetitions drift: they become steadily slower, or steadily faster.
     Drift {
-        /// How much longer the last takes than the first, as a share; negative if
-        /// less.
+        /// Increase of the duration from the first to the last repetition, as a share; negative for
+        /// a decrease.
         change: f64,
     },
 }
 
 impl Shape {
-    /// Of the seconds that repetitions took, in the order of running.
+    /// Determines the shape of repetitions from their durations in seconds, in the order of
+    /// running.
     pub fn of(seconds: &[f64]) -> Self {
         let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_FROM) else {
             return Self::Steady;
@@ -67,12 +66,12 @@ impl Shape {
             .unwrap_or(Self::Steady)
     }
 
-    /// Whether there is nothing to be said.
+    /// Tests whether the durations of the repetitions lie around one level.
     pub fn is_steady(&self) -> bool {
         *self == Self::Steady
     }
 
-    /// The seconds of its two modes, the faster first, if it has two.
+    /// Returns the durations of the two modes in seconds, the faster first, if there are two.
     pub fn modes_s(&self) -> Option<(f64, f64)> {
         match *self {
             Self::TwoModes { fast_s, slow_s, .. } => Some((fast_s, slow_s)),
@@ -80,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// In words; empty of what is steady.
+    /// Describes the shape of the repetitions; empty for a steady one.
     pub fn words(&self) -> String {
         let slower = |change: f64| if change > 0.0 { "slower" } else { "faster" };
         match *self {
@@ -108,7 +107,7 @@ impl Shape {
     }
 }
 
-/// Two levels, if the values lie about two: changing back and forth or once.
+/// Finds two levels, if the values lie around two: alternating, or with a single change.
 fn levels(logs: &[f64]) -> Option<Shape> {
     let bound = widest_split(logs)?;
     let (slow, fast): (Vec<f64>, Vec<f64>) = logs.iter().partition(|one| **one > bound);
@@ -136,8 +135,8 @@ fn levels(logs: &[f64]) -> Option<Shape> {
     Some(shape)
 }
 
-/// The value at which the sorted values fall into two groups that lie far apart
-/// for their own spread; `None` where they do not.
+/// Returns the value that splits the sorted values into two groups, far apart for their own spread;
+/// `None` where no such split exists.
 fn widest_split(logs: &[f64]) -> Option<f64> {
     let mut sorted = logs.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -160,8 +159,8 @@ fn widest_split(logs: &[f64]) -> Option<f64> {
         .map(|(_, bound)| bound)
 }
 
-/// A steady movement, by Kendall's rank correlation with time (Mann 1945) and the
-/// median of all slopes (Theil 1950).
+/// Finds a steady drift, by Kendall's rank correlation with time (Mann 1945) and the median of all
+/// slopes (Theil 1950).
 fn drift(logs: &[f64]) -> Option<Shape> {
     let n = logs.len();
     let mut concordance = 0_i64;
@@ -179,11 +178,11 @@ fn drift(logs: &[f64]) -> Option<Shape> {
     (sure && change.abs() >= WORTH_A_WORD).then_some(Shape::Drift { change })
 }
 
-/// Bars of a strip, at most: it stands in a line beside a name.
+/// Maximum number of bars in a strip, which stands on a line beside a name.
 pub const STRIP_BARS_MAX: usize = 60;
 
-/// Repetitions as a row of bars, the fastest the highest; empty of none. Those of a long row
-/// are drawn together, each bar the mean of as many.
+/// Draws repetitions as a row of bars, the fastest the highest; empty for none. In a long row each
+/// bar is the mean of several.
 pub fn strip(rates: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let each = rates.len().div_ceil(STRIP_BARS_MAX).max(1);

@@ -1,38 +1,38 @@
-//! What arms of disks with firmware do, for requests or of their own accord.
+//! Accesses of the arms of disks with firmware, for requests or in the background.
 
 use diskperf_timeline::trace::{ArmWork, DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
-/// What all of them did.
+/// Accesses of all disk arms in a run, with their positioning times.
 #[derive(Default)]
 pub(in super::super) struct Accesses {
-    /// What each took until its first sector came by, in order.
+    /// Positioning time of each access in nanoseconds, up to its first sector, in ascending order.
     pub(in super::super) positioning: Vec<u64>,
-    /// What all took, by stage.
+    /// Total positioning time of all accesses in nanoseconds, by stage.
     stages: BTreeMap<Stage, u64>,
-    /// How many were of what the buffer held.
+    /// Number of accesses that destaged buffered writes.
     pub(in super::super) destages: usize,
-    /// The shortest way over each distance, for each drive.
+    /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(in super::super) seeks: BTreeMap<(u32, u32), u64>,
-    /// A change of head where the arm stays, or goes a shorter way meanwhile: the middle one.
+    /// Median time of a head switch, together with any seek during it, in nanoseconds.
     pub(in super::super) head_switch_ns: Option<f64>,
-    /// What the arm rests before it writes.
+    /// Shortest time in nanoseconds that an arm settles before a write.
     pub(in super::super) write_settle_ns: Option<f64>,
 }
 
-/// One of them.
 struct Access {
     drive: u32,
     ends: u64,
     at: DiskPosition,
     sectors: (u64, u64),
     parts: Vec<(Stage, u64)>,
-    /// What it is, if it is for no request.
+    /// Background work that the access belongs to; `None` for a request.
     work: Option<ArmWork>,
 }
 
-/// An access of at most this part of a track hardly ever goes on to another one.
+/// Divisor of a track's length. An access up to that part of a track hardly ever continues on
+/// another track.
 const SHORT: u64 = 8;
 
 fn positions(stage: Stage) -> bool {
@@ -105,19 +105,21 @@ impl Accesses {
         self.destages += usize::from(one.work == Some(ArmWork::Destage));
     }
 
-    /// How many there were.
+    /// Counts the accesses that the statistics include, without those that clean bands.
     pub(in super::super) fn count(&self) -> usize {
         self.positioning.len()
     }
 
-    /// What an access spends in stages of positioning, in the mean.
+    /// Returns the mean time that an access spends in the selected stages of positioning, in
+    /// nanoseconds.
     pub(in super::super) fn mean_ns(&self, which: impl Fn(Stage) -> bool) -> f64 {
         let own = self.stages.iter().filter(|(stage, _)| which(**stage));
         own.map(|(_, ns)| *ns).sum::<u64>() as f64 / self.count().max(1) as f64
     }
 }
 
-/// What moved the arm within the elapsed time; reading on goes where it is.
+/// Collects the accesses that moved an arm within the elapsed time. Read-ahead is left out, since
+/// it continues in place.
 fn accesses(
     trace: &Trace,
     requests: &[&TracedRequest],
@@ -162,8 +164,8 @@ fn accesses(
     found
 }
 
-/// Whether the arm had something to do for a request: its sectors were not in the buffer, and
-/// not about to pass anyway.
+/// Tests whether a request needed the arm: its sectors were neither in the buffer nor about to pass
+/// the head anyway.
 pub(super) fn moves_arm(request: &TracedRequest) -> bool {
     request.spans.iter().any(|span| positions(span.stage))
 }

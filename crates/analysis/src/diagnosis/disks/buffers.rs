@@ -1,11 +1,11 @@
-//! What the buffers of disks answer, take and hold.
+//! Measures of the buffers of disks: the requests that they serve and the bytes that they hold.
 
 use super::accesses::moves_arm;
 use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// How many of some requests did something.
+/// Share of requests with some property, as two counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Of {
     did: u64,
@@ -22,7 +22,8 @@ impl Of {
         self.did as f64 / self.all.max(1) as f64
     }
 
-    /// By how much the shares differ, if that is no chance.
+    /// Returns the difference of two shares of requests, unless chance explains it or a sample is
+    /// too small.
     pub(super) fn differs_from(self, other: Self, deviations: f64) -> Option<f64> {
         if self.all.min(other.all) < super::FEWEST as u64 {
             return None;
@@ -35,36 +36,37 @@ impl Of {
     }
 }
 
-/// What a command is to the firmware.
+/// Kind of a command, as far as the firmware distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     pub(super) writes: bool,
-    /// Whether the arm moves for it.
+    /// Whether the command needs an access of the arm, rather than the buffer alone.
     pub(super) moves: bool,
 }
 
-/// What they did.
+/// Measures of all disk buffers of a run.
 #[derive(Default)]
 pub(in super::super) struct Buffers {
-    /// Reads, and those that needed no work of the arm for them.
+    /// Share of reads that needed no access of the arm.
     pub(super) reads: Of,
-    /// Writes, and those that were done before they were on the medium.
+    /// Share of writes that completed before they were on the medium.
     pub(super) writes: Of,
-    /// Reads, and those whose sectors were all there when they came.
+    /// Share of reads whose sectors were all in the buffer on arrival.
     pub(super) at_once: Of,
-    /// Writes, and those that waited for room.
+    /// Share of writes that waited for buffer space.
     pub(super) crowded: Of,
-    /// Bytes that waited to be written, at most, of those that came within the elapsed time.
+    /// Maximum number of bytes that waited for destaging, among those that arrived within the
+    /// elapsed time.
     pub(super) most_held: u64,
-    /// Bytes that were written of them at once, at most.
+    /// Maximum number of bytes that one access destaged.
     pub(super) most_destaged: u64,
-    /// What the link takes for as many sectors, out of the buffer and into it: the shortest,
-    /// since others may be on it.
+    /// Shortest link transfer in nanoseconds by direction and number of sectors. The shortest
+    /// counts, since other transfers may occupy the link.
     pub(super) crossings: BTreeMap<(bool, u32), u64>,
-    /// What the firmware took for commands of a kind, in order.
+    /// Firmware durations of commands in nanoseconds by kind, in ascending order.
     commands: BTreeMap<Kind, Vec<u64>>,
-    /// From the end of the transfer until the host was told, of writes and of others: the
-    /// shortest, since the processor may have other work.
+    /// Shortest time in nanoseconds from the end of the transfer to the interrupt of the host, for
+    /// writes and for reads. The shortest counts, since the processor may have other work.
     told_ns: BTreeMap<bool, u64>,
 }
 
@@ -113,8 +115,9 @@ impl Buffers {
         found
     }
 
-    /// How much waits to be written: of what comes until it is on the medium, or until the
-    /// end. What was there before is not seen, but after some turns of it hardly any is left.
+    /// Measures the bytes that wait for destaging, from arrival until they are on the medium or
+    /// until the end. Bytes from before the trace are not visible, but few remain after several
+    /// fillings of the buffer.
     fn hold(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let bytes = |drive: u32, sectors: u32| {
             u64::from(sectors) * u64::from(trace.drives[drive as usize].sector_bytes)
@@ -154,22 +157,22 @@ impl Buffers {
         }
     }
 
-    /// What the firmware took for commands of a kind, in order.
+    /// Returns the firmware durations of the commands of a kind in nanoseconds, in ascending order.
     pub(super) fn commands(&self, kind: Kind) -> &[u64] {
         self.commands.get(&kind).map_or(&[], Vec::as_slice)
     }
 
-    /// What the firmware took to tell the host of a write, or of a read.
+    /// Returns the firmware's time to report a write or a read to the host, in nanoseconds.
     pub(super) fn told_ns(&self, writes: bool) -> Option<u64> {
         self.told_ns.get(&writes).copied()
     }
 }
 
-/// Before its end a request meets so many pieces of work of handlers, at most.
+/// Maximum number of handler runs that are searched for the interrupt of a completed request.
 const HANDLED: usize = 16;
 
-/// From the end of a request's transfer until the drive interrupted the host for it. What the
-/// handler takes then is the kernel's, and is of the same stage.
+/// Returns the time from the end of a request's transfer to the drive's interrupt, in nanoseconds.
+/// The handler's time afterwards belongs to the kernel, although it is part of the same stage.
 fn told(trace: &Trace, request: &TracedRequest) -> u64 {
     let mut ends = request
         .parts()

@@ -1,23 +1,23 @@
-//! In which order requests that wait at a disk are served.
+//! Measures of the order in which a disk serves waiting requests.
 
 use super::accesses::moves_arm;
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{Stage, Trace};
 
-/// What waits when the arm gets a request.
+/// Counts of the requests that wait at a disk each time the arm starts another one.
 #[derive(Default)]
 pub(in super::super) struct Order {
     served: u64,
-    /// Others that waited, all told.
+    /// Sum of the other requests that waited each time the arm started one.
     waiting: u64,
-    /// Of these, those that had come before.
+    /// Sum of the waiting requests that had arrived before the one that the arm started.
     passed: u64,
 }
 
-/// What is next of a request.
+/// Event in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// Where one is served as another comes, that one does not wait yet.
+    /// Start of service. It sorts before an arrival at the same time, which does not wait yet.
     Served,
     Comes,
 }
@@ -63,26 +63,25 @@ impl Order {
         }
     }
 
-    /// How many others waited when one was served.
+    /// Returns the mean number of other requests that waited when the arm started one.
     pub(in super::super) fn waiting_mean(&self) -> f64 {
         self.waiting as f64 / self.served.max(1) as f64
     }
 
-    /// The share of those that had come before: nothing where who comes first is served
-    /// first, a half where that has no part in it.
+    /// Returns the share of waiting requests that had arrived earlier than the started one: 0 for
+    /// first come, first served, and a half where the order of arrival plays no part.
     pub(in super::super) fn passed_share(&self) -> f64 {
         self.passed as f64 / self.waiting.max(1) as f64
     }
 }
 
-/// When a request was decoded, and could be given to the arm.
+/// Returns the time at which a request was decoded and could go to the arm.
 fn came(request: &TracedRequest) -> u64 {
     let mut parts = request.parts();
     let decoded = parts.find(|(stage, ..)| *stage == Stage::Command);
     decoded.map_or(request.issued.0, |(.., until)| until.0)
 }
 
-/// When the arm began with it.
 fn begun(request: &TracedRequest) -> u64 {
     let waits = |stage| {
         matches!(

@@ -1,4 +1,4 @@
-//! The verdict on a program on real storage.
+//! Verdict on the time of a program on real storage.
 
 use super::super::words::{percent, stage};
 use super::super::{Account, DeviceAccount, OperationAccount, is_of_processor};
@@ -8,11 +8,11 @@ use diskperf_timeline::block::Operation;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Repetition, Stage};
 
-/// A share of the time that is not told apart is worth a sentence from here on.
+/// Minimum unattributed share of the time that the verdict on a program mentions.
 const UNTOLD: f64 = 0.05;
 
-/// The verdict: the bottleneck, what a call and a request take, and what is not
-/// known.
+/// Describes the verdict on a program on real storage: the bottleneck, the durations of a call and
+/// a request, and the unknown remainder.
 pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String> {
     let workers = repetition.workers.len().max(1);
     let undivided = undivided(account, workers);
@@ -24,8 +24,8 @@ pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String
     sentences
 }
 
-/// The processor's time of the program where it is not divided into user and
-/// system, and so unattributed.
+/// Returns the processor time of the program that is not divided into user and system time, and is
+/// therefore unattributed.
 fn undivided(account: &Account, workers: usize) -> Nanoseconds {
     let mut entries = account.ledger.entries().iter();
     if entries.any(|entry| is_of_processor(entry.stage)) {
@@ -91,7 +91,7 @@ fn sentence(text: &str) -> String {
     first.unwrap_or_default() + letters.as_str()
 }
 
-/// What a call takes, by stages.
+/// Describes the duration of a call by stages.
 fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -> Option<String> {
     let worker = last_to_end(repetition)?;
     // What is done to names is no read and no write, and takes most of the time.
@@ -135,8 +135,8 @@ fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -
     ))
 }
 
-/// Puts the requests that a program may have caused before those of other processes, for
-/// the events are those of the whole machine.
+/// Moves the requests that a program may have caused before those of other processes, since the
+/// events cover the whole machine.
 pub fn own_requests_first(account: &mut Account, repetition: &Repetition) {
     for device in &mut account.devices {
         let operations = &mut device.operations;
@@ -144,7 +144,7 @@ pub fn own_requests_first(account: &mut Account, repetition: &Repetition) {
     }
 }
 
-/// Whether a program that read and wrote so much may have caused requests of a kind.
+/// Tests whether a program with this amount of reads and writes may have caused requests of a kind.
 fn may_cause(repetition: &Repetition, operation: Operation) -> bool {
     match operation {
         Operation::Read | Operation::ReadAhead => repetition.total(|worker| worker.read_bytes) > 0,
@@ -155,8 +155,8 @@ fn may_cause(repetition: &Repetition, operation: Operation) -> bool {
     }
 }
 
-/// The requests that keep a device busy the longest, of those that the program may have
-/// caused if there are any.
+/// Describes the requests that keep a device busy the longest, preferring those that the program
+/// may have caused.
 fn requests(account: &Account, repetition: &Repetition) -> Option<String> {
     let all = account.devices.iter().flat_map(|device| {
         let of_device = device.operations.iter();
@@ -208,7 +208,8 @@ fn untold(account: &Account, undivided: Nanoseconds) -> Option<String> {
     ))
 }
 
-/// Of a program that wrote, what came after its last call.
+/// Describes the writes that became durable after the program's last call; `None` for a program
+/// that did not write.
 fn durable(repetition: &Repetition) -> Option<String> {
     let (elapsed, durable) = (repetition.elapsed(), repetition.durable()?);
     let more = durable.since(elapsed);

@@ -1,11 +1,11 @@
-//! The requests of real devices.
+//! Requests of real block devices in an explanation.
 
 use crate::explanation::{DeviceAccount, OperationAccount, Spread};
 use crate::report::document::{Column, Grid, Group};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 
-/// How long requests waited and were served, by device and by what they asked.
+/// Tabulates queueing and service times of requests by device and operation.
 pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
     let all = all(devices);
     let column = |of: &dyn Fn(&DeviceAccount, &OperationAccount) -> String| {
@@ -62,7 +62,7 @@ fn all(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
     all
 }
 
-/// Device times as names and nanoseconds: `vda read: queue`, `median`.
+/// Lists device times as names and nanoseconds: `vda read: queue`, `median`.
 pub(super) fn lines(devices: &[DeviceAccount]) -> Vec<(String, &'static str, u64)> {
     let mut lines = Vec::new();
     for (device, one) in all(devices) {

@@ -1,4 +1,4 @@
-//! What the mean request spent its time in: a table, JSON.
+//! Mean response time by stage, as a table and JSON.
 
 use super::{Line, lines};
 use crate::explanation::response::Response;
@@ -36,14 +36,14 @@ pub(super) fn grid(of: &Response) -> Grid {
     }
 }
 
-/// The same, as the `explain` contract has it: what all requests took together, in whole
-/// nanoseconds, so that the stages sum to it.
+/// Response times in the `explain` contract. They are sums over all requests in whole nanoseconds,
+/// so that the stages sum to the total.
 #[derive(Serialize)]
 pub(super) struct ResponseLine {
     requests: u64,
     under_way_mean: f64,
     mean_ns: f64,
-    /// In open loop, before that.
+    /// Mean time from a request's arrival to its issue in nanoseconds, in open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     before_issue_mean_ns: Option<f64>,
     total_ns: u64,

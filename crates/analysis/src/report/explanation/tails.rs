@@ -1,4 +1,4 @@
-//! What the slowest requests waited for: sentences, a table, JSON.
+//! Causes of the slowest requests, as sentences, a table and JSON.
 
 use super::super::document::{Block, Column, Grid, Group};
 use super::{Line, named};
@@ -8,11 +8,11 @@ use diskperf_timeline::trace::Position;
 use diskperf_timeline::{Nanoseconds, Stage};
 use serde::Serialize;
 
-/// A share of the time above p99 that is worth a word.
+/// Minimum share of the time above p99 at which a remaining cause is mentioned.
 const WORTH_SHARE: f64 = 0.1;
-/// Two shares that differ by more than this part of them are not the same.
+/// Relative difference of two shares of removed time above which a check contradicts a cause.
 const DOUBTFUL: f64 = 0.33;
-/// Parts of a request shorter than this are not worth a word.
+/// Minimum duration in nanoseconds at which a stage of the example request is mentioned.
 const WORTH_NS: u64 = 1000;
 
 pub(super) fn blocks(tails: &[Tail]) -> Vec<Block> {
@@ -63,7 +63,8 @@ fn sentences(tail: &Tail) -> String {
     all.join(" ")
 }
 
-/// What the same requests came to without the first cause, and what they wait for there.
+/// Describes the slowest requests in a rerun without their first cause, with the main remaining
+/// wait.
 fn without(tail: &Tail, rerun: &TailRerun) -> String {
     let is_much = 1.0 - tail.removed_share(rerun) > WORTH_SHARE;
     let left = rerun.left.filter(|_| is_much);
@@ -83,7 +84,7 @@ fn without(tail: &Tail, rerun: &TailRerun) -> String {
     )
 }
 
-/// Whether that holds for more than the requests that it was found in.
+/// Describes whether the cause of slow requests also holds under other random numbers.
 fn checked(check: &TailCheck, stated: f64) -> String {
     let there = check.removed_share();
     let doubt = match (there - stated).abs() > DOUBTFUL * stated.abs() {
@@ -97,7 +98,7 @@ fn checked(check: &TailCheck, stated: f64) -> String {
     )
 }
 
-/// Where a p99.9 comes from.
+/// Describes the stages of the request at p99.9.
 fn example(way: Way, of: &Example) -> String {
     let at = match of.position {
         Some(Position::Flash { channel, die }) => format!(" of die {die} on channel {channel}"),
@@ -156,7 +157,7 @@ fn causes(tail: &Tail) -> Grid {
     }
 }
 
-/// A tail, as the `explain` contract has it.
+/// Tail of slow requests in the `explain` contract.
 #[derive(Serialize)]
 pub(super) struct TailLine {
     requests_of: Way,

@@ -1,4 +1,4 @@
-//! The course of programs over time: their rates, and their slowest responses.
+//! Charts of programs over time: their rates and their slowest responses.
 
 use super::chart::{Chart, ROWS, slug};
 use super::log_axis;
@@ -6,20 +6,20 @@ use crate::report::view::View;
 use crate::summary::load::LoadSummary;
 use serde_json::{Value, json};
 
-/// Programs whose rates are further apart than this factor are drawn apart, for the
-/// smaller would not be seen.
+/// Maximum ratio of the rates of programs in one chart. Beyond it the smaller rate would not be
+/// visible.
 const LARGEST_FACTOR: f64 = 12.0;
 
-/// Intervals of a program that is drawn: two points show no course.
+/// Minimum number of intervals for which a program's series is drawn; two points show no trend.
 const POINTS_MIN: usize = 3;
 
-/// One program of a run.
 struct Course<'v> {
     title: String,
     load: &'v LoadSummary,
 }
 
-/// Rates, of programs of like rate together, and the 99th percentiles of all.
+/// Builds the charts of rates, with programs of similar rate together, and the chart of all 99th
+/// percentiles.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let course = |row| {
         let load = course_of(row)?;
@@ -65,7 +65,7 @@ fn course_of<'v>(row: &'v crate::report::view::Row<'_>) -> Option<&'v LoadSummar
     load.filter(|load| load.series.len() >= POINTS_MIN)
 }
 
-/// The programs by rate, each group within one scale.
+/// Groups the programs so that the rates of each group fit one scale.
 fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
     let mut groups: Vec<Vec<&Course>> = Vec::new();
     for course in courses {
@@ -81,7 +81,8 @@ fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
     groups
 }
 
-/// One row for each interval that has a figure, of programs that have enough of them.
+/// Returns the data of a chart: one row for each interval with a figure, for programs with enough
+/// intervals.
 fn rows(
     courses: &[&Course],
     of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,

@@ -1,10 +1,9 @@
-//! The picture of dies: what kept each die of a flash drive over time, what the slowest
-//! requests waited for, and below it, on the same axis, throughput, levels and write
-//! amplification.
+//! Picture of the dies of a flash drive over time: their activities, the waits of the slowest
+//! requests, and below, on the same time axis, throughput, fill levels and write amplification.
 //!
-//! A die reads in some 50 µs, and a repetition lasts a second: no picture shows both. So
-//! there are two, one of a short time around the request that waited the longest, with
-//! every interval, and one of the whole time, with what most of each stretch went to.
+//! A die reads in some 50 µs, and a repetition lasts a second: no single picture shows both. One
+//! picture therefore shows a short time around the request with the longest wait, with every
+//! interval. The other shows the whole time, with the main activity in each of its slices.
 
 mod axis;
 mod course;
@@ -21,67 +20,69 @@ use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use stretches::Stretch;
 
-/// The most intervals that are drawn one by one.
+/// Maximum number of die activities that a picture draws one by one.
 const MOST_INTERVALS: usize = 2500;
 
-/// Requests whose time is drawn.
+/// Maximum number of slow requests whose stages a picture of dies draws.
 const MOST_REQUESTS: usize = 5;
 
-/// The shortest time that is looked at closely.
+/// Minimum duration that the close-up picture of dies shows.
 const LEAST_CLOSE: Nanoseconds = Nanoseconds(200_000);
 
-/// How many times as long as its request it is at the most: more would hide it.
+/// Maximum duration of the close-up picture, as a multiple of its request's response time. A longer
+/// one would hide the request.
 const MOST_AROUND: u64 = 6;
 
-/// What is drawn of a trace.
+/// Content of the two pictures of a flash drive's dies: close-up and whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     drive: Drive,
-    /// Around the request that waited the longest; none where the whole shows it all.
+    /// Close-up picture around the request with the longest wait; `None` where the whole picture
+    /// shows every activity.
     close: Option<View>,
     whole: View,
 }
 
-/// What the drive is like.
+/// Geometry of the drawn flash drive, and the times that the trace covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Drive {
-    /// Counted from 0.
+    /// Index of the drive, counted from 0.
     number: u32,
     channels: u32,
     dies: u32,
     unit_bytes: u32,
     sector_bytes: u32,
     buffer_units: u32,
-    /// From here on all that kept dies is known, and how much before it is not.
+    /// Time from which the trace contains every die activity.
     complete_from: Nanoseconds,
     left_out: u64,
-    /// When the timed part began: moments are told from there.
+    /// Start of the timed part, from which times are displayed.
     opened: Nanoseconds,
 }
 
-/// What is drawn of some time.
+/// Content of one picture of dies, over one time range.
 #[derive(Clone, Debug, PartialEq)]
 struct View {
     from: Nanoseconds,
     until: Nanoseconds,
     dies: Dies,
-    /// Those that waited the longest, by their issues.
+    /// Requests with the longest waits, by their issue times.
     slowest: Vec<TracedRequest>,
     course: Course,
 }
 
-/// What kept dies.
+/// Activities of the dies in a time range.
 #[derive(Clone, Debug, PartialEq)]
 enum Dies {
-    /// Every interval.
+    /// Every activity of every die, one by one.
     Exact(Vec<TracedDie>),
-    /// What most of each stretch of time went to.
+    /// Main activity of each die in each slice of time.
     Stretches(Vec<Stretch>),
 }
 
 impl Picture {
-    /// What is to be seen in a trace; nothing of one without a flash drive that was asked
-    /// for something.
+    /// Selects the content of the pictures from a trace; `None` unless a flash drive received
+    /// requests.
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let (opened, ended) = window(trace)?;
         let asked = |flash: &&TracedFlash| {
@@ -121,7 +122,6 @@ impl Picture {
     }
 }
 
-/// A trace, and the drive in it that is drawn.
 struct Seen<'t> {
     trace: &'t Trace,
     flash: &'t TracedFlash,
@@ -149,7 +149,8 @@ impl Seen<'_> {
             .filter(move |one| one.issued >= from && one.completed() <= until)
     }
 
-    /// The time around the request that waited the longest: as long as can be drawn.
+    /// Returns the time range of the close-up picture around the request with the longest wait, as
+    /// long as can be drawn.
     fn close(
         &self,
         (opened, ended): (Nanoseconds, Nanoseconds),
@@ -196,12 +197,11 @@ impl Seen<'_> {
     }
 }
 
-/// Whether in a stage a request waits, and nothing is done for it.
+/// Tests whether a request only waits in a given stage.
 fn is_wait(stage: Stage) -> bool {
     Family::of(stage) == Family::Queue
 }
 
-/// How long a request waited, in nanoseconds.
 fn waited(request: &TracedRequest) -> u64 {
     let waits = request.parts().filter(|(stage, ..)| is_wait(*stage));
     waits.fold(0, |all, (_, from, until)| {
@@ -209,7 +209,7 @@ fn waited(request: &TracedRequest) -> u64 {
     })
 }
 
-/// The die that a request is of, if it is on one.
+/// Returns the die that a request accesses; `None` for a request without one.
 fn die_of(request: &TracedRequest, drive: &Drive) -> Option<u32> {
     match request.position {
         Some(Position::Flash { channel, die }) => {

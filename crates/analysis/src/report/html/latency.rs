@@ -1,5 +1,5 @@
-//! How long calls took: percentiles on an axis that gives the slowest one in
-//! ten thousand as much room as the others.
+//! Chart of call latencies: percentiles on an axis that gives the slowest one in ten thousand as
+//! much room as the others.
 
 use super::chart::{Chart, ROWS, slug};
 use super::log_axis;
@@ -8,14 +8,14 @@ use crate::report::view::View;
 use diskperf_timeline::{Histogram, ProgramResult, Repetition, WorkerMeasure};
 use serde_json::{Value, json};
 
-/// Shares of the calls that are slower: half of them to one in ten thousand,
-/// eight steps to each factor of ten.
+/// Number of points of the curve for each factor of ten in the share of slower calls, from a half
+/// to one in ten thousand.
 const STEPS_PER_TENTH: i32 = 8;
 
-/// The latencies of one kind of call.
+/// Function that returns the latencies of one kind of call.
 type Latency = fn(&WorkerMeasure) -> &Histogram;
 
-/// One curve for each program and kind of call; none where no call was timed.
+/// Builds one curve for each program and kind of call; `None` where no call was timed.
 pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let mut rows = Vec::new();
     for row in &view.rows {
@@ -77,7 +77,8 @@ fn merged(result: &ProgramResult, of: Latency) -> Histogram {
     merged
 }
 
-/// Of several requests under way: what each operation took that occurred.
+/// Returns the response times of each operation that occurred, for a program with several requests
+/// in flight.
 fn responses(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
     let loads = || result.kept().flat_map(Repetition::loads);
     let Some(first) = loads().next() else {
@@ -95,7 +96,7 @@ fn responses(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
     all.filter(|(_, merged)| merged.count() > 0).collect()
 }
 
-/// Percentiles, as far as there are calls to tell them by.
+/// Returns the data of a latency curve: the percentiles that the number of calls supports.
 fn curve(series: &str, histogram: &Histogram) -> Vec<Value> {
     let shares = (0..=4 * STEPS_PER_TENTH)
         .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_TENTH)));

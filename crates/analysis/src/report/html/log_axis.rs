@@ -1,12 +1,12 @@
-//! Logarithmic axes of times, whose ends and lines are round numbers: a chart of figures that
-//! lie close together would have no number at all beside it.
+//! Logarithmic time axes with round numbers at their ends and lines. By default a chart of close
+//! values would have no number at its axis at all.
 
 use serde_json::{Value, json};
 
-/// Lines that a chart has at most, before only powers of ten are drawn.
+/// Maximum number of lines of a chart. Beyond it only powers of ten are drawn.
 const LINES_MAX: usize = 7;
 
-/// The y axis of the field `ms` of these rows.
+/// Returns the logarithmic y axis for the field `ms` of these rows of data.
 pub(super) fn milliseconds(rows: &[Value]) -> Value {
     let values = rows.iter().filter_map(|row| row["ms"].as_f64());
     let lines = lines(values);
@@ -17,14 +17,15 @@ pub(super) fn milliseconds(rows: &[Value]) -> Value {
     })
 }
 
-/// The ends of an axis, and the numbers beside it.
+/// Ends of a logarithmic axis, and the numbers along it.
 struct Lines {
     low: f64,
     high: f64,
     between: Vec<f64>,
 }
 
-/// Of values of which those above zero count. There are two numbers at least.
+/// Computes the ends and numbers of a logarithmic axis for some values, of which only those above
+/// zero count. An axis has at least two numbers.
 fn lines(values: impl Iterator<Item = f64>) -> Lines {
     let (mut least, mut most) = (f64::MAX, 0.0_f64);
     for value in values.filter(|value| *value > 0.0) {

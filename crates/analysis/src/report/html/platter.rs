@@ -1,9 +1,9 @@
-//! The platter picture: what a drive, and the processor, did in a few
-//! revolutions around the place where something is to be seen.
+//! Platter picture: the activity of a drive and the processor in a few revolutions around an event
+//! of interest.
 //!
-//! One line is one revolution: the angle runs to the right and time downwards,
-//! so that what stands at the same place of two lines is the same place of the
-//! platter. Who comes too late for a sector waits for it over a whole line.
+//! One line is one revolution. The angle runs to the right and time downwards, so that the same
+//! horizontal position on two lines is the same angle of the platter. A request that comes too late
+//! for a sector waits for it over a whole line.
 
 mod drawing;
 mod mark;
@@ -13,33 +13,33 @@ pub(super) use drawing::figure;
 use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
-/// Revolutions shown before the one in which the request in question was
-/// issued, and in all.
+/// Revolutions that the platter picture shows before the event of interest.
 const BEFORE: f64 = 2.0;
+/// Revolutions that the platter picture shows in all.
 const SHOWN: u32 = 9;
 
-/// What is drawn of a trace.
+/// Content of the platter picture of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// How the drive turns.
+    /// Rotation of the drawn drive: its period and phase.
     drive: TracedDrive,
-    /// Its number, counted from 0.
+    /// Index of the drive, counted from 0.
     number: u32,
-    /// The slots of the track in question.
+    /// Slots of the track that the shown request accesses.
     slots: u32,
-    /// The revolution of the first line, as [`TracedDrive::revolutions`] counts.
+    /// Revolution of the first line, as [`TracedDrive::revolutions`] counts.
     first: f64,
-    /// The requests of this drive that were under way.
+    /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,
-    /// What its arm did for none of them.
+    /// Background work of the drive's arm in the shown revolutions.
     arms: Vec<TracedArm>,
-    /// What the processor did.
+    /// Activities of the processor in the shown revolutions.
     work: Vec<Work>,
-    /// The missed revolution that it is all about, if any was missed.
+    /// Missed revolution that the picture shows, if any was missed.
     missed: Option<Missed>,
 }
 
-/// The processor at work on something, or hindered.
+/// Interval in which the processor worked or was hindered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Work {
     stage: Stage,
@@ -47,21 +47,21 @@ struct Work {
     until: Nanoseconds,
 }
 
-/// A missed revolution.
+/// Missed revolution that the platter picture shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Missed {
     stage: Stage,
-    /// When the place passed the heads before anybody was ready for it.
+    /// Time at which the sector passed the heads before the request was ready: the missed deadline.
     deadline: Nanoseconds,
-    /// When somebody was.
+    /// Time at which the request that missed its sector was ready.
     ready: Nanoseconds,
-    /// How many requests lost a revolution for that reason, of how many.
+    /// Number of requests that lost a revolution to the same deadline.
     requests: usize,
     of: usize,
 }
 
 impl Picture {
-    /// What is to be seen in a trace; nothing of one without requests of a disk.
+    /// Selects the content of the platter picture from a trace; `None` without requests of a disk.
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let opened = trace.processes.iter().map(|process| process.opened).min()?;
         let ended = trace
@@ -130,8 +130,8 @@ fn is_missed(stage: Stage) -> bool {
     matches!(stage, Stage::MissedRevolution(_))
 }
 
-/// The deadline whose missing cost the programs the most; where it cost them
-/// nothing, for nobody waited, the one that cost the drives the most.
+/// Returns the deadline whose misses cost the programs the most time. Where no program waited, it
+/// is the one that cost the drives the most.
 fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
     let missed = || Stage::ALL.into_iter().filter(|stage| is_missed(*stage));
     let cost = |stage: Stage| {
@@ -153,7 +153,7 @@ fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
     (cost(costliest).1 > 0).then_some(costliest)
 }
 
-/// What the processor did, for programs and for interrupts.
+/// Returns the activities of the processor for programs and interrupts.
 fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec<Work> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let of_programs = of_programs.filter(|(stage, ..)| {

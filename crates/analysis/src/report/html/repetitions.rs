@@ -1,5 +1,5 @@
-//! Repetitions in the order of running, where they do not lie about one level: two
-//! modes, a drift or a shift, which a median alone would hide.
+//! Charts of repetitions in the order of running, where they are not steady: two modes, a drift or
+//! a shift, which a median alone would hide.
 
 use super::chart::{Chart, ROWS, slug};
 use super::throughput::OF_RUNS;
@@ -7,12 +7,12 @@ use crate::comparison::{Comparison, Pair, Quantity};
 use crate::report::view::{Row, View};
 use serde_json::{Value, json};
 
-/// Repetitions of one thing.
+/// Figures of one program's repetitions, as a series of a chart.
 struct Series<'a> {
     name: String,
-    /// Of each, in the unit of the quantity.
+    /// Figure of each repetition, in the unit of the judged quantity.
     figures: Vec<f64>,
-    /// What is to be said of it; empty of one level.
+    /// Remark on the repetitions; empty where they are steady.
     words: String,
     colour: &'a str,
 }
@@ -26,7 +26,7 @@ impl Series<'_> {
     }
 }
 
-/// One for each program of a run whose repetitions do not lie about one level.
+/// Builds one chart for each program of a run whose repetitions are not steady.
 pub(super) fn of_run(view: &View<'_>) -> Vec<Chart> {
     let shaped = |(_, row): &(usize, &Row<'_>)| !row.summary.shape.is_steady();
     let rows = view.rows.iter().enumerate().filter(shaped);
@@ -49,7 +49,7 @@ pub(super) fn of_run(view: &View<'_>) -> Vec<Chart> {
     drawn.collect()
 }
 
-/// One for each compared pair of which either does not lie about one level.
+/// Builds one chart for each compared pair with a side that is not steady.
 pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
     let steady = |pair: &Pair| pair.base.shape.is_steady() && pair.other.shape.is_steady();
     let pairs = comparison.pairs.iter().enumerate();
@@ -80,7 +80,7 @@ pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
     drawn.collect()
 }
 
-/// What the axis of a quantity is called.
+/// Returns the axis title for a quantity.
 fn unit(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::KbPerS | Quantity::DurableKbPerS => "KB/s",

@@ -1,18 +1,18 @@
-//! The accuracy card: printed against modelled, and how far off by document and
+//! Charts of the accuracy card: printed against modelled figures, and errors by document and
 //! system.
 
 use super::chart::{Chart, ROWS, label_limit};
 use crate::accuracy::{Card, Cell, Quantity};
 use serde_json::{Value, json};
 
-/// Half the width of the band that a good figure lies in, as a share.
+/// Half the width of the band for accurate figures, as a share.
 const BAND_SHARE: f64 = 0.1;
 
-/// Half the width of that band for CPU shares, in points.
+/// Half the width of the band for accurate CPU shares, in points.
 const BAND_POINTS: f64 = 10.0;
 
-/// A chart of throughput, one of all other quantities on a logarithmic scale,
-/// one of CPU shares, and one of errors.
+/// Builds a chart of throughput, one of all other quantities on a logarithmic scale, one of CPU
+/// shares, and one of errors.
 pub(super) fn charts(card: &Card) -> Vec<Chart> {
     let rates = |cell: &&Cell| cell.quantity == Quantity::KbPerS;
     let shares = |cell: &&Cell| cell.quantity == Quantity::CpuPercent;
@@ -38,7 +38,8 @@ pub(super) fn charts(card: &Card) -> Vec<Chart> {
     .collect()
 }
 
-/// Printed and modelled, where a cell has both and a logarithm has them.
+/// Returns the published and the modelled value of a number, where it has both and both have a
+/// logarithm.
 fn both(cell: &Cell) -> Option<(f64, f64)> {
     let (printed, modelled) = (cell.printed?, cell.modelled?);
     let drawn = printed > 0.0 && (modelled > 0.0 || cell.quantity == Quantity::CpuPercent);
@@ -71,7 +72,7 @@ fn rows(cells: &[&Cell]) -> Vec<Value> {
     cells.iter().filter_map(|cell| row(cell)).collect()
 }
 
-/// The least and the most of both figures, with some room.
+/// Returns the minimum and the maximum of the published and modelled values, with a margin.
 fn extent(cells: &[&Cell]) -> (f64, f64) {
     let figures = cells.iter().filter_map(|cell| both(cell));
     figures.fold((f64::MAX, 0.0), |(low, high), (printed, modelled)| {
@@ -82,7 +83,7 @@ fn extent(cells: &[&Cell]) -> (f64, f64) {
     })
 }
 
-/// Points with the diagonal on which they would all lie, and a band around it.
+/// Returns the layers of a scatter plot, with the diagonal of exact agreement and a band around it.
 fn scatter(band: Value, scale: &Value, words: &str) -> Value {
     let axis = |field: &str| {
         json!({ "field": field, "type": "quantitative", "title": format!("{field}{words}"),
@@ -169,7 +170,7 @@ fn linear(cells: &[&Cell]) -> Option<Chart> {
     )
 }
 
-/// One row of points for each system: by how much each of its figures is off.
+/// Builds a chart of the errors of modelled figures, with one row of points for each system.
 fn by_system(cells: &[&Cell]) -> Option<Chart> {
     let of_cell = |cell: &&Cell| {
         let mut row = row(cell)?;

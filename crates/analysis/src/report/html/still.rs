@@ -1,7 +1,6 @@
-//! A chart as a picture that stands still: for print, and for browsers that run no
-//! script. It is drawn from the same specification as the chart, of which it knows what
-//! charts here have: layers of bars, lines, points, text, rules, rectangles and areas
-//! over two axes.
+//! Static picture of a chart, for print and for browsers that run no script. It is drawn from the
+//! same specification as the chart. Only the elements of the charts here are known: layers of bars,
+//! lines, points, text, rules, rectangles and areas over two axes.
 
 mod axes;
 mod colours;
@@ -14,20 +13,19 @@ use diskperf_timeline::printable_line;
 use scale::Scale;
 use serde_json::Value;
 
-/// Pixels of a picture over the whole page, and of one beside others.
 const WIDE: f64 = 900.0;
 const NARROW: f64 = 480.0;
 
-/// Pixels that a character of a label takes, about.
+/// Approximate width of a label's character in pixels.
 const CHARACTER: f64 = 6.3;
 
-/// Pixels to the right of the area, for half of the last label.
+/// Margin to the right of the drawing area in pixels, for half of the last label.
 const RIGHT: f64 = 24.0;
 
-/// What stands to the right of bars takes so many pixels.
+/// Width of the labels to the right of bars in pixels.
 const ROOM_OF_LABELS: f64 = 120.0;
 
-/// The picture, as an element of HTML.
+/// Draws the static picture of a chart as an HTML element.
 pub(super) fn picture(chart: &Chart) -> String {
     let drawing = Drawing::of(&chart.spec, if chart.wide { WIDE } else { NARROW });
     let (legend, top) = axes::legend(&drawing);
@@ -48,15 +46,14 @@ pub(super) fn picture(chart: &Chart) -> String {
     )
 }
 
-/// A specification, with the scales of its axes.
+/// Chart to be drawn as a static picture, with the scales of its axes.
 struct Drawing<'s> {
     layers: Vec<Layer<'s>>,
     x: Scale,
     y: Scale,
-    /// The names by which bars of one band stand below each other.
+    /// Names that stack the bars of one band below each other.
     offsets: Vec<String>,
-    /// Pixels of all, of what stands to the left of the y axis, and of the area between
-    /// the axes.
+    /// Total width of the picture in pixels.
     total: f64,
     left: f64,
     width: f64,
@@ -91,12 +88,13 @@ impl<'s> Drawing<'s> {
         drawing
     }
 
-    /// Pixels from the y axis to a value.
+    /// Returns the horizontal distance of a value from the y axis in pixels.
     fn x(&self, value: &Value) -> Option<f64> {
         Some(self.x.place(value)? * self.width)
     }
 
-    /// Pixels from the top to a value: numbers run upwards, names downwards.
+    /// Returns the vertical distance of a value from the top in pixels: numbers run upwards, names
+    /// downwards.
     fn y(&self, value: &Value) -> Option<f64> {
         let share = self.y.place(value)?;
         let from_top = if self.y.is_of_names() {
@@ -108,7 +106,7 @@ impl<'s> Drawing<'s> {
     }
 }
 
-/// One layer of a specification: a kind of mark with its rows of data.
+/// Layer of a chart's specification: a kind of mark with its rows of data.
 struct Layer<'s> {
     mark: &'s Value,
     own: &'s Value,
@@ -141,7 +139,8 @@ impl<'s> Layer<'s> {
         self.mark["type"].as_str().unwrap_or_default()
     }
 
-    /// What a visual property is made from; null where nothing is said of it.
+    /// Returns the definition of a visual property (Vega-Lite channel) in a chart's layer; null
+    /// where there is none.
     fn channel(&self, name: &str) -> &'s Value {
         match &self.own[name] {
             Value::Null => &self.shared[name],
@@ -149,13 +148,12 @@ impl<'s> Layer<'s> {
         }
     }
 
-    /// The value of a row that a property is made from.
+    /// Returns the value in a row of data that determines a visual property.
     fn value<'r>(&self, name: &str, row: &'r Value) -> Option<&'r Value> {
         row.get(self.channel(name)["field"].as_str()?)
     }
 }
 
-/// A value as text on one line.
 fn words(value: &Value) -> String {
     match value.as_str() {
         Some(text) => printable_line(text).into_owned(),
@@ -163,8 +161,8 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Whether an expression of the charts here is true of a row: comparisons of a field with
-/// a word or a number, one of which is enough.
+/// Tests whether a filter expression of a chart holds for a row of data. It consists of comparisons
+/// of a field with a word or a number, one of which must hold.
 fn holds(test: &str, row: &Value) -> bool {
     let one = |test: &str| {
         if let Some(field) = test.strip_prefix("isValid(datum.") {

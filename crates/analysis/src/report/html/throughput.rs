@@ -1,4 +1,4 @@
-//! Throughput as bars, with intervals: printed beside modelled beside measured.
+//! Bar charts of throughput with intervals: published beside modelled beside measured figures.
 
 use super::Reported;
 use super::chart::{Chart, ROWS, label_limit};
@@ -9,23 +9,21 @@ use crate::statistics::Method;
 use diskperf_timeline::World;
 use serde_json::{Value, json};
 
-/// Bars of one chart have one scale; runs that are further apart than this
-/// factor get charts of their own, for the smaller would not be seen.
+/// Maximum ratio of speeds within one chart, whose bars share a scale. Runs further apart get
+/// charts of their own, since the smaller bars would not be visible.
 const LARGEST_FACTOR: f64 = 25.0;
 
-/// Lines of intervals are cut at so many times the longest bar.
+/// Maximum length of an interval's line, as a multiple of the longest bar.
 const LONGEST_LINE: f64 = 1.5;
 
-/// What the name of a printed series begins with.
 const PRINTED: &str = "printed: ";
 
-/// Colours that can be seen on white and on black.
+/// Colour of published figures, visible on white and on black.
 const OF_PRINTED: &str = "#8b9299";
 pub(super) const OF_RUNS: [&str; 8] = [
     "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
 ];
 
-/// One bar.
 struct Bar {
     program: String,
     series: String,
@@ -51,16 +49,15 @@ impl Bar {
         row
     }
 
-    /// Where the bar and its line end, if no line may be longer than this: an
-    /// interval of two repetitions may reach beyond anything.
+    /// Returns the end of a bar and of its interval's line. An interval of two repetitions may be
+    /// very wide, so the line is cut at `limit`.
     fn end(&self, limit: f64) -> f64 {
         let high = self.interval.map_or(0.0, |(_, high)| high.min(limit));
         high.max(self.kb_per_s)
     }
 }
 
-/// One chart for each suite, or more where its runs are of very different
-/// speed.
+/// Builds one chart for each suite, or more where its runs differ much in speed.
 pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
     let mut charts = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
@@ -82,7 +79,7 @@ pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
     charts
 }
 
-/// The bars of a run: what was printed of each program, then what it did.
+/// Returns the bars of a run: the published figures of each program, then the measured one.
 fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
     // One document may be about several runs.
     let about = match alone {
@@ -134,7 +131,7 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
     bars
 }
 
-/// Puts runs together that one scale can show.
+/// Groups runs whose speeds fit one scale.
 fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     let fastest = |bars: &[Bar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
     // The order of the runs stays within a chart.
@@ -153,7 +150,8 @@ fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     charts
 }
 
-/// The series in their order, and a colour for each: grey is what was printed.
+/// Returns the series of a bar chart in their order, with a colour for each. Published series are
+/// grey.
 fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
     let mut series: Vec<&str> = Vec::new();
     for bar in bars {

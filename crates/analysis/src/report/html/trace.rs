@@ -1,11 +1,11 @@
-//! A block trace in pictures: its course, its sizes, and what caches would miss.
+//! Charts of a block trace: its course over time, its request sizes and its miss-ratio curve.
 
 use super::chart::{Chart, ROWS};
 use crate::trace::Trace;
 use diskperf_blocktrace::summary::Interval;
 use serde_json::{Value, json};
 
-/// The charts of a trace, as far as it has what they show.
+/// Builds the charts of a trace for which it has data.
 pub(super) fn charts(trace: &Trace) -> Vec<Chart> {
     let mut all = course(trace);
     all.extend(misses(trace));
@@ -13,7 +13,6 @@ pub(super) fn charts(trace: &Trace) -> Vec<Chart> {
     all
 }
 
-/// Requests, bytes and depth over time.
 fn course(trace: &Trace) -> Vec<Chart> {
     let of = &trace.summary;
     if of.series.intervals.len() < 2 {
@@ -79,7 +78,6 @@ fn layers() -> Value {
     ])
 }
 
-/// What caches would miss, by their size.
 fn misses(trace: &Trace) -> Option<Chart> {
     let reuse = trace.summary.reuse.as_ref()?;
     let points = reuse.miss_ratios.iter();
@@ -112,7 +110,6 @@ fn misses(trace: &Trace) -> Option<Chart> {
     Some(Chart::new("trace-misses", title, rows, drawn).caption(caption))
 }
 
-/// Reads and writes by powers of two of their size.
 fn sizes(trace: &Trace) -> Option<Chart> {
     let octaves = &trace.summary.size_octaves;
     let all: f64 = octaves.iter().map(|(_, count)| count).sum();

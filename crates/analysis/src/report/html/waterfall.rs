@@ -1,4 +1,4 @@
-//! The ledger as a waterfall: where a program's elapsed time went.
+//! Waterfall chart of the ledger, which shows the parts of a program's elapsed time.
 
 use super::chart::{Chart, ROWS, label_limit, slug};
 use super::family::Family;
@@ -8,11 +8,10 @@ use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage, WorkerMeasure};
 use serde_json::{Value, json};
 
-/// So many waterfalls can be taken in.
+/// Maximum number of waterfalls that a reader can take in.
 const MOST: usize = 8;
 
-/// A waterfall for each program that has a ledger; of more than can be taken in,
-/// one chart of shares.
+/// Builds a waterfall for each program with a ledger. Too many of them become one chart of shares.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let with_ledger = view.rows.iter().filter(|row| !ledgers(row).is_empty());
     if with_ledger.count() > MOST {
@@ -23,8 +22,8 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         .collect()
 }
 
-/// The ledgers of the last repetition that counts, one for each worker: a
-/// modelled one is like any other.
+/// Returns the ledgers of the last repetition that counts, one for each worker. In a model one
+/// repetition is like any other.
 fn ledgers<'r>(row: &'r Row<'_>) -> Vec<&'r Ledger> {
     let workers = row.result.kept().last().map(|one| &one.workers);
     let workers = workers.into_iter().flatten();
@@ -68,7 +67,6 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     )))
 }
 
-/// The unit of a chart's axis.
 #[derive(Clone, Copy)]
 enum Unit {
     Milliseconds,
@@ -76,7 +74,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// One that keeps the numbers short.
+    /// Returns the unit that keeps the numbers short.
     fn of(total: u64) -> Self {
         match total {
             0..2_000_000_000 => Self::Milliseconds,
@@ -151,7 +149,7 @@ fn waterfall(total: u64, steps: usize) -> Value {
     })
 }
 
-/// Of many programs, one bar each, as shares.
+/// Builds a chart of many programs, with one bar of shares for each.
 fn shares(view: &View<'_>) -> Option<Chart> {
     let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
     let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();

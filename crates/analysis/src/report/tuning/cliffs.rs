@@ -1,13 +1,13 @@
-//! The cliffs of a search in words and as a table.
+//! Cliffs of a search in sentences and as a table.
 
 use super::{figure, lost, percent};
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Cliff, Places, Standing, Tuned, WIDEST_FACTOR, distance};
 
-/// More cliffs than these are not all printed.
 const MOST_ROWS: usize = 12;
 
-/// What to make of the cliffs: where the best and today's settings stand.
+/// Describes whether the best and today's settings are on a cliff, and how far the nearest cliff
+/// is.
 pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut advice = Vec::new();
     let is_unproven = tuned.standing(best) == Standing::Unproven;
@@ -41,7 +41,7 @@ fn worst_from(cliffs: &[Cliff], of: impl Fn(&Cliff) -> bool) -> Option<&Cliff> {
     cliffs.min_by(|left, right| left.gain.total_cmp(&right.gain))
 }
 
-/// `drive.interleave from 3 to 2 loses 77.6 %`.
+/// Describes a cliff: `drive.interleave from 3 to 2 loses 77.6 %`.
 fn fall(tuned: &Tuned, cliff: &Cliff) -> String {
     let key = &tuned.keys[cliff.key];
     format!(
@@ -53,7 +53,7 @@ fn fall(tuned: &Tuned, cliff: &Cliff) -> String {
     )
 }
 
-/// What to choose in place of a best that stands on a cliff.
+/// Describes the safe settings to choose in place of a best point on a cliff.
 fn safe(tuned: &Tuned, best: &Places) -> String {
     let Some(safe) = tuned.safe() else {
         return "no safe settings were tried: all stand on a cliff too, or cost more than half of the fall"
@@ -72,7 +72,6 @@ fn safe(tuned: &Tuned, best: &Places) -> String {
     )
 }
 
-/// How far the best, which stands on none, is from the nearest cliff.
 fn nearest(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Option<String> {
     let nearest = cliffs
         .iter()
@@ -87,7 +86,7 @@ fn nearest(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Option<String> {
     ))
 }
 
-/// All cliffs, and what falls as much between values far apart.
+/// Tabulates all cliffs, and the equally deep falls between values far apart.
 pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Block> {
     let mut blocks = listed(tuned, best, ("Cliffs:", "cliffs"), cliffs);
     let title =
@@ -101,7 +100,7 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Bloc
     blocks
 }
 
-/// All of one kind, those that lose the most if there are many.
+/// Tabulates cliffs or wide steps; only the deepest ones if there are many.
 fn listed(
     tuned: &Tuned,
     best: &Places,
@@ -160,7 +159,7 @@ fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
     }
 }
 
-/// Who stands at the edge.
+/// Describes the settings at the edge of a cliff: the best ones, today's, or both.
 fn edge(tuned: &Tuned, best: &Places, cliff: &Cliff) -> &'static str {
     match (cliff.top == *best, tuned.is_today(&cliff.top)) {
         (true, true) => "best, today",

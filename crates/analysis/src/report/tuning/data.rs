@@ -1,4 +1,4 @@
-//! A search as JSON, which has everything, and as CSV, a line for each point.
+//! Result of a tuning search as JSON with all data, and as CSV with a line for each point.
 
 use crate::comparison::Verdict;
 use crate::report::csv::{Field, number, written};
@@ -8,33 +8,33 @@ use crate::tuning::{Outcome, Places, Spread, Standing, Step, Tuned};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The `tune` contract.
+/// Result of a search in the `tune` contract.
 #[derive(Serialize)]
 struct Document<'t> {
     suite: &'t str,
     target: &'t str,
     goal: Goal,
-    /// What is compared.
+    /// Quantity that the search compares.
     quantity: &'static str,
     programs: &'t [String],
     keys: &'t [Key],
     points: Vec<Point<'t>>,
-    /// Absent where nothing is shown to be better than today's.
+    /// Best point; absent where nothing is shown to be better than today's settings.
     best: Option<Point<'t>>,
-    /// The point with the best figure, where that is all that is known for it.
+    /// Point with the best figure, where its gain is not confirmed.
     candidate: Option<Point<'t>>,
     today: Today<'t>,
-    /// What the best, or the candidate, gain over today's, as a share.
+    /// Gain of the best point or the candidate over today's settings, as a share.
     gain: Option<f64>,
     spread: Option<Spreads<'t>>,
-    /// The steps from the best to its neighbours.
+    /// Steps from the best point to its neighbours.
     cliff: Vec<Step>,
     on_cliff: bool,
-    /// All cliffs between points that were tried.
+    /// Cliffs between all points that were tried.
     cliffs: Vec<Fall<'t>>,
-    /// What falls as much between values that are too far apart to tell.
+    /// Falls as deep as a cliff, between values too far apart to tell a cliff from a slope.
     wide_steps: Vec<Fall<'t>>,
-    /// The best of those that are on no cliff, where the best are on one.
+    /// Best point among those on no cliff, where the best one is on a cliff.
     safe: Option<Point<'t>>,
     at_an_end: Vec<&'t str>,
     no_effect: Vec<&'t str>,
@@ -42,7 +42,7 @@ struct Document<'t> {
     notes: &'t [String],
 }
 
-/// A step down a cliff.
+/// Step down a cliff in the contract.
 #[derive(Serialize)]
 struct Fall<'t> {
     path: &'t str,
@@ -50,11 +50,11 @@ struct Fall<'t> {
     to: &'t str,
     from_value: Option<f64>,
     to_value: Option<f64>,
-    /// What the step gains, as a share, and what the steps around it lead one to
-    /// expect of it.
+    /// Gain of the step as a share.
     gain: f64,
+    /// Gain that the surrounding steps predict, as a share.
     expected_gain: f64,
-    /// All settings at the edge.
+    /// Settings of all parameters at the edge of the cliff.
     settings: BTreeMap<&'t str, &'t str>,
 }
 
@@ -65,8 +65,8 @@ struct Point<'t> {
     value: Option<f64>,
     programs: &'t [Figures],
     impossible: Option<&'t str>,
-    /// On real storage: the ratio to today's with its 99 % interval, and what
-    /// that says.
+    /// Comparison with today's settings on real storage: the ratio with its 99 % interval, and the
+    /// verdict.
     against_today: Option<Against>,
 }
 
@@ -145,7 +145,7 @@ fn against_today(tuned: &Tuned, places: &Places) -> Option<Against> {
     })
 }
 
-/// The point with the best figure: as the best, or as a candidate.
+/// Divides the point with the best figure into a confirmed best and an unconfirmed candidate.
 fn parted<'t>(tuned: &Tuned, best: Option<&'t Places>) -> (Option<&'t Places>, Option<&'t Places>) {
     match best.map(|best| tuned.standing(best)) {
         Some(Standing::Unproven) => (None, best),
@@ -203,7 +203,7 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
     })
 }
 
-/// One line for each point that was tried.
+/// Formats the search as CSV, one line for each point that was tried.
 pub(in crate::report) fn csv(tuned: &Tuned) -> String {
     let (best, candidate) = parted(tuned, tuned.best());
     let record = |(places, outcome): (&Places, &Outcome)| -> Vec<Field> {

@@ -1,28 +1,26 @@
-//! The response surface in text: bars along one parameter, a heat table of two,
-//! and of more the lines through the best.
+//! Response surface as text: bars along one parameter, a heat table of two, and for more the lines
+//! through the best point.
 
 use super::figure;
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Key, Places, Tuned};
 use std::collections::BTreeSet;
 
-/// Columns of the longest bar.
 const BAR: usize = 32;
 
-/// More values of one parameter than these are not all printed.
+/// Maximum number of printed values of one parameter of the search.
 const MOST_ROWS: usize = 40;
 
-/// With more columns than these figures give way to shades.
+/// Maximum number of heat table columns with figures. Wider tables show only shades.
 const MOST_FIGURES: usize = 10;
 
-/// More columns than these are not all printed.
+/// Maximum number of printed columns in a heat table.
 const MOST_COLUMNS: usize = 64;
 
-/// Eighths of a column, and levels of a shade.
+/// Block characters for bars that end within a column, from one eighth of it to a whole one.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What stands where a point was impossible, and where none was tried.
 const IMPOSSIBLE: &str = "-";
 const UNTRIED: &str = "·";
 
@@ -42,7 +40,7 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
     }
 }
 
-/// The values of one key, the others as they are at the best.
+/// Tabulates the search along one parameter, with the others as at the best point.
 fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     let at = |place: usize| {
         let mut places = best.clone();
@@ -91,14 +89,14 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     blocks
 }
 
-/// What the repetitions of a point say, where there are any.
+/// Describes the verdict of a point's repetitions, where there are any.
 fn words(tuned: &Tuned, places: &Places) -> String {
     let samples = tuned.samples.as_ref();
     let judged = samples.and_then(|samples| samples.against_today(places));
     judged.map_or(String::new(), |judged| judged.verdict.words().to_owned())
 }
 
-/// The label of the best, `today`, or both.
+/// Returns the label of the best point, `today`, or both.
 fn marked(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     let today = key.today_place == Some(place);
     match (place == best, today) {
@@ -122,7 +120,6 @@ fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Blo
     )))
 }
 
-/// A bar of a share of the longest.
 fn bar(share: f64) -> String {
     let eighths = (share * (BAR * 8) as f64).round() as usize;
     let mut text = "█".repeat(eighths / 8);
@@ -132,8 +129,8 @@ fn bar(share: f64) -> String {
     text
 }
 
-/// At most about so many of some places, evenly spread, with some that must be
-/// among them and their neighbours.
+/// Thins out a list of indices evenly to about a maximum length. Some of them are kept together
+/// with their neighbours.
 fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) -> Vec<usize> {
     if places.len() <= most {
         return places.to_vec();
@@ -146,19 +143,19 @@ fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) 
     chosen.map(|(_, place)| place).collect()
 }
 
-/// What of two keys is shown, and how dark.
+/// Heat table of a search over two parameters.
 struct Heat<'t> {
     tuned: &'t Tuned,
     best: &'t Places,
-    /// The places of the first key, downwards, and of the second, side by side.
+    /// Value indices of the first parameter, for the rows of the heat table.
     rows: Vec<usize>,
     columns: Vec<usize>,
-    /// The range of the shades.
+    /// Smallest value of the goal among all points, for the scale of the shades.
     least: f64,
     most: f64,
 }
 
-/// The first key's values downwards, the second's side by side.
+/// Formats the heat table, with the first parameter downwards and the second across.
 fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
     let (down, across) = (&tuned.keys[0], &tuned.keys[1]);
     let used = |key: usize| {
@@ -219,7 +216,7 @@ impl Heat<'_> {
         }
     }
 
-    /// Whether there is room for figures beside the shades.
+    /// Tests whether the heat table has room for figures beside the shades.
     fn has_figures(&self) -> bool {
         self.columns.len() <= MOST_FIGURES
     }
@@ -267,7 +264,7 @@ impl Heat<'_> {
     }
 }
 
-/// A value, with `today` at the target's own.
+/// Formats a value of a parameter, with `today` at the target's own.
 fn named(key: &Key, place: usize) -> String {
     match key.today_place == Some(place) {
         true => format!("{} today", key.values[place]),

@@ -1,34 +1,36 @@
-//! Throughput, levels and write amplification over some time.
+//! Throughput, fill levels and write amplification of a flash drive over a time range.
 
 use super::Drive;
 use diskperf_timeline::trace::{FlashLevels, Purpose, TracedFlash};
 use diskperf_timeline::{Nanoseconds, Trace};
 
-/// Intervals at the most, and the requests that one has to have on average.
+/// Maximum number of intervals that the time range of a die picture is divided into.
 const MOST: usize = 120;
+/// Minimum mean number of requests in an interval of the die picture.
 const REQUESTS_EACH: usize = 6;
-/// Fewer would show no course.
+/// Minimum number of intervals in the time range of a die picture; fewer would show no trend.
 const LEAST: usize = 12;
 
-/// Of how many intervals amplification is one figure: it is of programs, which are few.
+/// Number of intervals that share one figure of write amplification, since program operations are
+/// few.
 const TOGETHER: usize = 4;
 
-/// What happened in equal intervals, one after the other.
+/// Throughput, fill levels and write amplification of a flash drive in equal consecutive intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Course {
     pub(super) intervals: Vec<Interval>,
 }
 
-/// An interval of a course.
+/// Throughput, fill levels and write amplification of a flash drive in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Interval {
     pub(super) from: Nanoseconds,
     pub(super) until: Nanoseconds,
     pub(super) read_bytes_per_s: f64,
     pub(super) written_bytes_per_s: f64,
-    /// At its end, if that is known.
+    /// Fill levels of the drive's buffers at the end of the interval, if known.
     pub(super) levels: Option<FlashLevels>,
-    /// Units programmed for each that the host wrote.
+    /// Write amplification: units programmed for each unit that the host wrote, if known.
     pub(super) amplification: Option<f64>,
 }
 
@@ -80,13 +82,13 @@ impl Course {
         Self { intervals }
     }
 
-    /// The largest of a figure; 0 without any.
+    /// Returns the maximum of a figure over all intervals; 0 without any.
     pub(super) fn most(&self, of: impl Fn(&Interval) -> Option<f64>) -> f64 {
         self.intervals.iter().filter_map(of).fold(0.0, f64::max)
     }
 }
 
-/// The last sample by a moment.
+/// Returns the last sample of the fill levels up to a given time.
 fn levels_at(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
     let after = flash.levels.partition_point(|one| one.at <= at);
     flash.levels.get(after.checked_sub(1)?).copied()

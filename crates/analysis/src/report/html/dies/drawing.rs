@@ -1,7 +1,7 @@
-//! The picture as SVG, in the colours of the page.
+//! Picture of the dies as SVG, in the colours of the page.
 //!
-//! What is drawn over time is in plots: pictures within the picture, as wide as
-//! [`ACROSS`], of which the script shows a part when somebody looks closer.
+//! Content over time is drawn in plots: pictures within the picture, of width [`ACROSS`]. The
+//! script shows a part of a plot when a reader zooms in.
 
 use super::axis::{LEFT, RIGHT, WIDTH, axis};
 use super::panels::panels;
@@ -16,34 +16,32 @@ use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// The width of a plot in units of its own.
+/// Width of a plot in units of its own.
 pub(super) const ACROSS: f64 = 10_000.0;
 
 const TOP: f64 = 24.0;
-/// The line of a request: its words, and its bar.
+/// Height of a request's caption in the list of slow requests.
 const WORDS: f64 = 14.0;
 const BAR: f64 = 9.0;
-/// The width of a letter, about.
 const LETTER: f64 = 6.6;
 const REQUEST: f64 = WORDS + BAR + 5.0;
-/// What part of its waiting a cause has to be to be told.
+/// Divisor of a request's total wait. The picture does not mention a cause below that share.
 const LEAST_CAUSE: u64 = 50;
-/// All dies together, and one.
+/// Height of the rows of all dies together, in the picture's pixels.
 const DIES: f64 = 360.0;
 const LEAST_DIE: f64 = 5.0;
 const MOST_DIE: f64 = 16.0;
-/// Between channels.
 const GAP: f64 = 4.0;
 
 impl View {
-    /// A moment as a place in a plot.
+    /// Converts a time to an x coordinate in a plot.
     pub(super) fn x(&self, at: Nanoseconds) -> f64 {
         let length = (self.until.since(self.from).0 as f64).max(1.0);
         ACROSS * (at.since(self.from).0 as f64 / length).min(1.0)
     }
 }
 
-/// Where dies are drawn: those of a channel below each other.
+/// Layout of the rows of dies in the picture, with those of a channel below each other.
 struct Rows {
     height: f64,
     channels: u32,
@@ -68,7 +66,7 @@ impl Rows {
         self.channel(channel) + f64::from(place) * self.height
     }
 
-    /// What of its row a die takes.
+    /// Returns the height of a die's mark in its row.
     fn mark(&self) -> f64 {
         self.height - 1.0
     }
@@ -78,7 +76,7 @@ impl Rows {
     }
 }
 
-/// A plot at a height of the picture.
+/// Draws a plot at a vertical position of the picture.
 pub(super) fn plot((top, height): (f64, f64), content: &str) -> String {
     format!(
         "<svg class=\"plot\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height:.1}\" \
@@ -86,7 +84,6 @@ pub(super) fn plot((top, height): (f64, f64), content: &str) -> String {
     )
 }
 
-/// The class that has the colour of what keeps a die.
 fn colour(by: DieBusy) -> &'static str {
     match by {
         DieBusy::Read => "media",
@@ -114,7 +111,7 @@ fn die_name(drive: &Drive, die: u32) -> String {
     format!("channel {channel}, die {place}")
 }
 
-/// A rectangle in a plot.
+/// Draws a rectangle from one time to another in a plot.
 pub(super) fn rectangle(
     out: &mut String,
     class: &str,
@@ -131,7 +128,7 @@ pub(super) fn rectangle(
     );
 }
 
-/// What kept dies, as marks, and how many these are.
+/// Draws the activities of the dies as marks, and counts the marks.
 fn marks(view: &View, drive: &Drive, rows: &Rows) -> (String, usize) {
     let mut out = String::new();
     match &view.dies {
@@ -171,7 +168,7 @@ fn marks(view: &View, drive: &Drive, rows: &Rows) -> (String, usize) {
     }
 }
 
-/// The rows of dies, what requests waited for at them in red, and what is not known.
+/// Draws the rows of dies, with the waits of requests in red and the time without data marked.
 fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
     let (view, drive) = picture;
     let (marks, count) = marks(view, drive, rows);
@@ -237,7 +234,8 @@ fn described(request: &TracedRequest, drive: &Drive) -> String {
     }
 }
 
-/// What a request waited for, the longest first, without what hardly counts.
+/// Returns the causes of a request's wait with their durations, the longest first, without
+/// negligible ones.
 fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
     for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait(*stage)) {
@@ -253,7 +251,7 @@ fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     causes
 }
 
-/// A request in a sentence: what it was, how long it took, and what for.
+/// Describes a request in a sentence: its kind, its response time and its main waits.
 fn told(request: &TracedRequest, drive: &Drive, most: usize) -> String {
     let took = format_nanoseconds(request.completed().since(request.issued));
     let cause = |(stage, ns): &(Stage, u64)| {
@@ -269,7 +267,6 @@ fn told(request: &TracedRequest, drive: &Drive, most: usize) -> String {
     )
 }
 
-/// The slowest requests, one below the other.
 fn requests(view: &View, drive: &Drive) -> String {
     let mut out = String::new();
     for (number, request) in view.slowest.iter().enumerate() {
@@ -375,7 +372,6 @@ fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
     text
 }
 
-/// One picture, with its words.
 fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool) -> String {
     let (view, drive) = picture;
     let rows = Rows::of(drive);
@@ -408,7 +404,7 @@ fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool)
     )
 }
 
-/// The pictures with their words: looked at closely, and as a whole.
+/// Draws the close-up and the whole picture of dies with their captions.
 pub(in crate::report::html) fn figures(picture: &Picture, name: &str, title: &str) -> String {
     let drive = &picture.drive;
     let number = drive.number + 1;

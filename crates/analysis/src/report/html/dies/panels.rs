@@ -1,4 +1,4 @@
-//! What stands below the dies: throughput, levels and write amplification over time.
+//! Panels below the dies: throughput, fill levels and write amplification over time.
 
 use super::axis::LEFT;
 use super::course::Interval;
@@ -10,19 +10,19 @@ use std::fmt::Write;
 const HEIGHT: f64 = 46.0;
 const BELOW: f64 = 12.0;
 
-/// A line of a panel: its class, and what it is at an interval.
+/// Line in a panel of the die picture: its CSS class, and its value in an interval.
 type Line<'a> = (&'a str, Box<dyn Fn(&Interval) -> Option<f64> + 'a>);
 
-/// A panel: some figures on one scale.
+/// Panel of the die picture, with some figures on one scale.
 struct Panel<'a> {
     name: &'a str,
-    /// What its upper edge is.
+    /// Value at the upper edge of the panel.
     most: f64,
     words: Box<dyn Fn(f64) -> String + 'a>,
     lines: Vec<Line<'a>>,
 }
 
-/// All panels that there is something to be seen in, and where they end.
+/// Draws all panels with data, and returns the y coordinate of their end.
 pub(super) fn panels(view: &View, drive: &Drive, top: f64) -> (String, f64) {
     let mut out = String::new();
     let mut at = top;
@@ -90,7 +90,7 @@ fn all<'a>(view: &View, drive: &'a Drive) -> Vec<Panel<'a>> {
     ]
 }
 
-/// A round figure that is no less.
+/// Rounds a value up to a round figure.
 fn rounded(most: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
         return 0.0;

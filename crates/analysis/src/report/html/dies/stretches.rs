@@ -1,27 +1,28 @@
-//! What most of each stretch of time went to, for each die.
+//! Main activity of each die in equal slices of time.
 
 use diskperf_timeline::trace::TracedDie;
 use diskperf_timeline::{DieBusy, Nanoseconds};
 
-/// Stretches that a time is cut into.
+/// Number of time slices into which a picture of dies is divided.
 pub(super) const STRETCHES: usize = 160;
 
-/// Steps in which it is told how busy a die was.
+/// Number of steps in which a picture shows the busy share of a die.
 pub(super) const STEPS: u32 = 4;
 
-/// Some time in which a die was kept by something, more than by anything else.
+/// Consecutive time slices of one die with the same main activity and busy share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) die: u32,
     pub(super) by: DieBusy,
-    /// How busy it was, by all, in steps.
+    /// Busy share of the die over all activities, in steps.
     pub(super) step: u32,
-    /// The first and the last stretch that are so, the last not among them.
+    /// First time slice of the sequence.
     pub(super) first: usize,
+    /// Time slice after the end of the sequence.
     pub(super) last: usize,
 }
 
-/// The stretches of a time, die by die, those that are alike joined.
+/// Divides a time range into slices for each die, and joins neighbouring slices that are equal.
 pub(super) fn of<'k>(
     kept: impl Iterator<Item = &'k TracedDie>,
     (from, until): (Nanoseconds, Nanoseconds),

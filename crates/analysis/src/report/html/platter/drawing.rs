@@ -1,4 +1,4 @@
-//! The picture as SVG, in the colours of the page.
+//! Platter picture as SVG, in the colours of the page.
 
 use super::Picture;
 use super::mark::Mark;
@@ -11,7 +11,6 @@ use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// Measures of the picture, in pixels of its own.
 const LEFT: f64 = 76.0;
 const WIDTH: f64 = 880.0;
 const RIGHT: f64 = 14.0;
@@ -19,11 +18,10 @@ const TOP: f64 = 44.0;
 const LINE: f64 = 46.0;
 const PROCESSOR: f64 = 8.0;
 const DRIVE: f64 = 20.0;
-/// Firmware and link of a disk that has both, at the foot of the drive's band.
+/// Height of the part for firmware and link, at the foot of a drive's band in the picture.
 const LINK: f64 = 6.0;
 
-/// A part of a span that lies in one revolution: the line, and where it begins
-/// and ends as shares of it.
+/// Part of a span within one revolution: its line, and its start and end as shares of the line.
 #[derive(Clone, Copy)]
 struct Piece {
     line: u32,
@@ -45,13 +43,12 @@ fn top(line: u32) -> f64 {
     TOP + f64::from(line) * LINE
 }
 
-/// The middle of the drive's band.
 fn middle(line: u32) -> f64 {
     top(line) + PROCESSOR + 3.0 + DRIVE / 2.0
 }
 
 impl Picture {
-    /// A span, cut where revolutions end.
+    /// Divides a span of time at the ends of revolutions.
     fn pieces(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<Piece> {
         let shown =
             |at| (self.drive.revolutions(at) - self.first).clamp(0.0, f64::from(super::SHOWN));
@@ -70,7 +67,7 @@ impl Picture {
         pieces
     }
 
-    /// A moment that is shown: line and place.
+    /// Returns the line and the x coordinate of a time; `None` outside the picture.
     fn at(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
         let turned = self.drive.revolutions(moment) - self.first;
         (0.0..f64::from(super::SHOWN))
@@ -122,7 +119,6 @@ impl Picture {
         out
     }
 
-    /// All spans as rectangles, and how many these are.
     fn spans(&self) -> (String, usize) {
         let mut out = String::new();
         let mut count = 0;
@@ -163,7 +159,7 @@ impl Picture {
         (out, count)
     }
 
-    /// What is written into the bands, and the marks of issues.
+    /// Draws the texts in the bands of the picture, and the marks at the issue of requests.
     fn labels(&self) -> String {
         let mut out = String::new();
         for request in &self.requests {
@@ -195,7 +191,7 @@ impl Picture {
         out
     }
 
-    /// Writes the first text for which there is room in a span.
+    /// Draws the first of some texts that fits into a span of the picture.
     fn write(
         &self,
         out: &mut String,
@@ -220,8 +216,8 @@ impl Picture {
         }
     }
 
-    /// Where a mark of a request is: how far down its line, and how high. Firmware and link
-    /// are at work while the arm does something else.
+    /// Returns the offset and the height of a request's mark in its line of the picture. Firmware
+    /// and link have a separate part, since they work while the arm does something else.
     fn band(&self, mark: Mark) -> (f64, f64) {
         let beside_arm = matches!(
             mark,
@@ -233,9 +229,8 @@ impl Picture {
         }
     }
 
-    /// Whether a stage is something that the drive, or its controller, does for a
-    /// request, and not a place in a queue. What a request waits for while the arm works of
-    /// its own accord is drawn as that work.
+    /// Tests whether the drive or its controller works on a request in this stage, rather than
+    /// letting it wait in a queue. Waits for background work of the arm are drawn as that work.
     fn at_the_drive(&self, stage: Stage) -> bool {
         let of_arm = matches!(stage, Stage::Destage | Stage::Cleaning);
         let families = matches!(
@@ -246,7 +241,7 @@ impl Picture {
         (families || waits) && !(of_arm && self.drive.has_link)
     }
 
-    /// What may be written into a span, the longest first.
+    /// Returns possible texts for a span of the picture, the longest first.
     fn label(
         &self,
         (what, sectors): (&str, u32),
@@ -272,13 +267,13 @@ impl Picture {
         }
     }
 
-    /// How long before `from` the place passed the heads that comes at `until`.
+    /// Returns the time by which the request missed its sector: from the sector's last pass until
+    /// `from`.
     fn late(&self, from: Nanoseconds, until: Nanoseconds) -> Nanoseconds {
         let period = self.drive.revolution_ns as u64;
         Nanoseconds(period.saturating_sub((until.0 - from.0) % period.max(1)))
     }
 
-    /// The deadline that was missed.
     fn deadline(&self) -> String {
         let Some((line, x)) = self.missed.and_then(|missed| self.at(missed.deadline)) else {
             return String::new();
@@ -361,7 +356,7 @@ fn work(work: ArmWork) -> &'static str {
     }
 }
 
-/// A piece of the arm's own work, with its sectors and where they are.
+/// Describes a piece of the arm's background work, with its sectors and their position.
 fn of_arm(arm: &TracedArm) -> String {
     format!(
         "{} of {} sectors from {}{}",
@@ -413,7 +408,7 @@ fn rectangle(out: &mut String, piece: Piece, (down, height): (f64, f64), mark: M
     );
 }
 
-/// The picture with its words.
+/// Draws the platter picture with its title and caption.
 pub(in crate::report::html) fn figure(picture: &Picture, name: &str, title: &str) -> String {
     let (spans, count) = picture.spans();
     let (width, height) = (LEFT + WIDTH + RIGHT, top(super::SHOWN));

@@ -1,24 +1,23 @@
-//! Axes and legends.
+//! Axes and legends of static chart pictures.
 
 use super::{CHARACTER, Drawing, Layer, colours, scale, words};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// Pixels below the area, for the x axis.
+/// Space below the drawing area in pixels, for the x axis.
 pub(super) const BELOW: f64 = 40.0;
 
-/// Pixels of a line of a legend.
 const LINE: f64 = 17.0;
 
-/// What the first layer that says anything of a channel's axis or scale says.
+/// Returns a property of an axis or scale from the first layer of the chart that defines it.
 pub(super) fn definition<'s>(layers: &[Layer<'s>], channel: &str, what: &str) -> &'s Value {
     let said = layers.iter().map(|layer| &layer.channel(channel)[what]);
     let mut said = said.filter(|one| !one.is_null());
     said.next().unwrap_or(&Value::Null)
 }
 
-/// A number beside an axis, as the axis wants it: a share of calls as the percentage of
-/// the others, bytes in multiples of 1024, others short.
+/// Formats a number beside an axis by the axis's label expression: a share of calls as the
+/// percentage of the others, bytes in multiples of 1024, others short.
 pub(super) fn number(axis: &Value, value: f64) -> String {
     let wanted = axis["labelExpr"].as_str().unwrap_or_default();
     if wanted.contains("100 - 100 * datum.value") {
@@ -30,7 +29,7 @@ pub(super) fn number(axis: &Value, value: f64) -> String {
     }
 }
 
-/// A number with few digits: `25M`, `1.5k`, `0.001`.
+/// Formats a number with few digits: `25M`, `1.5k`, `0.001`.
 pub(super) fn short(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),
@@ -51,7 +50,7 @@ pub(super) fn short(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// Both axes with lines, words and titles.
+/// Draws both axes of a chart with lines, labels and titles.
 pub(super) fn axes(drawing: &Drawing<'_>) -> String {
     let (width, height) = (drawing.width, drawing.height);
     let mut svg = String::new();
@@ -100,13 +99,13 @@ pub(super) fn axes(drawing: &Drawing<'_>) -> String {
     svg
 }
 
-/// Words at a place in pixels.
+/// Draws a text at a position in pixels.
 pub(super) fn written((x, y): (f64, f64), anchor: &str, text: &str) -> String {
     let text = escape::text(text);
     format!("<text text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>")
 }
 
-/// A text, cut where it takes more than so many pixels.
+/// Shortens a text to a width in pixels.
 fn fitting(text: &str, pixels: f64) -> String {
     let most = (pixels / CHARACTER).max(4.0) as usize;
     match text.chars().count() > most {
@@ -115,7 +114,7 @@ fn fitting(text: &str, pixels: f64) -> String {
     }
 }
 
-/// What the colours mean, above the area, and how many pixels that takes.
+/// Draws the legend of a chart's colours, and returns its height in pixels.
 pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
     let mut svg = String::new();
     let (mut x, mut y) = (0.0, 12.0);
@@ -139,7 +138,7 @@ pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
     }
 }
 
-/// Names with their colours; of numbers, the ends.
+/// Returns the names and colours of a legend. For numbers these are the two ends.
 fn meanings(drawing: &Drawing<'_>) -> Vec<(String, String)> {
     let mut layers = drawing.layers.iter();
     let coloured = |layer: &&Layer<'_>| layer.channel("color")["field"].is_string();

@@ -1,11 +1,11 @@
-//! Marks of all kinds.
+//! Marks of static chart pictures: bars, points, texts, rules, rectangles, lines and areas.
 
 use super::colours::{self, colour, opacity};
 use super::{Drawing, Layer, axes, words};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// The marks of a layer.
+/// Draws all marks of a chart's layer.
 pub(super) fn group(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let each = |mark: fn(&Drawing<'_>, &Layer<'_>, &Value) -> Option<String>| -> String {
         layer
@@ -30,7 +30,7 @@ pub(super) fn group(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     }
 }
 
-/// The middle of a row's band, and the pixels that its bar is high.
+/// Returns the middle of a row's band and the height of its bar, in pixels.
 fn band(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<(f64, f64)> {
     let middle = drawing.y(layer.value("y", row)?)?;
     let band = drawing.y.band() * drawing.height;
@@ -44,8 +44,7 @@ fn band(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<(f64, f
     Some((first + (place as f64 + 0.5) * each, 0.86 * each))
 }
 
-/// Bars to the right. Those that have neither an end nor a place of their own in a band
-/// stand behind each other.
+/// Draws horizontal bars. Bars of one band without an end or an offset of their own are stacked.
 fn bars(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let is_stacked = layer.channel("x2").is_null() && layer.channel("yOffset").is_null();
     let mut ends: Vec<(String, f64)> = Vec::new();
@@ -77,7 +76,7 @@ fn bars(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     svg
 }
 
-/// A rectangle at a place, as wide and as high as said, in pixels.
+/// Draws a filled rectangle at a position, with its size in pixels.
 fn filled((x, y, width, height): (f64, f64, f64, f64), layer: &Layer<'_>, row: &Value) -> String {
     let colour = escape::text(&colour(layer, "color", row));
     let paint = match layer.mark["filled"] == false {
@@ -88,7 +87,8 @@ fn filled((x, y, width, height): (f64, f64, f64, f64), layer: &Layer<'_>, row: &
     format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}/>")
 }
 
-/// A cell of two names; or from one number to another over the whole height.
+/// Draws a rectangle: the cell of two names, or the range between two numbers over the whole
+/// height.
 fn rectangle(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
     let x = drawing.x(layer.value("x", row)?)?;
     if let Some(end) = layer.value("x2", row) {
@@ -126,7 +126,7 @@ fn point(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String
     ))
 }
 
-/// Words beside a bar, or at the right end.
+/// Draws a text beside a bar, or at the right end.
 fn text(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
     let x = match layer.channel("x")["value"] == "width" {
         true => drawing.width,
@@ -161,7 +161,6 @@ fn rule(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String>
     ))
 }
 
-/// A line for each colour, through its rows in their order.
 fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let is_stepped = layer.mark["interpolate"] == "step-before";
     let mut found: Vec<(String, String)> = Vec::new();
@@ -188,7 +187,6 @@ fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     found.into_iter().map(line).collect()
 }
 
-/// What lies between two curves.
 fn area(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     let curve = |channel: &str| -> Vec<String> {
         let place = |row: &&Value| {

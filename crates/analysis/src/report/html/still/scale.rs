@@ -1,9 +1,9 @@
-//! From values to places along an axis.
+//! Scales that convert values to positions along an axis.
 
 use super::{Layer, axes, words};
 use serde_json::Value;
 
-/// An axis of names, or of numbers with the values at its two ends.
+/// Scale of an axis: names, or numbers with the values at its two ends.
 #[derive(Debug)]
 pub(super) enum Scale {
     Names(Vec<String>),
@@ -12,7 +12,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    /// The scale of a channel, by what layers say of it and by their rows.
+    /// Creates the scale of an axis from its definitions in the chart's layers and from their data.
     pub(super) fn of(layers: &[Layer<'_>], channel: &str) -> Self {
         let is_of_names = |layer: &Layer<'_>| layer.channel(channel)["type"] == "nominal";
         if layers.iter().any(is_of_names) {
@@ -34,14 +34,14 @@ impl Scale {
         matches!(self, Self::Names(_))
     }
 
-    /// Makes the axis longer by a factor, where it begins at zero.
+    /// Extends the axis by a factor, where it begins at zero.
     pub(super) fn stretch(&mut self, factor: f64) {
         if let Self::Linear(_, high) = self {
             *high *= factor;
         }
     }
 
-    /// The share of the axis before a value; of a name, before the middle of its band.
+    /// Returns the position of a value as a share of the axis; for a name, the middle of its band.
     pub(super) fn place(&self, value: &Value) -> Option<f64> {
         let share = match self {
             Self::Names(names) => {
@@ -59,7 +59,7 @@ impl Scale {
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// The share of the axis that a name has; nothing of a number.
+    /// Returns the share of the axis that a name occupies; 0 for numbers.
     pub(super) fn band(&self) -> f64 {
         match self {
             Self::Names(names) => 1.0 / names.len().max(1) as f64,
@@ -67,7 +67,7 @@ impl Scale {
         }
     }
 
-    /// Places with what is written there.
+    /// Returns the positions of the axis labels with their texts.
     pub(super) fn ticks(&self, axis: &Value) -> Vec<(f64, String)> {
         if let Self::Names(names) = self {
             let place = |(place, name): (usize, &String)| {
@@ -108,7 +108,7 @@ impl Scale {
     }
 }
 
-/// How far a value is from the first of two towards the second.
+/// Returns the relative position of a value between two ends: 0 at the first, 1 at the second.
 fn between(value: f64, (low, high): (f64, f64)) -> f64 {
     match high - low {
         0.0 => 0.5,
@@ -116,7 +116,7 @@ fn between(value: f64, (low, high): (f64, f64)) -> f64 {
     }
 }
 
-/// The least of 1, 2, 5, 10, ... with any power of ten that is not below a number.
+/// Returns the smallest of 1, 2, 5, 10, ... times a power of ten that is at least a number.
 fn round_above(number: f64) -> f64 {
     if number <= 0.0 {
         return 1.0;
@@ -129,7 +129,7 @@ fn round_above(number: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// The least and the most that a channel shows. A linear axis begins at zero.
+/// Returns the minimum and the maximum of the data along an axis. A linear axis begins at zero.
 fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f64) {
     let second = format!("{channel}2");
     let mut values = Vec::new();
@@ -152,7 +152,7 @@ fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f6
     }
 }
 
-/// The names that a channel shows, in the order of the rows.
+/// Returns the names along an axis, in the order of the rows of data.
 pub(super) fn names(layers: &[Layer<'_>], channel: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for layer in layers {
