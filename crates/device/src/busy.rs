@@ -1,18 +1,18 @@
-//! What a drive has done.
+//! Busy times and transfer counts of a drive.
 
 use diskperf_sim::Time;
 
-/// How long a drive has been doing what.
+/// Busy times and transfer counts of a drive since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
-    /// Time in which arm and heads move and come to rest.
+    /// Time of seeks, head switches and settling.
     pub positioning: Time,
-    /// Time in which it waits for a sector to come by.
+    /// Time of rotational latency.
     pub latency: Time,
-    /// Time in which it transfers sectors.
+    /// Time of media transfer.
     pub transfer: Time,
-    /// Bytes moved.
+    /// Bytes of all completed requests.
     pub bytes: u64,
-    /// Number of transfers.
+    /// Number of completed requests.
     pub transfers: u64,
 }
