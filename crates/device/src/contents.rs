@@ -58,7 +58,6 @@ pub struct Write {
 #[derive(Clone, Debug)]
 pub struct Contents<V> {
     cache: WriteCache,
-    /// Versions of each sector that was written.
     sectors: BTreeMap<u64, Versions<V>>,
     /// Changing requests in flight, by slot of their id.
     in_flight: BTreeMap<usize, InFlight<V>>,
@@ -68,7 +67,6 @@ pub struct Contents<V> {
     completed: u64,
 }
 
-/// Versions of one sector's contents.
 #[derive(Clone, Debug)]
 struct Versions<V> {
     durable: Option<V>,
@@ -82,7 +80,6 @@ enum InFlight<V> {
     Write {
         sectors: Range<u64>,
         fua: bool,
-        /// New value of each sector of the write.
         values: Vec<Option<V>>,
     },
     /// Flush in flight, with the sequence number of the last write that it covers.

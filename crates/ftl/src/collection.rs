@@ -22,7 +22,6 @@ pub(crate) struct Collection {
     under_way: u32,
     /// Number of copies in progress that have been placed.
     placed: u32,
-    /// Number of copies that each host write pays for.
     copies_per_write: f64,
 }
 

@@ -115,7 +115,6 @@ impl Ftl {
         self.frontiers.len() - 1
     }
 
-    /// Tests whether the open superblock of a write frontier has a partly filled program unit.
     fn is_filled_in_part(&self, frontier: usize, open: u32) -> bool {
         match self.cursors.get(frontier) {
             Some(cursor) => cursor.begun.is_some(),

@@ -58,7 +58,6 @@ pub struct Disk {
     idle: Time,
     link: Link,
     shingles: Option<Box<Shingles>>,
-    /// Host sectors per sector of the medium.
     per_medium: PerMedium,
     /// Time of the next event in the drive if no command arrives; [`Time::NEVER`] without one.
     next: Time,
@@ -104,13 +103,11 @@ pub struct Disk {
     busy: Busy,
     /// Scratch buffer for choices between commands and cached extents.
     choice: Vec<Waiting>,
-    /// Background work of the actuator: destage, cleaning and read-ahead.
     arm: Arm,
     /// Circumstances of the last command; `None` unless [`Disk::observe`] was called.
     observed: Option<Observation>,
 }
 
-/// Current work of the actuator, with its end.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     ends: Time,
@@ -124,7 +121,6 @@ enum Work {
     /// Write of a command that bypasses the write-back cache.
     Write,
     Destage,
-    /// Step of the cleaning of a shingled band.
     Clean { takes: Time },
 }
 

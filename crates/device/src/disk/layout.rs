@@ -107,12 +107,10 @@ pub struct Layout {
     sectors: u64,
 }
 
-/// Source of sector positions: zones, or measured extents.
 #[derive(Clone, Debug)]
 enum SectorsAt {
     /// Zones from the outer edge inwards, at least one.
     Zones(Zones),
-    /// Extents at measured positions.
     Extents(Extents),
 }
 
@@ -399,7 +397,6 @@ fn zones(of: &LayoutSpecification) -> Result<(SectorsAt, u64), LayoutError> {
     Ok((SectorsAt::Zones(Zones::new(zones)), room))
 }
 
-/// Validates that a number is from 1 to `most`.
 fn within(what: &str, value: u32, most: u32) -> Result<(), LayoutError> {
     match (1..=most).contains(&value) {
         true => Ok(()),

@@ -60,7 +60,6 @@ pub struct Link {
     overhead: Time,
     /// Overhead of a write transfer, including the reconnect.
     write_overhead: Time,
-    /// Reconnect time of a read.
     reconnect: Time,
     delivery: Delivery,
     /// Transfers that have not ended, in order of time. A read's transfer is reserved before its

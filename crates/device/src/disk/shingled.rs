@@ -68,7 +68,6 @@ pub struct Counters {
     pub past_cache_sectors: u64,
 }
 
-/// Extent in the media cache.
 #[derive(Clone, Copy, Debug)]
 struct Cached {
     end: u64,
@@ -77,7 +76,6 @@ struct Cached {
     at: u64,
 }
 
-/// Cleaning of a band in progress.
 #[derive(Clone, Debug)]
 struct Cleaning {
     band: u64,
@@ -363,7 +361,6 @@ impl Shingled {
         }
     }
 
-    /// Drops sectors from the media cache and its map.
     fn drop_cached(&mut self, of: Extent) {
         let first = self
             .map
@@ -496,7 +493,6 @@ impl Shingled {
         }
     }
 
-    /// Iterates over the cached extents that overlap these sectors.
     fn overlapping(&self, of: Extent) -> impl Iterator<Item = (u64, Cached)> {
         let before = self.map.range(..of.first).next_back();
         let before = before.filter(move |(_, cached)| cached.end > of.first);

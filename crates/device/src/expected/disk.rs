@@ -71,7 +71,6 @@ pub fn drive(specification: &DiskSpecification) -> Drive {
     Drive::new(Device::Disk(Box::new(disk)))
 }
 
-/// Converts bytes to sectors, at least one.
 fn sectors_of(drive: &Drive, bytes: u32) -> u32 {
     (bytes / drive.device().sector_bytes()).max(1)
 }

@@ -220,7 +220,6 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     (programmed_per_s / amplification, amplification)
 }
 
-/// Returns the traffic of a flash drive so far.
 fn traffic(drive: &Drive) -> Traffic {
     *drive.device().flash().expect("a flash drive").traffic()
 }

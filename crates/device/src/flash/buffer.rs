@@ -21,7 +21,6 @@ struct Versions {
     /// Whether a version waits that a later write may replace.
     waits: bool,
     epoch: u64,
-    /// Version number of the waiting data.
     version: u64,
     /// Number of waiting versions that have an owner.
     owned: u32,

@@ -76,7 +76,6 @@ pub struct Flash {
     free: Vec<Free>,
     /// Map cache; `None` if the entire map is in memory.
     map: Option<Map>,
-    /// Random stream for read retries.
     retries: Stream,
     done: VecDeque<RequestId>,
     busy: Busy,
@@ -89,13 +88,11 @@ pub struct Flash {
     what_if: WhatIf,
     /// Data version of each physical unit; `None` unless power cuts are modelled.
     contents: Option<Box<Contents>>,
-    /// Recorder of the drive's work; `None` unless recording is on.
     recorder: Option<Box<Recorder>>,
     /// Scratch list of the dies that a read needs.
     touched: Vec<u32>,
 }
 
-/// Command in flight.
 #[derive(Clone, Debug, Default)]
 struct Command {
     /// Number of outstanding page reads, or of units still to be programmed.

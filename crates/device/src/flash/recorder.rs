@@ -18,7 +18,6 @@ pub const MOST_LEVELS: usize = 1 << 12;
 /// Minimum time between two level samples.
 const LEAST_STEP: Time = Time(10_000);
 
-/// Work that keeps a die busy, and its start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     by: Option<DieBusy>,

@@ -23,7 +23,6 @@ const LONGEST_MS: f64 = 1000.0;
 
 /// Key of the capacity, from which the data-sheet layout is derived.
 const CAPACITY: &str = "capacity_bytes";
-/// Alternative keys for the seek time.
 const SEEK_KEYS: [&str; 6] = [
     "seek_table",
     "seek_hpl",
@@ -151,7 +150,6 @@ fn read_mechanism(
     }
 }
 
-/// Reads the three seek times of a data sheet.
 fn read_three_points(reader: &mut Reader<'_>) -> SeekSpecification {
     let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
     SeekSpecification::ThreePoints {

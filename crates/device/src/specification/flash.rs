@@ -453,7 +453,6 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
     )
 }
 
-/// Interface between host and drive.
 #[derive(Clone, Copy)]
 enum Kind {
     Nvme,

@@ -17,7 +17,6 @@ pub struct Segments {
     looked: Option<Looked>,
 }
 
-/// Result of a lookup of a sector range in all segments.
 #[derive(Clone, Copy, Debug)]
 struct Looked {
     range: (u64, u64),
@@ -255,7 +254,6 @@ impl Uses {
         (oldest < self.head()).then_some(oldest)
     }
 
-    /// Marks an index as the most recently used one.
     #[inline(always)]
     fn touch(&mut self, number: usize) {
         self.take(number);

@@ -8,7 +8,6 @@ use super::arm::Until;
 use super::*;
 use diskperf_spans::ArmWork;
 
-/// Sources from which the actuator may get its next work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidates {
     Commands,
@@ -16,7 +15,6 @@ enum Candidates {
     Both,
 }
 
-/// Next work of the actuator: index of a pending command or of a cached extent.
 #[derive(Clone, Copy, Debug)]
 enum Chosen {
     Command(usize),
@@ -154,7 +152,6 @@ impl Disk {
         }
     }
 
-    /// Chooses a pending command or a cached extent by the scheduling policy.
     #[inline(always)]
     fn choose(&mut self, now: Time, candidates: Candidates) -> Chosen {
         let mut choice = std::mem::take(&mut self.choice);
@@ -210,8 +207,6 @@ impl Disk {
         }
     }
 
-    /// Reads medium sectors for a command, and transfers them over the link while they pass the
-    /// head.
     #[inline(always)]
     fn read_now(&mut self, free: Free, requests: &mut Requests, (sector, queued): (u64, &Queued)) {
         let request = &mut requests[queued.id];
@@ -303,7 +298,6 @@ impl Disk {
         }
     }
 
-    /// Starts to destage an extent of the write-back cache.
     fn destage_now(&mut self, now: Time, index: usize) {
         let most = self.most_destaged();
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);

@@ -62,7 +62,6 @@ impl Disk {
         self.enqueue(now, requests, (id, held), (now, now));
     }
 
-    /// Transfers the data of a read hit from the buffer over the link, and finishes the command.
     fn cross_from_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         self.observe_answer(Answer::Buffer);
         let request = &mut requests[id];

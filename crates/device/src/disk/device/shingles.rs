@@ -86,7 +86,6 @@ impl Disk {
         }
     }
 
-    /// Returns the position of a piece's first sector.
     fn place_of_piece(&self, piece: &Piece) -> Place {
         let shingles = self.shingles.as_ref().filter(|_| piece.cached);
         let layout = shingles.map_or(self.mechanism.layout(), |of| of.cache.layout());

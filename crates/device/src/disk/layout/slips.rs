@@ -4,7 +4,6 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slips(Vec<Slip>);
 
-/// Run of contiguous slipped sectors.
 #[derive(Clone, Copy, Debug)]
 struct Slip {
     first: u64,

@@ -255,7 +255,6 @@ impl Zone {
         )
     }
 
-    /// Returns the range (first, end) of physical sectors of a unit.
     fn unit(&self, unit: u64) -> (u64, u64) {
         let from = unit * self.units.sectors;
         (from, (from + self.units.sectors).min(self.room()))
@@ -343,7 +342,6 @@ impl Zone {
         self.angles.pushing.count((from, track * per_track))
     }
 
-    /// Returns the angle at which a track begins.
     #[inline]
     fn start(&self, track: u64, place: TrackPlace) -> Turn {
         let angles = &self.angles;
@@ -415,7 +413,6 @@ struct Plan {
     units: Units,
     /// Spares of each complete unit, in sectors.
     spares: u64,
-    /// Number of complete units in the zone.
     whole_units: u64,
     /// Sectors per slip or defect: one, or a whole track.
     grain: u64,

@@ -118,7 +118,6 @@ impl Flash {
         }
     }
 
-    /// Starts the program whose data are in the die's register.
     fn start_loaded(&mut self, now: Time, number: u32) {
         let die = &mut self.dies[number as usize];
         let program = die.loaded.take().expect("its data have come");
@@ -143,8 +142,6 @@ impl Flash {
         }
     }
 
-    /// Starts the data transfer of the next program while the die still works, if the drive
-    /// supports it.
     fn load_ahead(&mut self, now: Time, number: u32) {
         let die = &self.dies[number as usize];
         let has_room = die.loading.is_none() && die.loaded.is_none();

@@ -141,7 +141,6 @@ impl Flash {
         }
     }
 
-    /// Returns the number of journal pages that pending map changes fill.
     fn journal_pages(&self) -> u64 {
         self.flushes.changes / u64::from(self.specification.journal.changes_per_page)
     }

@@ -29,7 +29,6 @@ pub(super) struct Program {
     die: u32,
     /// Mapping units from the write buffer.
     units: Vec<Waiting>,
-    /// Copies of garbage collection, with their placement.
     copies: Vec<(Copy, Placement)>,
     /// Placement of the last unit.
     placement: Option<Placement>,

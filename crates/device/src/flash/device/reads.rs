@@ -237,7 +237,6 @@ impl Flash {
         self.queue_read(now, number);
     }
 
-    /// Queues a sensed page for its channel.
     fn queue_read(&mut self, now: Time, number: u32) {
         let op = &self.ops[number];
         let is_host = op.reader.is_host();

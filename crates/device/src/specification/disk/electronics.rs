@@ -113,7 +113,6 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
 
 const LINK_READ_SHARE: &str = "link_read_share";
 
-/// Reads the start of a read's data transfer over the link, and the use of the link until then.
 fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
     let deliveries = [
         ("in_pieces", Delivery::WhileReading),
