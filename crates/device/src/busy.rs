@@ -7,11 +7,11 @@ use diskperf_sim::Time;
 pub struct Busy {
     /// Time of seeks, head switches and settling.
     pub positioning: Time,
-    /// Time of rotational latency.
+    /// Time for which the head waited for sectors to come by (rotational latency).
     pub latency: Time,
-    /// Time of media transfer.
+    /// Time in which sectors passed under the head (media transfer).
     pub transfer: Time,
-    /// Bytes of all completed requests.
+    /// Total size of all completed requests, in bytes.
     pub bytes: u64,
     /// Number of completed requests.
     pub transfers: u64,

@@ -33,7 +33,7 @@ pub enum WriteCache {
 pub struct Write {
     /// Sequence number of the write in order of completion, from 1; 0 for a write in flight.
     pub number: u64,
-    /// Range of written sectors.
+    /// Range of sectors that the request writes.
     pub sectors: Range<u64>,
 }
 
@@ -63,7 +63,7 @@ pub struct Contents<V> {
     in_flight: BTreeMap<usize, InFlight<V>>,
     /// Completed writes that no flush covers yet, by sequence number.
     volatile: BTreeMap<u64, Range<u64>>,
-    /// Number of completed writes.
+    /// Number of writes completed so far.
     completed: u64,
 }
 
@@ -158,7 +158,7 @@ impl<V: Clone> Contents<V> {
         assert!(before.is_none(), "request {id:?} is in flight");
     }
 
-    /// Completes a request.
+    /// Completes a request: applies its writes, or makes durable what its flush covers.
     pub fn complete(&mut self, id: RequestId) {
         match self.in_flight.remove(&id.place()) {
             // A read.

@@ -25,7 +25,7 @@ macro_rules! devices {
         }
 
         impl Device {
-            /// Returns the sector size, in bytes.
+            /// Returns the sector size of the device, in bytes.
             pub fn sector_bytes(&self) -> u32 {
                 match self {
                     $(Self::$Kind(device) => device.sector_bytes(),)*

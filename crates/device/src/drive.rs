@@ -46,15 +46,15 @@ pub enum Refusal {
 pub struct Completion {
     /// Id of the request, as [`Drive::submit`] returned it.
     pub id: RequestId,
-    /// Operation of the request.
+    /// Operation of the completed request.
     pub operation: Operation,
-    /// First sector of the request.
+    /// First sector of the completed request.
     pub sector: u64,
-    /// Number of sectors of the request.
+    /// Number of sectors of the completed request.
     pub sectors: u32,
-    /// Time of the submission.
+    /// Time at which the request was submitted.
     pub submitted: Time,
-    /// Time of the completion.
+    /// Time at which the request completed.
     pub completed: Time,
     spans: diskperf_spans::Request,
 }

@@ -8,10 +8,10 @@ use diskperf_sim::{Stream, Time};
 use diskperf_spans::Stage;
 use std::collections::VecDeque;
 
-/// Distribution of a server's service time.
+/// Distribution of the service time of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// Constant service time.
+    /// Constant service time of every request.
     Constant(Time),
     /// Exponential distribution with this mean: most times are short, and a few are long.
     Exponential(Time),
@@ -25,9 +25,9 @@ pub enum Service {
 pub struct FixedConfig {
     /// Number of sectors of the device.
     pub sectors: u64,
-    /// Sector size, in bytes.
+    /// Sector size of the device, in bytes.
     pub sector_bytes: u32,
-    /// Distribution of service times.
+    /// Distribution of the service times of requests.
     pub service: Service,
     /// Number of servers, which is the maximum number of requests in service.
     pub servers: u32,
@@ -63,7 +63,7 @@ impl Fixed {
         }
     }
 
-    /// Returns the sector size, in bytes.
+    /// Returns the sector size of the device, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         self.config.sector_bytes
     }

@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut};
 /// Operation of a request on a range of sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operation {
-    /// Read of the sectors.
+    /// Read of a range of sectors.
     #[default]
     Read,
     /// Write of new contents to the sectors.
@@ -42,12 +42,12 @@ pub enum Hint {
     Raw,
     /// File-system I/O in multiples of 4 KiB.
     FileWhole,
-    /// File-system I/O of any other size.
+    /// File-system I/O whose size is not a multiple of 4 KiB.
     FilePart,
 }
 
 impl Hint {
-    /// All origins of requests.
+    /// List of all hints about the origin of a request.
     pub const ALL: [Self; 3] = [Self::Raw, Self::FileWhole, Self::FilePart];
 
     /// Returns the hint for a transfer of the buffer cache with a given size in bytes.
@@ -71,15 +71,15 @@ impl Hint {
 /// I/O request to a storage device.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Operation on the sectors.
+    /// Operation that the request performs on its sectors.
     pub operation: Operation,
-    /// Index of the device.
+    /// Index of the device that the request is for.
     pub device: usize,
     /// First sector, from the start of the device.
     pub sector: u64,
-    /// Number of sectors.
+    /// Number of sectors of the request.
     pub sectors: u32,
-    /// Origin of the request.
+    /// Origin of the request, as far as the device is told.
     pub hint: Hint,
     /// Time of the request by stage, without gaps since its submission.
     pub spans: Spans,

@@ -24,21 +24,21 @@ use diskperf_sim::Streams;
 
 /// Specification from which devices of one kind are built.
 pub trait BuildDevice: Sized {
-    /// Type of the device.
+    /// Type of the device that the specification builds.
     type Device;
 
     /// Reads the specification from an entry of the catalogue. The reader collects errors.
     #[cfg(feature = "catalogue")]
     fn read(reader: &mut Reader<'_>) -> Self;
 
-    /// Builds an idle device.
+    /// Builds an idle device from the specification.
     ///
     /// # Panics
     ///
     /// When the specification contradicts itself.
     fn build(&self, streams: &Streams, unit: Unit) -> Self::Device;
 
-    /// Returns the sector size, in bytes.
+    /// Returns the sector size of the device, in bytes.
     fn sector_bytes(&self) -> u32;
 
     /// Returns the number of sectors of the device; `None` if the specification contradicts itself.
@@ -68,7 +68,7 @@ macro_rules! specifications {
                 })
             }
 
-            /// Builds an idle device.
+            /// Builds an idle device from the specification.
             ///
             /// # Panics
             ///
@@ -79,7 +79,7 @@ macro_rules! specifications {
                 }
             }
 
-            /// Returns the sector size, in bytes.
+            /// Returns the sector size of the device, in bytes.
             pub fn sector_bytes(&self) -> u32 {
                 match self {
                     $(Self::$Kind(of) => BuildDevice::sector_bytes(&**of),)*

@@ -9,9 +9,9 @@ pub enum Broken {
     Inverse(u32),
     /// The valid count of a superblock differs from its bitmap.
     Count {
-        /// Index of the superblock.
+        /// Index of the superblock with the wrong count.
         superblock: u32,
-        /// Valid count of the superblock.
+        /// Valid count that the superblock keeps.
         counted: u32,
         /// Number of set bits in the superblock's bitmap.
         bits: u32,

@@ -5,7 +5,7 @@ use crate::specification::{Impossible, Specification};
 /// Choice of the die for the next program unit of a write frontier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Allocation {
-    /// The dies take turns (round robin).
+    /// The dies take turns for program units (round robin).
     #[default]
     InTurn,
     /// The die that the device [prefers](crate::Ftl::prefer_die), if the open superblock has a row

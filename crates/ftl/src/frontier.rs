@@ -27,13 +27,13 @@ impl Cursor {
 /// Writer with its own open superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// Host stream with this index.
+    /// Host stream with this index (placement identifier).
     Host(u32),
     /// Copies of the garbage collection in progress.
     Copies,
     /// The translation layer itself, for map and journal.
     System,
-    /// SLC cache (one bit per cell).
+    /// Writer of the SLC cache (one bit per cell).
     Cache,
 }
 

@@ -67,9 +67,9 @@ impl Superblock {
 /// Physical place at which a unit is to be programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
-    /// Index of the physical unit.
+    /// Index of the physical unit to be programmed.
     pub physical: u32,
-    /// Index of the superblock.
+    /// Index of the superblock that contains the unit.
     pub superblock: u32,
     /// Index of the die that programs the unit.
     pub die: u32,

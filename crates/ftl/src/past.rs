@@ -14,23 +14,23 @@ use crate::traffic::{Cause, Traffic};
 /// Precondition state: the way a drive was written before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// Never written.
+    /// Fresh drive that was never written.
     Fresh,
-    /// Filled once, sequentially.
+    /// Drive that was filled once, sequentially.
     Sequential,
-    /// Written uniformly at random to the steady state.
+    /// Drive written uniformly at random to the steady state.
     Random,
-    /// Written at random to the steady state, with hot and cold units.
+    /// Drive written at random to the steady state, with hot and cold units.
     HotCold {
         /// Percentage of the writes that go to the hot units, which are the first ones.
         writes_percent: u8,
         /// Percentage of the units that are hot.
         space_percent: u8,
     },
-    /// Written at random to the steady state by Zipf's law: the k-th unit in proportion to
+    /// Drive written at random to the steady state by Zipf's law: the k-th unit in proportion to
     /// k^-theta.
     Zipf {
-        /// Exponent theta, in hundredths.
+        /// Exponent theta of Zipf's law, in hundredths.
         theta_percent: u8,
     },
 }
@@ -239,7 +239,7 @@ fn past_cause(frontier: usize) -> Cause {
 
 /// Distribution of the units of a random past over superblocks.
 struct Filler {
-    /// Number of units in each class.
+    /// Number of logical units in each class of the past.
     lengths: Vec<u32>,
     /// First unit of each class, the random order of its units, and the number of units already
     /// placed.

@@ -22,7 +22,7 @@ struct Change {
 /// Logical unit with changes that are not yet in the journal.
 #[derive(Debug, Clone)]
 struct Changed {
-    /// Map entry in the journal.
+    /// Map entry that the journal holds.
     durable: u32,
     /// Changes after the journalled entry, in order.
     later: Vec<Change>,
@@ -32,7 +32,7 @@ struct Changed {
 #[derive(Debug, Clone)]
 pub(crate) struct Unsafe {
     changed: BTreeMap<u32, Changed>,
-    /// Number of changes so far.
+    /// Number of map changes so far.
     number: u64,
     /// Bitmap of the physical units that are programmed.
     programmed: Vec<u64>,
@@ -309,7 +309,7 @@ impl Ftl {
         }
     }
 
-    /// Marks all placed units as durable.
+    /// Marks all placed units as programmed and durable.
     pub(crate) fn settle(&mut self) {
         if !self.features.power_cuts {
             return;

@@ -25,13 +25,15 @@ impl Geometry {
 /// Policy that chooses the victim of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// The superblock with the fewest valid units.
+    /// Greedy: the superblock with the fewest valid units is the victim.
     Greedy,
-    /// The superblock with the fewest valid units among this many drawn at random.
+    /// Random choices: the victim has the fewest valid units among this many superblocks drawn at
+    /// random.
     Choices(u32),
-    /// The superblock that was closed first.
+    /// FIFO: the superblock that was closed first is the victim.
     Fifo,
-    /// The superblock with the greatest (1 - u) age / 2u, where u is its valid share.
+    /// Cost-benefit: the superblock with the greatest (1 - u) age / 2u is the victim, where u is
+    /// its valid share.
     CostBenefit,
 }
 
@@ -53,9 +55,9 @@ pub struct Specification {
     pub geometry: Geometry,
     /// Number of logical units that the host can map.
     pub logical_units: u32,
-    /// Policy that chooses victims.
+    /// Policy that chooses victims of garbage collection.
     pub policy: Policy,
-    /// Write frontier for moved data.
+    /// Write frontier for data that garbage collection moves.
     pub separation: Separation,
     /// Number of host streams (placement identifiers), at least 1.
     pub streams: u32,
@@ -65,7 +67,7 @@ pub struct Specification {
     pub hard_free: u32,
     /// Difference of erase counts at which static wear levelling begins; `None` disables it.
     pub wear_threshold: Option<u32>,
-    /// Seed of random choices.
+    /// Seed of the layer's random choices.
     pub seed: u64,
 }
 
@@ -80,7 +82,7 @@ pub enum Impossible {
     NoSpare {
         /// Number of logical units that the host can map.
         logical: u64,
-        /// Number of physical units.
+        /// Number of physical units of the drive.
         physical: u64,
     },
     /// The free reserve and the open superblocks use up the over-provisioning, so garbage
@@ -88,9 +90,9 @@ pub enum Impossible {
     Deadlock {
         /// Soft threshold of free superblocks.
         free: u32,
-        /// Number of write frontiers.
+        /// Number of write frontiers, each with an open superblock.
         open: u32,
-        /// Number of units in all other superblocks.
+        /// Number of units in superblocks that are neither free nor open.
         closed: u64,
         /// Number of logical units that the host can map.
         logical: u64,
@@ -100,7 +102,7 @@ pub enum Impossible {
     HardTooLow {
         /// Hard threshold of free superblocks.
         hard: u32,
-        /// Minimum hard threshold that works.
+        /// Minimum hard threshold of free superblocks that works.
         needed: u32,
     },
     /// The main area has fewer than 2 bits per cell, so it cannot have an SLC cache.
@@ -114,9 +116,9 @@ pub enum Impossible {
     },
     /// The number of dies is not a multiple of the parity stripe, or a stripe has no data.
     UnevenParity {
-        /// Number of program units per stripe.
+        /// Number of program units per parity stripe.
         stripe: u32,
-        /// Number of dies.
+        /// Number of dies of the drive.
         dies: u32,
     },
     /// The precondition state covers more units than the drive has.

@@ -21,7 +21,7 @@ pub(crate) struct Steady {
     pub(crate) open: Option<(Left, f64)>,
 }
 
-/// Contents of a superblock.
+/// Contents of a superblock: valid shares by class, and age.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
     /// Valid share of the superblock's written units, by class.

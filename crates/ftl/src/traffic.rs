@@ -1,13 +1,13 @@
 //! Counts of programmed units by cause.
 
-/// Cause of a unit's program.
+/// Cause for which a unit was programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The host wrote the unit.
+    /// The host wrote the programmed unit.
     Host,
-    /// Garbage collection moved the unit.
+    /// Garbage collection moved the programmed unit.
     Collection,
-    /// Static wear levelling moved the unit.
+    /// Static wear levelling moved the programmed unit.
     WearLevelling,
     /// The unit was folded out of the SLC cache.
     Folding,
@@ -40,7 +40,7 @@ pub struct Traffic {
     pub padding: u64,
     /// Number of parity units.
     pub parity: u64,
-    /// Number of superblocks erased.
+    /// Number of superblocks that were erased.
     pub erases: u64,
 }
 

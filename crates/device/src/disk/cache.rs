@@ -61,7 +61,7 @@ pub struct ReadCacheSpecification {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ReadAhead {
-    /// No read-ahead (0).
+    /// The disk never prefetches (0).
     #[default]
     None,
     /// Read-ahead to the end of the track (1).
@@ -82,7 +82,7 @@ pub enum ReadAhead {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ReadAheadAfter {
-    /// Every read starts a read-ahead.
+    /// Every read of the disk starts a read-ahead.
     #[default]
     AnyRead,
     /// Only a read that begins where a cached segment ends starts a read-ahead.
@@ -121,7 +121,7 @@ pub enum AfterWrite {
     /// The write drops segments that overlap its sectors.
     #[default]
     DropsOverlapping,
-    /// The write drops all segments.
+    /// A write drops all segments of the read cache.
     DropsAll,
     /// Segments take over the new contents of written sectors.
     Updates,

@@ -13,7 +13,7 @@ pub struct Closed {
     pub order: QueueSpecification,
     /// Queue depth: requests that are pending at any time.
     pub depth: u32,
-    /// Number of requests to serve.
+    /// Number of requests that the run serves.
     pub requests: u64,
 }
 

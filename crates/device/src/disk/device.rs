@@ -61,7 +61,7 @@ pub struct Disk {
     per_medium: PerMedium,
     /// Time of the next event in the drive if no command arrives; [`Time::NEVER`] without one.
     next: Time,
-    /// Commands in flight.
+    /// Number of commands in flight in the drive.
     under_way: usize,
     /// Sequence number of the next command or cached extent.
     next_number: u64,

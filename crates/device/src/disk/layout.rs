@@ -26,11 +26,11 @@ use zone::Zone;
 pub struct Place {
     /// Cylinder, counted from 0 at the outer edge.
     pub cylinder: u32,
-    /// Head, counted from 0.
+    /// Head that reads the sector, counted from 0.
     pub head: u32,
     /// Number of the sector on its track, counting also sectors that hold no data.
     pub sector: u32,
-    /// Number of sectors on the track.
+    /// Number of sectors on the track that holds the sector.
     pub sectors_per_track: u32,
     /// Angle at which the sector begins.
     pub start: Turn,
@@ -55,7 +55,7 @@ impl Place {
 /// Position of a sector in its zone before any skew. Fits of skews start from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InZone {
-    /// Index of the zone, from 0.
+    /// Index of the zone that contains the sector, from 0.
     pub zone: usize,
     /// Cylinder, counted from the zone's first one.
     pub cylinder: u32,
@@ -70,7 +70,7 @@ pub struct InZone {
 /// Run of contiguous sectors on one track, from a given sector on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Position of the first sector.
+    /// Position of the first sector of the run.
     pub place: Place,
     /// Number of logical blocks that lie side by side on the track from this sector on, including
     /// it.
@@ -286,7 +286,7 @@ impl Layout {
         run
     }
 
-    /// Returns the position of a sector.
+    /// Returns the physical position of a logical sector.
     ///
     /// # Panics
     ///

@@ -54,7 +54,7 @@ pub enum Delivery {
 #[derive(Clone, Debug)]
 pub struct Link {
     sector_ns: f64,
-    /// Transfer time of one sector.
+    /// Time to transfer one sector of a read.
     sector: Time,
     write_sector_ns: f64,
     overhead: Time,
@@ -82,9 +82,9 @@ pub struct Passage {
 /// Time span of a transfer over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// Start time of the transfer.
+    /// Time at which the transfer over the link starts.
     pub begins: Time,
-    /// End time of the transfer.
+    /// Time at which the transfer over the link ends.
     pub ends: Time,
 }
 

@@ -47,21 +47,21 @@ pub struct MechanismSpecification {
 /// Reason why the specification of a mechanism is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MechanismError {
-    /// Error in the sector layout.
+    /// Error in the sector layout of the mechanism.
     Layout(LayoutError),
-    /// Error in the seek times.
+    /// Error in the seek times of the mechanism.
     Seek(SeekError),
     /// Error in the seek times of writes.
     WriteSeek(SeekError),
     /// A parameter of the mechanism is out of range.
     Number {
-        /// Key of the invalid parameter.
+        /// Key of the parameter that is out of range.
         key: &'static str,
-        /// Value of the invalid parameter.
+        /// Value that is out of range.
         value: f64,
-        /// Minimum valid value.
+        /// Minimum valid value of the parameter.
         least: f64,
-        /// Maximum valid value.
+        /// Maximum valid value of the parameter.
         most: f64,
     },
 }
@@ -104,9 +104,9 @@ impl From<SeekError> for MechanismError {
 pub struct Access {
     /// First sector of the access.
     pub sector: u64,
-    /// Number of sectors, at least one.
+    /// Number of sectors of the access, at least one.
     pub sectors: u32,
-    /// Whether the access writes the sectors.
+    /// Whether the access writes its sectors.
     pub write: bool,
     /// Command overhead before the arm moves.
     pub overhead: Time,
@@ -166,9 +166,9 @@ impl std::ops::AddAssign for Parts {
 /// Run of contiguous sectors of an access that pass a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passing {
-    /// First sector of the run.
+    /// First of the contiguous sectors that pass the head.
     pub sector: u64,
-    /// Number of sectors in the run.
+    /// Number of contiguous sectors that pass the head.
     pub sectors: u32,
     /// Time at which the first sector begins to pass. If a zero-latency access began in the middle,
     /// the later sectors have passed already.
@@ -297,7 +297,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the sector layout.
+    /// Returns the sector layout of the platters.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -312,7 +312,7 @@ impl Mechanism {
         &self.spindle
     }
 
-    /// Replaces the spindle from now on.
+    /// Replaces the spindle of the mechanism from now on.
     pub fn set_spindle(&mut self, spindle: Spindle) {
         self.spindle = spindle;
     }
@@ -322,7 +322,7 @@ impl Mechanism {
         self.cylinder
     }
 
-    /// Returns the active head.
+    /// Returns the head that is active now.
     pub fn head(&self) -> u32 {
         self.head
     }

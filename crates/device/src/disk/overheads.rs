@@ -33,9 +33,9 @@ pub struct OverheadSpecification {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct After {
-    /// Overhead after a read, in ms.
+    /// Overhead of a command that follows a read, in ms.
     pub after_read_ms: f64,
-    /// Overhead after a write, in ms.
+    /// Overhead of a command that follows a write, in ms.
     pub after_write_ms: f64,
     /// Overhead of a command whose sectors directly follow those of the last command, of the same
     /// kind, in ms. As for other commands if absent. During a read-ahead, `reading_ahead_ms` has
@@ -74,25 +74,25 @@ pub enum Before {
     Write,
     /// The previous command was of the same kind, for the directly preceding sectors.
     Sequential,
-    /// A read-ahead is active.
+    /// A read-ahead is active when the command arrives.
     ReadingAhead,
 }
 
 /// Kind of a command, as firmware overheads distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Read that hits the buffer.
+    /// Read whose sectors are all in the buffer.
     ReadHit,
-    /// Read that misses the buffer and needs the arm.
+    /// Read that needs the arm, because the buffer does not hold all its sectors.
     ReadMiss,
-    /// Write or flush.
+    /// Write or flush command.
     Write,
 }
 
 /// Firmware overheads of commands, in whole nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Overheads {
-    /// Overheads by [`CommandKind`] and by [`Before`].
+    /// Overheads by kind of command ([`CommandKind`]) and by previous state ([`Before`]).
     commands: [[Time; 4]; 3],
     /// Whether each kind has its own overhead for sequential commands, and for commands during a
     /// read-ahead.

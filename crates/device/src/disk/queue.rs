@@ -9,7 +9,7 @@ use diskperf_sim::Time;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Policy {
-    /// First come, first served.
+    /// First come, first served (FCFS).
     #[default]
     Fcfs,
     /// Shortest seek time first: the request nearest to the arm.
@@ -58,20 +58,20 @@ pub enum Distance {
     /// Distance in cylinders, which the drive's own firmware knows.
     #[default]
     Cylinder,
-    /// Distance in logical sector numbers.
+    /// Distance as a difference of logical sector numbers.
     Sector,
 }
 
 /// Pending request, with the data that scheduling policies use.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// First sector of the request.
+    /// First sector of the pending request.
     pub sector: u64,
     /// Position of the first sector on the medium.
     pub place: Place,
-    /// Whether the request is a write.
+    /// Whether the pending request is a write.
     pub write: bool,
-    /// Arrival time of the request.
+    /// Arrival time of the pending request.
     pub came: Time,
     /// Sequence number of the request in order of arrival. The older request wins ties.
     pub number: u64,
@@ -80,7 +80,7 @@ pub struct Waiting {
 /// State of the drive, as scheduling policies see it.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// Current time.
+    /// Time at which the policy chooses.
     pub now: Time,
     /// Cylinder or sector from which distances are measured.
     pub at: u64,
@@ -90,7 +90,7 @@ pub struct View {
     pub rising: bool,
 }
 
-/// Choice of a scheduling policy.
+/// Request that a scheduling policy has chosen, and the arm's direction to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Index of the chosen request in the queue.

@@ -10,9 +10,9 @@ use diskperf_sim::Time;
     serde(rename_all = "snake_case", deny_unknown_fields)
 )]
 pub enum SeekSpecification {
-    /// Same seek time over any distance.
+    /// Constant seek time over any distance.
     Constant {
-        /// Seek time, in ms.
+        /// Seek time over any distance, in ms.
         time_ms: f64,
     },
     /// Measured seek times with linear interpolation, from 0 ms at distance 0 up to the first
@@ -139,7 +139,7 @@ impl Law {
 /// Differences of seek times by direction and between reads and writes.
 #[derive(Clone, Debug)]
 struct Directed {
-    /// Curve of writes outwards.
+    /// Seek curve of writes outwards.
     writes: Law,
     /// Additional time of a read and of a write inwards, in ns.
     inwards: [f64; 2],

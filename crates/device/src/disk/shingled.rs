@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ShingledSpecification {
-    /// Number of sectors in a band.
+    /// Number of sectors in a shingled band.
     pub band_sectors: u32,
     /// Number of sectors in the media cache. It lies at the outer edge, and hosts do not see it.
     pub cache_sectors: u64,
@@ -39,7 +39,7 @@ pub struct Piece {
     pub cached: bool,
     /// First sector: counted from the start of the media cache, or as the host counts.
     pub first: u64,
-    /// Number of sectors in the piece.
+    /// Number of contiguous sectors.
     pub sectors: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct Piece {
 pub struct Step {
     /// Sectors that the step reads or writes.
     pub piece: Piece,
-    /// Whether the step writes the sectors.
+    /// Whether the cleaning step writes its sectors rather than reads them.
     pub write: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct Counters {
     pub cached_sectors: u64,
     /// Sectors of sequential writes that went directly to their bands.
     pub streamed_sectors: u64,
-    /// Sectors written by cleaning.
+    /// Sectors that the cleaning of bands has written.
     pub cleaned_sectors: u64,
     /// Sectors that hosts wrote while the cache or its map was full, whether or not they went into
     /// the cache.
@@ -96,7 +96,7 @@ pub struct Shingled {
     map: BTreeMap<u64, Cached>,
     /// First sectors of the cached extents by log position.
     log: BTreeMap<u64, u64>,
-    /// End of the log.
+    /// End of the media cache's log.
     head: u64,
     cleaning: Option<Cleaning>,
     /// Next sector of a sequential stream that writes a band directly.

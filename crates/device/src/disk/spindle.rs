@@ -14,7 +14,7 @@ pub struct Turn(pub u64);
 const REVOLUTION: f64 = 18_446_744_073_709_551_616.0;
 
 impl Turn {
-    /// Angle of zero.
+    /// Angle of zero, and rotation by nothing.
     pub const ZERO: Self = Self(0);
 
     /// Converts a number of revolutions to an angle, without the whole revolutions. A negative
@@ -66,7 +66,7 @@ pub const PERIOD_NS: std::ops::RangeInclusive<f64> = 1e6..=1e9;
 pub struct Spindle {
     /// Angular speed, in parts of 2^64 of a revolution per nanosecond.
     rate: StrengthReducedU64,
-    /// Angle at time zero.
+    /// Angle of the platters at time zero.
     phase: Turn,
     period: Time,
 }

@@ -6,11 +6,11 @@ use crate::Operation;
 /// Request that a closed loop submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Operation of the request.
+    /// Operation of the request to submit.
     pub operation: Operation,
-    /// First sector of the request.
+    /// First sector of the request to submit.
     pub sector: u64,
-    /// Number of sectors of the request.
+    /// Number of sectors of the request to submit.
     pub sectors: u32,
 }
 

@@ -14,7 +14,7 @@ const READ: Operation = Operation::Read;
 const WRITE: Operation = Operation::Write { fua: false };
 /// Mapping units of 4 KiB in a gibibyte.
 const GIBIBYTE: u64 = 1 << 18;
-/// Mapping units of a sequential request.
+/// Size of a sequential request, in mapping units.
 const CALL_UNITS: u32 = 32;
 const CALL_MB: f64 = 0.131_072;
 const SYNCED: u64 = 2000;

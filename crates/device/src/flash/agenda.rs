@@ -16,7 +16,7 @@ pub(super) enum Event {
         id: RequestId,
         /// Index of the first arrived unit within the write.
         first: u32,
-        /// Number of arrived units.
+        /// Number of mapping units that have arrived.
         units: u32,
     },
     /// A page has been sensed into its plane's register; holds the index of the read operation.
@@ -26,14 +26,14 @@ pub(super) enum Event {
     Crossed(u32),
     /// A program or erase of a die ends, or has suspended.
     Array {
-        /// Index of the die.
+        /// Index of the die that programs or erases.
         die: u32,
         /// Generation of the die's array operation. An older one is outdated.
         generation: u32,
     },
     /// A transfer on a channel has ended.
     Transferred {
-        /// Index of the channel.
+        /// Index of the channel whose transfer has ended.
         channel: u32,
         /// Generation of the channel's transfer. An older one is outdated.
         generation: u32,
@@ -120,9 +120,9 @@ pub(super) struct Agenda {
     lanes: [VecDeque<Entry>; LANES],
     rest: BinaryHeap<Entry>,
     number: u64,
-    /// Key of the first entry of each lane, and of the heap last.
+    /// Sort key of the first event of each lane, and of the heap last.
     fronts: [Turn; LANES + 1],
-    /// Smallest key of `fronts`.
+    /// Sort key of the earliest event in all lanes and the heap.
     first: Turn,
 }
 

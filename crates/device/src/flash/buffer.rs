@@ -71,7 +71,7 @@ impl Buffer {
         self.units = self.units.max(units);
     }
 
-    /// Returns the free space, in units.
+    /// Returns the free space of the write buffer, in mapping units.
     #[inline]
     pub(super) fn room(&self) -> u32 {
         self.units - self.used

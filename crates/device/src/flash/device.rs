@@ -291,7 +291,7 @@ impl Flash {
         }
     }
 
-    /// Returns the translation layer.
+    /// Returns the translation layer of the drive.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }

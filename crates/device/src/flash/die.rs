@@ -15,7 +15,7 @@ pub(super) struct Plane {
     pub(super) held: Option<u32>,
 }
 
-/// Operation of a die's array.
+/// Operation of a die's array: a program or an erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Program(u32),
@@ -24,7 +24,7 @@ pub(super) enum Work {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The operation runs, between these times.
+    /// The operation runs between two times.
     Runs { from: Time, ends: Time },
     /// The operation is being suspended, until this time.
     Stops { at: Time },
@@ -37,7 +37,7 @@ pub(super) struct Array {
     pub(super) work: Work,
     pub(super) cause: DieBusy,
     pub(super) progress: Progress,
-    /// Remaining time of a suspended operation.
+    /// Remaining time of a suspended program or erase.
     left: Time,
     stopped: u32,
 }
@@ -100,9 +100,9 @@ impl Array {
 /// Kinds of work during which a die can already accept the data of the next program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ahead {
-    /// Whether data can arrive during a program.
+    /// Whether program data can arrive during another program of the die.
     pub(super) of_programs: bool,
-    /// Whether data can arrive during reads.
+    /// Whether program data can arrive during reads of the die.
     pub(super) of_reads: bool,
 }
 
@@ -123,9 +123,9 @@ const MOST_KEPT: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Die {
     pub(super) planes: Vec<Plane>,
-    /// Waiting reads for the host.
+    /// Host reads that wait for the die.
     pub(super) reads: VecDeque<u32>,
-    /// Waiting reads of the drive itself.
+    /// Reads of the drive itself that wait for the die.
     pub(super) own_reads: VecDeque<u32>,
     /// Number of reads being sensed or held in registers.
     pub(super) reading: u32,
@@ -135,7 +135,7 @@ pub(super) struct Die {
     pub(super) sensing: u32,
     /// Programs queued for the die, in order.
     pub(super) programs: VecDeque<u32>,
-    /// Program whose data cross the channel.
+    /// Program whose data cross the channel to the die.
     pub(super) loading: Option<u32>,
     /// Program whose data are in the register.
     pub(super) loaded: Option<u32>,

@@ -3,7 +3,7 @@
 use super::specification::FlashGeometry;
 use strength_reduce::StrengthReducedU32;
 
-/// Page that holds a mapping unit.
+/// Physical page that holds a mapping unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) die: u32,

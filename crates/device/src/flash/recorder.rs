@@ -25,7 +25,7 @@ struct Kept {
     since: Time,
 }
 
-/// Recorder of die intervals and levels.
+/// Recorder of a flash drive's busy intervals and fill levels.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     dies: Vec<Kept>,

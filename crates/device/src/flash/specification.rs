@@ -38,7 +38,7 @@ pub struct FlashGeometry {
     pub word_lines: u32,
     /// Number of pages per word line, which is the number of bits per cell.
     pub pages_per_word_line: u32,
-    /// Data bytes of a page.
+    /// Size of a page without its spare bytes, in bytes.
     pub page_bytes: u32,
     /// Spare bytes of a page for error correction, which also cross the channel.
     pub page_spare_bytes: u32,
@@ -79,7 +79,7 @@ pub struct Suspension {
     pub program: Time,
     /// Time from the arrival of a read until an erase is suspended.
     pub erase: Time,
-    /// Time to resume a suspended operation.
+    /// Time to resume a suspended program or erase.
     pub resume: Time,
     /// Maximum number of suspensions of one operation. After that it runs to its end.
     pub most: u32,
@@ -192,7 +192,7 @@ pub struct InterfaceSpecification {
 pub struct FlashSpecification {
     /// Channels, dies and the structure of dies.
     pub geometry: FlashGeometry,
-    /// Durations of sense, program and erase.
+    /// Durations of sensing, programming and erasing in a die.
     pub times: ArrayTimes,
     /// SLC cache, if the drive has one.
     pub cache: Option<CacheSpecification>,
@@ -242,9 +242,9 @@ pub enum FlashError {
     Page(u32),
     /// The number of sensing times differs from the number of pages per word line.
     Times {
-        /// Number of sensing times given.
+        /// Number of sensing times in the specification.
         times: usize,
-        /// Number of pages per word line.
+        /// Number of pages per word line in the specification.
         pages: u32,
     },
     /// The buffer is smaller than one program of a die.
@@ -374,7 +374,7 @@ impl FlashSpecification {
         }
     }
 
-    /// Validates the specification.
+    /// Validates the specification of the flash drive.
     ///
     /// # Errors
     ///

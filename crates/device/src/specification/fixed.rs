@@ -4,7 +4,7 @@ use crate::fixed::{FixedConfig, Service};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// Maximum mean service time, in ms.
+/// Maximum mean service time that an entry may have, in ms.
 const LONGEST_MS: f64 = 10_000.0;
 
 /// Reads the configuration of a device without mechanics from an entry of the catalogue.

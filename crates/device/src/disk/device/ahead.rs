@@ -13,7 +13,7 @@ pub(super) struct Ahead {
     /// Next sector to read at time `at`, when the arm is at `cylinder` and `head`.
     sector: u64,
     at: Time,
-    /// Position of `sector`, if known.
+    /// Position of the next sector to read, if known.
     run: Option<Run>,
     cylinder: u32,
     head: u32,

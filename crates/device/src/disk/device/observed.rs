@@ -11,7 +11,7 @@ pub enum Answer {
     Buffer,
     /// A read got its last sectors from a read-ahead in progress.
     ReadAhead,
-    /// The arm moved for the command.
+    /// The arm moved for the command, because the buffer could not answer it.
     #[default]
     Medium,
     /// The write-back cache accepted a write.
@@ -35,11 +35,11 @@ pub struct Observation {
 /// Arm and platter during the access of one command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObservedAccess {
-    /// Cylinder and head before the seek.
+    /// Cylinder and head of the arm before the seek.
     pub from: (u32, u32),
     /// Position of the first sector that passes the head.
     pub to: Place,
-    /// Start time of the seek.
+    /// Time at which the arm starts its seek.
     pub begins: Time,
     /// Time at which seek, head switch and settle end.
     pub arrives: Time,

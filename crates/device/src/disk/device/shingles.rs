@@ -23,7 +23,7 @@ pub struct MediaCacheState {
     pub cached_bytes: u64,
     /// Bytes of sequential writes that went directly to their bands.
     pub streamed_bytes: u64,
-    /// Bytes written by cleaning.
+    /// Bytes that the cleaning of bands has written.
     pub cleaned_bytes: u64,
     /// Bytes that hosts wrote while the media cache or its map was full.
     pub past_cache_bytes: u64,

@@ -67,11 +67,11 @@ pub enum FlushOrder {
 pub enum DiskError {
     /// Error in the specification of the actuator and platters.
     Mechanism(MechanismError),
-    /// A parameter is out of range.
+    /// A parameter of the disk is out of range.
     Number {
-        /// Key of the invalid parameter.
+        /// Key of the parameter that is out of range.
         key: &'static str,
-        /// Value of the invalid parameter.
+        /// Value that is out of range.
         value: f64,
         /// Valid range of the parameter, for the message.
         must: &'static str,

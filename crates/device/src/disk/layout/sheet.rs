@@ -12,7 +12,7 @@ use super::{MOST_CYLINDERS, MOST_SECTORS_PER_TRACK};
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct DataSheet {
-    /// Capacity that hosts see, in bytes.
+    /// Capacity of the disk that hosts see, in bytes.
     pub capacity_bytes: u64,
     /// Size of a medium sector, in bytes.
     pub sector_bytes: u32,
@@ -39,9 +39,9 @@ pub struct DataSheet {
 pub enum SheetError {
     /// A data-sheet value is out of range.
     Number {
-        /// Key of the invalid value.
+        /// Key of the data-sheet value that is out of range.
         key: &'static str,
-        /// Invalid value itself.
+        /// Value that is out of range.
         value: f64,
         /// Valid range of the value, for the message.
         must: &'static str,

@@ -116,7 +116,7 @@ pub struct ExtentSpecification {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum TrackOrder {
-    /// Cylinder by cylinder, with ascending heads.
+    /// Sectors fill the tracks cylinder by cylinder, with ascending heads.
     #[default]
     Cylinders,
     /// Cylinder by cylinder, with descending heads on every other cylinder. Each zone begins with
@@ -143,7 +143,7 @@ pub enum TrackOrder {
 pub enum Direction {
     /// Each pass starts from the beginning again.
     Forward,
-    /// Every other pass runs backwards.
+    /// Every other pass over tracks or surfaces runs backwards.
     Alternating,
 }
 
@@ -153,7 +153,7 @@ pub enum Direction {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Sparing {
-    /// No spare sectors (0).
+    /// The disk has no spare sectors (0).
     #[default]
     None,
     /// Spare tracks at the end of each zone (1).
@@ -173,7 +173,7 @@ pub enum Sparing {
     Slipping,
     /// Spare sectors at the end of each range of cylinders (8).
     Range {
-        /// Number of cylinders in a range.
+        /// Number of cylinders that share their spares.
         cylinders: u32,
     },
     /// Spare sectors at the end of each zone (9).
@@ -230,18 +230,18 @@ pub enum LayoutError {
     Range {
         /// Name of the parameter, with its key.
         what: String,
-        /// Value of the parameter.
+        /// Value of the layout parameter that is out of range.
         value: u64,
-        /// Minimum valid value.
+        /// Minimum valid value of the layout parameter.
         least: u64,
-        /// Maximum valid value.
+        /// Maximum valid value of the layout parameter.
         most: u64,
     },
     /// An angle is not a finite number.
     Angle {
         /// Index of the zone with the invalid angle, from 0.
         zone: usize,
-        /// Key of the invalid angle.
+        /// Key of the angle that is not a finite number.
         key: &'static str,
     },
     /// The layout has neither zones nor extents.
@@ -258,9 +258,9 @@ pub enum LayoutError {
     Order {
         /// Index of the invalid zone, from 0.
         zone: usize,
-        /// First cylinder of the invalid zone.
+        /// First cylinder of the zone that is out of order.
         first: u32,
-        /// Last cylinder of the invalid zone.
+        /// Last cylinder of the zone that is out of order.
         last: u32,
     },
     /// Dead sectors, spares and slips use up a zone.
@@ -276,7 +276,7 @@ pub enum LayoutError {
     Slip {
         /// Index of the zone with the invalid slip, from 0.
         zone: usize,
-        /// Number of the invalid slip's sector.
+        /// Number of the slipped sector that is out of order or not in the zone.
         slip: u64,
     },
     /// A unit of the sparing scheme has more slips than spares.

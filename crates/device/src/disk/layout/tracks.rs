@@ -17,7 +17,7 @@ pub(super) struct Tracks {
     last_band: u32,
 }
 
-/// Position of a track.
+/// Cylinder and head of a track, and its place in the fill order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrackPlace {
     pub(super) cylinder: u32,

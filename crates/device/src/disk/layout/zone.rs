@@ -36,11 +36,12 @@ pub(super) struct Zone {
 /// Units of the zone that each have their own spares.
 #[derive(Clone, Copy, Debug)]
 struct Units {
-    /// Physical sectors per unit. The last unit may be shorter, and then has no spares.
+    /// Number of physical sectors in each unit of the sparing scheme. The last unit may be shorter,
+    /// and then has no spares.
     sectors: u64,
-    /// Logical blocks per unit.
+    /// Number of logical blocks in each unit of the sparing scheme.
     logical: StrengthReducedU64,
-    /// Spares at the front of each unit.
+    /// Number of spares at the front of each unit of the sparing scheme.
     front: u64,
     /// Whether slips shift sectors across the ends of units.
     slipping: bool,

@@ -13,7 +13,7 @@ pub(super) struct Collecting {
     under_way: u32,
     /// Copies that have been read and wait for a program.
     ready: VecDeque<Copy>,
-    /// Index of a partly filled program.
+    /// Index of a partly filled program of copies.
     open: Option<u32>,
     /// Number of dies that still have to erase their blocks of the victim, and of those that erase
     /// now.
@@ -23,7 +23,7 @@ pub(super) struct Collecting {
     /// blockage.
     held: Time,
     held_since: Option<Time>,
-    /// Scratch list of copies to issue.
+    /// Scratch list of copies that are about to be issued.
     copies: Vec<Copy>,
     /// Number of commands that the drive has received.
     asked: u64,

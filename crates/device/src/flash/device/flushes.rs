@@ -20,7 +20,7 @@ pub(super) struct Flushes {
     begun: Option<Journal>,
     /// Number of map changes since the last journal program began.
     changes: u64,
-    /// Next page of the journal's ring.
+    /// Next page of the journal's ring to be written.
     page: u32,
     /// Commands blocked by a flush that drains the queue.
     held: VecDeque<RequestId>,
@@ -45,7 +45,7 @@ impl Flushes {
         };
     }
 
-    /// Counts changed entries of the map.
+    /// Adds to the number of map changes since the last journal program.
     pub(super) fn count(&mut self, changes: usize) {
         self.changes += changes as u64;
     }

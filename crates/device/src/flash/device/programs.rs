@@ -27,10 +27,10 @@ pub(super) enum Author {
 pub(super) struct Program {
     author: Author,
     die: u32,
-    /// Mapping units from the write buffer.
+    /// Mapping units from the write buffer that the program stores.
     units: Vec<Waiting>,
     copies: Vec<(Copy, Placement)>,
-    /// Placement of the last unit.
+    /// Placement of the last unit of the program.
     placement: Option<Placement>,
     /// Start of the data transfer, and start of the array operation.
     loads: Time,
@@ -54,7 +54,7 @@ fn place_of(writer: Writer) -> usize {
 }
 
 impl Flash {
-    /// Assigns programs to free dies.
+    /// Assigns page programs (copies, journal, map, host data) to free dies.
     pub(super) fn assign(&mut self, now: Time) {
         if self.specification.in_place {
             while self.assign_in_place(now) {}
@@ -209,7 +209,7 @@ impl Flash {
         self.programs[number].copies.len() as u32
     }
 
-    /// Drops a program without any unit.
+    /// Drops a page program that got no unit.
     pub(super) fn forget_program(&mut self, number: u32) {
         self.programs.give_back(number);
     }

@@ -9,7 +9,7 @@ use diskperf_ftl::Copy;
 /// Origin of a page read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Reader {
-    /// Read for a host command.
+    /// Page read for a host command.
     Host(RequestId),
     /// Read of a map page, for a command that waits for it, or in the background.
     Map(Option<RequestId>),

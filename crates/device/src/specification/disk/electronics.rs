@@ -5,7 +5,7 @@ use crate::disk::link::{Delivery, LinkSpecification};
 use crate::disk::overheads::{After, OverheadSpecification};
 use diskperf_catalogue::Reader;
 
-/// Reads the overheads of commands.
+/// Reads the firmware overheads of commands from an entry of the catalogue.
 pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
     let read_hit = read_after(
         reader,
@@ -77,7 +77,7 @@ fn read_after(
     }
 }
 
-/// Reads the parameters of the host link.
+/// Reads the parameters of the host link from an entry of the catalogue.
 pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
     let rate = 1000..=1_000_000_000_000;
     let bytes_per_s = reader.integer(

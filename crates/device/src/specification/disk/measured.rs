@@ -56,7 +56,7 @@ fn extent_columns() -> Columns {
     ]
 }
 
-/// Reads a measured layout.
+/// Reads a measured sector layout from an entry of the catalogue.
 pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
     let heads = 1..=u64::from(MOST_SURFACES);
     let surfaces = reader.integer("heads", heads, "heads, each of a surface") as u32;
