@@ -79,7 +79,7 @@ pub struct Request {
     pub sector: u64,
     /// Number of sectors of the request.
     pub sectors: u32,
-    /// Origin of the request, as far as the device is told.
+    /// Origin of the request, as far as software can tell the device.
     pub hint: Hint,
     /// Time of the request by stage, without gaps since its submission.
     pub spans: Spans,

@@ -34,16 +34,16 @@ pub fn fifo(spare: f64) -> f64 {
 /// Steady state of greedy garbage collection: shares of blocks by valid count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Minimum number of valid units in any block, which is the valid count of victims.
+    /// Minimum number of valid mapping units in any block, which is the valid count of victims.
     pub victim_valid: u32,
-    /// Constant c of the distribution: the share of blocks with k valid units is c / k.
+    /// Constant c of the distribution: the share of blocks with k valid mapping units is c / k.
     pub c: f64,
     /// Share of blocks whose valid count is `victim_valid`.
     pub at_victim: f64,
 }
 
 /// Returns the steady state of uniform random writes under greedy garbage collection of blocks of
-/// `units` units.
+/// `units` mapping units.
 ///
 /// # Panics
 /// If `units` is 0 or `spare` is not in (0, 1).
@@ -71,7 +71,7 @@ pub fn greedy_state(spare: f64, units: u32) -> Greedy {
 }
 
 /// Returns the write amplification of uniform random writes under greedy garbage collection of
-/// blocks of `units` units.
+/// blocks of `units` mapping units.
 ///
 /// # Panics
 /// If `units` is 0 or `spare` is not in (0, 1).
@@ -79,7 +79,8 @@ pub fn greedy(spare: f64, units: u32) -> f64 {
     greedy_state(spare, units).c / (1.0 - spare)
 }
 
-/// Returns, for each count k from 0 to `units`, the share of blocks with at least k valid units.
+/// Returns, for each count k from 0 to `units`, the share of blocks with at least k valid mapping
+/// units.
 fn at_least(c: f64, units: u32, choices: u32) -> Vec<f64> {
     let mut shares = vec![0.0; units as usize + 2];
     for k in (1..=units as usize).rev() {
@@ -106,7 +107,8 @@ fn least_share(above: f64, rate: f64, choices: f64) -> f64 {
 }
 
 /// Returns the mean-field steady state (Van Houdt) when the victim is the best of `choices` blocks
-/// drawn at random: for each k the share of blocks with at least k valid units, and the constant c.
+/// drawn at random: for each k the share of blocks with at least k valid mapping units, and the
+/// constant c.
 pub fn choices_state(spare: f64, units: u32, choices: u32) -> (Vec<f64>, f64) {
     let mapped = (1.0 - spare) * f64::from(units);
     let sum = |c: f64| at_least(c, units, choices)[1..].iter().sum::<f64>();
@@ -115,15 +117,15 @@ pub fn choices_state(spare: f64, units: u32, choices: u32) -> (Vec<f64>, f64) {
 }
 
 /// Returns the write amplification of uniform random writes when the victim is the best of
-/// `choices` random blocks of `units` units.
+/// `choices` random blocks of `units` mapping units.
 pub fn choices(spare: f64, units: u32, choices: u32) -> f64 {
     choices_state(spare, units, choices).1 / (1.0 - spare)
 }
 
-/// Returns, for each class of units, the number of writes per unit during one pass of FIFO garbage
-/// collection over all closed superblocks. Classes are pairs of a share of the writes and a share
-/// of the mapped units. A share exp(-rate) of a class is still valid when it is collected. Host
-/// writes and moved units fill a superblock together.
+/// Returns, for each class of mapping units, the number of writes per unit during one pass of FIFO
+/// garbage collection over all closed superblocks. Classes are pairs of a share of the writes and a
+/// share of the mapped units. A share exp(-rate) of a class is still valid when it is collected.
+/// Host writes and moved units fill a superblock together.
 pub fn fifo_rates(spare: f64, classes: &[(f64, f64)]) -> Vec<f64> {
     let mapped = 1.0 - spare;
     let rate = |y: f64, (writes, space): (f64, f64)| writes * y / (mapped * space);
@@ -165,8 +167,8 @@ pub fn hot_cold_cost_benefit(spare: f64, writes: f64, space: f64) -> f64 {
     writes * pool(hot, extra).0 + (1.0 - writes) * pool(cold, spare - extra).0
 }
 
-/// Returns the share of programmed units that the host wrote, for hot and cold data under FIFO
-/// garbage collection. A share `writes` of the writes goes to a share `space` of the units.
+/// Returns the share of programmed mapping units that the host wrote, for hot and cold data under
+/// FIFO garbage collection. A share `writes` of the writes goes to a share `space` of the units.
 pub fn hot_cold_fresh_share(spare: f64, writes: f64, space: f64) -> f64 {
     let rates = fifo_rates(spare, &[(writes, space), (1.0 - writes, 1.0 - space)]);
     rates[0] * (1.0 - spare) * space / writes
@@ -228,8 +230,8 @@ pub fn dies_hit(dies: f64, outstanding: f64) -> f64 {
 }
 
 /// Returns the steady-state rate of random writes of `dies` dies, in writes per second. Each die
-/// programs `program_units` units in `program_s` seconds, and needs `copy_s` seconds to read a unit
-/// that garbage collection moves.
+/// programs `program_units` mapping units in `program_s` seconds, and needs `copy_s` seconds to
+/// read a unit that garbage collection moves.
 pub fn random_writes_per_s(
     dies: f64,
     amplification: f64,

@@ -1,34 +1,36 @@
-//! Anonymous units: logical units of a random past that have no physical address until the host
-//! touches them.
+//! Anonymous units: logical units of a randomly preconditioned drive that have no physical address
+//! until the host touches them.
 //!
 //! After writes that preferred no unit, logical units are exchangeable. A superblock therefore only
-//! counts its untouched units, and the place of a unit is drawn when it is touched. Units of a
-//! skewed past are exchangeable within their class. Memory grows with touched units only.
+//! counts its untouched units, and the place of a unit is drawn when it is touched. After skewed
+//! preconditioning, units are exchangeable within their class. Memory grows with touched units
+//! only.
 
 use crate::collection::{Copied, Copy, below};
 use crate::ftl::{Ftl, Placement, State};
 
-/// Map entry of a trimmed unit on a drive where entry 0 marks a unit that was never touched.
+/// Map entry of a trimmed mapping unit on a drive where entry 0 marks a unit that was never
+/// touched.
 pub(crate) const TRIMMED: u32 = u32::MAX;
 
-/// Counts of untouched units by superblock and class.
+/// Counts of untouched mapping units by superblock and class.
 #[derive(Debug, Clone)]
 pub(crate) struct Anonymous {
     /// Classes from the hottest to the coldest. Each begins at the logical unit where the previous
     /// one ends.
     classes: Vec<Class>,
-    /// Untouched units of all classes, by superblock.
+    /// Untouched mapping units of all classes, by superblock.
     counts: Vec<u32>,
     total: u32,
-    /// Copies of untouched units in progress, and the number of these whose unit was touched
-    /// meanwhile (`dead`).
+    /// Copies of untouched mapping units in progress, and the number of these whose unit was
+    /// touched meanwhile (`dead`).
     under_way: u32,
     dead: u32,
     /// Offset in the victim at which the next copy is read.
     copied_to: u32,
 }
 
-/// Class of untouched units with the same write rate.
+/// Class of untouched mapping units with the same write rate.
 #[derive(Debug, Clone)]
 struct Class {
     /// End (exclusive) of the logical units in this class.
@@ -53,7 +55,7 @@ impl Class {
         }
     }
 
-    /// Returns the superblock that holds the untouched unit with a given number.
+    /// Returns the superblock that holds the untouched mapping unit with a given number.
     fn superblock_of(&self, mut number: u32) -> u32 {
         let mut index = 0;
         let mut step = self.sums.len().next_power_of_two() / 2;
@@ -67,7 +69,7 @@ impl Class {
         index as u32
     }
 
-    /// Returns the number of untouched units in the victim for which no copy was issued.
+    /// Returns the number of untouched mapping units in the victim for which no copy was issued.
     fn copies_left(&self, superblock: u32) -> u32 {
         self.counts[superblock as usize] - (self.under_way - self.dead)
     }
@@ -112,7 +114,7 @@ impl Anonymous {
         self.classes[class].add(superblock, more);
     }
 
-    /// Returns the number of logical units in the past.
+    /// Returns the number of logical units in the preconditioning.
     fn filled(&self) -> u32 {
         self.classes.last().map_or(0, |last| last.end)
     }
@@ -134,12 +136,13 @@ impl Anonymous {
 }
 
 impl Ftl {
-    /// Returns the number of units that the host has not touched since a random past.
+    /// Returns the number of mapping units that the host has not touched since random
+    /// preconditioning.
     pub fn untouched_units(&self) -> u32 {
         self.anonymous.as_ref().map_or(0, |it| it.total)
     }
 
-    /// Reports whether a unit is mapped, but has no physical place until it is
+    /// Reports whether a mapping unit is mapped, but has no physical place until it is
     /// [located](Self::locate).
     ///
     /// # Panics
@@ -176,9 +179,9 @@ impl Ftl {
         Some(physical)
     }
 
-    /// Returns a pseudo-random place for an untouched unit, derived from its address. Each read
-    /// gets the same place until the unit is touched. The unit's superblock remains undetermined,
-    /// because reads need only a die and a page.
+    /// Returns a pseudo-random place for an untouched mapping unit, derived from its address. Each
+    /// read gets the same place until the unit is touched. The unit's superblock remains
+    /// undetermined, because reads need only a die and a page.
     ///
     /// # Panics
     /// If the unit is not [untouched](Self::is_untouched).
@@ -193,14 +196,14 @@ impl Ftl {
         superblock * self.units + self.offset_by(geometry.program_units, number)
     }
 
-    /// Invalidates an untouched unit in a superblock drawn for it.
+    /// Invalidates an untouched mapping unit in a superblock drawn for it.
     pub(crate) fn drop_untouched(&mut self, logical: u32) {
         let superblock = self.touch(logical);
         self.lose_valid(superblock);
     }
 
-    /// Draws the superblock of an untouched unit, and marks the unit as touched. The superblock may
-    /// be a victim whose units are being copied.
+    /// Draws the superblock of an untouched mapping unit, and marks the unit as touched. The
+    /// superblock may be a victim whose units are being copied.
     fn touch(&mut self, logical: u32) -> u32 {
         let random = &mut self.random;
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
@@ -217,7 +220,7 @@ impl Ftl {
         superblock
     }
 
-    /// Returns a place in the superblock that no touched unit has used.
+    /// Returns a place in the superblock that no touched mapping unit has used.
     fn untouched_place(&mut self, superblock: u32) -> u32 {
         let capacity = self.capacity(superblock);
         let start = below(&mut self.random, capacity);
@@ -229,14 +232,15 @@ impl Ftl {
             .expect("an untouched unit has a place")
     }
 
-    /// Returns the number of untouched units in the victim for which no copy was issued.
+    /// Returns the number of untouched mapping units in the victim for which no copy was issued.
     pub(crate) fn untouched_copies_left(&self, superblock: u32) -> u32 {
         self.anonymous.as_ref().map_or(0, |it| {
             it.counts[superblock as usize] - (it.under_way - it.dead)
         })
     }
 
-    /// Issues up to `most` copies of untouched units of the victim, and returns their number.
+    /// Issues up to `most` copies of untouched mapping units of the victim, and returns their
+    /// number.
     pub(crate) fn untouched_copies(
         &mut self,
         superblock: u32,
@@ -269,7 +273,7 @@ impl Ftl {
         count
     }
 
-    /// Completes the copy of an untouched unit, which has been programmed.
+    /// Completes the copy of an untouched mapping unit, which has been programmed.
     pub(crate) fn untouched_copied(&mut self, superblock: u32, placement: Placement) -> Copied {
         self.programmed_unit(placement.physical);
         let random = &mut self.random;
@@ -303,7 +307,7 @@ impl Ftl {
         }
     }
 
-    /// Adds untouched units of each class to a superblock that has places for them.
+    /// Adds untouched mapping units of each class to a superblock that has places for them.
     pub(crate) fn add_untouched(&mut self, superblock: u32, counts: &[u32]) {
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
         for (class, &count) in counts.iter().enumerate() {

@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
     closed: u32,
-    /// Number of closed superblocks without valid units.
+    /// Number of closed superblocks without valid mapping units.
     empty: u32,
     lists: Option<Lists>,
 }
@@ -42,7 +42,8 @@ impl Buckets {
         self.lists.is_some()
     }
 
-    /// Tests whether a closed superblock has no valid units, so that an erase alone would free it.
+    /// Tests whether a closed superblock has no valid mapping units, so that an erase alone would
+    /// free it.
     pub(crate) fn has_empty(&self) -> bool {
         self.empty > 0
     }
@@ -63,7 +64,7 @@ impl Buckets {
         }
     }
 
-    /// Notes that a closed superblock has lost one valid unit; `valid` is the new count.
+    /// Notes that a closed superblock has lost one valid mapping unit; `valid` is the new count.
     pub(crate) fn lower(&mut self, superblock: u32, valid: u32) {
         self.empty += u32::from(valid == 0);
         if let Some(lists) = &mut self.lists {

@@ -11,8 +11,8 @@ impl Ftl {
         self.superblocks[superblock as usize].cached
     }
 
-    /// Returns the writer of the next unit that the host writes to `stream`: the SLC cache if the
-    /// drive has one with free space, else the stream itself.
+    /// Returns the writer of the next mapping unit that the host writes to `stream`: the SLC cache
+    /// if the drive has one with free space, else the stream itself.
     pub fn next_writer(&self, stream: u32) -> Writer {
         match self.features.cache {
             Some(_) if self.cache_takes() => Writer::Cache,
@@ -35,8 +35,8 @@ impl Ftl {
     }
 
     /// Tests whether an erase alone would let another superblock join the SLC cache. Trimmed and
-    /// overwritten units are also cache space, and may be all that remains to be freed if nothing
-    /// is written to the main area.
+    /// overwritten mapping units are also cache space, and may be all that remains to be freed if
+    /// nothing is written to the main area.
     pub(crate) fn wants_erase(&self) -> bool {
         self.features.cache.is_some()
             && self.are_few_free()
@@ -44,8 +44,8 @@ impl Ftl {
             && self.dynamic < self.dynamic_limit()
     }
 
-    /// Returns the capacity of the SLC cache with the present number of mapped units, in units, as
-    /// if the cache were empty.
+    /// Returns the capacity of the SLC cache with the present number of mapped units, in mapping
+    /// units, as if the cache were empty.
     pub fn cache_units(&self) -> u64 {
         let Some(cache) = self.features.cache else {
             return 0;
@@ -54,8 +54,8 @@ impl Ftl {
         u64::from(superblocks) * u64::from(self.data_units / cache.bits)
     }
 
-    /// Returns the number of units that the SLC cache accepts before it must be folded; `None`
-    /// without a cache.
+    /// Returns the number of mapping units that the SLC cache accepts before it must be folded;
+    /// `None` without a cache.
     pub fn cache_free_units(&self) -> Option<u64> {
         let cache = self.features.cache?;
         let room = self.units / cache.bits;

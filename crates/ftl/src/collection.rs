@@ -1,4 +1,4 @@
-//! Garbage collection in steps: choose a victim, copy its valid units, and erase it.
+//! Garbage collection in steps: choose a victim, copy its valid mapping units, and erase it.
 
 use rand_core::Rng as _;
 
@@ -16,7 +16,7 @@ pub(crate) struct Collection {
     cause: Cause,
     /// Index of the write frontier that takes the copies.
     pub(crate) frontier: usize,
-    /// Number of units of the victim that have been examined.
+    /// Number of mapping units of the victim that have been examined.
     looked_at: u32,
     /// Number of copies issued and not yet programmed.
     under_way: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Collection {
     copies_per_write: f64,
 }
 
-/// Copy of a valid unit of the victim, to be read and then placed.
+/// Copy of a valid mapping unit of the victim, to be read and then placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copy {
     /// Logical unit to be copied; [`Copy::ANONYMOUS`] if it has no address.
@@ -35,7 +35,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Value of `logical` for a copy of a unit without an address.
+    /// Value of `logical` for a copy of a mapping unit without an address.
     pub const ANONYMOUS: u32 = u32::MAX;
 }
 
@@ -44,7 +44,7 @@ impl Copy {
 pub enum Copied {
     /// The map now points to the new place.
     Switched,
-    /// The copy is obsolete, because the unit was overwritten or trimmed meanwhile.
+    /// The copy is obsolete, because the mapping unit was overwritten or trimmed meanwhile.
     Dead,
 }
 
@@ -53,7 +53,7 @@ pub enum Copied {
 pub enum Progress {
     /// No garbage collection is in progress.
     Idle,
-    /// Units of the victim are to be copied.
+    /// Mapping units of the victim are to be copied.
     Copies,
     /// All copies have been issued, and some are in progress. When the device has read and placed
     /// them all, and none is being programmed, their last program unit is partly filled and must be
@@ -114,7 +114,7 @@ impl Ftl {
         Some((victim?, Cause::Collection))
     }
 
-    /// Returns a closed superblock without valid units, if any.
+    /// Returns a closed superblock without valid mapping units, if any.
     fn empty(&self) -> Option<u32> {
         let is_empty = |block: &Superblock| block.state == State::Closed && block.valid == 0;
         let index = self.superblocks.iter().position(is_empty)?;
@@ -342,8 +342,8 @@ impl Ftl {
         }
     }
 
-    /// Appends the next valid units of the victim to `copies`, at most `most`. The device reads
-    /// each copy, [places](Self::place_copy) it, programs it, and [reports](Self::copied) it.
+    /// Appends the next valid mapping units of the victim to `copies`, at most `most`. The device
+    /// reads each copy, [places](Self::place_copy) it, programs it, and [reports](Self::copied) it.
     pub fn next_copies(&mut self, most: u32, copies: &mut Vec<Copy>) {
         let Some(mut collection) = self.collection else {
             return;
@@ -389,7 +389,7 @@ impl Ftl {
         self.collection = Some(collection);
     }
 
-    /// Adds a copy of a unit that was located in the victim at an offset already examined.
+    /// Adds a copy of a mapping unit that was located in the victim at an offset already examined.
     pub(crate) fn collect_also(&mut self, copy: Copy) {
         let (superblock, offset) = self.division.superblock(copy.from);
         let passed = (self.collection.as_ref())
@@ -400,7 +400,7 @@ impl Ftl {
     }
 
     /// Returns the place at which a copy that was read is to be programmed. Returns `None` if the
-    /// unit was overwritten meanwhile, which ends the copy.
+    /// mapping unit was overwritten meanwhile, which ends the copy.
     ///
     /// # Panics
     /// If no collection is in progress, or no superblock is left for moved data, which the
@@ -427,7 +427,7 @@ impl Ftl {
     }
 
     /// Completes a copy that has been programmed at its place. The map switches to the new place
-    /// unless the unit was overwritten meanwhile.
+    /// unless the mapping unit was overwritten meanwhile.
     ///
     /// # Panics
     /// If no collection is in progress, or the copy was not placed there.

@@ -16,9 +16,9 @@ pub enum Broken {
         /// Number of set bits in the superblock's bitmap.
         bits: u32,
     },
-    /// The number of valid units differs from the number of mapped ones.
+    /// The number of valid mapping units differs from the number of mapped ones.
     Mapped {
-        /// Number of valid units in all superblocks.
+        /// Number of valid mapping units in all superblocks.
         valid: u64,
         /// Number of mapped logical units.
         mapped: u64,
@@ -50,8 +50,8 @@ impl std::fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 impl Ftl {
-    /// Checks the invariants on all units: map and reverse map are inverse, valid counts agree with
-    /// the bitmap, and the number of valid units is that of mapped ones.
+    /// Checks the invariants on all mapping units: map and reverse map are inverse, valid counts
+    /// agree with the bitmap, and the number of valid units is that of mapped ones.
     ///
     /// # Errors
     /// With the first broken invariant.

@@ -28,8 +28,8 @@ pub struct SlcCache {
 /// Optional features of a translation layer. All are off by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Number of units that the layer writes for itself: pages of its map, and a ring of journal
-    /// pages.
+    /// Number of mapping units that the layer writes for itself: pages of its map, and a ring of
+    /// journal pages.
     pub system_units: u32,
     /// Choice of the die for the next write.
     pub allocation: Allocation,
@@ -41,8 +41,8 @@ pub struct Features {
     /// Whether the layer tracks what survives a power cut. Needs memory for changes since the last
     /// journal.
     pub power_cuts: bool,
-    /// Whether units of a random past have no addresses until the host touches them. Needs memory
-    /// for touched units only.
+    /// Whether mapping units of random preconditioning have no addresses until the host touches
+    /// them. Needs memory for touched units only.
     pub anonymous: bool,
 }
 

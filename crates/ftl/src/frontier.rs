@@ -1,4 +1,5 @@
-//! Write frontiers: open superblocks, and the place of the next unit on their dies and rows.
+//! Write frontiers: open superblocks, and the place of the next mapping unit on their dies and
+//! rows.
 
 use crate::collection::Progress;
 use crate::features::Allocation;
@@ -132,7 +133,7 @@ impl Ftl {
         }
     }
 
-    /// Returns the number of units in one program of a superblock.
+    /// Returns the number of mapping units in one program of a superblock.
     pub(crate) fn program_units(&self, superblock: u32) -> u32 {
         let program_units = self.specification.geometry.program_units;
         match self.bits(superblock) {
@@ -329,7 +330,7 @@ impl Ftl {
         }
     }
 
-    /// Closes a superblock when its last unit is placed and no copy to it is in progress.
+    /// Closes a superblock when its last mapping unit is placed and no copy to it is in progress.
     pub(crate) fn close_if_full(&mut self, superblock: u32) {
         let capacity = self.capacity(superblock);
         let block = &mut self.superblocks[superblock as usize];

@@ -37,13 +37,14 @@ pub(crate) struct Superblock {
     /// Number of copies placed in the superblock and not yet programmed.
     pub(crate) pending: u32,
     pub(crate) erases: u32,
-    /// Value of the layer's clock (units placed on the drive) when the superblock was closed.
+    /// Value of the layer's clock (mapping units placed on the drive) when the superblock was
+    /// closed.
     pub(crate) closed_at: u64,
     pub(crate) stream: u32,
     /// Whether the superblock is programmed with one bit per cell (SLC cache).
     pub(crate) cached: bool,
-    /// Whether a sequential past wrote the superblock and it was not erased since. Units without an
-    /// entry in the tables are then at their original place.
+    /// Whether sequential preconditioning wrote the superblock and it was not erased since. Mapping
+    /// units without an entry in the tables are then at their original place.
     pub(crate) in_order: bool,
     /// Number of reads since the last erase that the device reported.
     pub(crate) reads: u32,
@@ -64,14 +65,14 @@ impl Superblock {
     };
 }
 
-/// Physical place at which a unit is to be programmed.
+/// Physical place at which a mapping unit is to be programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
     /// Index of the physical unit to be programmed.
     pub physical: u32,
-    /// Index of the superblock that contains the unit.
+    /// Index of the superblock that contains the mapping unit.
     pub superblock: u32,
-    /// Index of the die that programs the unit.
+    /// Index of the die that programs the mapping unit.
     pub die: u32,
     /// Row of the program unit: its index among those of the die in the superblock.
     pub row: u32,
@@ -96,7 +97,7 @@ impl std::error::Error for Full {}
 pub struct Ftl {
     pub(crate) specification: Specification,
     pub(crate) features: Features,
-    /// Number of units in a superblock, and of those that hold data rather than parity.
+    /// Number of mapping units in a superblock, and of those that hold data rather than parity.
     pub(crate) units: u32,
     pub(crate) data_units: u32,
     pub(crate) parity: Option<Parity>,
@@ -119,7 +120,7 @@ pub struct Ftl {
     pub(crate) fixed_free: BTreeSet<(u32, u32)>,
     /// Full superblocks of the SLC cache, in order of closing.
     pub(crate) cached: VecDeque<u32>,
-    /// Number of valid units in superblocks that joined the SLC cache.
+    /// Number of valid mapping units in superblocks that joined the SLC cache.
     pub(crate) lent_valid: u64,
     /// Number of superblocks that joined the SLC cache.
     pub(crate) dynamic: u32,
@@ -130,12 +131,12 @@ pub struct Ftl {
     pub(crate) cursors: Vec<Cursor>,
     pub(crate) preferred: Option<u32>,
     pub(crate) collection: Option<Collection>,
-    /// Copies of units that were located in the victim at an offset already examined.
+    /// Copies of mapping units that were located in the victim at an offset already examined.
     pub(crate) located: Vec<Copy>,
-    /// Untouched units of the past, if these have no addresses.
+    /// Untouched mapping units of the preconditioning, if these have no addresses.
     pub(crate) anonymous: Option<Box<Anonymous>>,
-    /// End of the logical units that a sequential past wrote. A unit below it is at its original
-    /// place while its map entry is 0.
+    /// End of the logical units that sequential preconditioning wrote. A unit below it is at its
+    /// original place while its map entry is 0.
     pub(crate) in_order: u32,
     /// Changes that a power cut could still lose; `None` unless power cuts are modelled.
     pub(crate) unsafe_changes: Option<Box<Unsafe>>,
@@ -235,7 +236,7 @@ impl Ftl {
         &self.features
     }
 
-    /// Returns the counts of programmed units and erases, by cause.
+    /// Returns the counts of programmed mapping units and erases, by cause.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
@@ -269,8 +270,8 @@ impl Ftl {
         self.entry(logical).checked_sub(1)
     }
 
-    /// Places a unit that the host writes to `stream`. The map switches immediately; until the unit
-    /// is programmed, the drive's buffer serves reads of it.
+    /// Places a mapping unit that the host writes to `stream`. The map switches immediately; until
+    /// the unit is programmed, the drive's buffer serves reads of it.
     ///
     /// # Errors
     /// [`Full`] when the write must wait for an erase. Nothing has changed then.
@@ -296,7 +297,7 @@ impl Ftl {
         Ok(placement)
     }
 
-    /// Places a unit that the host writes to `stream`, bypassing the SLC cache.
+    /// Places a mapping unit that the host writes to `stream`, bypassing the SLC cache.
     ///
     /// # Errors
     /// [`Full`] when the write must wait for an erase. Nothing has changed then.
@@ -312,8 +313,8 @@ impl Ftl {
         Ok(placement)
     }
 
-    /// Places a unit of the layer's own: a page of its map, or of its journal's ring. The previous
-    /// version becomes invalid, and garbage collection treats the unit like any other.
+    /// Places a mapping unit of the layer's own: a page of its map, or of its journal's ring. The
+    /// previous version becomes invalid, and garbage collection treats the unit like any other.
     ///
     /// # Errors
     /// [`Full`] when the write must wait for an erase. Nothing has changed then.
@@ -369,8 +370,8 @@ impl Ftl {
         self.close_if_full(placement.superblock);
     }
 
-    /// Unmaps an untouched unit. Locates it first if power cuts are modelled, because recovery may
-    /// need its old version.
+    /// Unmaps an untouched mapping unit. Locates it first if power cuts are modelled, because
+    /// recovery may need its old version.
     fn forget_place(&mut self, logical: u32) {
         if self.features.power_cuts {
             self.locate(logical);
@@ -381,7 +382,7 @@ impl Ftl {
         }
     }
 
-    /// Trims a unit, and returns whether it was mapped.
+    /// Trims a mapping unit, and returns whether it was mapped.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -456,7 +457,7 @@ impl Ftl {
         }
     }
 
-    /// Marks a unit of a full superblock as valid again, for recovery from a power cut.
+    /// Marks a mapping unit of a full superblock as valid again, for recovery from a power cut.
     pub(crate) fn revalidate(&mut self, logical: u32, physical: u32) {
         let (superblock, _) = self.division.superblock(physical);
         let block = &self.superblocks[superblock as usize];

@@ -27,7 +27,7 @@ impl Instant {
         &self.ftl
     }
 
-    /// Writes a unit, after garbage collection until enough superblocks are free.
+    /// Writes a mapping unit, after garbage collection until enough superblocks are free.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -36,8 +36,8 @@ impl Instant {
         self.place(logical, stream);
     }
 
-    /// Writes a unit with paced garbage collection: makes the copies that are due, or all of them
-    /// when the host must wait.
+    /// Writes a mapping unit with paced garbage collection: makes the copies that are due, or all
+    /// of them when the host must wait.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -59,8 +59,8 @@ impl Instant {
         self.ftl.programmed(placement);
     }
 
-    /// Writes a unit of the layer's own, after garbage collection until enough superblocks are
-    /// free.
+    /// Writes a mapping unit of the layer's own, after garbage collection until enough superblocks
+    /// are free.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -93,7 +93,7 @@ impl Instant {
         begun && self.finish()
     }
 
-    /// Trims a unit, and returns whether it was mapped.
+    /// Trims a mapping unit, and returns whether it was mapped.
     ///
     /// # Panics
     /// If the drive has no such unit.

@@ -37,8 +37,8 @@ pub struct MapCache {
 }
 
 impl MapCache {
-    /// Creates an empty cache of `room` pages, each with the entries of `units_per_page` units, for
-    /// a map of `logical_units` units.
+    /// Creates an empty cache of `room` pages, each with the entries of `units_per_page` mapping
+    /// units, for a map of `logical_units` units.
     ///
     /// # Panics
     /// If `room` or `units_per_page` is 0.
@@ -63,7 +63,7 @@ impl MapCache {
         }
     }
 
-    /// Looks up the map entry of a unit, and marks its page as changed if `change` is set.
+    /// Looks up the map entry of a mapping unit, and marks its page as changed if `change` is set.
     ///
     /// # Panics
     /// If the map has no such unit.
@@ -84,7 +84,7 @@ impl MapCache {
         lookup
     }
 
-    /// Returns the map page that holds a unit's entry.
+    /// Returns the map page that holds a mapping unit's entry.
     pub fn page_of(&self, logical: u32) -> u32 {
         logical / self.units_per_page
     }

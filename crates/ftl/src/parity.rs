@@ -3,8 +3,8 @@
 
 use crate::ftl::{Ftl, Placement};
 
-/// Position of parity in superblocks. Offsets count all units of a superblock, numbers count data
-/// units only.
+/// Position of parity in superblocks. Offsets count all mapping units of a superblock, numbers
+/// count data units only.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parity {
     /// Number of program units per stripe, one of which is parity.
@@ -57,7 +57,7 @@ impl Ftl {
     }
 
     /// Returns the offset of a data unit with a given number, for programs of `program_units`
-    /// units.
+    /// mapping units.
     pub(crate) fn offset_by(&self, program_units: u32, number: u32) -> u32 {
         let Some(parity) = &self.parity else {
             return number;

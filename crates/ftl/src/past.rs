@@ -20,15 +20,15 @@ pub enum Past {
     Sequential,
     /// Drive written uniformly at random to the steady state.
     Random,
-    /// Drive written at random to the steady state, with hot and cold units.
+    /// Drive written at random to the steady state, with hot and cold mapping units.
     HotCold {
-        /// Percentage of the writes that go to the hot units, which are the first ones.
+        /// Percentage of the writes that go to the hot mapping units, which are the first ones.
         writes_percent: u8,
-        /// Percentage of the units that are hot.
+        /// Percentage of the mapping units that are hot.
         space_percent: u8,
     },
-    /// Drive written at random to the steady state by Zipf's law: the k-th unit in proportion to
-    /// k^-theta.
+    /// Drive written at random to the steady state by Zipf's law: the k-th mapping unit in
+    /// proportion to k^-theta.
     Zipf {
         /// Exponent theta of Zipf's law, in hundredths.
         theta_percent: u8,
@@ -46,10 +46,10 @@ impl Ftl {
         Self::written(specification, Features::default(), past, filled)
     }
 
-    /// Creates a drive with optional features whose first `filled` units have a precondition state;
-    /// the others were never written. A sequential past uses memory only for units that are written
-    /// again. So does a random past if the features make its units anonymous; otherwise it uses
-    /// memory from the start.
+    /// Creates a drive with optional features whose first `filled` mapping units have a
+    /// precondition state; the others were never written. Sequential preconditioning uses memory
+    /// only for units that are written again. So does random preconditioning if the features make
+    /// its units anonymous; otherwise it uses memory from the start.
     ///
     /// # Errors
     /// When the specification cannot work, with the reason, or has fewer units than `filled`.
@@ -114,8 +114,8 @@ impl Ftl {
         Some(Steady { closed, open })
     }
 
-    /// Returns the mean number of units written in superblocks that are not free, at the time when
-    /// the host is about to open a superblock.
+    /// Returns the mean number of mapping units written in superblocks that are not free, at the
+    /// time when the host is about to open a superblock.
     pub(crate) fn mean_written(&self, filled: u32, classes: &[Class]) -> f64 {
         let (closed, units) = (f64::from(self.closed_by_past()), self.data_units);
         let open = self.frontier_of_past().map_or(0.0, |_| {
@@ -126,9 +126,9 @@ impl Ftl {
         (closed + open) * f64::from(units)
     }
 
-    /// Returns the write frontier that a long past leaves open: that of moved data. The host is
-    /// about to open a superblock, which makes garbage collection due; the drive returns to this
-    /// state only when the host has filled that superblock.
+    /// Returns the write frontier that long preconditioning leaves open: that of moved data. The
+    /// host is about to open a superblock, which makes garbage collection due; the drive returns to
+    /// this state only when the host has filled that superblock.
     fn frontier_of_past(&self) -> Option<usize> {
         match self.specification.separation {
             Separation::Mixed => None,
@@ -136,8 +136,8 @@ impl Ftl {
         }
     }
 
-    /// Returns the number of superblocks that a long past has closed: all except the open one,
-    /// those of the SLC cache, and the free ones.
+    /// Returns the number of superblocks that long preconditioning has closed: all except the open
+    /// one, those of the SLC cache, and the free ones.
     pub(crate) fn closed_by_past(&self) -> u32 {
         let specification = &self.specification;
         specification.geometry.superblocks
@@ -146,7 +146,8 @@ impl Ftl {
             - u32::from(self.frontier_of_past().is_some())
     }
 
-    /// Fills superblocks according to a steady state, with units of classes that end at `ends`.
+    /// Fills superblocks according to a steady state, with mapping units of classes that end at
+    /// `ends`.
     pub(crate) fn fill_as(&mut self, steady: &Steady, ends: &[u32]) {
         let closed = self.closed_by_past() as usize;
         let left = |index: usize| &steady.closed[index * steady.closed.len() / closed];
@@ -193,7 +194,7 @@ impl Ftl {
         }
     }
 
-    /// Fills `room` units of a write frontier with units that have no addresses.
+    /// Fills `room` mapping units of a write frontier with units that have no addresses.
     fn fill_untouched(&mut self, frontier: usize, room: u32, counts: &[u32]) {
         if room == 0 {
             return;
@@ -217,7 +218,8 @@ impl Ftl {
         self.close_if_full(superblock);
     }
 
-    /// Places a unit of the past; `None` stands for a unit that is no longer valid.
+    /// Places a mapping unit of the preconditioning; `None` stands for a unit that is no longer
+    /// valid.
     pub(crate) fn place_of_past(&mut self, frontier: usize, logical: Option<u32>) {
         let placement = self
             .place(frontier, 0, past_cause(frontier))
@@ -237,12 +239,12 @@ fn past_cause(frontier: usize) -> Cause {
     }
 }
 
-/// Distribution of the units of a random past over superblocks.
+/// Distribution of the mapping units of random preconditioning over superblocks.
 struct Filler {
-    /// Number of logical units in each class of the past.
+    /// Number of logical units in each class of the preconditioning.
     lengths: Vec<u32>,
-    /// First unit of each class, the random order of its units, and the number of units already
-    /// placed.
+    /// First mapping unit of each class, the random order of its units, and the number of units
+    /// already placed.
     orders: Vec<(u32, Shuffled, u32)>,
 }
 
@@ -262,8 +264,8 @@ impl Filler {
         Self { lengths, orders }
     }
 
-    /// Writes `room` units of a write frontier, with a given number of mapped units of each class
-    /// at random positions.
+    /// Writes `room` mapping units of a write frontier, with a given number of mapped units of each
+    /// class at random positions.
     fn fill(&mut self, ftl: &mut Ftl, frontier: usize, room: u32, mut counts: Vec<u32>) {
         for place in 0..room {
             let mut drawn = below(&mut ftl.random, room - place);

@@ -36,7 +36,7 @@ pub(crate) struct Unsafe {
     number: u64,
     /// Bitmap of the physical units that are programmed.
     programmed: Vec<u64>,
-    /// Number of invalid units in each superblock that a recovery scan would need.
+    /// Number of invalid mapping units in each superblock that a recovery scan would need.
     held: Vec<u32>,
 }
 
@@ -126,8 +126,8 @@ impl Ftl {
         changes.programmed[word] & bit != 0
     }
 
-    /// Tests whether recovery from a power cut now could need an invalid unit of the superblock, or
-    /// whether programs of the superblock are in progress.
+    /// Tests whether recovery from a power cut now could need an invalid mapping unit of the
+    /// superblock, or whether programs of the superblock are in progress.
     pub(crate) fn is_held(&self, superblock: u32) -> bool {
         let Some(changes) = &self.unsafe_changes else {
             return false;
@@ -309,7 +309,7 @@ impl Ftl {
         }
     }
 
-    /// Marks all placed units as programmed and durable.
+    /// Marks all placed mapping units as programmed and durable.
     pub(crate) fn settle(&mut self) {
         if !self.features.power_cuts {
             return;

@@ -1,9 +1,9 @@
-//! Skewed writes: classes of units with the same write rate.
+//! Skewed writes: classes of mapping units with the same write rate.
 
 use crate::past::Past;
 use crate::specification::Impossible;
 
-/// Number of classes of a Zipf past. Each spans the same ratio of ranks.
+/// Number of classes of Zipf preconditioning. Each spans the same ratio of ranks.
 const ZIPF_CLASSES: i32 = 24;
 
 /// Class of logical units (a contiguous range) with the same write rate.
@@ -11,11 +11,11 @@ const ZIPF_CLASSES: i32 = 24;
 pub(crate) struct Class {
     /// Share of the writes that go to the class.
     pub(crate) writes: f64,
-    /// Share of the units in the class.
+    /// Share of the mapping units in the class.
     pub(crate) space: f64,
 }
 
-/// Returns the classes of a random past, the hottest first.
+/// Returns the classes of random preconditioning, the hottest first.
 ///
 /// # Errors
 /// When a share is not within 0 to 1.
@@ -48,8 +48,8 @@ pub(crate) fn classes(past: Past, logical_units: u32) -> Result<Vec<Class>, Impo
     works.then_some(classes).ok_or(Impossible::NoShare)
 }
 
-/// Returns the classes of a Zipf past: the unit of rank k is written in proportion to k to the
-/// power of -theta.
+/// Returns the classes of Zipf preconditioning: the mapping unit of rank k is written in proportion
+/// to k to the power of -theta.
 fn zipf(theta: f64, units: f64) -> Vec<Class> {
     // The sum up to a rank, by its integral from half a rank on.
     let sum = |rank: f64| {

@@ -1,6 +1,6 @@
-//! Steady state by simulation: a skewed past without a formula is really written on a small drive
-//! with the same shares. The contents of its superblocks, by age, give the state of the large
-//! drive.
+//! Steady state by simulation: skewed preconditioning without a formula is really written on a
+//! small drive with the same shares. The contents of its superblocks, by age, give the state of the
+//! large drive.
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
@@ -16,9 +16,9 @@ use crate::steady::{self, Left, Steady};
 /// are small.
 const SUPERBLOCKS: u32 = 1024;
 
-/// Returns the maximum number of units of a small drive, and how many times its capacity is written
-/// before its state is taken. Cost-benefit leaves cold data alone for long, and becomes steady
-/// later than other policies.
+/// Returns the maximum number of mapping units of a small drive, and how many times its capacity is
+/// written before its state is taken. Cost-benefit leaves cold data alone for long, and becomes
+/// steady later than other policies.
 fn size(policy: Policy) -> (u32, u32) {
     match policy {
         Policy::Greedy | Policy::Choices(_) | Policy::Fifo => (512 * 1024, 3),
@@ -26,8 +26,8 @@ fn size(policy: Policy) -> (u32, u32) {
     }
 }
 
-/// Returns the steady state of superblocks of `units` units, for a past whose `filled` units are
-/// mapped out of `written` units, by simulation of a small drive.
+/// Returns the steady state of superblocks of `units` mapping units, by simulation of a small
+/// drive. `filled` of the `written` units are mapped.
 ///
 /// # Errors
 /// When the scaled-down specification cannot work.
@@ -61,8 +61,8 @@ pub(crate) fn steady(
     Ok(left(drive.ftl(), &ends))
 }
 
-/// Returns the specification of a small drive on which the same share of the written units is
-/// mapped.
+/// Returns the specification of a small drive on which the same share of the written mapping units
+/// is mapped.
 fn scaled_down(
     specification: &Specification,
     units: u32,

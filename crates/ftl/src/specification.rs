@@ -25,10 +25,10 @@ impl Geometry {
 /// Policy that chooses the victim of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// Greedy: the superblock with the fewest valid units is the victim.
+    /// Greedy: the superblock with the fewest valid mapping units is the victim.
     Greedy,
-    /// Random choices: the victim has the fewest valid units among this many superblocks drawn at
-    /// random.
+    /// Random choices: the victim has the fewest valid mapping units among this many superblocks
+    /// drawn at random.
     Choices(u32),
     /// FIFO: the superblock that was closed first is the victim.
     Fifo,
@@ -92,7 +92,7 @@ pub enum Impossible {
         free: u32,
         /// Number of write frontiers, each with an open superblock.
         open: u32,
-        /// Number of units in superblocks that are neither free nor open.
+        /// Number of mapping units in superblocks that are neither free nor open.
         closed: u64,
         /// Number of logical units that the host can map.
         logical: u64,
@@ -121,9 +121,9 @@ pub enum Impossible {
         /// Number of dies of the drive.
         dies: u32,
     },
-    /// The precondition state covers more units than the drive has.
+    /// The precondition state covers more mapping units than the drive has.
     Overfilled {
-        /// Number of units of the precondition state.
+        /// Number of mapping units of the precondition state.
         filled: u32,
         /// Number of logical units that the host can map.
         logical: u32,

@@ -1,5 +1,5 @@
-//! Steady state of superblocks after a long past: the valid share of each, by class of units, and
-//! its age.
+//! Steady state of superblocks after long preconditioning: the valid share of each, by class of
+//! mapping units, and its age.
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
@@ -8,11 +8,11 @@ use crate::analytic;
 use crate::skew::Class;
 use crate::specification::Policy;
 
-/// Maximum superblock size, in units, for which the steady state of `Policy::Choices` is computed
-/// exactly. Larger superblocks use the state of this size, which is close.
+/// Maximum superblock size, in mapping units, for which the steady state of `Policy::Choices` is
+/// computed exactly. Larger superblocks use the state of this size, which is close.
 const MOST_COUNTS: u32 = 4096;
 
-/// Steady state of a drive after a long past.
+/// Steady state of a drive after long preconditioning.
 #[derive(Debug, Clone)]
 pub(crate) struct Steady {
     /// Contents of the closed superblocks, the oldest first.
@@ -24,7 +24,7 @@ pub(crate) struct Steady {
 /// Contents of a superblock: valid shares by class, and age.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
-    /// Valid share of the superblock's written units, by class.
+    /// Valid share of the superblock's written mapping units, by class.
     pub(crate) shares: Vec<f64>,
     /// Number of superblocks programmed since this one was closed, as a share of all closed ones.
     pub(crate) age: f64,
@@ -101,8 +101,8 @@ pub(crate) fn fifo(spare: f64, superblocks: u32, classes: &[Class]) -> Vec<Left>
     ranks(superblocks).map(left).collect()
 }
 
-/// Returns the density of a class in the newest superblock relative to its average, when its units
-/// become invalid at `rate`.
+/// Returns the density of a class in the newest superblock relative to its average, when its
+/// mapping units become invalid at `rate`.
 fn density(rate: f64) -> f64 {
     match rate < 1e-9 {
         true => 1.0,
@@ -145,8 +145,8 @@ fn ranks(superblocks: u32) -> impl Iterator<Item = f64> {
     (0..superblocks).map(move |index| (f64::from(index) + 0.5) / f64::from(superblocks))
 }
 
-/// Returns the number of units of each class in superblocks with `rooms` written units and these
-/// shares. The numbers add up to `left` for each class.
+/// Returns the number of mapping units of each class in superblocks with `rooms` written units and
+/// these shares. The numbers add up to `left` for each class.
 pub(crate) fn counts(shares: &[&[f64]], rooms: &[u32], left: &[u32]) -> Vec<Vec<u32>> {
     assert_eq!(shares.len(), rooms.len(), "each superblock has its shares");
     let mut left = left.to_vec();

@@ -1,40 +1,40 @@
-//! Counts of programmed units by cause.
+//! Counts of programmed mapping units by cause.
 
-/// Cause for which a unit was programmed.
+/// Cause for which a mapping unit was programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The host wrote the programmed unit.
+    /// The host wrote the programmed mapping unit.
     Host,
-    /// Garbage collection moved the programmed unit.
+    /// Garbage collection moved the programmed mapping unit.
     Collection,
-    /// Static wear levelling moved the programmed unit.
+    /// Static wear levelling moved the programmed mapping unit.
     WearLevelling,
-    /// The unit was folded out of the SLC cache.
+    /// The mapping unit was folded out of the SLC cache.
     Folding,
-    /// The unit was refreshed: rewritten because of its age or its number of reads.
+    /// The mapping unit was refreshed: rewritten because of its age or its number of reads.
     Refresh,
-    /// The unit belongs to the layer's own map or journal.
+    /// The mapping unit belongs to the layer's own map or journal.
     Map,
     /// The unit pads a program unit that had to be programmed.
     Padding,
 }
 
-/// Counts of programmed units by cause, and of erased superblocks.
+/// Counts of programmed mapping units by cause, and of erased superblocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Number of units that the host wrote.
+    /// Number of mapping units that the host wrote.
     pub host: u64,
     /// Number of host units that bypassed the SLC cache because it was full.
     pub past_cache: u64,
-    /// Number of units that garbage collection moved.
+    /// Number of mapping units that garbage collection moved.
     pub collection: u64,
-    /// Number of units that static wear levelling moved.
+    /// Number of mapping units that static wear levelling moved.
     pub wear_levelling: u64,
-    /// Number of units folded out of the SLC cache.
+    /// Number of mapping units folded out of the SLC cache.
     pub folding: u64,
-    /// Number of units that were refreshed.
+    /// Number of mapping units that were refreshed.
     pub refresh: u64,
-    /// Number of units of the layer's own map and journal.
+    /// Number of mapping units of the layer's own map and journal.
     pub map: u64,
     /// Number of units that padded a program unit.
     pub padding: u64,
@@ -57,14 +57,14 @@ impl Traffic {
         }
     }
 
-    /// Returns the number of all programmed units.
+    /// Returns the number of all programmed mapping units.
     pub fn programmed(&self) -> u64 {
         let moved = self.collection + self.wear_levelling + self.folding + self.refresh;
         self.host + moved + self.map + self.padding + self.parity
     }
 
-    /// Returns the write amplification: units programmed per unit that the host wrote. NaN if the
-    /// host wrote none.
+    /// Returns the write amplification: mapping units programmed per unit that the host wrote. NaN
+    /// if the host wrote none.
     pub fn amplification(&self) -> f64 {
         self.programmed() as f64 / self.host as f64
     }

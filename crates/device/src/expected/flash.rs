@@ -73,7 +73,7 @@ pub enum Measured {
     Steady {
         /// Write rate, in writes per second.
         iops: f64,
-        /// Write amplification: units programmed per unit that the host wrote.
+        /// Write amplification: mapping units programmed per unit that the host wrote.
         amplification: f64,
     },
 }
@@ -164,8 +164,8 @@ pub fn drive(specification: &FlashSpecification) -> Drive {
     Drive::new(Device::Flash(Box::new(flash)))
 }
 
-/// Measures random reads of single units. They cover the first `written` units, which are written
-/// first, or the whole preconditioned drive if `written` is 0.
+/// Measures random reads of single mapping units. They cover the first `written` units, which are
+/// written first, or the whole preconditioned drive if `written` is 0.
 fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) -> Stretch {
     let mut drive = drive(specification);
     let units = match written {
@@ -253,7 +253,8 @@ fn synced(specification: &FlashSpecification) -> Stretch {
     }
 }
 
-/// Writes the first `units` units of the drive sequentially, and then leaves it idle for a moment.
+/// Writes the first `units` mapping units of the drive sequentially, and then leaves it idle for a
+/// moment.
 fn fill(drive: &mut Drive, units: u64) {
     if units == 0 {
         return;

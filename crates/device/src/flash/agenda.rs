@@ -12,9 +12,9 @@ pub(super) enum Event {
     Decoded(RequestId),
     /// Mapping units of a write have arrived in the buffer.
     Arrived {
-        /// Write request whose units have arrived.
+        /// Write request whose mapping units have arrived.
         id: RequestId,
-        /// Index of the first arrived unit within the write.
+        /// Index of the first arrived mapping unit within the write.
         first: u32,
         /// Number of mapping units that have arrived.
         units: u32,

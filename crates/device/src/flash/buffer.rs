@@ -8,10 +8,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) logical: u32,
-    /// Version of the unit's data, as [`Contents`](super::contents::Contents) counts writes.
+    /// Version of the mapping unit's data, as [`Contents`](super::contents::Contents) counts
+    /// writes.
     pub(super) version: u64,
     epoch: u64,
-    /// Write that completes only when the unit is programmed (write-through or FUA).
+    /// Write that completes only when the mapping unit is programmed (write-through or FUA).
     pub(super) owner: Option<RequestId>,
 }
 
@@ -40,13 +41,13 @@ pub(super) struct Buffer {
     used: u32,
     held: HashMap<u32, Versions, BuildHasherDefault<Spread>>,
     waiting: VecDeque<Waiting>,
-    /// Units that are programmed ahead of the others.
+    /// Mapping units that are programmed ahead of the others.
     urgent: VecDeque<Waiting>,
-    /// Number of units in both queues that wait and have not been dropped.
+    /// Number of mapping units in both queues that wait and have not been dropped.
     waits: u32,
-    /// Number of units at the front of `waiting` that a flush waits for.
+    /// Number of mapping units at the front of `waiting` that a flush waits for.
     wanted: usize,
-    /// Number of units that arrived before each unfinished flush, and after the last flush.
+    /// Number of mapping units that arrived before each unfinished flush, and after the last flush.
     epochs: VecDeque<u32>,
     first_epoch: u64,
 }
@@ -77,7 +78,7 @@ impl Buffer {
         self.units - self.used
     }
 
-    /// Returns the number of units in the buffer or in transfer to it.
+    /// Returns the number of mapping units in the buffer or in transfer to it.
     pub(super) fn used(&self) -> u32 {
         self.used
     }
@@ -93,8 +94,9 @@ impl Buffer {
         !self.held.is_empty() && self.held.contains_key(&logical)
     }
 
-    /// Inserts a unit for which space was reserved, and returns whether it replaced a waiting
-    /// version. A unit with an owner replaces nothing; it is programmed ahead of the others.
+    /// Inserts a mapping unit for which space was reserved, and returns whether it replaced a
+    /// waiting version. A unit with an owner replaces nothing; it is programmed ahead of the
+    /// others.
     pub(super) fn insert(
         &mut self,
         (logical, version): (u32, u64),
@@ -135,19 +137,20 @@ impl Buffer {
         false
     }
 
-    /// Returns the number of units that wait for a program.
+    /// Returns the number of mapping units that wait for a program.
     #[inline]
     pub(super) fn waits(&self) -> u32 {
         self.waits
     }
 
-    /// Tests whether some waiting units must be programmed even if they do not fill a program.
+    /// Tests whether some waiting mapping units must be programmed even if they do not fill a
+    /// program.
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
         self.waits > 0 && (self.wanted > 0 || !self.urgent.is_empty())
     }
 
-    /// Returns the next waiting unit, and marks it as being programmed.
+    /// Returns the next waiting mapping unit, and marks it as being programmed.
     pub(super) fn next(&mut self) -> Option<Waiting> {
         let next = match self.urgent.pop_front() {
             Some(next) => {
@@ -187,8 +190,8 @@ impl Buffer {
         owned.max(of.waits.then_some(of.version))
     }
 
-    /// Applies a power cut: programs are aborted and owners are forgotten. Waiting units survive
-    /// only in a `protected` buffer.
+    /// Applies a power cut: programs are aborted and owners are forgotten. Waiting mapping units
+    /// survive only in a `protected` buffer.
     pub(super) fn lose_power(&mut self, protected: bool) {
         let mut kept = Self::new(self.units);
         while protected && let Some(unit) = self.next() {
@@ -198,7 +201,7 @@ impl Buffer {
         *self = kept;
     }
 
-    /// Removes a unit that has been programmed.
+    /// Removes a mapping unit that has been programmed.
     pub(super) fn programmed(&mut self, unit: Waiting) {
         self.used -= 1;
         self.leave_epoch(unit.epoch);
@@ -233,7 +236,7 @@ impl Buffer {
         }
     }
 
-    /// Marks all waiting units as wanted by a flush, and returns an epoch number for
+    /// Marks all waiting mapping units as wanted by a flush, and returns an epoch number for
     /// [`Self::has_flushed`].
     pub(super) fn flush(&mut self) -> u64 {
         let epoch = self.first_epoch + self.epochs.len() as u64 - 1;
@@ -246,7 +249,7 @@ impl Buffer {
         epoch
     }
 
-    /// Tests whether all units that arrived before a flush have been programmed.
+    /// Tests whether all mapping units that arrived before a flush have been programmed.
     pub(super) fn has_flushed(&self, epoch: u64) -> bool {
         epoch < self.first_epoch
     }

@@ -1,8 +1,8 @@
 //! Data versions at each physical unit of a flash drive, to compare the state after a power cut
 //! with what was written.
 
-/// Version of unreliable data: a program or erase of the unit was interrupted, or the unit is
-/// erased.
+/// Version of unreliable data: a program or erase of the mapping unit was interrupted, or the unit
+/// is erased.
 const GARBAGE: u64 = u64::MAX;
 
 /// Data versions on the medium, by physical unit.
@@ -53,7 +53,8 @@ impl Contents {
         self.programmed[physical as usize] = true;
     }
 
-    /// Applies a power cut: units being programmed are lost, unless the drive is `protected`.
+    /// Applies a power cut: mapping units being programmed are lost, unless the drive is
+    /// `protected`.
     pub(super) fn lose_power(&mut self, protected: bool) {
         for (version, programmed) in self.versions.iter_mut().zip(&mut self.programmed) {
             if !*programmed && !protected {

@@ -80,7 +80,7 @@ pub struct Flash {
     done: VecDeque<RequestId>,
     busy: Busy,
     suspensions: u64,
-    /// Number of units that the host read and that were never written.
+    /// Number of mapping units that the host read and that were never written.
     unwritten_reads: u64,
     written_in_place: u64,
     /// Whether the last check found no internal work. Host reads alone do not change that.
@@ -95,14 +95,14 @@ pub struct Flash {
 
 #[derive(Clone, Debug, Default)]
 struct Command {
-    /// Number of outstanding page reads, or of units still to be programmed.
+    /// Number of outstanding page reads, or of mapping units still to be programmed.
     left: u32,
     /// End of the latest part of the command so far; `spans` has that part's time components.
     last: Time,
     spans: Vec<(Stage, Time)>,
-    /// Number of the write's units that have found buffer space.
+    /// Number of the write's mapping units that have found buffer space.
     admitted: u32,
-    /// Number of the write's units that have arrived in the buffer.
+    /// Number of the write's mapping units that have arrived in the buffer.
     arrived: u32,
 }
 
@@ -268,7 +268,7 @@ impl Flash {
         self.busy
     }
 
-    /// Returns the counts of programmed units and erases, by cause.
+    /// Returns the counts of programmed mapping units and erases, by cause.
     pub fn traffic(&self) -> &Traffic {
         self.ftl.traffic()
     }

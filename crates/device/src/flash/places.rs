@@ -58,8 +58,8 @@ impl Places {
         physical / self.superblock_units
     }
 
-    /// Returns the place of a unit on in-place media, whose units are distributed round-robin over
-    /// dies.
+    /// Returns the place of a mapping unit on in-place media, whose units are distributed
+    /// round-robin over dies.
     pub(super) fn in_place(&self, logical: u32) -> Place {
         let (word_line, die) = StrengthReducedU32::div_rem(logical, self.dies);
         Place {

@@ -135,7 +135,7 @@ pub struct LayerSpecification {
     pub past: Past,
     /// Number of mapping units that the preconditioning wrote.
     pub filled: u32,
-    /// Whether power cuts are modelled. The drive then tracks the data of each unit and the
+    /// Whether power cuts are modelled. The drive then tracks the data of each mapping unit and the
     /// contents of the journal. An erase waits for the journal if recovery would need the data to
     /// be erased.
     pub power_cuts: bool,
@@ -254,7 +254,8 @@ pub enum FlashError {
         /// Size of a program, in mapping units.
         program_units: u32,
     },
-    /// The medium is written in place, but its programs have this many units instead of one.
+    /// The medium is written in place, but its programs have this many mapping units instead of
+    /// one.
     InPlace(u32),
     /// The drive has more physical units than a 32-bit number can count.
     Large(u64),
@@ -336,15 +337,16 @@ impl FlashSpecification {
         }
     }
 
-    /// Returns the number of units that the drive needs for itself: the journal's ring, and the
-    /// map's pages if the map leaves memory.
+    /// Returns the number of mapping units that the drive needs for itself: the journal's ring, and
+    /// the map's pages if the map leaves memory.
     fn system_units(&self) -> u32 {
         let entries = UNIT_BYTES / 4;
         let pages = self.layer.logical_units.div_ceil(entries);
         self.journal.pages + self.map_cache_pages.map_or(0, |_| pages)
     }
 
-    /// Returns the channel transfer time for 0 to all units of a page, including spare bytes.
+    /// Returns the channel transfer time for 0 to all mapping units of a page, including spare
+    /// bytes.
     pub(super) fn transfer_times(&self) -> Vec<Time> {
         let geometry = &self.geometry;
         let spare = f64::from(geometry.page_spare_bytes) / f64::from(geometry.page_units());
@@ -439,7 +441,7 @@ impl FlashSpecification {
     }
 
     /// Returns the memory of the drive's tables before the run, in bytes: map, reverse map and one
-    /// bit for each unit written in order. Other tables grow when they are used.
+    /// bit for each mapping unit written in order. Other tables grow when they are used.
     pub fn memory_bytes(&self) -> u64 {
         let written = match self.layer.past {
             Past::Sequential => u64::from(self.layer.filled),

@@ -409,8 +409,8 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
     }
 }
 
-/// Reads the precondition state. By default, a hot-cold past sends 80 % of the writes to 20 % of
-/// the units, the usual example, and a Zipf past has the exponent 1.1.
+/// Reads the precondition state. By default, hot-cold preconditioning sends 80 % of the writes to
+/// 20 % of the units, the usual example, and Zipf preconditioning has the exponent 1.1.
 fn read_past(reader: &mut Reader<'_>) -> Past {
     let mut percent = |key, most, default, doc| {
         let given = reader.optional_integer(key, 1..=most, doc);

@@ -40,7 +40,7 @@ impl Map {
         (hits, misses)
     }
 
-    /// Looks up the map pages of a range of units, and lists the misses in `missing`.
+    /// Looks up the map pages of a range of mapping units, and lists the misses in `missing`.
     fn look_up(&mut self, (first, units): (u32, u32), change: bool) {
         self.missing.clear();
         if units == 0 {

@@ -63,8 +63,8 @@ impl Flash {
         }
     }
 
-    /// Returns the version of a sector's data: the number of the write, in the order in which units
-    /// reach the buffer. 0 is data from before the first write; `None` means zeroes.
+    /// Returns the version of a sector's data: the number of the write, in the order in which
+    /// mapping units reach the buffer. 0 is data from before the first write; `None` means zeroes.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl Flash {
         }
     }
 
-    /// Marks the units of a die's blocks in the victim as erased.
+    /// Marks the mapping units of a die's blocks in the victim as erased.
     pub(super) fn note_erase(&mut self, die: u32) {
         let (Some(contents), Progress::Erase(superblock)) =
             (&mut self.contents, self.ftl.progress())

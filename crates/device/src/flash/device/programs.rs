@@ -30,7 +30,7 @@ pub(super) struct Program {
     /// Mapping units from the write buffer that the program stores.
     units: Vec<Waiting>,
     copies: Vec<(Copy, Placement)>,
-    /// Placement of the last unit of the program.
+    /// Placement of the last mapping unit of the program.
     placement: Option<Placement>,
     /// Start of the data transfer, and start of the array operation.
     loads: Time,
@@ -97,8 +97,8 @@ impl Flash {
         Some(die)
     }
 
-    /// Queues a program of the next buffered unit on its fixed die (in-place media), and returns
-    /// whether there was one.
+    /// Queues a program of the next buffered mapping unit on its fixed die (in-place media), and
+    /// returns whether there was one.
     fn assign_in_place(&mut self, now: Time) -> bool {
         let Some(unit) = self.buffer.next() else {
             return false;
@@ -209,12 +209,13 @@ impl Flash {
         self.programs[number].copies.len() as u32
     }
 
-    /// Drops a page program that got no unit.
+    /// Drops a page program that got no mapping unit.
     pub(super) fn forget_program(&mut self, number: u32) {
         self.programs.give_back(number);
     }
 
-    /// Returns the number of units in a program of the SLC cache (`cached`) or of the main area.
+    /// Returns the number of mapping units in a program of the SLC cache (`cached`) or of the main
+    /// area.
     pub(super) fn units_by(&self, cached: bool) -> u32 {
         let geometry = &self.specification.geometry;
         match cached {

@@ -55,8 +55,8 @@ pub(super) struct ReadOp {
 }
 
 impl Flash {
-    /// Looks up the units of a read in the buffer and in the map, and queues page reads for the
-    /// rest.
+    /// Looks up the mapping units of a read in the buffer and in the map, and queues page reads for
+    /// the rest.
     pub(super) fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let (first, units) = (request.sector as u32, request.sectors);
@@ -101,15 +101,15 @@ impl Flash {
         self.touched.clear();
     }
 
-    /// Returns the last page read if a unit at `place` is on the same page. Units of the past
-    /// without an address share a page only up to its size.
+    /// Returns the last page read if a mapping unit at `place` is on the same page. Units of the
+    /// preconditioning without an address share a page only up to its size.
     pub(super) fn same_page(&self, last: Option<(u32, Place)>, place: Place) -> Option<u32> {
         let page_units = self.specification.geometry.page_units();
         let (op, of) = last?;
         (of == place && self.ops[op].units < page_units).then_some(op)
     }
 
-    /// Transfers units that need no die (buffered or never written) over the link.
+    /// Transfers mapping units that need no die (buffered or never written) over the link.
     fn answer_hits(&mut self, now: Time, requests: &mut Requests, (id, hits): (RequestId, u32)) {
         let bytes = u64::from(hits) * u64::from(UNIT_BYTES);
         let overhead = self.link_overhead(true);
@@ -128,7 +128,7 @@ impl Flash {
         }
     }
 
-    /// Creates a page read of one unit.
+    /// Creates a page read of one mapping unit.
     pub(super) fn new_read(&mut self, now: Time, reader: Reader, place: Place) -> u32 {
         let sense = self.sensing(place);
         let again = self.again(sense);
@@ -312,7 +312,7 @@ impl Flash {
         }
     }
 
-    /// Transfers units of a page over the link to the host.
+    /// Transfers mapping units of a page over the link to the host.
     fn deliver(
         &mut self,
         now: Time,

@@ -59,8 +59,8 @@ impl Flash {
         }
     }
 
-    /// Handles the arrival of a write's units in the buffer. The write is then complete unless it
-    /// must reach the medium.
+    /// Handles the arrival of a write's mapping units in the buffer. The write is then complete
+    /// unless it must reach the medium.
     pub(super) fn arrived(
         &mut self,
         now: Time,
@@ -93,8 +93,8 @@ impl Flash {
         }
     }
 
-    /// Notes that a unit of a write that must reach the medium has been programmed. After the last
-    /// unit, the command is finished or goes on to the journal.
+    /// Notes that a mapping unit of a write that must reach the medium has been programmed. After
+    /// the last unit, the command is finished or goes on to the journal.
     pub(super) fn owned_programmed(
         &mut self,
         now: Time,
