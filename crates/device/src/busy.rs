@@ -11,8 +11,8 @@ pub struct Busy {
     pub latency: Time,
     /// Time in which sectors passed under the head (media transfer).
     pub transfer: Time,
-    /// Total size of all completed requests, in bytes.
+    /// Total size of all transfers, in bytes.
     pub bytes: u64,
-    /// Number of completed requests.
+    /// Number of transfers (completed requests).
     pub transfers: u64,
 }

@@ -16,8 +16,8 @@ pub struct WhatIf {
     pub no_rotational_latency: bool,
     /// Whether a missed sector is caught after all. When the drive is ready, its platter turns back
     /// to the start of that sector in no time. The ordinary rotational latency of other sectors
-    /// stays, and so does the delay of the late command itself. Memory never misses a sector, and
-    /// neither does a drive that finds its sector during another transfer.
+    /// stays, and so does the delay of the late command itself. Memory always accepts a sector in
+    /// time, and a controller notices a drive that finds its sector while another drive transfers.
     pub deadlines_met: bool,
     /// Whether garbage collection and folding of a flash drive take no time and occupy no die. Host
     /// data are programmed where they would be otherwise.

@@ -18,8 +18,8 @@ pub enum Policy {
     Look,
     /// C-LOOK: the nearest request inwards; after the innermost one, the outermost one.
     CLook,
-    /// V(R): the nearest request, where a share of the stroke is added to distances against the
-    /// arm's direction (Geist and Daniel 1987). A share of 0 is SSTF, 1 is LOOK.
+    /// V-SCAN, or V(R): the nearest request, where a share R of the stroke is added to distances
+    /// against the arm's direction (Geist and Daniel 1987). A share of 0 is SSTF, 1 is LOOK.
     VScan {
         /// Share of the stroke added against the arm's direction.
         share: f64,
@@ -84,7 +84,7 @@ pub struct View {
     pub now: Time,
     /// Cylinder or sector from which distances are measured.
     pub at: u64,
-    /// Number of cylinders or sectors of the disk, the unit of V(R).
+    /// Number of cylinders or sectors of the disk. V-SCAN adds a share of it to distances.
     pub stroke: u64,
     /// Whether the arm last moved inwards.
     pub rising: bool,

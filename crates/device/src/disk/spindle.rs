@@ -142,8 +142,9 @@ impl Spindle {
         self.turning(ahead.0)
     }
 
-    /// Returns the time in which an arc of `parts` passes whose start `first` passes now, rounded
-    /// up to a whole nanosecond. The maximum is a revolution less one part.
+    /// Returns the time until an arc of `parts` has passed that begins at angle `first`, when
+    /// `first` passes now. Rounds up to a whole nanosecond. The maximum is a revolution less one
+    /// part.
     #[inline]
     pub fn passing(&self, now: Time, first: Turn, parts: u64) -> Time {
         let begun = self.angle(now) - first;

@@ -4,7 +4,7 @@ use super::read_choice_or_default;
 use crate::disk::queue::{Distance, Policy, QueueSpecification};
 use diskperf_catalogue::Reader;
 
-/// Default share of the stroke that V(R) adds against the arm's direction. Geist and Daniel 1987
+/// Default share of the stroke that V-SCAN adds against the arm's direction. Geist and Daniel 1987
 /// recommend it.
 pub const V_SCAN_SHARE: f64 = 0.2;
 /// Default credit of aged SPTF for each second in the queue, in ms of positioning time. No manual
