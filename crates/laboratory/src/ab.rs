@@ -180,7 +180,6 @@ pub fn not_until_steady() -> LaboratoryError {
     )
 }
 
-/// Makes the single plan of a side.
 fn plan_of(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
     let name = name(arm);
     let mut plans = plan_run(experiment).map_err(|error| match error {
@@ -253,7 +252,6 @@ fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     )))
 }
 
-/// Verifies that the budget has room for the minimum time of every program.
 fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryError> {
     let programs = plan.suite().steps.len();
     let needed = request.min_time.saturating_mul(programs as u32);

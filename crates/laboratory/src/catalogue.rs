@@ -285,7 +285,6 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
 
 const SEEK_POINTS: u32 = 61;
 
-/// Returns the derived figures of the drive with this name, if it is a disk.
 fn figures_of(computer: &Computer, name: &str) -> Option<DriveFigures> {
     let measured = computer.measured(name).map(drive_figures);
     measured.or_else(|| computer.disk(name).map(disk_figures))
@@ -365,7 +364,6 @@ fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
     zones.iter().enumerate().map(zone).collect()
 }
 
-/// Samples a seek curve over the given number of cylinders.
 fn points_of(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
     let longest = cylinders.saturating_sub(1);
     let steps = SEEK_POINTS - 1;

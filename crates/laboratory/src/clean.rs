@@ -248,7 +248,6 @@ pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<
     found
 }
 
-/// Restores the settings of disk queues that killed searches have changed.
 fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
     if !is_root() {
         if queue_settings::any_noted() {
@@ -317,7 +316,6 @@ fn forget(
     Ok(())
 }
 
-/// Outcome of the search for a folder that a run noted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     There,

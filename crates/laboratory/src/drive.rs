@@ -271,7 +271,6 @@ impl Drive {
     }
 }
 
-/// Removes the folder of a run, or adds the reason why it stays to `left`.
 fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>) {
     let path = workspace.path().to_owned();
     match workspace.remove() {
@@ -298,10 +297,8 @@ fn fresh_error(error: FreshError) -> LaboratoryError {
     }
 }
 
-/// Size of a fresh file system, in bytes, if a pilot finds the sizes of the files.
 const FRESH_BYTES: u64 = 1 << 30;
 
-/// Creates the folder of a run, after the store has noted it.
 fn workspace(
     target: &Target,
     needed_bytes: u64,

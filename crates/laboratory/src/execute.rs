@@ -102,12 +102,9 @@ pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
     })
 }
 
-/// A run during execution, on modelled or real rigs.
 struct Execution<'a> {
     suite: &'a Suite,
-    /// Number of steps on all rigs together.
     steps: usize,
-    /// Number of steps that have started.
     begun: usize,
     /// Progress of the steps that have ended on the current rig.
     earlier: Earlier,
@@ -152,8 +149,6 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Runs all programs on all file systems of a modelled system, then notes the effects of its
-    /// settings.
     fn on_computers(
         &mut self,
         plan: &ModelPlan,
@@ -189,7 +184,6 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Runs all programs on a rig, in order.
     fn steps(
         &mut self,
         rig: &impl Rig,
@@ -273,7 +267,6 @@ impl<'a> Execution<'a> {
         outcome
     }
 
-    /// Finishes a result and adds the remarks for its readers.
     fn finish_result(&mut self, rig: &impl Rig, job: &Job, mut result: ProgramResult) {
         result.notes.extend(stagger_note(&job.program, &result));
         result.notes.extend(arrivals_note(&result));
@@ -288,7 +281,6 @@ impl<'a> Execution<'a> {
         self.run.results.push(result);
     }
 
-    /// Finishes the run, completed or failed.
     fn finished(mut self, error: Option<LaboratoryError>) -> Executed {
         let error = error.map(or_limit);
         let error = error.or_else(|| self.failure());
@@ -362,7 +354,6 @@ impl Execution<'_> {
         result.and(closed)
     }
 
-    /// Runs all programs on open drives.
     fn on_drives(
         &mut self,
         (plan, drives): (&HostPlan, &Drives),
@@ -423,7 +414,7 @@ pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
     }
 }
 
-/// Returns the start time and format version of a run that starts now.
+/// Returns the id and the start time of a run that starts now.
 pub(crate) fn begun() -> Begun {
     Begun {
         id: new_id(),

@@ -254,13 +254,11 @@ fn import_drive(
     })
 }
 
-/// Finds `NAME.trace` beside `NAME.parv`, `NAME.diskspecs` or `NAME.model`.
 fn trace_beside(file: &Path) -> Option<String> {
     let trace = file.with_extension("trace");
     trace.is_file().then(|| trace.display().to_string())
 }
 
-/// Returns the catalogue entry of a system that consists of one drive alone.
 fn rig(drive: &str, source: &str) -> String {
     format!(
         "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",

@@ -102,7 +102,6 @@ fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<()
     )))
 }
 
-/// Number of sectors to read for each interleave factor from each phase offset.
 fn sectors(inputs: &Inputs) -> u64 {
     let most = HEADS * u64::from(inputs.track.sectors_per_track);
     let sectors = match inputs.serial {

@@ -10,7 +10,6 @@ use diskperf_models::{Event, Observer};
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 
-/// Desired duration of a repetition of a run.
 const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
 /// Desired duration of a repetition in an A/B measurement. Many short repetitions tell more than
 /// few long ones.
@@ -18,12 +17,10 @@ const WANTED_IN_BLOCKS: Nanoseconds = Nanoseconds::from_millis(100);
 /// Minimum duration of a pilot for extrapolation. A shorter pilot reflects the first calls more
 /// than the rate.
 const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
-/// Growth factor of the size after a pilot that was too short.
 const GROWTH: u64 = 8;
 
 /// Sizes of the jobs on a rig. One pilot finds the size of each group of jobs.
 pub(crate) struct Sizes {
-    /// Desired duration of a repetition.
     wanted: Nanoseconds,
     /// Sizes found, by group of jobs, in bytes.
     found: BTreeMap<u32, u64>,

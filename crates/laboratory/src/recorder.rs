@@ -22,16 +22,13 @@ pub struct Recorder {
     runs: Vec<Kept>,
     /// Notes for `diskperf clean` that the store does not have yet.
     notes: Vec<Note>,
-    /// Messages to report to the user now.
     news: Vec<String>,
     /// Whether the store lacks something and the user knows it.
     behind: bool,
     keeps: Keeps,
-    /// Command line that makes the runs, word by word.
     command_line: Vec<String>,
 }
 
-/// Kinds of data that a recorder stores.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Nothing,
@@ -41,11 +38,9 @@ enum Keeps {
     Runs,
 }
 
-/// A run, as far as it has been measured.
 struct Kept {
     run: Run,
     file: SideFile,
-    /// Whether all parts of the run are in the store.
     stored: bool,
 }
 
@@ -144,7 +139,6 @@ impl Recorder {
     }
 }
 
-/// Recording of a run, part by part.
 impl Recorder {
     pub(crate) fn begin_run(&mut self, run: &Run) {
         if self.keeps == Keeps::Runs {
@@ -244,7 +238,6 @@ impl Recorder {
     }
 }
 
-/// Notes of leftovers on a disk, for `diskperf clean`.
 impl Recorder {
     pub(crate) fn note_workspace(&mut self, path: &Path) {
         let place = path.parent();
@@ -275,7 +268,6 @@ impl Recorder {
     }
 }
 
-/// Later writes of everything that the store refused earlier.
 impl Recorder {
     fn fall_behind_unless_caught_up(&mut self, lock_wait: Duration) {
         let (was_moved, was_behind) = (self.store.was_moved(), self.behind);
@@ -291,7 +283,6 @@ impl Recorder {
         }
     }
 
-    /// Writes all missing parts to the store. Returns whether the store then has everything.
     fn catch_up(&mut self, lock_wait: Duration) -> bool {
         while let Some(note) = self.notes.first() {
             if self

@@ -59,7 +59,6 @@ impl Place {
         Self::open(path, force)
     }
 
-    /// Opens a destination, which may be standard output.
     fn open_anywhere(path: &Path, force: bool) -> Result<Self, LaboratoryError> {
         Ok(Self {
             output: Output::open(path)?.new_unless(force, path)?,
@@ -119,7 +118,6 @@ impl Came {
 /// Observer that records a run and passes all other events on to an inner observer.
 pub struct Recording<'a> {
     inner: &'a mut dyn Observer,
-    /// Path of the recording; `None` if nothing is recorded.
     path: Option<PathBuf>,
     /// Destination of the recording, until the first request creates the file.
     place: Option<Place>,
@@ -127,7 +125,6 @@ pub struct Recording<'a> {
     /// Descriptions of the run that wait until the file exists.
     about: Vec<(&'static str, String)>,
     devices: Vec<String>,
-    /// Title of the current step.
     step: String,
     repetition: Option<u32>,
     came: Came,
@@ -299,7 +296,6 @@ impl Observer for Recording<'_> {
     }
 }
 
-/// Trace that is being written.
 struct Trace {
     recorder: Recorder<Box<dyn Write + Send>>,
     /// Devices that the trace has named, with their index in the trace.
@@ -307,7 +303,6 @@ struct Trace {
     numbers: Vec<DeviceIndex>,
     /// Requests in flight: from their number at the source to their number in the trace.
     open: BTreeMap<u64, u64>,
-    /// Whether issued requests are recorded now.
     is_on: bool,
     /// End of the last part, until the trace closes it.
     ends_ns: Option<u64>,
@@ -341,13 +336,11 @@ impl Trace {
         }
     }
 
-    /// Prepares for a new source, with its own request numbers and clock.
     fn restart(&mut self) {
         self.open.clear();
         self.is_new = true;
     }
 
-    /// Registers the names of the source's devices.
     fn devices(&mut self, names: &[String]) -> io::Result<()> {
         self.numbers.clear();
         for name in names {
@@ -434,7 +427,6 @@ impl Trace {
         self.flush()
     }
 
-    /// Adds a description that applies to the whole trace.
     fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.recorder.about(name, value)
     }

@@ -47,7 +47,6 @@ pub(crate) struct HostRig<'a> {
     pub(crate) watch: OnceLock<Watch>,
 }
 
-/// Set-up and removal of the rig.
 impl HostRig<'_> {
     /// Starts to receive events of the drives' disks, as far as the plan requests it and the system
     /// permits it. A refusal is reported as a note.
@@ -85,7 +84,6 @@ impl HostRig<'_> {
         }
     }
 
-    /// Drives that run each program together.
     fn drives(&self) -> &[Drive] {
         &self.opened[..self.plan.targets.len()]
     }
@@ -140,9 +138,7 @@ impl Rig for HostRig<'_> {
     }
 }
 
-/// Execution of one repetition.
 impl HostRig<'_> {
-    /// Names of the workers' mounts and drives, as the user knows them.
     fn names(&self) -> Names {
         let targets = || self.plan.targets.iter();
         let is_directory = |target: &&Target| target.medium == Medium::Directory;
@@ -227,7 +223,6 @@ impl HostRig<'_> {
         }
     }
 
-    /// Body of a worker's thread.
     fn work(
         &self,
         assignment: &Assignment,
@@ -281,7 +276,6 @@ impl HostRig<'_> {
         Ok(ports)
     }
 
-    /// Traffic meters of the disks below all drives, each disk once.
     fn meters(&self) -> Vec<&TrafficMeter> {
         let mut meters: Vec<&TrafficMeter> = Vec::new();
         for meter in self.opened.iter().flat_map(Drive::meters) {
@@ -343,7 +337,6 @@ impl HostRig<'_> {
     }
 }
 
-/// Tasks of the main thread while workers run.
 impl HostRig<'_> {
     /// Waits until all workers have left and reports the requests to storage meanwhile. Returns how
     /// long this process was stopped.

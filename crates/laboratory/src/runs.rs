@@ -21,10 +21,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Version of the file format.
 const FORMAT: u32 = 1;
 
-/// File of exported runs.
 #[derive(Serialize, Deserialize)]
 struct ExportFile<R> {
     /// Marker that distinguishes the file from other JSON: always `diskperf runs`.
@@ -68,7 +66,6 @@ pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryErro
     }
 }
 
-/// Meaning of a name that is no path.
 enum Meaning {
     Run(String),
     File,
@@ -122,7 +119,6 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
     Ok(meaning)
 }
 
-/// Finds the newest run with this label.
 fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
     let runs = store.list().map_err(failed)?;
     let labelled = runs.iter().filter(|run| run.label.as_deref() == Some(name));
@@ -153,14 +149,12 @@ fn measured<'r>(
     Ok(newest.map(|run| run.id))
 }
 
-/// Lists all runs with this label, newest first.
 fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
     let runs = store.list().map_err(failed)?.into_iter();
     let labelled = runs.filter(|run| run.label.as_deref() == Some(name));
     Ok(labelled.map(|run| run.id).collect())
 }
 
-/// Opens the store, if it exists.
 fn existing_store(path: Option<&Path>) -> Option<Store> {
     let path = store_path::named(path).ok()?;
     path.exists().then(|| open_store(Some(&path)).ok())?

@@ -30,7 +30,6 @@ pub struct Target {
     pub(crate) is_null: bool,
     /// Block device, if the target is one.
     pub(crate) device: Option<BlockDevice>,
-    /// Length of a file or of the null device, in bytes.
     file_bytes: u64,
     /// File system of the target and the disks below it.
     pub(crate) place: Place,

@@ -50,7 +50,6 @@ pub fn size_bytes(files: &[PathBuf]) -> u64 {
     sizes.map(|status| status.len()).sum()
 }
 
-/// An open trace that yields its requests one by one.
 struct Opened {
     reader: Reader,
     transform: Transform,
@@ -60,7 +59,6 @@ struct Opened {
     part: Option<usize>,
 }
 
-/// Device index that no device has.
 const NO_DEVICE: DeviceIndex = DeviceIndex(u32::MAX);
 
 impl Opened {
@@ -90,7 +88,6 @@ impl Opened {
         })
     }
 
-    /// Calls `tell` for each record that is kept.
     fn each(
         &mut self,
         stop: &AtomicBool,
@@ -176,7 +173,6 @@ impl Opened {
         })
     }
 
-    /// Looks for the requested device among the devices that appeared since the last call.
     fn find_device(&mut self) {
         let Some(name) = &self.device else { return };
         let known = self.reader.devices();
@@ -247,7 +243,6 @@ pub fn summarize(
     })
 }
 
-/// Returns the name of a file in messages.
 fn name(file: &Path) -> String {
     match file.as_os_str() == "-" {
         true => STANDARD_INPUT.to_owned(),

@@ -12,7 +12,6 @@ use std::time::Instant;
 /// Recorder that reports the requests to storage to an observer.
 pub(crate) struct Traffic {
     of: Of,
-    /// Whether a timed part is active.
     is_on: bool,
     polled: Instant,
     events: Vec<DeviceEvent>,

@@ -37,7 +37,6 @@ impl Question {
 
 /// One step with all jobs that run at the same time, measured in both arms.
 pub(super) struct Contest<'a> {
-    /// Index of the step's first result among the results of the run.
     first: usize,
     steps: [&'a Step; 2],
     workers: [Vec<Assignment>; 2],
@@ -136,8 +135,8 @@ impl<'a> Contest<'a> {
         self.judged.len()
     }
 
-    /// Sets the limits that the quantities of the step are judged against, and the number of rows
-    /// of the whole measurement. Both are needed before the first block.
+    /// Sets the limits that the quantities of the step are judged against. `rows` is the number of
+    /// quantities in the whole measurement.
     pub(super) fn ask(&mut self, question: Question, rows: usize) {
         self.question = question;
         for one in &mut self.judged {

@@ -49,7 +49,6 @@ pub(super) fn measure(
     }
 }
 
-/// Opens the drives of both arms, measures, and closes the drives.
 fn on_storage(
     plan: &AbPlan,
     (clock, stop): (Clock, &Arc<AtomicBool>),
@@ -171,9 +170,7 @@ fn sizes_of(
 struct Rounds<'r, 'a> {
     arms: &'r mut [Measured<'a>; 2],
     rigs: Rigs<'r>,
-    /// Maximum number of blocks of a program.
     most: u32,
-    /// Shortest time for the blocks of each program.
     min_time: Duration,
     end: Instant,
 }
@@ -256,7 +253,6 @@ impl<'r, 'a> Rounds<'r, 'a> {
         Ok(())
     }
 
-    /// Runs the blocks that measure the size of a difference, as far as there is time.
     fn size(
         &mut self,
         contest: &mut Contest<'_>,

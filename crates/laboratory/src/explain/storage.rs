@@ -173,7 +173,6 @@ fn untold(a: &Run, b: &Run) -> Vec<String> {
 /// Observer that collects the block trace of each repetition, and all notes.
 struct Collector<'a> {
     inner: &'a mut dyn Observer,
-    /// Block trace of the repetition that is about to end.
     latest: Option<BlockTrace>,
     /// Block traces by program, then by repetition.
     traces: Vec<Vec<Option<BlockTrace>>>,

@@ -231,7 +231,6 @@ fn files(changes: Changes<'_>) -> Files {
     Files::Memory(files)
 }
 
-/// Imports the changed drive; returns its entry and the values that the modelled drive replaces.
 fn imported(changes: Changes<'_>) -> Result<(String, Vec<String>), Errors> {
     let found = import("whole.parv", &files(changes))?;
     let drive = &found.drives[0];

@@ -11,7 +11,6 @@ use std::path::Path;
 pub(super) struct Target<'a> {
     to: &'a Path,
     replace: bool,
-    /// Contents of the files, by path within the directory.
     files: BTreeMap<String, String>,
 }
 

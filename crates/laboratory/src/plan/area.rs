@@ -9,7 +9,6 @@ use diskperf_timeline::{Device, Experiment, SizeChoice};
 /// Maximum area on a file system, in bytes. It is more than four times the cache of any drive or
 /// controller, and even a slow device fills it within a minute.
 const LARGEST_BYTES: u64 = 4 * GIB;
-/// Maximum area that programs accept, in bytes.
 const LONGEST_BYTES: u64 = 1 << 60;
 /// Size in bytes below which the cache of a drive or controller may hold a good part of the area.
 const SMALL_BYTES: u64 = GIB;
@@ -73,7 +72,6 @@ fn hidden_cache(target: &Target) -> Option<String> {
     ))
 }
 
-/// Reports whether a device belongs to a hypervisor or a network.
 fn is_virtual(device: &Device) -> bool {
     let by_name = ["vd", "xvd", "nbd", "rbd"];
     let by_model = [

@@ -76,11 +76,8 @@ struct PlannedWork {
     prepared_bytes: u64,
     /// Bytes of the prepared files at the smallest sizes that a pilot may find.
     least_prepared_bytes: u64,
-    /// Bytes that timed parts write.
     written_bytes: u64,
-    /// Bytes that timed parts transfer.
     moved_bytes: u64,
-    /// Number of timed parts.
     repetitions: u64,
     /// Number of timed parts with a fixed duration, and their total duration in seconds.
     lasting: u64,
@@ -109,8 +106,6 @@ fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
 }
 
 impl HostPlan {
-    /// Returns the maximum number of repetitions of a job, and the number of additional ones after
-    /// disturbances.
     fn repetitions(&self, job: &Job) -> (u32, u32) {
         let protocol = self.suite.protocol_of(job);
         let again = if self.repeats_disturbed {

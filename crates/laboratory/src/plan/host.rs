@@ -72,7 +72,6 @@ pub(super) fn plan(
         .collect()
 }
 
-/// Verifies that the user has the rights of root where the experiment needs them.
 fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if is_root() {
         return Ok(());

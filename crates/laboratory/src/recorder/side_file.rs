@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct SideFile {
     /// Possible paths of the side file, in the order of trying.
     places: Vec<PathBuf>,
-    /// Current path of the side file.
     path: Option<PathBuf>,
-    /// Reason why the last write of the side file failed.
     error: String,
 }
 

@@ -129,7 +129,6 @@ impl Ready {
 }
 
 impl Trace {
-    /// Writes the header: the descriptions before the first request.
     fn head(&mut self, of: &Observed, at: Nanoseconds) -> std::io::Result<()> {
         let by = concat!("diskperf ", env!("CARGO_PKG_VERSION"));
         self.about("recorded by", by)?;
@@ -139,7 +138,6 @@ impl Trace {
         self.flush()
     }
 
-    /// Writes the trailer: the descriptions after the last request.
     fn tail(mut self, at: Nanoseconds) -> std::io::Result<()> {
         self.ends(at);
         self.ended(true)?;
@@ -147,7 +145,6 @@ impl Trace {
     }
 }
 
-/// A recorded disk with its name in the trace.
 type Named = (String, Listened);
 
 /// Returns the disks behind a path, and remarks for readers.

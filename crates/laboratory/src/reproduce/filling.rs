@@ -142,7 +142,6 @@ fn nothing_chosen(
     ))
 }
 
-/// Name of a system with its file system, the key of its free parameters.
 fn system_name(place: &Place) -> String {
     format!("{} {}", place.setup.target, place.setup.filesystem)
 }
@@ -161,7 +160,6 @@ fn calibration_cells(published: &Published) -> Result<BTreeSet<&str>, Laboratory
     Ok(cells)
 }
 
-/// Collects the free parameters of all systems that the cells concern.
 fn free(
     catalogue: &Catalogue,
     settings: &[Setting],
@@ -190,7 +188,6 @@ fn free(
     Ok(free)
 }
 
-/// Sources that the cells of the card are filled from.
 struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     values: &'a Values,
@@ -257,7 +254,6 @@ impl Filling<'_> {
         }
     }
 
-    /// Makes a cell of the card without its figures.
     fn blank(&self, printed: &Printed) -> Cell {
         let id = printed.id.clone().unwrap_or_default();
         let measurement = printed.same_as.as_deref().unwrap_or(&id);

@@ -53,7 +53,6 @@ impl Free {
         Ok(())
     }
 
-    /// Returns the cell ids of a calibration set, which many parameters share.
     fn cells_of(
         &mut self,
         set: String,

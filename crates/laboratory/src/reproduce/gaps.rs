@@ -13,7 +13,6 @@ use diskperf_timeline::Protocol;
 use std::sync::Arc;
 
 const SYSTEM: &str = "pcat-st251";
-/// Interleaves and gaps that are tried.
 const INTERLEAVES: [&str; 3] = ["1", "2", "3"];
 const GAPS: [&str; 3] = ["0", "1", "2"];
 const CYLINDER_GAPS: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
@@ -25,7 +24,6 @@ const SIZE_BYTES: u64 = 512 << 10;
 /// Bytes to read for each figure that the ends of cylinders determine.
 const LONG_BYTES: u64 = 2 << 20;
 
-/// Files that a case reads.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
@@ -60,7 +58,6 @@ const FRAGMENTED: Load = Load {
     churn: 3,
 };
 
-/// A load, with the interleave and the two gaps.
 struct Case {
     load: Load,
     interleave: &'static str,
@@ -194,7 +191,6 @@ fn statement(
     }
 }
 
-/// Runs all cases and returns the rate of each, in KB/s.
 fn rates(asking: &Asking<'_>, cases: Vec<Case>) -> Result<Vec<(Case, f64)>, LaboratoryError> {
     let jobs: Vec<Job> = cases
         .iter()

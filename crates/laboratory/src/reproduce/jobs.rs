@@ -69,11 +69,8 @@ type Key = (Arc<str>, String);
 /// Executor of jobs. Many cells and statements concern the same machine. Jobs with equal machines
 /// and programs have equal results and are run once.
 pub(crate) struct Workshop<'a> {
-    /// Threads that each run one machine at a time.
     crew: Watched<'a>,
-    /// Budget of each machine.
     budget: Budget,
-    /// Results of all jobs so far.
     known: Mutex<BTreeMap<Key, Vec<Figure>>>,
 }
 
@@ -132,7 +129,6 @@ impl Job {
         format!("{unnamed:?}").into()
     }
 
-    /// Text of the programs and the way they run.
     fn work(&self) -> String {
         let Self {
             computer: _,

@@ -31,7 +31,6 @@ fn row(cell: &Cell) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns the call size, with which the id of a cell ends.
 fn call_bytes(cell: &Cell) -> Option<u64> {
     cell.id.as_deref()?.rsplit('/').next()?.parse().ok()
 }
@@ -85,7 +84,6 @@ fn seqread((layer, call_bytes): Read) -> Result<Program, LaboratoryError> {
     Ok(program)
 }
 
-/// Layer to read, and call size in bytes.
 type Read = (&'static str, u64);
 
 const RAW: &str = "device_direct";

@@ -8,7 +8,6 @@ use diskperf_models::two_drives::{NOTES, Pair, pair};
 use serde::Deserialize;
 use std::path::Path;
 
-/// File name of the notes in messages and in the list of free parameters.
 const NAME: &str = "catalogue/published/notes.toml";
 
 #[derive(Deserialize)]
@@ -19,7 +18,6 @@ struct File {
     note: Vec<Note>,
 }
 
-/// A note on some cells.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {

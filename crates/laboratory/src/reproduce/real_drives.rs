@@ -37,7 +37,6 @@ pub fn reproduce(
     Ok(RealDrives { drives })
 }
 
-/// Names of the drives with a trace, sorted.
 fn names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
     let refused = |error: std::io::Error| {
         LaboratoryError::Request(format!("--data {}: {error}", data.display()))
@@ -79,9 +78,7 @@ fn drive(data: &Path, name: String) -> RealDrive {
 }
 
 struct Calibrated {
-    /// Name of the parameter file that was read.
     file: String,
-    /// Requests of the drive's trace.
     requests: Vec<trace::Request>,
     calibration: Calibration,
 }

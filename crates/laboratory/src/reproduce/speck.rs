@@ -9,14 +9,12 @@ use diskperf_catalogue::Cell;
 use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "speck-bass-1984";
-/// Computer of the discussion thread.
 const SYSTEM: &str = "vax780-si9900-cdc9775";
 const SIZE_BYTES: u64 = 6400 << 10;
 const BLOCK_KB: f64 = 4.0;
 /// Call sizes in bytes: 2^11 to 2^16.
 const CALLS: [u64; 6] = [2048, 4096, 8192, 16_384, 32_768, 65_536];
 
-/// A file layout on a computer, read with several call sizes.
 struct Layout {
     what: &'static str,
     target: &'static str,
@@ -92,7 +90,6 @@ impl Speck {
         cells.iter().filter_map(value).collect()
     }
 
-    /// Rates of a layout in blocks per second, by call size.
     fn rates(&self, layout: usize) -> Vec<f64> {
         let rate = |figure: &Figure| figure.kb_per_s / BLOCK_KB;
         self.figures[layout].iter().map(rate).collect()

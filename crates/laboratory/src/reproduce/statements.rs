@@ -73,7 +73,6 @@ fn largest(findings: &[Finding]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Compares two runs that differ only in the search constants.
 fn search_lead(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let target = "vax780-sc780-eagle:inadequate-lead-initial-arbitration";
     let before = asking.one_drive(target, &FILESYSTEMS, &[])?;
@@ -93,7 +92,6 @@ fn search_lead(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// Measures the driver's share of the processor's work.
 fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let mut findings = Vec::new();
     let mut all_within = true;

@@ -24,7 +24,6 @@ const SECTOR_BYTES: u64 = 512;
 const TRACK_SECTORS: u64 = 67;
 const HEADS: u64 = 27;
 const CYLINDER_SECTORS: u64 = HEADS * TRACK_SECTORS;
-/// Partitions of the drive, as (first cylinder, sectors).
 const A: (u64, u64) = (0, 18_090);
 const B: (u64, u64) = (10, 36_180);
 const D: (u64, u64) = (30, 280_395);
@@ -100,12 +99,10 @@ const ROWS: [Row; 7] = [
     },
 ];
 
-/// System that the ratios of the text refer to.
 const BASELINE: &str = "sun3-xy451-eagle";
 /// Suffixes of a cell's id for its seconds in user mode and in the kernel.
 const USER: &str = "#user";
 const SYSTEM: &str = "#system";
-/// Verify passes after each format.
 const PASSES: u32 = 5;
 
 /// Returns the modelled values of the document's cells.

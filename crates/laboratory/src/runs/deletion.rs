@@ -55,7 +55,6 @@ impl Deletion {
     }
 }
 
-/// Returns the id of the only run with this name.
 fn one_run(store: &Store, name: &str) -> Result<String, LaboratoryError> {
     if name.contains('/') || name.ends_with(".json") {
         return Err(LaboratoryError::Request(format!(

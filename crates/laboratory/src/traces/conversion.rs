@@ -138,7 +138,6 @@ fn is_compressed(path: &Path) -> Option<bool> {
     Some(begin.starts_with(&[0x1f, 0x8b]) || begin == [0x28, 0xb5, 0x2f, 0xfd])
 }
 
-/// Output that only counts its bytes.
 struct Count(u64);
 
 impl Write for Count {

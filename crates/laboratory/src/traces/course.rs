@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 
-/// Number of requests per batch.
 const TOGETHER: usize = 1024;
 /// Batches that are held ahead of the issued request: 65,536 requests, a few megabytes.
 const HELD_AHEAD: usize = 64;
@@ -99,7 +98,6 @@ impl Trace for TraceFiles {
     }
 }
 
-/// Sending side of the thread that reads a trace.
 struct Handing {
     some: Vec<Record>,
     sender: SyncSender<Result<Vec<Record>, String>>,

@@ -43,7 +43,6 @@ pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryErr
     })
 }
 
-/// Returns the error for a trace that differs from the one that the replay was planned with.
 fn changed(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
     let pairs = kept.files.iter().zip(&now.files);
     let differs = pairs.filter(|(kept, now)| kept.sha256 != now.sha256);
@@ -232,7 +231,6 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     })
 }
 
-/// Facts found so far.
 #[derive(Default)]
 struct Found {
     kinds: [Kind; 5],
@@ -383,7 +381,6 @@ impl Found {
     }
 }
 
-/// Index of an operation in the figures.
 fn place(of: Operation) -> usize {
     match of {
         Operation::Read => 0,

@@ -41,7 +41,6 @@ pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
     Ok(all)
 }
 
-/// Groups the blktrace files of a folder by trace and processor.
 fn by_trace(folder: &Path) -> std::io::Result<BTreeMap<String, BTreeMap<u32, PathBuf>>> {
     let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
@@ -131,7 +130,6 @@ pub(super) fn open(
     Ok((name, Box::new(counted)))
 }
 
-/// A file whose bytes are counted and whose reading can be interrupted.
 struct Counted {
     file: File,
     /// Whether reading may block until a sender provides bytes, as for a pipe.

@@ -113,10 +113,8 @@ pub fn tune_host(
     Ok((rounds.tuned(combinations)?, left))
 }
 
-/// Measurements of one point.
 #[derive(Clone, Default)]
 struct Measured {
-    /// Repetitions of the point, by program.
     programs: Vec<Vec<Repetition>>,
     /// Speeds of the point, round by round.
     visits: Vec<Visit>,
@@ -130,7 +128,6 @@ struct Rounds<'a> {
     size: SizeChoice,
     settings: DeviceSettings,
     clock: Clock,
-    /// Drives that all points use, opened with the first point.
     drives: Option<Drives>,
     /// Descriptions of files and settings that could not be removed or restored.
     left: Vec<String>,
@@ -141,9 +138,7 @@ struct Rounds<'a> {
     programs: Vec<String>,
     sizes: Vec<u64>,
     notes: Vec<String>,
-    /// Warnings that arose beside the measurements.
     warnings: Vec<String>,
-    /// Original values of the keys.
     own: Vec<Option<String>>,
     /// Point that equals the current settings of the target, if one does.
     today: Option<Places>,
@@ -217,7 +212,6 @@ impl Rounds<'_> {
             .all(|verdict| verdict == Verdict::Faster)
     }
 
-    /// Returns all measurements so far as speeds.
     fn samples(&self) -> Samples {
         let visits = |point: &Option<Places>| {
             let measured = self.points.get(point);
@@ -232,7 +226,6 @@ impl Rounds<'_> {
         }
     }
 
-    /// Verifies the values of all keys before anything is measured.
     fn check_values(&self) -> Result<(), LaboratoryError> {
         for (over, varied) in self.overs.iter().zip(self.varied) {
             for value in &over.values {
@@ -280,7 +273,6 @@ impl Rounds<'_> {
         }
     }
 
-    /// Runs all programs of a point once.
     fn measure(&mut self, point: Option<&Places>) -> Result<Vec<ProgramResult>, LaboratoryError> {
         if self.search.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 const OLDEST: Duration = Duration::from_millis(250);
 
-/// Interval until a store that refused points is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Points that the store has. Points that the store refuses are kept in memory until it accepts
@@ -25,7 +24,6 @@ pub struct Kept {
 
 struct State {
     store: SteadyStore,
-    /// Fingerprints and documents of points that are not committed yet.
     pending: Vec<(String, String)>,
     committed: Instant,
 }

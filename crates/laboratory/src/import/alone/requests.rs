@@ -53,7 +53,6 @@ fn is_validate(text: &str) -> bool {
         && fields[2..].iter().filter(|field| is_number(field)).count() == 4
 }
 
-/// Extracts the requests of a trace format that has issue and completion times.
 fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
     let input = Box::new(std::io::Cursor::new(content));
     let refused = |why: &str| format!("{name}: {why}");

@@ -51,7 +51,6 @@ struct Three {
 }
 
 impl Three {
-    /// Reports whether the command bypasses the file system.
     fn is_raw(&self) -> bool {
         self.what.starts_with("dd if=/dev/")
     }
@@ -227,7 +226,6 @@ fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// Compares the CPU seconds that `time` printed with the modelled ones.
 fn processor_seconds(cells: &[&Cell], values: &Values) -> Statement {
     let mut findings = Vec::new();
     for cell in cells {

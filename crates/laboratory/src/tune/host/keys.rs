@@ -23,7 +23,6 @@ const PROGRAM_KEYS: [&str; 4] = [
 const DIRECT: &str = "direct";
 const READ_AHEAD: &str = "read_ahead";
 
-/// Command-line option that permits varying settings of the disk's queue.
 const OPTION: &str = "--change-device-settings";
 
 /// A key that may be varied.
