@@ -51,7 +51,6 @@ fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     })
 }
 
-/// Returns the model that made a stored run.
 fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
     match (&run.model, run.world) {
         (Some(model), World::Model) => Ok(model),
@@ -88,7 +87,6 @@ fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
     ))
 }
 
-/// Lists the catalogue files that have changed since the run.
 fn changed(stored: &Modelled, now: &Modelled) -> Vec<String> {
     let names = stored.catalogue.keys().chain(now.catalogue.keys());
     let names: BTreeSet<&String> = names.collect();

@@ -150,7 +150,7 @@ fn without_effect(
     Ok(idle)
 }
 
-/// Mechanism of a disk without the additional times of writes.
+/// Returns the mechanism of a disk without the additional times of writes.
 fn reading(disk: &DiskSpecification) -> MechanismSpecification {
     MechanismSpecification {
         write_settle_ms: 0.0,
@@ -190,7 +190,8 @@ fn all_orders(disk: &DiskSpecification) -> [(&'static str, Policy); 7] {
     .map(|policy| (own_name(policy), policy))
 }
 
-/// Parameters of V-SCAN (its share) and of aged SPTF (ms per second of age).
+/// Returns the parameters of V-SCAN (its share) and of aged SPTF (milliseconds per second of
+/// waiting).
 fn numbers(own: Policy) -> (f64, f64) {
     match own {
         Policy::VScan { share } => (share, AGED_SPTF_MS_PER_S),
@@ -199,7 +200,6 @@ fn numbers(own: Policy) -> (f64, f64) {
     }
 }
 
-/// Name of an order of service in the catalogue.
 fn own_name(policy: Policy) -> &'static str {
     match policy {
         Policy::Fcfs => "fcfs",
@@ -212,7 +212,6 @@ fn own_name(policy: Policy) -> &'static str {
     }
 }
 
-/// Returns the orders of service with these names.
 fn orders(
     disk: &DiskSpecification,
     names: &[String],
@@ -238,7 +237,6 @@ fn orders(
 /// track.
 const MOST_BLOCK_BYTES: u64 = GIB;
 
-/// Returns the length of a request in sectors of the medium.
 fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, LaboratoryError> {
     if block_bytes > MOST_BLOCK_BYTES {
         return Err(request(format!(

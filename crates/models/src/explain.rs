@@ -329,7 +329,6 @@ fn counterfactuals(
 }
 
 impl Change {
-    /// Reports whether the change removes a cost and leaves the rest as it is.
     fn removes(&self) -> bool {
         self.kind == Kind::Removed
     }

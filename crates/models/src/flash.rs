@@ -8,7 +8,6 @@ use crate::error::LaboratoryError;
 use diskperf_analysis::flash::{Amplification, Cliff, DieUse, Flash, FlashDrive, Spare};
 use diskperf_ftl::{Past, Policy, analytic};
 
-/// Bytes of a mapping unit.
 const UNIT_BYTES: u64 = 4096;
 /// Maximum queue depth of reads.
 pub const DEEPEST: u32 = 4096;
@@ -212,7 +211,6 @@ fn cliff(
     }
 }
 
-/// Returns the garbage collection policy with this name.
 fn policy(name: &str) -> Result<Policy, LaboratoryError> {
     match name {
         "fifo" => return Ok(Policy::Fifo),

@@ -7,7 +7,6 @@ use diskperf_catalogue::{Catalogue, Component};
 use diskperf_timeline::printable::{is_instruction, is_invisible};
 use diskperf_timeline::printable_line;
 
-/// Maximum length of a label, which heads the columns of tables.
 const LONGEST: usize = 100;
 
 /// Verifies that a run with this label can be found by it.
@@ -28,7 +27,6 @@ pub fn check(label: &str) -> Result<(), LaboratoryError> {
     }
 }
 
-/// Returns the reason why no run can be found by this label.
 fn obstacle(label: &str) -> Option<String> {
     let is = |what: &str| Some(what.to_owned());
     if label.is_empty() || label.trim() != label {

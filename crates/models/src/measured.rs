@@ -120,7 +120,6 @@ pub struct Outcome {
     origin: Nanoseconds,
     measure: WorkerMeasure,
     residency: Option<Residency>,
-    /// Error that ended this worker alone.
     failure: Option<ProgramError>,
 }
 
@@ -210,7 +209,6 @@ impl Ground {
 
 /// Pipes of a repetition, while they are distributed to its workers.
 pub struct Pipes<End> {
-    /// Pipe end that the next worker of the drive reads.
     to_read: Option<End>,
 }
 
@@ -414,8 +412,8 @@ pub fn engine_note(result: &ProgramResult) -> Option<String> {
     loads.find_map(|load| load.engine_note.clone())
 }
 
-/// Returns notes on the end of a program that its reader must know, each different one from the
-/// workers of the last repetition once.
+/// Returns notes on the end of a program for its readers: errors and other remarks of the workers
+/// in the last repetition, without duplicates, and the verified data.
 pub fn end_notes(result: &ProgramResult) -> Vec<String> {
     let last = result.repetitions.last();
     let notes = last.into_iter().flat_map(Repetition::loads);

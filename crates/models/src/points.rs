@@ -199,7 +199,6 @@ impl Study {
     }
 }
 
-/// 99th percentile of one kind of calls in all repetitions, in nanoseconds.
 fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -> Option<u64> {
     let mut calls = Histogram::new();
     for worker in kept.iter().flat_map(|(one, _)| &one.workers) {

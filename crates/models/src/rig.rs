@@ -165,7 +165,6 @@ fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
     }
 }
 
-/// Runs one repetition and reports its start. `of` is the maximum number of repetitions.
 fn once(
     (rig, work): (&impl Rig, &Work<'_>),
     assignments: &[Assignment],
@@ -183,13 +182,11 @@ fn once(
     rig.run((assignments, &workers), observer)
 }
 
-/// Returns the bytes that all workers transfer.
 fn total_bytes(work: &Work<'_>, assignments: &[Assignment]) -> u64 {
     let moved = |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.passes();
     assignments.iter().map(moved).sum()
 }
 
-/// Returns the duration of a repetition, if all its tasks have fixed durations.
 fn lasts(work: &Work<'_>) -> Option<Nanoseconds> {
     let each: Option<Vec<_>> = work.tasks.iter().map(|task| task.program.lasts()).collect();
     each?.into_iter().max()
@@ -201,7 +198,6 @@ fn undisturbed(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> 
     counted.filter(|one| !one.is_disturbed())
 }
 
-/// Number of repetitions that are disturbed and not discarded.
 fn disturbed(repetitions: &[Repetition]) -> u32 {
     let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
     repetitions.iter().filter(disturbed).count() as u32

@@ -199,7 +199,6 @@ pub fn with_job_file(
     }
 }
 
-/// Creates the result of a search, with no points yet.
 fn blank(
     search: &Search,
     (today, moved): (&ModelPlan, Moved),
@@ -235,7 +234,6 @@ fn blank(
     }
 }
 
-/// A search during execution.
 struct Tuner<'a> {
     search: &'a Search,
     subject: &'a Subject<'a>,
@@ -243,7 +241,6 @@ struct Tuner<'a> {
     progress: &'a (dyn Fn(usize, usize) + Sync),
     /// Titles of the programs, by which a point can be compared with the unchanged target.
     titles: Vec<String>,
-    /// Expected number of runs, as far as is known.
     expected: usize,
     done: AtomicUsize,
     tuned: Tuned,
@@ -251,7 +248,6 @@ struct Tuner<'a> {
     from_store: u64,
 }
 
-/// A run to make: of a combination, or of the unchanged target.
 #[derive(Clone)]
 struct Wanted {
     places: Option<Places>,
@@ -424,7 +420,6 @@ impl Tuner<'_> {
         Ok(plan)
     }
 
-    /// Returns the figures of the programs, and whether the store had them.
     fn figures(
         &self,
         wanted: &Wanted,

@@ -8,7 +8,6 @@ use diskperf_timeline::units::{MIB, format_size};
 /// Cylinders of the drive, and sectors per cylinder.
 const CYLINDERS: u64 = 620;
 const CYLINDER_SECTORS: u64 = 27 * 67;
-/// Cylinders of each partition.
 const PARTITION_CYLINDERS: u64 = 80;
 
 /// Bytes that a sequential program transfers, and requests that a random one makes: a few seconds
@@ -64,7 +63,6 @@ fn workload(stream: &mut Stream, number: usize) -> Workload {
     }
 }
 
-/// Draws a program, and returns it with its description.
 fn part(stream: &mut Stream, raw: bool) -> (Part, String) {
     let think_ns = *pick(stream, &[&"0", &"0", &"2000000", &"10000000"]);
     let (mut part, mut name) = match stream.below(10) {

@@ -19,7 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SYSTEM: &str = "sun3-rimfire-2344";
 
-/// Seed of all random choices of the machines: the year of the text.
 const MACHINE_SEED: u64 = 1987;
 
 /// A workload, and the computer that runs it.

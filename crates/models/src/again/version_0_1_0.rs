@@ -30,7 +30,6 @@ pub(super) fn experiment(words: &[String]) -> Option<Experiment> {
     is_run.then_some(experiment)
 }
 
-/// Parses an option without a value. Returns whether it is one.
 fn flag(experiment: &mut Experiment, word: &str) -> bool {
     match word {
         "--together" => experiment.together = true,
@@ -45,7 +44,6 @@ fn flag(experiment: &mut Experiment, word: &str) -> bool {
     true
 }
 
-/// Parses an option with its value.
 fn option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
     let text = || value.to_owned();
     match name {

@@ -174,7 +174,6 @@ impl Values<'_> {
         Some(Setting::new(path, &value))
     }
 
-    /// Sets a parameter to this text, if the computer has the parameter.
     fn set(&self, path: &str, text: &str) -> Option<Setting> {
         self.text(path)?;
         Some(Setting::new(path, text))
@@ -232,7 +231,6 @@ fn processor(values: &Values<'_>) -> Vec<Change> {
     all.into_iter().flatten().collect()
 }
 
-/// Changes of the bus and the controller.
 fn ways(values: &Values<'_>) -> Vec<Change> {
     let contention = "bus.memory_contention_share";
     let late = "controller.data_late_per_sector";
@@ -306,7 +304,6 @@ fn drives(values: &Values<'_>) -> Vec<Change> {
     supposed.into_iter().chain(halved).collect()
 }
 
-/// Changes of a flash drive.
 fn flash(values: &Values<'_>) -> Vec<Change> {
     if values.text("drive.spare_share").is_none() {
         return Vec::new();
@@ -386,7 +383,6 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
     all.into_iter().flatten().chain([supposed]).collect()
 }
 
-/// Changes of a drive without mechanics.
 fn service(values: &Values<'_>) -> Option<Change> {
     let keys = ["drive.service_ms", "drive.service_quantiles_ns"];
     let halved = keys.map(|key| values.times(key, 0.5));

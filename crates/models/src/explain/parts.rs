@@ -76,7 +76,6 @@ pub(super) fn parts(
     Ok(Some((per_program.into_iter().map(told).collect(), method)))
 }
 
-/// Elapsed time of each program on both computers, in nanoseconds.
 struct Times<'r> {
     requests: &'r [Option<Requests>],
     a: Vec<i64>,

@@ -86,7 +86,6 @@ impl Outcome {
     }
 }
 
-/// Maximum number of requests in flight for any worker of a repetition.
 fn depth(one: &Repetition) -> u32 {
     let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
     loads.map(|load| load.depth).max().unwrap_or(1)
@@ -176,7 +175,6 @@ pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// A variant of a plan, built and ready to run programs.
 struct Variation<'p> {
     plan: &'p ModelPlan,
     bench: Bench,
@@ -203,7 +201,6 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// Runs a job with the repetitions of its protocol and returns the median one (see [`rerun`]).
     fn middle(&self, job: &Job) -> Result<Outcome, LaboratoryError> {
         let (mut kept, mut recorded) = (Vec::new(), 0);
         let most = self.plan.budget.bytes;
@@ -231,8 +228,6 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// Runs a job a given number of times and returns one repetition by its index (see
-    /// [`rerun_like`]).
     fn numbered(
         &self,
         job: &Job,

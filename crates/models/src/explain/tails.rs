@@ -23,9 +23,9 @@ pub(super) fn of(base: &[Outcome]) -> Vec<Vec<Tail>> {
     tails.collect()
 }
 
-/// Determines for each cause of each tail the response times of its requests without that cause.
-/// The first cause is checked on the same load with other random numbers. Returns the reason if
-/// some rerun was not possible.
+/// Reruns the requests of each tail without each of its causes, and stores the changed response
+/// times. The first cause is checked on the same load with other random numbers. Returns the reason
+/// if some rerun was not possible.
 pub(super) fn rerun(
     plan: &ModelPlan,
     computer: &Computer,
@@ -96,11 +96,11 @@ fn check(
     Ok(failed)
 }
 
-/// Results of reruns for the tails of each program.
 type Reruns = Vec<Vec<(Way, TailRerun)>>;
 
 /// Replays the requests of each program at the same times on an equal drive, without each of the
-/// given stages in turn. Returns the changes of its tails, and the reason if a replay failed.
+/// given stages in turn. Returns the response times of its tails, and the reason if a replay
+/// failed.
 fn without(
     plan: &ModelPlan,
     computer: &Computer,
@@ -159,7 +159,7 @@ fn without(
     Ok((found, failed))
 }
 
-/// Returns the changes of a program's tails in a run without a stage.
+/// Returns the response times of a program's tails in a run without a stage.
 fn reruns(tails: &[Tail], what: (Stage, bool), outcome: &Outcome) -> Vec<(Way, TailRerun)> {
     let rerun = |of: &Tail| Some((of.way, tail::rerun(of, what, outcome.trace.as_ref()?)?));
     tails.iter().filter_map(rerun).collect()

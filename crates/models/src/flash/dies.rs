@@ -8,9 +8,9 @@ use std::collections::BinaryHeap;
 
 /// Warm-up reads before busy time counts, per read in flight.
 const UNCOUNTED: u64 = 50;
-/// Number of counted reads. It determines the share of busy time to a thousandth.
+/// Number of counted reads, enough to determine the share of busy time to a thousandth.
 const COUNTED: u64 = 200_000;
-/// Service time of a read, in units of the virtual time.
+/// Service time of a read. Only its ratio to the other times counts.
 const SERVICE: u64 = 1_000_000;
 
 /// Returns the share of time that a die is busy if each completed read is followed by one to a

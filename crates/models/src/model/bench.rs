@@ -26,7 +26,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Directory that the script of Kridle and McKusick 1983 creates for its files.
 const FOLDER: &str = "foo/";
 
 /// Configuration of a modelled machine for its programs.
@@ -66,8 +65,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Creates the configuration for some drives of a system, all at the same speed, with the usual
-    /// budget.
+    /// Creates the configuration for some drives of a system, each at its nominal speed, with the
+    /// usual budget.
     pub fn of((system, drives): (&str, usize), seed: u64, stop: &Arc<AtomicBool>) -> Self {
         Self {
             system: system.to_owned(),
@@ -95,18 +94,14 @@ pub struct Bench {
     /// Modelled machine, whose clock continues from repetition to repetition.
     pub machine: Machine,
     usage: Usage,
-    /// Index of the drive that each volume is a part of.
     drive_of_volume: Vec<u32>,
-    /// Kind of storage that the programs use.
     medium: Medium,
-    /// Index of the next process.
     next: Cell<usize>,
     /// Data that the workers write, by file, call size and seed. It is the same in every
     /// repetition, and making it would take longer than writing it.
     buffers: Rc<RefCell<BTreeMap<BufferKey, Buffer>>>,
 }
 
-/// Result of a worker's process.
 type WorkerOutcome = Result<Outcome, ProgramError>;
 
 type BufferKey = (&'static str, u64, u64);
@@ -387,7 +382,6 @@ impl Bench {
         all.zip(before).map(of).collect()
     }
 
-    /// Returns the traffic of the flash drives since `before`.
     fn flash_since(&self, before: &[FlashTraffic]) -> Vec<FlashTraffic> {
         let now = self.machine.flash();
         let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.since(before);

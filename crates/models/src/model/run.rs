@@ -74,7 +74,6 @@ pub fn traced<T>(
     Ok(kept)
 }
 
-/// Number of repetitions of a result before the first that counts.
 fn before_those_that_count(result: &ProgramResult) -> u32 {
     let mut all = result.repetitions.iter();
     let first = all.position(|one| !one.discarded);
@@ -304,7 +303,6 @@ pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
     }
 }
 
-/// Describes the modelled computer in the form of a real one.
 fn environment(plan: &ModelPlan) -> Environment {
     let computer = &plan.computers[0];
     let name = |component: Component| {

@@ -5,7 +5,6 @@ use diskperf_battery::{Job, Medium, Suite};
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{Experiment, SizeChoice, Workload};
 
-/// Suites whose programs share an area of one size.
 const SUITES: [&str; 2] = ["today26", "ssd26"];
 
 /// Maximum area of a log program, in bytes.
@@ -57,7 +56,6 @@ pub fn fit_computer(
 /// repetition to the next that should come from the medium.
 pub const TIMES_CACHE: u64 = 4;
 
-/// Returns the bytes that a stream transfers to exceed a cache of this size.
 fn past(cache_bytes: u64) -> u64 {
     TIMES_CACHE.saturating_mul(cache_bytes.next_multiple_of(MIB))
 }
@@ -154,7 +152,6 @@ fn modelled_area_bytes(computer: &Computer) -> u64 {
     area_bytes
 }
 
-/// Duration of a round in SNIA's test, in ms.
 const ROUND_MS: &str = "60000";
 
 /// Sets rounds of a minute for programs that are repeated until they are steady, unless the user

@@ -78,11 +78,9 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
 
 /// State of a section's files when it is set up, by path.
 struct FileState<'a> {
-    /// Lengths of existing files.
     existing: &'a BTreeMap<String, FileSize>,
     /// Files that other sections make.
     made: &'a BTreeMap<String, MadeBy>,
-    /// First bytes of files that are areas of the target.
     starts: &'a BTreeMap<String, u64>,
 }
 
@@ -221,7 +219,6 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, FileSize>, ground: &
     }
 }
 
-/// Maximum number of files that a description names; more are only counted.
 const MOST_FILES_SHOWN: usize = 4;
 
 /// Maximum number of files in all sections of a job file. A plan holds about 250 bytes for each and
@@ -310,7 +307,6 @@ fn places(file: &JobFile) -> Vec<usize> {
     places
 }
 
-/// A job with `stonewall` that later jobs wait for.
 struct Wall {
     /// Step of jobs that do not wait for the stonewall.
     before: usize,

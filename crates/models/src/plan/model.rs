@@ -24,13 +24,10 @@ use std::path::Path;
 /// Default suite of a modelled system with files: the programs that it was measured with.
 const FILE_SUITE: &str = "ffs83";
 
-/// Default suite for bare drives.
 const RAW_SUITE: &str = "interleave91";
 
-/// Default suite for disks with firmware and for flash drives.
 const DEVICE_SUITE: &str = "today26";
 
-/// File systems of the paper, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
 /// Plan of one run on a modelled computer.
@@ -111,7 +108,6 @@ pub fn plan(
     plan_on((experiment, files), (&catalogue, name), Manner::Run)
 }
 
-/// Purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     /// A run.
@@ -202,7 +198,6 @@ fn plan_on(
     plan.made_to_fit(experiment.size)
 }
 
-/// Returns the settings of the system and its components, with full paths.
 fn of_system(experiment: &Experiment) -> Vec<Setting> {
     let all = experiment.settings.iter();
     let of_system = all.filter(|setting| setting.of_program().is_none());
@@ -250,7 +245,6 @@ fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> boo
     is_of_today(computer) && suite.jobs().any(goes_through)
 }
 
-/// Reports whether the drives have firmware of their own.
 fn is_of_today(computer: &Computer) -> bool {
     let drive = &computer.specification.drives[0];
     drive.disk().is_some() || drive.flash().is_some()
@@ -283,7 +277,6 @@ fn suite_of(
     Ok((suite, notes))
 }
 
-/// Returns the default suite of a system.
 fn usual_suite(
     (catalogue, name): (&Catalogue, &str),
     settings: &[Setting],
@@ -412,7 +405,6 @@ pub fn phase(drives: usize, seed: u64) -> u32 {
 }
 
 impl ModelPlan {
-    /// Removes the steps that cannot run, and reduces sizes to the available space.
     fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
         self.leave_out_what_cannot_run()?;
         if size == SizeChoice::Auto {

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 pub struct Ground<'a> {
     /// Space for addresses in bytes, with the name of the target that has it; `None` if unknown.
     room: Option<(u64, String)>,
-    /// Bytes that addresses are scaled to by default.
     scaled_bytes: u64,
     kind: Kind<'a>,
 }
 
-/// Returns the reason why O_DIRECT cannot be used for calls of this many bytes.
+/// Function that returns the obstacle to O_DIRECT for calls of a given size in bytes; `None` if
+/// there is none.
 type DirectObstacle<'a> = &'a dyn Fn(u64) -> Option<String>;
 
 /// Minimum size of a filled file that a note mentions, in bytes. A smaller file is written in a
@@ -33,7 +33,6 @@ const NOTABLE_FILL_BYTES: u64 = 256 * MIB;
 enum Kind<'a> {
     Host {
         medium: Medium,
-        /// Names of the targets that are directories.
         directories: Vec<String>,
         direct_obstacle: DirectObstacle<'a>,
     },
@@ -208,7 +207,6 @@ pub fn suite(
     Ok((suite, notes))
 }
 
-/// Returns the parameters of the replay that a result stores.
 fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> {
     let hashes: Vec<&str> = held.files.iter().map(|file| &*file.sha256).collect();
     let mut options = BTreeMap::from([
@@ -239,7 +237,6 @@ fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> 
     options
 }
 
-/// Returns the name of a pace: `open`, `open-2x`, `depth-8`, `think`.
 fn pace_name(pace: ReplayPace) -> String {
     match pace {
         ReplayPace::Open { speed: 1.0 } => "open".to_owned(),
@@ -278,7 +275,6 @@ pub const LONGEST_NS: u64 = 1 << 60;
 
 /// Maximum number of requests in flight in any replay.
 pub const MOST_SLOTS: u32 = 4096;
-/// Maximum memory of all buffers together, in bytes.
 const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
 
 fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
@@ -302,7 +298,6 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
     Ok(slots)
 }
 
-/// Unit of the size of a file that covers all addresses, in bytes.
 const FILE_UNIT_BYTES: u64 = 4096;
 
 /// Returns the bytes of the address space, and the scale of addresses to it.
@@ -340,7 +335,6 @@ fn space(
 }
 
 impl Ground<'_> {
-    /// Returns the end of the target in bytes, or the maximum if it has none.
     fn end_bytes(&self) -> u64 {
         let ends = match self.kind {
             Kind::Host { medium, .. } => medium != Medium::Directory,
@@ -388,7 +382,6 @@ fn check_room(
     )))
 }
 
-/// Returns the remarks for readers of a trace that is replayed in this way.
 fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<String> {
     let requests = held.requests();
     let discards = match (held.discard.requests, ground.discards()) {

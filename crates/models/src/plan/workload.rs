@@ -96,7 +96,6 @@ fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
     )))
 }
 
-/// Restores a step from its stored values.
 fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
     let jobs = std::iter::once(values).chain(&values.beside).map(job);
     let jobs = jobs.collect::<Result<_, _>>()?;
@@ -211,7 +210,6 @@ fn step_programs(step: &Step) -> impl Iterator<Item = &Program> {
     step.jobs.iter().map(|job| &job.program)
 }
 
-/// Reports whether two steps run the same programs.
 fn is_same(one: &Step, other: &Step) -> bool {
     let programs = step_programs(one);
     programs.eq(step_programs(other))
@@ -250,7 +248,6 @@ pub fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<Stri
     })
 }
 
-/// Sets a parameter of all programs that have it.
 fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
     let mut taken = false;
     // What moves its area so many times is over then, and not after some time.
@@ -276,7 +273,6 @@ fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError
     }
 }
 
-/// Returns the error for a parameter that no program of a suite has, with the nearest name.
 fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
     if name == "verify"
         && let Some(reason) = suite.programs().find_map(Program::why_unverified)

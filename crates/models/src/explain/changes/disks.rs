@@ -2,7 +2,6 @@
 
 use super::{Change, Kind, Values, change};
 
-/// Maximum speed of the link that the catalogue accepts.
 const FASTEST_LINK: &str = "1000000000000";
 
 /// Parameters of the firmware's time per command and completion, and of the link's time per
@@ -38,7 +37,6 @@ pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
     all
 }
 
-/// Costs of the disk that can be removed or halved.
 fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
     let links = ["drive.link_bytes_per_s", "drive.link_write_bytes_per_s"];
     [
@@ -60,7 +58,6 @@ fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
     ]
 }
 
-/// Choices of the disk's firmware.
 fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
     let choice = |(key, text): (&str, &str)| {
         let path = format!("drive.{key}");

@@ -5,7 +5,6 @@ use diskperf_fio::{Direction, Job};
 /// Rate for an estimate on storage of unknown speed: a fast drive with one I/O in flight.
 const IOS_PER_S: f64 = 10_000.0;
 
-/// Minimum duration that the plan mentions, in seconds.
 const LONG_S: f64 = 60.0;
 
 /// Maximum duration of a job that users wait for, in seconds.

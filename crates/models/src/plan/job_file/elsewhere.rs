@@ -34,7 +34,6 @@ fn notes(job: &Job, why: &str) -> Vec<String> {
     of_engine.chain(commands(job).map(of_command)).collect()
 }
 
-/// Options of a job that run a command, each with the command.
 fn commands(job: &Job) -> impl Iterator<Item = (&'static str, &str)> {
     let commands = [
         ("exec_prerun", &job.order.run_before),

@@ -85,7 +85,6 @@ pub(super) fn existing(
     file.jobs.iter().map(of_job).collect()
 }
 
-/// Returns the files of a job and their minimum lengths.
 fn needs(job: &Job, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u64> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
     let clones = plan::files_of_clones(job, existing).unwrap_or_default();

@@ -6,10 +6,8 @@ use diskperf_battery::{Program, Suite};
 use diskperf_machine::Budget;
 use diskperf_timeline::{Experiment, SizeChoice};
 
-/// Maximum number of settings that a message names.
 const NAMED_MAX: usize = 3;
 
-/// A changed parameter, with its usual value.
 struct Changed {
     path: String,
     value: String,
@@ -85,7 +83,6 @@ impl ModelPlan {
     }
 }
 
-/// Parameters of a program that differ from their defaults.
 fn changed_of(program: &Program) -> Vec<Changed> {
     let Some(usual) = Program::named(program.name()) else {
         return Vec::new();
@@ -115,7 +112,6 @@ fn without_number(path: &str) -> String {
 }
 
 impl Changed {
-    /// Both values, if they are positive numbers.
     fn numbers(&self) -> Option<(f64, f64)> {
         let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
         let (value, usual) = (number(&self.value)?, number(&self.usual)?);

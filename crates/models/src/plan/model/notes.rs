@@ -13,13 +13,9 @@ use diskperf_timeline::units::format_size;
 /// figures are not those of the disk.
 const SHORT_STROKE_SHARE: u64 = 2;
 
-/// Area that a program reads more than once.
 struct Reads {
-    /// Whether the reads are sequential.
     in_turn: bool,
-    /// Size of the range that the requests fall into, in bytes.
     range_bytes: u64,
-    /// Bytes of the range that are read.
     bytes: u64,
 }
 
@@ -41,7 +37,6 @@ impl ModelPlan {
         self.notes.extend(notes);
     }
 
-    /// Returns the note on the reads of one job that the disk's cache may answer.
     fn cached(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
         let bytes = self.bytes_read(job, disk)?;
         let cache_bytes = disk.read_cache_bytes();
@@ -166,7 +161,6 @@ impl ModelPlan {
     }
 }
 
-/// Returns the size of the area that a program's requests fall into, if it has one.
 fn area_bytes(job: &Job) -> Option<u64> {
     job.program
         .parameter_values()

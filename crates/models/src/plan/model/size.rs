@@ -15,7 +15,6 @@ const MODEL_BYTES: u64 = 8 * MIB;
 /// Default bytes that every program transfers on Minix: the size in Kirkendall 1989.
 const MINIX_BYTES: u64 = 2 * MIB;
 
-/// Smallest sector size of any drive, in bytes.
 const SMALLEST_SECTOR_BYTES: u64 = 512;
 
 /// Maximum number of times that a program's own default size is halved. It is then about that of
@@ -149,7 +148,6 @@ impl ModelPlan {
         Ok(())
     }
 
-    /// Returns the remedy for programs that do not transfer whole sectors.
     fn other_sectors(&self, sector_bytes: u64) -> String {
         const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
         match &self.experiment.workload {
