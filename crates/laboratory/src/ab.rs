@@ -46,7 +46,7 @@ pub struct Side {
 /// Request for an A/B measurement: the two sides, the time budget and the limits.
 #[derive(Clone, Debug)]
 pub struct AbRequest {
-    /// Sides A and B.
+    /// Sides A and B of the measurement, in this order.
     pub sides: [Side; 2],
     /// Time budget for the blocks of all programs together.
     pub budget: Duration,
@@ -63,7 +63,7 @@ pub struct AbRequest {
     pub seed: u64,
 }
 
-/// A validated A/B measurement.
+/// Plan of an A/B measurement whose request has been validated.
 #[derive(Clone, Debug)]
 pub struct AbPlan {
     request: AbRequest,

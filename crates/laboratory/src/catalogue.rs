@@ -76,11 +76,11 @@ pub fn documents(catalogue: &Catalogue) -> Result<Vec<Document>, LaboratoryError
 pub struct SystemEntry {
     /// Name of the system, as the caller gave it.
     pub name: String,
-    /// Description of the system.
+    /// Description of the catalogue system, for users.
     pub description: String,
     /// Components and drives of the system, each with its name in the catalogue.
     pub components: Vec<(String, String)>,
-    /// All parameters of the system.
+    /// All parameters of the system, with value, unit and source.
     pub parameters: Vec<Parameter>,
 }
 
@@ -117,11 +117,11 @@ pub fn system(
 pub struct ComponentEntry {
     /// Name of the component in the catalogue.
     pub name: String,
-    /// Kind of the component.
+    /// Kind of the catalogue component, such as a drive or a controller.
     pub component: Component,
-    /// Description of the component.
+    /// Description of the catalogue component, for users.
     pub description: String,
-    /// Parameters of the component.
+    /// Parameters of the component, with value, unit and source.
     pub parameters: Vec<Parameter>,
     /// Figures derived from the parameters of a drive; `None` for other components.
     pub drive: Option<DriveFigures>,

@@ -36,22 +36,22 @@ pub struct Cleaning {
     pub forget_unmounted: bool,
 }
 
-/// A leftover of a killed run.
+/// Something that a killed run left behind: a folder, a file, a buffer, a setting or a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
     /// A run's folder with all its contents.
     Folder(PathBuf),
-    /// An unfinished output file.
+    /// An output file that the run had not finished.
     Output(PathBuf),
-    /// A trace buffer (instance) of tracefs.
+    /// An instance of tracefs, a buffer for trace events of the kernel.
     Instance(PathBuf),
     /// A changed queue setting of a disk.
     Setting(queue_settings::PutBack),
     /// A loop device whose image file was removed.
     Loop {
-        /// Device node of the loop device.
+        /// Device node of the leftover loop device.
         device: PathBuf,
-        /// Former path of the image file.
+        /// Path that the loop device's removed image file had.
         image: PathBuf,
     },
 }
@@ -85,14 +85,14 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// Result of a cleaning.
+/// Result of a search for leftovers of killed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Leftovers that were removed or put back or, in a dry run, would be.
     pub done: Vec<Leftover>,
     /// Leftovers or places that could not be examined, removed or put back, each with the reason.
     pub failed: Vec<String>,
-    /// Remarks for the user.
+    /// Remarks on the cleaning for the user.
     pub notes: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ use std::time::SystemTime;
 
 /// An executed run, complete or partial, with the error that ended it early.
 pub struct Executed {
-    /// Run with all results measured.
+    /// The run, with all results measured up to its end.
     pub run: Run,
     /// Error that ended the run early; `None` if it completed.
     pub error: Option<LaboratoryError>,

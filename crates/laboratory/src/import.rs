@@ -24,7 +24,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use target::Target;
 
-/// Request to import drives.
+/// Request to import DiskSim drives into a catalogue.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
     /// Drive files (`.parv`, `.diskspecs`, `.model`), or traces of drives without files.
@@ -38,7 +38,7 @@ pub struct Asked<'a> {
     pub trace: Option<&'a Path>,
 }
 
-/// Result of an import.
+/// Result of importing drives into a catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Imported {
     /// Imported drives, in the order of the files.
@@ -56,7 +56,7 @@ pub struct ImportedDrive {
     pub fitted_drive: Option<String>,
     /// Name of the system that consists of the refined drive alone.
     pub fitted_system: Option<String>,
-    /// Source file of the drive.
+    /// Name of the file that the drive was imported from.
     pub file: String,
     /// Trace beside the source file that the request did not name. It may belong to this drive.
     pub trace_beside: Option<String>,
@@ -66,7 +66,7 @@ pub struct ImportedDrive {
     pub zones: usize,
     /// Whether `zones` counts runs of neighbouring sectors.
     pub is_of_runs: bool,
-    /// Files that the import wrote.
+    /// Paths of the catalogue files that the import wrote.
     pub written: Vec<String>,
     /// Warnings about results of the import that the user may not expect.
     pub warnings: Vec<String>,

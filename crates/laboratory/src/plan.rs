@@ -22,12 +22,12 @@ pub use diskperf_models::plan::ModelPlan;
 pub(crate) use diskperf_models::plan::{key, model, spread_over, step_title, times, title, titles};
 pub use host::HostPlan;
 
-/// Plan of one run.
+/// Plan of one run, on real storage or on a modelled computer.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// Run on real storage.
+    /// Plan of a run on real storage.
     Host(Box<HostPlan>),
-    /// Run on a modelled computer.
+    /// Plan of a run on a modelled computer.
     Model(Box<ModelPlan>),
 }
 
@@ -128,7 +128,7 @@ impl Plan {
         self
     }
 
-    /// Programs of the plan.
+    /// Suite of programs that the plan runs.
     pub(crate) fn suite(&self) -> &Suite {
         match self {
             Plan::Host(plan) => &plan.suite,

@@ -34,7 +34,7 @@ enum Keeps {
     Nothing,
     /// Notes of files and devices that runs leave on a disk.
     Leftovers,
-    /// Notes of leftovers, and the runs.
+    /// Notes of leftovers for `diskperf clean`, and the runs themselves.
     Runs,
 }
 

@@ -78,7 +78,7 @@ fn failed(path: &Path, error: &io::Error) -> LaboratoryError {
     LaboratoryError::Work(format!("{}: the recording ends: {error}", path.display()))
 }
 
-/// Outcome of a recording.
+/// Outcome of recording the requests of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     /// Path of the recorded trace.

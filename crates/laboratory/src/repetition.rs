@@ -40,7 +40,7 @@ pub(crate) struct HostRig<'a> {
     pub(crate) block_events: Option<BlockEvents>,
     /// Source of the requests to storage, if they are recorded.
     pub(crate) traffic: Option<Mutex<Traffic>>,
-    /// Preparation before each repetition.
+    /// Hook and rest before each repetition, for an arm of an A/B measurement.
     pub(crate) before: Option<Preparation<'a>>,
     /// Monitor of other activity on the machine. Its baseline is taken when the first repetition
     /// starts.
@@ -392,7 +392,7 @@ fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, Program
 /// Meeting of the workers and the main thread before the timed part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// All files have been made.
+    /// The files of all workers have been made.
     FilesReady,
     /// The caches of the whole machine have been dropped, if that was requested.
     AllDropped,

@@ -41,7 +41,7 @@ pub use diskperf_models::two_drives::two_drives;
 pub struct Options {
     /// Documents to reproduce, such as `kridle-mckusick-1983`; empty for all documents with models.
     pub documents: Vec<String>,
-    /// Settings that apply to every system.
+    /// Settings that apply to every reproduced system.
     pub settings: Vec<Setting>,
     /// Number of machines that run in parallel. The results do not depend on it.
     pub threads: usize,
@@ -54,7 +54,7 @@ pub struct Options {
     pub table: Option<String>,
     /// User's folder that overlays the catalogue, which may hold further notes.
     pub catalogue: Option<PathBuf>,
-    /// Budget of each machine.
+    /// Budget of events, virtual time and memory for each machine.
     pub budget: Budget,
     /// Flag that is set when the user ends the reproduction.
     pub stop: Arc<AtomicBool>,

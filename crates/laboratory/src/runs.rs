@@ -242,7 +242,7 @@ pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
     Ok(printable(&text).into_owned())
 }
 
-/// Writes runs to an export file.
+/// Writes runs to an export file, which is accepted wherever a run is.
 pub(crate) fn export_to(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
     Output::open(path)?.write(export_text(runs)?.as_bytes())
 }

@@ -20,7 +20,7 @@ pub struct Target {
     pub(crate) typed: PathBuf,
     /// Absolute path of the target, without links.
     pub(crate) path: PathBuf,
-    /// Kind of the target.
+    /// Kind of the target: directory, file or device.
     pub(crate) medium: Medium,
     /// Path by which the user gave up the data of this device; `None` if the data must stay.
     pub(crate) given_up: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) const NULL: &str = "null";
 const NULL_BYTES: u64 = 1 << 44;
 
 impl Target {
-    /// Inspects a path as a target.
+    /// Inspects the target at a path without changing anything.
     pub(crate) fn inspect(typed: &Path, experiment: &Experiment) -> Result<Self, LaboratoryError> {
         if typed == Path::new(NULL) {
             return Ok(Self::null());

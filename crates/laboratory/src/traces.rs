@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Asked {
     /// Files of the trace; `-` is standard input.
     pub files: Vec<PathBuf>,
-    /// Options of the reader.
+    /// Options for reading the trace, such as its format.
     pub options: ReadOptions,
     /// Time window in which requests were issued, in nanoseconds from the start of the trace. The
     /// end is excluded.

@@ -81,7 +81,7 @@ impl Traffic {
         }
     }
 
-    /// Starts to record a timed part.
+    /// Starts to record the requests of a timed part.
     pub(crate) fn begin(&mut self, observer: &mut dyn Observer) {
         let begun = match &mut self.of {
             Of::Disks(stream) => stream.begin(),
@@ -112,7 +112,7 @@ impl Traffic {
         true
     }
 
-    /// Ends a timed part.
+    /// Ends the recording of a timed part.
     pub(crate) fn end(&mut self, observer: &mut dyn Observer) {
         if !std::mem::take(&mut self.is_on) {
             return;

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 pub struct Told {
     /// Name of the explained run or system, for headings.
     pub name: String,
-    /// Attribution of the time.
+    /// Attribution of the elapsed time to stages.
     pub explanation: Explanation,
     /// Amount of work of each program: its size and requests.
     pub amounts: Vec<Amount>,

@@ -26,7 +26,7 @@ pub struct ShownDrive {
     pub think: Think,
     /// Indices of requests that follow a gap in the trace.
     pub jumps: Vec<usize>,
-    /// Numbers that the trace shows.
+    /// Parameters of the drive that the trace shows.
     pub numbers: Vec<ShownNumber>,
     /// Parts of the drive that the trace does not show, each with the reason.
     pub not_determined: Vec<String>,
@@ -34,18 +34,18 @@ pub struct ShownDrive {
     pub replay: ReplayFigures,
 }
 
-/// A number that a trace shows of a drive, with its confidence interval.
+/// A parameter of a drive that a trace shows, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShownNumber {
-    /// Name of the number, with its unit.
+    /// Name of the drive parameter, with its unit.
     pub name: String,
-    /// Index of the zone, from 0, if each zone has its own number.
+    /// Index of the zone, from 0, if each zone has its own value of the parameter.
     pub zone: Option<usize>,
-    /// Best estimate of the number.
+    /// Best estimate of the drive parameter from the trace.
     pub value: f64,
-    /// Lower end of the number's interval.
+    /// Lower end of the parameter's confidence interval.
     pub low: f64,
-    /// Upper end of the number's interval.
+    /// Upper end of the parameter's confidence interval.
     pub high: f64,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Fit of a drive to the first part of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// Number of requests in the trace.
+    /// Number of requests in the whole trace.
     pub requests: usize,
     /// Number of requests at the start of the trace that the drive was fitted to.
     pub fitted_requests: usize,

@@ -42,7 +42,7 @@ pub struct HostPlan {
     /// Space that the jobs of a job file need beyond what the targets have, with the remedy. A dry
     /// run shows such a plan; a run refuses it.
     pub shortage: Option<String>,
-    /// Whether disturbed repetitions are run again.
+    /// Whether repetitions that other activity disturbed are run again.
     pub repeats_disturbed: bool,
 }
 

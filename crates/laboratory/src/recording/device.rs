@@ -22,7 +22,7 @@ pub struct Asked {
     pub lasts: Option<Duration>,
 }
 
-/// A prepared recording of disks.
+/// A recording of disks that is ready to start.
 pub struct Ready {
     asked: Asked,
     place: Place,

@@ -7,7 +7,7 @@ use diskperf_analysis::accuracy::{Quantity, Statement};
 use diskperf_catalogue::Cell;
 use diskperf_models::LaboratoryError;
 
-/// A document whose systems have models.
+/// A published document whose systems the catalogue models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Document {
     KridleMcKusick,

@@ -15,7 +15,7 @@ use diskperf_models::model::computer::Computer;
 use diskperf_models::two_drives::two_drives;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Makes the accuracy card.
+/// Makes the accuracy card: published values beside modelled ones.
 pub(super) fn card(
     catalogue: &Catalogue,
     options: &Options,

@@ -1,4 +1,4 @@
-//! Patterns of cell ids.
+//! Matching of cell ids against patterns with wildcards.
 
 /// Reports whether a text matches a pattern, in which `*` stands for any characters and `?` for
 /// one.

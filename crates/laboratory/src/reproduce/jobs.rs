@@ -27,7 +27,7 @@ pub(crate) struct Job {
     pub(crate) phase: u32,
     /// Share by which the second drive turns slower.
     pub(crate) speed_difference: f64,
-    /// Programs, in the order of running.
+    /// Programs of the job, in the order of running.
     pub(crate) programs: Vec<Program>,
     /// Bytes that each program transfers on each drive.
     pub(crate) size_bytes: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Workshop<'a> {
 }
 
 impl<'a> Workshop<'a> {
-    /// Creates a workshop without results.
+    /// Creates an executor of jobs that has no results yet.
     pub(crate) fn new(crew: Watched<'a>, budget: Budget) -> Self {
         Self {
             crew,

@@ -29,7 +29,7 @@ pub(crate) struct Setup {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) setup: Setup,
-    /// Name of the program.
+    /// Name of the program that ran on the setup.
     pub(crate) program: String,
 }
 

@@ -1,4 +1,4 @@
-//! Removal of stored runs.
+//! Removal of runs from the store.
 
 use super::{labelled_all, open_store};
 use crate::store_path::failed;

@@ -9,7 +9,7 @@ pub struct Selection {
     pub suite: Option<String>,
     /// Target of the runs, alone or together with others. Different paths of the same place match.
     pub target: Option<String>,
-    /// Label of the runs.
+    /// Label that the selected runs have.
     pub label: Option<String>,
     /// Earliest start of a run, in milliseconds of Unix time.
     pub since_unix_ms: Option<u64>,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Outcome of writing a trace in another format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// Number of requests that were written.
+    /// Number of requests that were written in the other format.
     pub written: u64,
     /// Number of requests that the format cannot represent.
     pub left_out: u64,

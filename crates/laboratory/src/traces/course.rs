@@ -16,7 +16,7 @@ const TOGETHER: usize = 1024;
 /// Batches that are held ahead of the issued request: 65,536 requests, a few megabytes.
 const HELD_AHEAD: usize = 64;
 
-/// A trace in files.
+/// A trace in files, as a source of requests for a replay.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFiles {
     asked: Asked,

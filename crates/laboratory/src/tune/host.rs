@@ -37,11 +37,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Specification of a search on a path of real storage.
 #[derive(Clone)]
 pub struct HostSearch {
-    /// Experiment that all points share.
+    /// Experiment that all points of the search share.
     pub experiment: Experiment,
     /// Directory, file or block device to run on.
     pub target: PathBuf,
-    /// Settings to vary: `KEY=VALUES`, as typed.
+    /// Settings to vary, in the form `KEY=VALUES` of the command line.
     pub over: Vec<String>,
     /// Quantity that the search optimizes.
     pub goal: Goal,

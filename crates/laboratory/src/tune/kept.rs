@@ -17,7 +17,7 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Points that the store has. Points that the store refuses are kept in memory until it accepts
 /// them; the search continues meanwhile.
 pub struct Kept {
-    /// Whether stored points are ignored.
+    /// Whether points in the store are ignored and measured afresh.
     fresh: bool,
     state: Mutex<State>,
 }

@@ -25,16 +25,16 @@ const READ_AHEAD: &str = "read_ahead";
 
 const OPTION: &str = "--change-device-settings";
 
-/// A key that may be varied.
+/// A setting that a search on real storage may vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Varied {
     /// Parameter of the program, by its path.
     Program(String),
-    /// O_DIRECT: 0 or 1.
+    /// O_DIRECT, with the values 0 and 1.
     Direct,
     /// Advice to the kernel about the files, by posix_fadvise(2).
     ReadAhead,
-    /// Setting of the disk's queue.
+    /// Setting of the disk's queue in sysfs.
     Device(QueueKey),
 }
 
