@@ -33,16 +33,16 @@ pub const HELD_OUT_SEED: u64 = 19_870_912;
 /// Cache policies, one for each access class.
 pub type Policies = [Policy; 3];
 
-/// Chooser of the cache policies.
+/// Component that chooses the cache policies: the driver or the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chooser {
-    /// The driver chooses fixed policies once.
+    /// The driver sets these policies once, before the workload.
     Driver(Policies),
-    /// The adaptive controller chooses.
+    /// The controller adapts the policies itself.
     Controller,
 }
 
-/// Elapsed times of a workload.
+/// Elapsed times of a workload, with the statistics of its cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Took {
     /// Elapsed time of each pass in seconds. In the first, the controller has no knowledge; in the

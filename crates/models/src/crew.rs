@@ -50,7 +50,7 @@ pub fn results<T: Send>(
 /// Executor whose progress the user can watch and whose work the user can end.
 #[derive(Clone, Copy)]
 pub struct Watched<'a> {
-    /// Executor of the pieces.
+    /// Executor that runs the pieces of work.
     pub crew: &'a dyn Crew,
     /// Flag that is set when the user ends the work.
     pub stop: &'a Arc<AtomicBool>,

@@ -14,27 +14,27 @@ use diskperf_timeline::units::{GIB, format_size};
 
 /// Maximum queue depth of the calculation.
 pub const DEEPEST: u32 = 1024;
-/// Maximum number of requests per cell.
+/// Maximum number of requests for one order of service at one queue depth.
 pub const MOST_REQUESTS: u64 = 10_000_000;
 
 /// Request for a calculation of queue orders.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// Name of a modelled system.
+    /// Name of the modelled system that has the disk.
     pub target: &'a str,
-    /// Settings of the system.
+    /// Settings that change the modelled system.
     pub settings: &'a [Setting],
     /// Number of the drive in the system, from one.
     pub drive: u32,
     /// Names of the orders of service; empty for all.
     pub orders: &'a [String],
-    /// Queue depths, ascending.
+    /// Queue depths to calculate, in ascending order.
     pub depths: &'a [u32],
     /// Size of a request in bytes.
     pub block_bytes: u64,
-    /// Number of requests per cell.
+    /// Number of requests for each order of service at each queue depth.
     pub requests: u64,
-    /// Seed of the random addresses.
+    /// Seed of the random addresses of the reads.
     pub seed: u64,
 }
 

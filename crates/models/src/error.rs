@@ -17,7 +17,7 @@ pub enum LaboratoryError {
     /// several.
     #[error("{0}")]
     Catalogue(Box<diskperf_catalogue::Errors>),
-    /// Text that is no valid setting.
+    /// Text that should be a setting and is not one.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// Invalid parameter of a program.
@@ -47,7 +47,7 @@ pub enum LaboratoryError {
     /// Fault in a file of exported runs.
     #[error("{}: {reason}", path.display())]
     File {
-        /// Path of the file.
+        /// Path of the faulty file.
         path: PathBuf,
         /// Description of the fault, with the remedy.
         reason: String,
@@ -66,7 +66,7 @@ pub enum LaboratoryError {
     },
 }
 
-/// Excess of a model's budget.
+/// Excess of a modelled run's budget, with the settings that may have caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverBudget {
     /// Resource that the model used too much of.

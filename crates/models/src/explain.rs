@@ -83,7 +83,7 @@ fn with_settings(name: String, plan: &ModelPlan) -> String {
     }
 }
 
-/// Executor and options of an explanation.
+/// Executor, options and callbacks of an explanation.
 pub struct Means<'a> {
     /// Executor that runs the machines. The results do not depend on it.
     pub crew: &'a dyn Crew,

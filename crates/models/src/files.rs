@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Access to files of the host.
+/// Access to files of the host, which plans read through this interface.
 pub trait Files: fmt::Debug + Send + Sync {
     /// Reads the files that the workload of an experiment names: the text of a job file, the facts
     /// of a trace. Returns the experiment with their content; `None` if it names no file.

@@ -9,9 +9,9 @@ use diskperf_analysis::flash::{Amplification, Cliff, DieUse, Flash, FlashDrive, 
 use diskperf_ftl::{Past, Policy, analytic};
 
 const UNIT_BYTES: u64 = 4096;
-/// Maximum queue depth of reads.
+/// Maximum queue depth of reads that a calculation accepts.
 pub const DEEPEST: u32 = 4096;
-/// Maximum number of dies.
+/// Maximum number of dies that a calculation accepts.
 pub const MOST_DIES: u32 = 4096;
 /// Minimum and maximum number of mapping units in a superblock.
 pub const SUPERBLOCK_UNITS: (u32, u32) = (2, 16_384);
@@ -23,7 +23,7 @@ const SPARES: (f64, f64) = (0.01, 0.95);
 pub struct Asked {
     /// Spare capacities, each as a share of the closed superblocks.
     pub spares: Vec<f64>,
-    /// Names of garbage collection policies.
+    /// Names of the garbage collection policies to compare.
     pub policies: Vec<String>,
     /// Number of mapping units (4 KiB) in a superblock.
     pub superblock_units: u32,
@@ -34,11 +34,11 @@ pub struct Asked {
     pub trimmed: f64,
     /// Whether copies of garbage collection go to separate superblocks.
     pub apart: bool,
-    /// Queue depths of the reads.
+    /// Queue depths of reads to calculate.
     pub depths: Vec<u32>,
-    /// Seed of the model's random numbers.
+    /// Seed of the translation layer model's random numbers.
     pub seed: u64,
-    /// Drive to calculate.
+    /// Flash drive that the calculations are for.
     pub drive: FlashDrive,
 }
 

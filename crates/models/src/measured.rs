@@ -13,12 +13,12 @@ use diskperf_timeline::{
 };
 use std::borrow::Cow;
 
-/// A program about to be repeated.
+/// A program with its parameters, ready to be repeated.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// Title of the program, with the parameters that distinguish it from its siblings.
     pub title: &'a str,
-    /// Program to run.
+    /// Program that the task repeats.
     pub program: &'a Program,
     /// State of the page cache before the timed part.
     pub cache: CacheMode,
@@ -59,26 +59,26 @@ impl<'a> Task<'a> {
 
 /// Storage that the workers of a program use.
 pub struct Ground {
-    /// Kind of storage of each drive.
+    /// Kind of storage on each drive: directory, file or device.
     pub drives: Vec<Medium>,
     /// Directory for the files in each file system.
     pub folder: &'static str,
     /// Mount that serves as the other file system.
     pub other: Option<Other>,
-    /// Seed of the run.
+    /// Seed of the run, from which the workers' seeds are derived.
     pub seed: u64,
     /// Whether the caches of the whole machine are dropped before each repetition.
     pub drop_all_caches: bool,
 }
 
-/// Assignment of one worker.
+/// Work that is assigned to one worker of a repetition.
 #[derive(Clone)]
 pub struct Assignment {
     /// Index of the worker's task among those that run at the same time.
     pub task: usize,
     /// Title of the worker's task.
     pub title: String,
-    /// Program to run.
+    /// Program that the worker runs.
     pub program: Program,
     cache: CacheMode,
     /// Worker that runs the program, with its drive.
@@ -114,7 +114,7 @@ impl Assignment {
     }
 }
 
-/// Outcome of one worker.
+/// Measurement of one worker, and the error that ended it.
 pub struct Outcome {
     /// Time that the measurement counts from.
     origin: Nanoseconds,
@@ -520,7 +520,7 @@ pub fn arrivals_note(result: &ProgramResult) -> Option<String> {
 pub struct Failure {
     /// Title of the task that failed.
     pub title: String,
-    /// Error of the task.
+    /// Error that made the task fail.
     pub error: ProgramError,
 }
 

@@ -7,11 +7,11 @@ use diskperf_timeline::{
 };
 use std::sync::Arc;
 
-/// An event of a run.
+/// An event of a run that is reported to its observer.
 pub enum Event<'a> {
     /// A run started.
     RunStarted(&'a Run),
-    /// A step started.
+    /// A step started: a program, or several that run at the same time.
     StepStarted {
         /// Title of the step, such as `seqread layer=direct call_bytes=512`. It names all programs
         /// that run at the same time.
@@ -47,7 +47,7 @@ pub enum Event<'a> {
     RepetitionFinished(&'a [Repetition]),
     /// A block of an A/B measurement ended.
     BlockFinished {
-        /// Title of the program.
+        /// Title of the program whose block ended.
         title: &'a str,
         /// Number of the program's blocks so far.
         blocks: u32,
@@ -59,7 +59,7 @@ pub enum Event<'a> {
         /// Time that the measurement may still take.
         left: Duration,
     },
-    /// A program ended.
+    /// A program ended, and its result is complete.
     StepFinished(&'a ProgramResult),
     /// All programs ran on a modelled system. Now they run without one of its settings, as long as
     /// their results are the same.
@@ -80,11 +80,11 @@ pub enum Recorded<'a> {
     From(Result<&'a Source, &'a str>),
     /// Current names of the source's devices, all distinct: the earlier ones, followed by new ones.
     Devices(&'a [String]),
-    /// Start of a timed part.
+    /// Start of a timed part, at this time of the source's clock.
     Begins(Nanoseconds),
     /// Requests that were issued or completed.
     Events(&'a [DeviceEvent]),
-    /// End of the timed part.
+    /// End of the timed part, at this time of the source's clock.
     Ends(Nanoseconds),
 }
 
@@ -99,7 +99,7 @@ pub struct Source {
 
 /// Receiver of a run's events.
 pub trait Observer {
-    /// Receives an event.
+    /// Receives an event of the run.
     fn event(&mut self, event: Event<'_>);
 }
 

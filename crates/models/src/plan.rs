@@ -38,7 +38,7 @@ pub fn plan(experiment: &Experiment, files: &dyn Files) -> Result<Vec<ModelPlan>
         .collect()
 }
 
-/// Reason why `/dev/bnull` cannot be read.
+/// Reason why a system cannot read `/dev/bnull`, a block device of length 0.
 pub const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
 
 /// Selects the steps that can run on a target, and returns notes on the others. A suite continues

@@ -28,9 +28,9 @@ use std::sync::atomic::AtomicBool;
 /// Common part of all points of a study.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Catalogue that has the system.
+    /// Catalogue in which the system is looked up.
     pub catalogue: Catalogue,
-    /// Name of the system.
+    /// Name of the modelled system that all points use.
     pub target: String,
     /// Experiment to run on the system. Settings of a point follow the experiment's own; sizes are
     /// rounded down to whole calls.
@@ -58,7 +58,7 @@ pub struct ProgramFigures {
     pub filesystem: String,
     /// Number of drives that ran the program together.
     pub drives: u32,
-    /// Number of repetitions that count.
+    /// Number of repetitions whose results count.
     pub kept: u32,
     /// Rate until the last call returned, in KB/s.
     pub kb_per_s: f64,
@@ -70,18 +70,18 @@ pub struct ProgramFigures {
     pub elapsed: Nanoseconds,
     /// Time from the start of the first call until all data was synced.
     pub durable: Option<Nanoseconds>,
-    /// CPU time of the programs.
+    /// CPU time of the programs in the median repetition.
     pub cpu: Nanoseconds,
     /// Busy time of the processor in the whole repetition, for all purposes. It includes the
     /// preparation and sync of files.
     pub processor: Nanoseconds,
-    /// Bytes that count for KB/s.
+    /// Bytes transferred that count for the rate in KB/s.
     pub payload_bytes: u64,
     /// Bytes that read calls returned.
     pub read_bytes: u64,
     /// Bytes that write calls accepted.
     pub written_bytes: u64,
-    /// Number of read and write calls.
+    /// Number of read and write calls of the program.
     pub calls: u64,
     /// Requests that the drives completed in the whole repetition.
     pub requests: u64,

@@ -38,11 +38,11 @@ pub trait Rig {
 
 /// Simultaneous tasks, and the protocol of their repetitions.
 pub struct Work<'a> {
-    /// Simultaneous tasks, at least one.
+    /// Tasks that run at the same time, at least one.
     pub tasks: Vec<Task<'a>>,
     /// Number of repetitions, and the selection of those that count.
     pub protocol: Protocol,
-    /// Companies of the workers.
+    /// Groups (companies) of the workers on each drive, which share state.
     pub companies: Companies,
 }
 
@@ -52,7 +52,7 @@ pub struct Stand {
     pub drives: u32,
     /// Kind and block size of the file systems, or the name of a device.
     pub filesystem: String,
-    /// Remarks for readers.
+    /// Remarks on the rig for readers of its results.
     pub notes: Vec<String>,
 }
 

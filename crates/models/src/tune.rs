@@ -54,7 +54,7 @@ pub trait PointMemory: Sync {
     fn flush(&self);
 }
 
-/// Memory that stores nothing.
+/// Memory of points that stores nothing and knows none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMemory;
 
@@ -74,9 +74,9 @@ pub struct Search {
     /// Experiment that all points share. Each program transfers the greatest whole number of calls
     /// up to the size; if there is none, [`Moved`] determines the amount.
     pub experiment: Experiment,
-    /// Name of the system.
+    /// Name of the modelled system to search on.
     pub target: String,
-    /// Parameters to vary: `KEY=VALUES`, as typed.
+    /// Parameters to vary, in the form `KEY=VALUES` of the command line.
     pub over: Vec<String>,
     /// Quantity that the search optimizes.
     pub goal: Goal,
@@ -86,7 +86,7 @@ pub struct Search {
     pub seeds: u32,
     /// Executor that runs the machines. The results do not depend on it.
     pub crew: Arc<dyn Crew>,
-    /// Source of job files and logs.
+    /// Source of the job files and I/O logs that the experiment names.
     pub files: Arc<dyn Files>,
     /// Flag that is set when the user ends the search.
     pub stop: Arc<AtomicBool>,

@@ -21,12 +21,12 @@ impl Fixed {
         }
     }
 
-    /// Workload that the results are of.
+    /// Workload whose results are collected here.
     pub fn workload(&self) -> &Workload {
         &self.rig.workload
     }
 
-    /// Number of machines that have run.
+    /// Number of modelled machines that have run.
     pub fn runs(&self) -> usize {
         self.known.len()
     }

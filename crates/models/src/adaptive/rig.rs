@@ -23,7 +23,7 @@ const MACHINE_SEED: u64 = 1987;
 
 /// A workload, and the computer that runs it.
 pub struct Rig {
-    /// Workload to run.
+    /// Workload that the machines of this rig run.
     pub workload: Workload,
     computer: Computer,
     stop: Arc<AtomicBool>,

@@ -11,19 +11,19 @@ use std::sync::atomic::AtomicBool;
 
 /// Results of one workload with the adaptive controller and with fixed settings.
 pub struct Row {
-    /// Times with the adaptive controller.
+    /// Elapsed times of the workload with the adaptive controller.
     pub adaptive: Took,
     /// Best setting that is the same for all access classes, with its times.
     pub best: (Policy, Took),
     /// Result of a search by access class, which starts at the best common setting.
     pub by_class: (Policies, Took),
-    /// All results with fixed settings.
+    /// All results of the workload with fixed settings.
     pub fixed: Fixed,
 }
 
-/// Results of several workloads.
+/// Results of several workloads, and the best fixed setting for all of them.
 pub struct Set {
-    /// Results of each workload.
+    /// Results of each single workload.
     pub rows: Vec<Row>,
     /// Fixed setting with the best result for all workloads together.
     pub over_all: OverAll,
@@ -70,7 +70,7 @@ impl Row {
         })
     }
 
-    /// Workload that the results are of.
+    /// Workload whose results are collected here.
     pub fn workload(&self) -> &Workload {
         self.fixed.workload()
     }
@@ -137,13 +137,14 @@ impl Set {
         self.over_all.search_by_class(&mut self.rows, crew)
     }
 
-    /// Smallest [`Row::share_of_best`] of all workloads.
+    /// Smallest [`Row::share_of_best`] among all workloads, for the workload on which the adaptive
+    /// controller is worst.
     pub fn worst(&self) -> f64 {
         let shares = self.rows.iter().map(Row::share_of_best);
         shares.fold(f64::INFINITY, f64::min)
     }
 
-    /// Number of machines that have run.
+    /// Number of modelled machines that have run.
     pub fn runs(&self) -> usize {
         self.rows.iter().map(|row| 1 + row.fixed.runs()).sum()
     }

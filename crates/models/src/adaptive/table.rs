@@ -3,7 +3,7 @@
 use super::{OverAll, Policies, Policy, Row, Set, Took};
 use std::fmt::Write;
 
-/// Introduction of the page.
+/// Introductory text of the page with the comparison.
 pub const PREAMBLE: &str = "\
 # A controller that chooses its cache bits by itself
 

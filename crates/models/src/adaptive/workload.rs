@@ -2,19 +2,19 @@
 
 use diskperf_battery::Program;
 
-/// A program on one volume.
+/// A program that runs on one volume, with the amount of data.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Program to run.
+    /// Program that runs on the volume.
     pub program: Program,
-    /// Bytes that the program transfers.
+    /// Bytes that the program transfers on its volume.
     pub size_bytes: u64,
 }
 
 /// A workload of one or more phases.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Description of the workload.
+    /// Description of the workload, its title in tables.
     pub name: String,
     /// Settings of the system, each as `PATH=VALUE`.
     pub settings: Vec<String>,

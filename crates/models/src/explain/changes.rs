@@ -7,7 +7,7 @@ use diskperf_catalogue::{Parameter, Setting};
 use diskperf_device::WhatIf;
 use diskperf_timeline::Stage;
 
-/// A change of a computer.
+/// A change of a computer, for a counterfactual run.
 #[derive(Clone)]
 pub(super) struct Change {
     /// Description of the change; in the form of `--set` if a number changes.
@@ -17,12 +17,12 @@ pub(super) struct Change {
     pub(super) what_if: WhatIf,
 }
 
-/// Kind of a change.
+/// Kind of a change: a cost removed or halved, or another choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Removal of a cost.
+    /// The change removes a cost.
     Removed,
-    /// Halving of a cost.
+    /// The change halves a cost.
     Halved,
     /// Another choice, or a number changed by one step.
     Other,

@@ -23,7 +23,7 @@ pub(super) struct Variant<'c> {
     /// Number of drives that run each program together.
     pub(super) drives: usize,
     pub(super) seed: u64,
-    /// Whether events are recorded.
+    /// Whether the events of the programs are recorded.
     pub(super) trace: bool,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct Outcome {
     /// Number of repetitions of the program.
     pub(super) repetitions: u32,
     pub(super) elapsed: Nanoseconds,
-    /// Bytes transferred that count for KB/s.
+    /// Bytes that the program transferred, as counted for KB/s.
     pub(super) payload_bytes: u64,
     /// Requests that the repetition completed.
     pub(super) requests: u64,
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight for a worker.
     pub(super) depth: u32,
     /// Mean wait of requests between their arrival and their issue, in an open loop.
     pub(super) before_issue_ns: Option<f64>,

@@ -50,7 +50,7 @@ pub struct Usage {
     pub time_calls: bool,
     /// Whether every cache is dropped before each repetition.
     pub drop_all_caches: bool,
-    /// Whether events are recorded, for [`Bench::take_trace`].
+    /// Whether events of the machine are recorded, for [`Bench::take_trace`].
     pub trace: bool,
     /// Whether the requests to drives are reported to the observer.
     pub record: bool,

@@ -186,7 +186,7 @@ impl Computer {
         medium_of(&self.specification)
     }
 
-    /// Size of a partition in bytes.
+    /// Size of a drive's partition in bytes.
     pub fn partition_bytes(&self, drive: usize) -> u64 {
         self.specification.volumes[drive].partition.bytes()
     }

@@ -6,9 +6,9 @@ use diskperf_timeline::Nanoseconds;
 /// Counters of a machine at some time.
 #[derive(Clone, Copy)]
 pub struct Counts {
-    /// Requests that the drives completed.
+    /// Requests that the drives of the machine completed.
     pub requests: u64,
-    /// Requests that lost an avoidable revolution.
+    /// Requests of the machine that lost an avoidable revolution.
     pub missed: u64,
     /// Busy time of the processor, for all purposes.
     pub processor: Nanoseconds,
@@ -30,7 +30,7 @@ impl Counts {
         }
     }
 
-    /// Returns the increase since earlier counters.
+    /// Returns the increase of all counters since an earlier reading.
     pub fn since(self, before: &Self) -> Self {
         Self {
             requests: self.requests - before.requests,

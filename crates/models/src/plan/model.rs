@@ -48,7 +48,7 @@ pub struct ModelPlan {
     pub drives: usize,
     /// Whether one more drive has a file system, as a copy destination.
     pub other: bool,
-    /// Bytes that each program transfers.
+    /// Bytes that each program of the plan transfers.
     pub size_bytes: u64,
     /// Number of times that programs' own default sizes are halved to fit; `None` if the user sets
     /// a size.
@@ -110,10 +110,10 @@ pub fn plan(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
-    /// A run.
+    /// The plan is for a run.
     Run,
-    /// One point of a search. It uses only the system's own file system and sizes in whole calls,
-    /// and bare drives without any cache.
+    /// The plan is for one point of a search. It uses only the system's own file system and sizes
+    /// in whole calls, and bare drives without any cache.
     Point,
 }
 

@@ -439,7 +439,7 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
     notes.into_iter().flatten().collect()
 }
 
-/// Describes the replay for `--dry-run`.
+/// Describes the replay of a trace for `--dry-run`.
 pub fn describe(replay: &TraceReplay) -> String {
     let Some(held) = &replay.held else {
         return String::new();

@@ -13,13 +13,13 @@ use diskperf_timeline::{Setting, SizeChoice, Workload};
 /// Default bytes that each program transfers on a modelled system whose drives have no cache.
 const MODEL_BYTES: u64 = 2 * MIB;
 
-/// Amount of data that programs transfer.
+/// Amount of data that the programs of a search transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// This many bytes for each program.
+    /// Each program transfers this many bytes.
     Bytes(u64),
-    /// The amount that `run` uses, for drives with a cache of their own. A smaller stream would
-    /// come from the cache, and the search would optimize for it.
+    /// Each program transfers the amount that `run` uses, on drives with a cache of their own. A
+    /// smaller stream would come from the cache, and the search would optimize for it.
     AsRun {
         /// Size of the largest cache of all points, in bytes. A stream that exceeds it exceeds the
         /// cache of every point. All points transfer the same amount, because otherwise they could

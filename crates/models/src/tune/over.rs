@@ -8,7 +8,7 @@ use diskperf_timeline::units::parse_size;
 /// A parameter with the values to try, in the order of trying.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Over {
-    /// Path of the parameter.
+    /// Path of the parameter to vary.
     pub path: String,
     /// Values of the parameter, in the form of a setting.
     pub values: Vec<String>,

@@ -61,7 +61,7 @@ impl Layout {
         layout
     }
 
-    /// Returns the area of a file.
+    /// Returns the area that stands for a file, by the path of the file.
     pub(super) fn area(&self, path: &str) -> Option<Area> {
         self.of_path.get(path).map(|number| self.areas[*number].1)
     }

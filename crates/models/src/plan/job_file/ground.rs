@@ -27,7 +27,7 @@ pub struct Ground {
     pub is_zoned: bool,
     /// Whether O_DIRECT is used, if jobs cannot choose it themselves.
     pub direct: Option<bool>,
-    /// Whether the kernel has ftruncate.
+    /// Whether the kernel of the target has ftruncate.
     pub has_ftruncate: bool,
 }
 

@@ -1,4 +1,4 @@
-//! System calls that modelled kernels lack.
+//! System calls that jobs of fio use and modelled kernels lack.
 
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Job, Problem};
