@@ -37,7 +37,7 @@ const SUPPOSED_BLOCKS: u32 = 100;
 /// One side, A or B, of an A/B measurement.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Programs, target and settings of this side.
+    /// Experiment of this side: its programs, target and settings.
     pub experiment: Experiment,
     /// Command that a shell runs before each repetition of this side.
     pub before: Option<String>,
@@ -55,7 +55,7 @@ pub struct AbRequest {
     pub min_time: Duration,
     /// Maximum number of blocks of one program.
     pub blocks: Option<u32>,
-    /// Smallest change of a rate that matters.
+    /// Smallest change of a measured rate that matters to the user.
     pub limits: Limits,
     /// Loss of speed, as a share, that the measurement has to find or exclude as well.
     pub fail_over: Option<f64>,
@@ -271,7 +271,7 @@ fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryErro
 const OPTIONS: [&str; 2] = ["--before-a", "--before-b"];
 
 impl AbPlan {
-    /// Plans of the two runs, A first.
+    /// Plans of the two runs of the A/B measurement, A first.
     pub fn plans(&self) -> &[Plan; 2] {
         &self.plans
     }

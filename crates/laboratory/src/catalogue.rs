@@ -144,7 +144,7 @@ pub struct ZoneFigures {
     pub first_cylinder: u32,
     /// Innermost cylinder of the zone.
     pub last_cylinder: u32,
-    /// Sectors on one track of the zone, as the medium counts them.
+    /// Number of sectors of the medium on one track of the zone.
     pub sectors_per_track: u32,
     /// Sequential rate of the zone over consecutive tracks, including their skew, in MB/s.
     pub mb_per_s: f64,

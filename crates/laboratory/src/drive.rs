@@ -76,14 +76,14 @@ pub(crate) struct Drive {
     ground: Ground,
 }
 
-/// Storage that the programs use.
+/// Kind of storage that the programs of a drive use.
 enum Ground {
     Folder(Workspace),
     /// A fresh file system and the folder with its image. The file system is dropped first.
     Fresh(Box<FreshFilesystem>, Workspace),
     /// A user's file, which is only read.
     File(PathBuf),
-    /// No storage (the null device), with this size in bytes.
+    /// The null device, which stores nothing, with its size in bytes.
     Null(u64),
     Device {
         device: BlockDevice,

@@ -29,9 +29,9 @@ use target::Target;
 pub struct Asked<'a> {
     /// Drive files (`.parv`, `.diskspecs`, `.model`), or traces of drives without files.
     pub files: &'a [PathBuf],
-    /// Directory of the catalogue; it is created.
+    /// Directory of the catalogue to write. It is created if necessary.
     pub to: &'a Path,
-    /// Whether to replace entries of the same names.
+    /// Whether existing entries of the same names are replaced.
     pub replace: bool,
     /// Trace whose first half refines values that the files round; `None` to import the files
     /// alone.
@@ -74,11 +74,12 @@ pub struct ImportedDrive {
     pub fit: Option<Fit>,
     /// Numbers that a trace shows of a drive without parameter files.
     pub shown: Option<ShownDrive>,
-    /// Accuracy of replays of the second half of the drive's trace, if there is one.
+    /// Accuracy of the modelled drive in replays of the second half of its trace, if there is one.
     pub replays: Option<Replays>,
     /// Keys without effect, each with its place and the reason.
     pub without_effect: Vec<LeftOut>,
-    /// Values of the files that the modelled drive replaces by others.
+    /// Values in the files that the modelled drive replaces, each with the value that it uses and
+    /// the reason.
     pub differs: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 pub enum Output {
     /// Standard output, written as `-` or `/dev/stdout`.
     Standard,
-    /// A file. It replaces an existing one when it is written.
+    /// A file as destination. It replaces an existing one when it is written.
     File(OutputFile),
 }
 

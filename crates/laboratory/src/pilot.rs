@@ -22,12 +22,12 @@ const GROWTH: u64 = 8;
 /// Sizes of the jobs on a rig. One pilot finds the size of each group of jobs.
 pub(crate) struct Sizes {
     wanted: Nanoseconds,
-    /// Sizes found, by group of jobs, in bytes.
+    /// Sizes in bytes that pilots have found, by group of jobs.
     found: BTreeMap<u32, u64>,
 }
 
 impl Sizes {
-    /// Creates the sizes for an ordinary run.
+    /// Creates the sizes of jobs for an ordinary run.
     pub(crate) fn of_run() -> Self {
         Self {
             wanted: WANTED,
@@ -35,7 +35,7 @@ impl Sizes {
         }
     }
 
-    /// Creates the sizes for an A/B measurement.
+    /// Creates the sizes of jobs for an A/B measurement.
     pub(crate) fn of_blocks() -> Self {
         Self {
             wanted: WANTED_IN_BLOCKS,
@@ -86,7 +86,7 @@ impl Sizes {
     }
 }
 
-/// Finds the size of a job's group by a pilot of the program in its middle.
+/// Finds the size of a group of jobs by a pilot of the program in its middle.
 fn found(
     (rig, job): (&HostRig<'_>, &Job),
     wanted: Nanoseconds,

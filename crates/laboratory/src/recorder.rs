@@ -23,7 +23,7 @@ pub struct Recorder {
     /// Notes for `diskperf clean` that the store does not have yet.
     notes: Vec<Note>,
     news: Vec<String>,
-    /// Whether the store lacks something and the user knows it.
+    /// Whether the store lacks something that it should have, and the user has been told.
     behind: bool,
     keeps: Keeps,
     command_line: Vec<String>,
@@ -119,7 +119,7 @@ impl Recorder {
         }
     }
 
-    /// Error that keeps the store from having everything; `None` if it has.
+    /// Error that keeps the store from having all results; `None` if it has them.
     pub fn failure(&self) -> Option<&StoreError> {
         self.store.failure().filter(|_| self.behind)
     }

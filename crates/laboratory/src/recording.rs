@@ -304,12 +304,12 @@ struct Trace {
     /// Requests in flight: from their number at the source to their number in the trace.
     open: BTreeMap<u64, u64>,
     is_on: bool,
-    /// End of the last part, until the trace closes it.
+    /// End of the last part of the trace, until that part is closed.
     ends_ns: Option<u64>,
-    /// Offset that is added to times of the source to get times of the trace.
+    /// Difference that is added to a time of the source to get a time of the trace, in nanoseconds.
     offset_ns: u64,
     last_ns: u64,
-    /// Whether the offset still has to be set for a new source.
+    /// Whether the source is new, so that its clock offset is not set yet.
     is_new: bool,
     flushed: Instant,
     requests: u64,

@@ -30,7 +30,7 @@ use std::thread::Builder;
 /// Rig of real storage for one experiment. Another experiment may use the same open drives later.
 pub(crate) struct HostRig<'a> {
     pub(crate) plan: &'a HostPlan,
-    /// Clock that times single calls.
+    /// Clock that times single calls of the workers.
     pub(crate) clock: Clock,
     /// Flag that is set when the user ends the run.
     pub(crate) stop: &'a Arc<AtomicBool>,
@@ -396,9 +396,9 @@ enum Meeting {
     FilesReady,
     /// The caches of the whole machine have been dropped, if that was requested.
     AllDropped,
-    /// The page cache is in the requested state.
+    /// The page cache is in the requested state (cold, warm or bypassed).
     CachesReady,
-    /// The timed part starts.
+    /// The timed part of the repetition starts.
     Start,
 }
 
@@ -408,7 +408,7 @@ struct Absence {
     rendezvous: Arc<Rendezvous>,
     abandoned: Arc<AtomicBool>,
     came: bool,
-    /// Sender that is dropped together with the worker.
+    /// Sender that is dropped together with the worker, so that the receiver notices its end.
     _present: Sender<Infallible>,
 }
 

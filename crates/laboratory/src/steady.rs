@@ -15,7 +15,7 @@ pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// each repetition.
 pub(crate) const BRIEF_WAIT: Duration = Duration::from_millis(100);
 
-/// Store that may be unavailable at times.
+/// Store of results that may be unavailable at times, and is then tried again.
 pub(crate) struct SteadyStore {
     path: Option<PathBuf>,
     store: Option<Store>,
@@ -28,7 +28,7 @@ pub(crate) struct SteadyStore {
 }
 
 impl SteadyStore {
-    /// Opens the store at this path, or at its default place.
+    /// Opens the store of results at this path, or at its default place.
     pub(crate) fn open(path: Option<&Path>) -> Self {
         let mut steady = Self::none();
         match store_path::named(path) {

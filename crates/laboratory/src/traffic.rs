@@ -73,7 +73,8 @@ impl Traffic {
         })
     }
 
-    /// Returns the log in which rings record their submissions, if they are the source.
+    /// Returns the log in which the programs' rings record their submissions, if they are the
+    /// source.
     pub(crate) fn ring_log(&self) -> Option<RingLog> {
         match &self.of {
             Of::Disks(_) => None,
@@ -94,7 +95,7 @@ impl Traffic {
         }
     }
 
-    /// Reports new requests if a report is due. Returns whether it was.
+    /// Reports new requests to the observer if a report is due. Returns whether it was.
     pub(crate) fn poll(&mut self, observer: &mut dyn Observer) -> bool {
         if !self.is_on || self.polled.elapsed() < POLL_EVERY {
             return false;

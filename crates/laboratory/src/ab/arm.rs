@@ -112,7 +112,7 @@ impl<'a> Measured<'a> {
         self.recorder.finish_result(ordinal, result);
     }
 
-    /// Finishes the run of this arm, completed or failed, and returns it.
+    /// Finishes the run of this arm of an A/B measurement, completed or failed, and returns it.
     pub(super) fn finish(
         mut self,
         error: Option<&LaboratoryError>,

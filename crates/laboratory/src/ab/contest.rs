@@ -17,7 +17,7 @@ use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rigs of the two arms, A first.
+/// Rigs of the two arms of an A/B measurement, A first.
 pub(super) type Rigs<'r> = [&'r HostRig<'r>; 2];
 
 /// Limits that each measured rate is judged against.
@@ -55,7 +55,7 @@ pub(super) struct Contest<'a> {
     judged: Vec<Judged>,
 }
 
-/// One quantity of one job, with the blocks that judge it.
+/// One measured quantity of one job, with the sequence of blocks that judges it.
 struct Judged {
     job: usize,
     quantity: Quantity,
@@ -63,7 +63,8 @@ struct Judged {
 }
 
 impl<'a> Contest<'a> {
-    /// Starts a step and runs it once in each arm. This first run is discarded.
+    /// Starts a step of an A/B measurement and runs it once in each arm. This first run is
+    /// discarded.
     pub(super) fn begin(
         (number, steps): (usize, [&'a Step; 2]),
         sizes_bytes: &[Vec<u64>; 2],
@@ -121,7 +122,7 @@ impl<'a> Contest<'a> {
         })
     }
 
-    /// Title of the step in tables; both titles, separated by a bar, if the arms differ.
+    /// Title of the step in tables. If the arms differ, it holds both titles, separated by a bar.
     pub(super) fn title(&self) -> String {
         let [a, b] = self.steps.map(step_title);
         match a == b {
@@ -174,8 +175,8 @@ impl<'a> Contest<'a> {
         (self.blocks - deciding) as usize >= self.size_blocks && self.spent >= min_time
     }
 
-    /// Reports whether it is still open if a limit on losses of speed is kept. The blocks that
-    /// measure sizes may reopen an answer of the deciding blocks.
+    /// Reports whether the blocks have yet to show that a limit on losses of speed is kept or
+    /// exceeded. The blocks that measure sizes may reopen an answer of the deciding blocks.
     pub(super) fn is_limit_open(&self) -> bool {
         let is_open = |limit| {
             let mut rows = self.judged.iter().map(|one| &one.row);
@@ -184,7 +185,8 @@ impl<'a> Contest<'a> {
         self.question.fail_over.is_some_and(is_open)
     }
 
-    /// Extends the measurement of sizes by as many blocks as all blocks so far require.
+    /// Schedules more blocks to measure the sizes of differences, in proportion to all blocks so
+    /// far.
     pub(super) fn extend_size(&mut self) {
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
         self.size_blocks = (self.blocks - deciding) as usize + size_blocks(self.blocks as usize);
@@ -238,7 +240,7 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// Reports the progress of the step and the time that is left to the observer.
+    /// Reports the progress of the step to the observer, with the time that is left.
     pub(super) fn tell(&self, left: Duration, observer: &mut dyn Observer) {
         let Judged { quantity, row, .. } = &self.judged[0];
         // A sequence is of times for one unit.
@@ -254,7 +256,7 @@ impl<'a> Contest<'a> {
         });
     }
 
-    /// Finishes the results of the step in both arms.
+    /// Finishes the results of this step in both arms of the A/B measurement.
     pub(super) fn finish(&self, arms: &mut [Measured<'_>; 2]) {
         for (arm, step) in arms.iter_mut().zip(self.steps) {
             for (ordinal, job) in (self.first..).zip(&step.jobs) {

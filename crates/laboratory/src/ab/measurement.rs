@@ -96,7 +96,7 @@ fn on_storage(
     result
 }
 
-/// Runs each program once in each arm, which is discarded, and then in blocks.
+/// Runs each program once in each arm, discards that run, and then measures in blocks.
 fn on_rigs(
     plan: &AbPlan,
     (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
@@ -141,8 +141,8 @@ fn on_rigs(
     outcome
 }
 
-/// Determines the bytes that a program moves in each arm. Both arms move the same unless one of
-/// them sets a size. The size that a pilot of A finds must fit B, too.
+/// Determines the bytes that a program transfers in each arm. Both arms transfer the same unless
+/// one of them sets a size. The size that a pilot of A finds must fit B, too.
 fn sizes_of(
     [of_a, of_b]: &mut [Sizes; 2],
     jobs: [&Job; 2],
@@ -187,7 +187,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
     }
 
     /// Runs the blocks for the verdicts on all programs, then those for the sizes of differences.
-    /// Where the limit on losses is still open, more blocks of the latter kind follow as long as
+    /// While the limit on losses is undecided, more blocks that measure sizes follow as long as
     /// there is time.
     fn all(
         &mut self,
@@ -265,7 +265,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
         Ok(())
     }
 
-    /// Reports whether more blocks may still decide on the limit on losses.
+    /// Reports whether more blocks may still decide if the limit on losses of speed is kept.
     fn is_open(&self, contest: &Contest<'_>) -> bool {
         self.has_room(contest) && contest.is_limit_open()
     }

@@ -20,7 +20,7 @@ pub(super) use requests::is_trace;
 pub struct ShownDrive {
     /// Number of requests in the trace.
     pub requests: usize,
-    /// Number of requests at the start of the trace that all numbers come from.
+    /// Number of requests at the start of the trace from which all parameters are determined.
     pub fitted_requests: usize,
     /// Position of the pauses between requests in the trace.
     pub think: Think,
@@ -30,7 +30,8 @@ pub struct ShownDrive {
     pub numbers: Vec<ShownNumber>,
     /// Parts of the drive that the trace does not show, each with the reason.
     pub not_determined: Vec<String>,
-    /// Accuracy of a replay of the requests that no number comes from.
+    /// Accuracy of the modelled drive in a replay of the remaining requests, from which no
+    /// parameter was determined.
     pub replay: ReplayFigures,
 }
 

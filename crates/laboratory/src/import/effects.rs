@@ -263,7 +263,7 @@ fn every_key_that_is_used_changes_the_entry() {
     }
 }
 
-/// A key whose value the modelled drive replaces: `import` names each replaced value.
+/// Tests a key whose value the modelled drive replaces: `import` names each replaced value.
 #[test]
 fn a_key_without_effect_leaves_the_entry_as_it_is() {
     let (entry, said) = imported_or_panic("the files", &[]);
@@ -308,7 +308,7 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
     assert!(tried > 60, "{tried} keys");
 }
 
-/// Smallest and largest values of a number in use, where the other keys leave it free.
+/// Returns the smallest and largest values of a number in use, as far as the other keys permit.
 fn extremes(key: &Key) -> Vec<String> {
     let any = i64::from(i32::MAX);
     let numbers = |min: f64, max: f64| vec![format!("{min:?}"), format!("{max:?}")];

@@ -6,7 +6,7 @@ use diskperf_analysis::real_drives::{Phase, Think};
 use diskperf_calibration::Calibration;
 use serde::Serialize;
 
-/// Fit of a drive to the first part of a trace.
+/// Result of fitting a drive to the first part of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
     /// Number of requests in the whole trace.
@@ -32,8 +32,8 @@ const LEAST_R: f64 = 0.9;
 const MOST_BY_CHANCE: f64 = 0.5;
 
 impl Fit {
-    /// Creates the fit. Returns a warning with the evidence if the trace does not belong to the
-    /// drive.
+    /// Creates the fit of a drive to a trace. Returns a warning with the evidence if the trace does
+    /// not belong to the drive.
     pub(super) fn new(found: &Calibration, replays: &Replays) -> (Self, Option<String>) {
         let mut fit = Self {
             requests: found.requests,

@@ -79,7 +79,8 @@ struct PlannedWork {
     written_bytes: u64,
     moved_bytes: u64,
     repetitions: u64,
-    /// Number of timed parts with a fixed duration, and their total duration in seconds.
+    /// Number of timed parts with a fixed duration, and the total duration of those parts in
+    /// seconds.
     lasting: u64,
     lasting_s: f64,
     /// Total duration of programs that write for a fixed time instead of a fixed amount, in
@@ -87,7 +88,7 @@ struct PlannedWork {
     writing_s: f64,
     /// Additional seconds that open loops may last if the storage falls behind.
     drains_s: f64,
-    /// Seconds in which requests of known sizes arrive by the clock.
+    /// Seconds in which requests arrive at a given rate, in jobs of known size.
     arrivals_s: f64,
     /// Seconds between the start of the first and the last of several simultaneous workers.
     apart_s: f64,

@@ -31,11 +31,11 @@ pub struct HostPlan {
     pub other: Option<Target>,
     /// Fresh file systems to make, one after the other; empty to use the target as it is.
     pub fresh: Vec<FreshSpec>,
-    /// Advice to the kernel on the access pattern of files.
+    /// Advice to the kernel about the access pattern of files, by posix_fadvise(2).
     pub read_ahead: ReadAhead,
     /// Whether events of the block layer are recorded, where that is possible.
     pub block_events: bool,
-    /// Whether the requests to storage are reported to be recorded.
+    /// Whether the requests to storage are reported to the observer, for a recording.
     pub record: bool,
     /// Remarks for readers: omitted steps and the reasons.
     pub notes: Vec<String>,

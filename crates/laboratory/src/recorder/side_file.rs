@@ -5,7 +5,7 @@ use crate::runs;
 use diskperf_timeline::Run;
 use std::path::{Path, PathBuf};
 
-/// Side file of one run.
+/// Side file of one run that the store does not accept yet.
 pub(super) struct SideFile {
     /// Possible paths of the side file, in the order of trying.
     places: Vec<PathBuf>,

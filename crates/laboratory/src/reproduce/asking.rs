@@ -9,7 +9,7 @@ use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Context of a reproduction: catalogue, settings, and the workshop that runs the models.
+/// Context of a reproduction: catalogue, settings, and the executor of the modelled jobs.
 pub(super) struct Asking<'a> {
     pub(super) catalogue: &'a Catalogue,
     /// User's settings, which apply to every system.
@@ -62,7 +62,7 @@ pub(super) fn settings(pairs: &[(&str, &str)]) -> Vec<Setting> {
     pairs.iter().map(setting).collect()
 }
 
-/// Modelled values by the id of their cell, each in the quantity of its cell.
+/// Modelled values of published cells, by cell id. Each value has the quantity of its cell.
 #[derive(Default)]
 pub(super) struct Values(BTreeMap<String, f64>);
 

@@ -17,11 +17,12 @@ pub(super) enum Document {
     PizialiZam,
 }
 
-/// Content of a document on the card: modelled values of its cells, and statements of its text.
+/// Content of a document on the accuracy card: modelled values of its cells, and statements of its
+/// text.
 type Filled = (Values, Vec<Statement>);
 
 impl Document {
-    /// All documents, in the order of the card.
+    /// All documents, in the order of the accuracy card.
     pub(super) const ALL: [Self; 5] = [
         Self::KridleMcKusick,
         Self::Zachariassen,
@@ -80,8 +81,8 @@ impl Document {
         })
     }
 
-    /// Describes a cell with its modelled value on the card: its quantity, its printed value, and
-    /// the name of its test.
+    /// Describes a published cell for the accuracy card: its quantity, its printed value, and the
+    /// name of its test. `value` is the modelled value.
     pub(super) fn described(
         self,
         cell: &Cell,

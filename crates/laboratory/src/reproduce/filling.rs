@@ -87,8 +87,8 @@ pub(super) fn card(
     })
 }
 
-/// Returns the requested documents in the order of the card, or all that have models if none is
-/// requested.
+/// Returns the requested documents in the order of the accuracy card, or all that have models if
+/// none is requested.
 fn documents(published: &Published, asked: &[String]) -> Result<Vec<Document>, LaboratoryError> {
     for document in asked {
         published
@@ -197,8 +197,8 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Makes the cells of the card for a published cell: its rate, and its CPU share if one is
-    /// printed or nothing was measured.
+    /// Makes the cells of the accuracy card for one published cell: its rate, and its CPU share if
+    /// one is printed or nothing was measured.
     fn cells(&self, printed: &Printed) -> Vec<Cell> {
         let Some(place) = Place::of(printed) else {
             return vec![self.of_document(printed)];
@@ -235,7 +235,8 @@ impl Filling<'_> {
         cells
     }
 
-    /// Makes the cell of the card for a published cell that the model of its document fills.
+    /// Makes the cell of the accuracy card for a published cell of a document that has its own
+    /// model.
     fn of_document(&self, printed: &Printed) -> Cell {
         let blank = self.blank(printed);
         let document = printed.document().and_then(Document::named);

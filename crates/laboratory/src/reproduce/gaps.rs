@@ -16,7 +16,7 @@ const SYSTEM: &str = "pcat-st251";
 const INTERLEAVES: [&str; 3] = ["1", "2", "3"];
 const GAPS: [&str; 3] = ["0", "1", "2"];
 const CYLINDER_GAPS: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
-/// Interleave at which only the ends of cylinders lose time.
+/// Interleave at which a sequential read loses time only at the ends of cylinders.
 const CONTIGUOUS: &str = "2";
 
 /// Bytes to read for each figure: several cylinders of 51 KB.
@@ -38,7 +38,7 @@ const LARGE: Load = Load {
     file_bytes: SIZE_BYTES,
     churn: 0,
 };
-/// Files of "one or two disk blocks in size", as the text says.
+/// Files of "one or two disk blocks in size", as Piziali and Zam 1991 say.
 const SMALL: Load = Load {
     name: "files of 1 KB",
     size_bytes: SIZE_BYTES,
@@ -94,7 +94,7 @@ impl Case {
     }
 }
 
-/// Returns the predictions, in the order of the letters.
+/// Returns the predictions of Piziali and Zam 1991, in the order of their letters.
 pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
     let computer = Computer::read(asking.catalogue, SYSTEM, asking.settings)?;
     if computer.medium() != Medium::Directory {

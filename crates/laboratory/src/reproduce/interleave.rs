@@ -40,7 +40,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(ids.into_iter().zip(asking.rates(&jobs)?).collect())
 }
 
-/// Returns the name of a cell's test on the card.
+/// Returns the name of a cell's test on the accuracy card.
 pub(super) fn title(cell: &Cell) -> Option<String> {
     let interleave = cell.interleave?;
     Some(format!("{}, {interleave}:1", cell.test.as_ref()?))

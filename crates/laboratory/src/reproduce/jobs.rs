@@ -75,7 +75,7 @@ pub(crate) struct Workshop<'a> {
 }
 
 impl<'a> Workshop<'a> {
-    /// Creates an executor of jobs that has no results yet.
+    /// Creates an executor of jobs without results.
     pub(crate) fn new(crew: Watched<'a>, budget: Budget) -> Self {
         Self {
             crew,
@@ -230,7 +230,8 @@ impl Job {
     }
 }
 
-/// Median of the repetitions, computed like that of a run's summary.
+/// Returns the median of a quantity over the kept repetitions, computed like that of a run's
+/// summary.
 fn middle(kept: &[Repetition], of: impl Fn(&Repetition) -> f64) -> f64 {
     let values: Vec<f64> = kept.iter().map(of).collect();
     diskperf_analysis::statistics::median(&values).expect("at least one repetition is kept")

@@ -11,7 +11,7 @@ use diskperf_catalogue::Cell;
 use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "kirkendall-1989";
-/// Computer of the document, and the one of its newsflash.
+/// Computer that Kirkendall 1989 measured, and the one of its newsflash.
 const SYSTEM: &str = "atarist-supra";
 const NEWSFLASH: &str = "atarist-supra:driver-read-ahead";
 const SIZE_BYTES: u64 = 2 << 20;
@@ -35,7 +35,8 @@ fn call_bytes(cell: &Cell) -> Option<u64> {
     cell.id.as_deref()?.rsplit('/').next()?.parse().ok()
 }
 
-/// Returns the title of a cell on the card: its call size, and the printed and modelled seconds.
+/// Returns the title of a cell on the accuracy card: its call size, and the printed and modelled
+/// seconds.
 pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
     let size = call_bytes(cell).unwrap_or(0);
     match (cell.seconds, kb_per_s) {
@@ -48,7 +49,7 @@ pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
     }
 }
 
-/// Models the cells that were measured on the document's computer, in KB/s.
+/// Models the cells that Kirkendall 1989 measured on its own computer, in KB/s.
 pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut ids = Vec::new();
     let mut jobs = Vec::new();
@@ -64,7 +65,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(ids.into_iter().zip(asking.rates(&jobs)?).collect())
 }
 
-/// Returns the statements of the document's text, and its proposals that nobody measured.
+/// Returns the statements in the text of Kirkendall 1989, and its proposals that nobody measured.
 pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
     Ok(vec![
         hardware(asking)?,

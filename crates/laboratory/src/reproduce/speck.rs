@@ -60,13 +60,13 @@ const LAYOUTS: [Layout; 5] = [
     },
 ];
 
-/// Modelled figures for each layout and call size.
+/// Modelled figures for each file layout and call size.
 pub(super) struct Speck {
     figures: Vec<Vec<Figure>>,
 }
 
 impl Speck {
-    /// Runs all layouts with all call sizes.
+    /// Runs all file layouts with all call sizes.
     pub(super) fn run(asking: &Asking<'_>) -> Result<Self, LaboratoryError> {
         let mut jobs = Vec::new();
         for layout in &LAYOUTS {
@@ -84,7 +84,7 @@ impl Speck {
         })
     }
 
-    /// Returns the modelled values of the cells that quote the thread.
+    /// Returns the modelled values of the cells from the thread of Speck and Bass 1984.
     pub(super) fn values(&self, cells: &[&Cell]) -> Values {
         let value = |cell: &&Cell| Some((cell.id.clone()?, self.value(cell)?));
         cells.iter().filter_map(value).collect()
@@ -113,7 +113,7 @@ impl Speck {
         }
     }
 
-    /// Tests the statements of the thread's text.
+    /// Tests the statements in the thread of Speck and Bass 1984.
     pub(super) fn statements(&self) -> Vec<Statement> {
         vec![self.same_for_all_sizes(), self.missed(), self.why()]
     }

@@ -13,7 +13,7 @@ const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
 type Figures = BTreeMap<Place, Modelled>;
 
-/// Tests all statements of the paper's text.
+/// Tests all statements in the text of Kridle and McKusick 1983.
 pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
     Ok(vec![
         search_lead(asking)?,
@@ -23,7 +23,7 @@ pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, Laborato
 }
 
 impl Asking<'_> {
-    /// Runs all programs on both file systems on one drive of a system.
+    /// Runs all programs on the given file systems, on one drive of a system.
     fn one_drive(
         &self,
         target: &str,
@@ -129,7 +129,7 @@ fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// Compares the queue order that the paper describes with that of the source code.
+/// Compares the queue order that the paper of 1983 describes with that of the kernel's source code.
 fn reads_first(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let mut findings = Vec::new();
     for target in ["vax780-sc780-eagle", "vax780-uda50-ra81"] {

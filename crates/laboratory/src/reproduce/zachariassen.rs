@@ -17,9 +17,9 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 pub(super) const DOCUMENT: &str = "zachariassen-1987";
 
-/// Size of the file to copy: twelve times /vmunix, as the text says, about 8.5 MB.
+/// Size of the file to copy: twelve times /vmunix, as Zachariassen 1987 says, about 8.5 MB.
 const BIGFILE_BYTES: u64 = 8704 << 10;
-/// Call sizes of the columns in the document's tables: 8k, 1 track, 1 cylinder.
+/// Call sizes of the columns in the tables of Zachariassen 1987: 8k, 1 track, 1 cylinder.
 const SECTOR_BYTES: u64 = 512;
 const TRACK_SECTORS: u64 = 67;
 const HEADS: u64 = 27;
@@ -33,7 +33,7 @@ const H: (u64, u64) = (340, 506_520);
 const EAGLE_CYLINDERS: u64 = 842;
 const EAGLE_CYLINDER_SECTORS: u64 = 20 * 46;
 
-/// One row of the dd table: source and destination of the bytes.
+/// One row of the dd table in Zachariassen 1987: source and destination of the bytes.
 struct Row {
     command: &'static str,
     destination: &'static str,
@@ -41,7 +41,7 @@ struct Row {
     /// system.
     partitions: &'static [(u64, u64)],
     raw: bool,
-    /// Whether the command copies data, which the text counts twice.
+    /// Whether the command copies data. The text counts copied bytes twice.
     copies: bool,
 }
 
@@ -105,7 +105,7 @@ const USER: &str = "#user";
 const SYSTEM: &str = "#system";
 const PASSES: u32 = 5;
 
-/// Returns the modelled values of the document's cells.
+/// Returns the modelled values of the cells of Zachariassen 1987.
 pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut values = formats(asking, cells)?;
     let mut timed = Vec::new();
@@ -147,11 +147,11 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(values)
 }
 
-/// Relation of a job's figure to its cell.
+/// Use of a job's figure in the value of its cell.
 enum Timed {
     Seconds,
     Rate(&'static Row),
-    /// Divisor of the rate before it: the rate of the baseline system.
+    /// The figure is the rate of the baseline system, by which the cell's own rate is divided.
     Baseline(&'static Row),
 }
 
@@ -203,7 +203,8 @@ fn call_bytes(cell: &Cell) -> Option<u64> {
     }
 }
 
-/// Describes a cell on the card: its quantity, its printed value and its test.
+/// Describes a cell of Zachariassen 1987 for the accuracy card: its quantity, its printed value and
+/// its test.
 pub(super) fn described(cell: &Cell) -> (Quantity, Option<f64>, Option<String>) {
     let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
     let (quantity, printed) = of(Quantity::Minutes, cell.minutes)
@@ -259,7 +260,7 @@ impl Row {
         })
     }
 
-    /// Returns the rate as the text counts it, in KB/s.
+    /// Returns the rate in KB/s as Zachariassen 1987 counts it: copied bytes count twice.
     fn printed(&self, figure: &Figure) -> f64 {
         match self.copies {
             true => 2.0 * figure.kb_per_s,
@@ -268,7 +269,7 @@ impl Row {
     }
 }
 
-/// A command that the text timed as a whole.
+/// A command that Zachariassen 1987 timed as a whole.
 #[derive(Clone, Copy)]
 enum Command {
     /// Several fscks, started five seconds apart, on the given number of partitions.
@@ -277,7 +278,7 @@ enum Command {
     DumpRestore { from_eagle: bool },
 }
 
-/// Cache bits and read-ahead sectors that the author settled on for fsck.
+/// Cache bits and read-ahead sectors of the Rimfire that the author settled on for fsck.
 const BEST_FOR_FSCK: (&str, u64) = ("SEA|CRD", 10);
 /// Kilobytes of file content in the two file systems. With the metadata of the files, 95010 and
 /// 90838 are in use.

@@ -237,7 +237,7 @@ struct Found {
     facts: TraceFacts,
     devices: BTreeSet<DeviceIndex>,
     begins_ns: Option<u64>,
-    /// Bitwise OR of all offsets and lengths, for the alignment.
+    /// Bitwise OR of all offsets and lengths, from which the alignment follows.
     bits: u64,
     /// Whether a request ends beyond the largest possible address.
     is_endless: bool,

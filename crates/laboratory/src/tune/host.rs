@@ -116,7 +116,7 @@ pub fn tune_host(
 #[derive(Clone, Default)]
 struct Measured {
     programs: Vec<Vec<Repetition>>,
-    /// Speeds of the point, round by round.
+    /// Speeds of the point in each round.
     visits: Vec<Visit>,
 }
 
@@ -129,7 +129,7 @@ struct Rounds<'a> {
     settings: DeviceSettings,
     clock: Clock,
     drives: Option<Drives>,
-    /// Descriptions of files and settings that could not be removed or restored.
+    /// Descriptions of files that could not be removed.
     left: Vec<String>,
     /// Measurements by the point's indices of values; `None` for the target with its current
     /// settings.
@@ -335,7 +335,7 @@ impl Rounds<'_> {
         (closed, left)
     }
 
-    /// Returns the experiment for one run of the target with its current settings.
+    /// Returns the experiment for one run of the target with its current settings, without a point.
     fn experiment(&self) -> Experiment {
         Experiment {
             targets: vec![self.search.target.clone()],
@@ -453,8 +453,8 @@ fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
     }
 }
 
-/// Returns the medians over repetitions. The latency percentile covers the calls of all repetitions
-/// together.
+/// Returns the median rate and CPU time over repetitions. The latency percentile covers the calls
+/// of all repetitions together.
 fn summed(repetitions: &[Repetition]) -> Figures {
     let rate = |one: &Repetition| one.durable_kb_per_s().unwrap_or_else(|| one.kb_per_s());
     let rates: Vec<f64> = repetitions.iter().map(rate).collect();

@@ -18,11 +18,11 @@ const COPY_WITHIN: &str = "dd if=/u2/bigfile of=/u2/bigfile.new";
 const COPY_OVER: &str = "dd if=/u2/bigfile of=/u3/bigfile";
 const COPY_RAW: &str = "dd if=/dev/rXX0a of=/dev/rXX0b";
 
-/// Cache hit rate that the text gives, in percent, and the accepted deviation.
+/// Cache hit rate that Zachariassen 1987 gives, in percent, and the accepted deviation.
 const HIT_PERCENT: f64 = 99.97;
 const NEAR_PERCENT: f64 = 0.05;
 
-/// Share by which two rates may differ and still be "about" the same.
+/// Share by which two rates may differ and still count as "about" the same.
 const ABOUT: f64 = 0.25;
 /// Rows that only read and rows that read and write one drive, each with the name of its cells.
 const FLAT: [(&str, &str); 3] = [
@@ -35,14 +35,14 @@ const MIXED: [(&str, &str); 3] = [
     (COPY_WITHIN, "u2-bigfile-to-u2-bigfile-new"),
     (COPY_RAW, "rxx0a-to-rxx0b"),
 ];
-/// Columns of the table: name in the id of a cell, and bytes.
+/// Columns of the dd table: name in the id of a cell, and call size in bytes.
 const SIZES: [(&str, u64); 3] = [
     ("8k", 8192),
     ("1-track", TRACK_SECTORS * SECTOR_BYTES),
     ("1-cylinder", CYLINDER_SECTORS * SECTOR_BYTES),
 ];
 
-/// Rates of the three controllers in one cell of the table, in KB/s as the text counts them.
+/// Rates of the three controllers in one cell of the dd table, in KB/s as the text counts them.
 struct Three {
     what: String,
     cheetah: f64,
@@ -56,8 +56,8 @@ impl Three {
     }
 }
 
-/// Tests the text's orderings of the controllers on the models. Orderings of cells use the values
-/// of those cells.
+/// Tests the statements in the text about the order of the controllers. Statements about cells use
+/// the modelled values of those cells.
 pub(in crate::reproduce) fn statements(
     asking: &Asking<'_>,
     cells: &[&Cell],
@@ -119,7 +119,7 @@ fn geometric_mean(ratios: impl Iterator<Item = f64> + Clone) -> f64 {
     (ratios.map(f64::ln).sum::<f64>() / count).exp()
 }
 
-/// Tests the hit rate of the cache on a long raw read.
+/// Tests the printed hit rate of the controller's cache on a long raw read.
 fn hit_rate(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let read = row("dd if=/dev/rXX0f of=/dev/null");
     let mut jobs = Vec::new();

@@ -28,7 +28,7 @@ const OPTION: &str = "--change-device-settings";
 /// A setting that a search on real storage may vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Varied {
-    /// Parameter of the program, by its path.
+    /// A parameter of the program, by its path.
     Program(String),
     /// O_DIRECT, with the values 0 and 1.
     Direct,
@@ -43,7 +43,7 @@ fn device_path(key: QueueKey) -> String {
 }
 
 impl Varied {
-    /// Returns the key that an `--over` option varies.
+    /// Returns the setting that an `--over` option varies.
     pub(super) fn of(over: &Over, device_settings: bool) -> Result<Self, LaboratoryError> {
         let path = over.path.as_str();
         let whole = format!("program.{path}");
@@ -74,7 +74,7 @@ impl Varied {
         }
     }
 
-    /// Verifies that the key accepts a value.
+    /// Verifies that a varied setting accepts a value.
     pub(super) fn check(
         &self,
         value: &str,
@@ -92,7 +92,7 @@ impl Varied {
         }
     }
 
-    /// Returns the value of the key outside the search, if it is known.
+    /// Returns the value that the setting has outside the search, if it is known.
     pub(super) fn own(&self, fixed: &Experiment, settings: &DeviceSettings) -> Option<String> {
         match self {
             Self::Program(path) => {
