@@ -23,8 +23,8 @@ pub use set::{OverAll, Row, Set};
 pub use table::{PREAMBLE, table};
 pub use workload::{Part, Workload, changes, of_the_seed};
 
-/// Seeds of the random workloads that the policy was designed with. The last four are the dates
-/// after that of the text. They were held out at first and inspected later.
+/// Seeds of the random workloads that the policy was designed with. The last four are the days
+/// after the date of Zachariassen's text. They were held out at first and inspected later.
 pub const DESIGN_SEEDS: [u64; 7] = [1, 2, 3, 19_870_908, 19_870_909, 19_870_910, 19_870_911];
 
 /// Seed of the random workloads that nobody had inspected when the policy was designed.

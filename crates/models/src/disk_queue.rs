@@ -30,7 +30,7 @@ pub struct Asked<'a> {
     pub orders: &'a [String],
     /// Queue depths to calculate, in ascending order.
     pub depths: &'a [u32],
-    /// Size of a request in bytes.
+    /// Size of each request in bytes.
     pub block_bytes: u64,
     /// Number of requests for each order of service at each queue depth.
     pub requests: u64,

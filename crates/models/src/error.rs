@@ -44,7 +44,7 @@ pub enum LaboratoryError {
     /// Error of the result store, as text, because models do not know its kinds of errors.
     #[error("{0}")]
     Store(String),
-    /// Fault in a file of exported runs.
+    /// Fault in a file, such as one of exported runs.
     #[error("{}: {reason}", path.display())]
     File {
         /// Path of the faulty file.

@@ -26,7 +26,7 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// Returns the reason why the log cannot be read.
     fn log(&self, path: &str) -> Result<Box<dyn Read + Send>, String>;
 
-    /// Returns the unique path of a file, whatever links lead to it.
+    /// Returns the canonical path of a file, the same for all links to it.
     fn resolved(&self, path: &Path) -> PathBuf;
 
     /// Returns the requests of a planned replay, with the given scale of addresses.

@@ -116,7 +116,7 @@ impl Assignment {
 
 /// Measurement of one worker, and the error that ended it.
 pub struct Outcome {
-    /// Time that the measurement counts from.
+    /// Start of the timed measurement, on the worker's clock.
     origin: Nanoseconds,
     measure: WorkerMeasure,
     residency: Option<Residency>,
@@ -124,7 +124,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the start and end of the worker's timed part, for recorders of the same period.
+    /// Returns the start and end of the worker's timed part, for recorders that listened meanwhile.
     pub fn timed_part(&self, thread: u32) -> TimedPart {
         let opened = self.origin + self.measure.started;
         TimedPart {

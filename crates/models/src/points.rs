@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Common part of all points of a study.
+/// Part of a parameter study that all points share: catalogue, system and experiment.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// Catalogue in which the system is looked up.
@@ -37,7 +37,7 @@ pub struct Study {
     pub experiment: Experiment,
 }
 
-/// Specific part of one point of a study.
+/// Part of a parameter study that differs from point to point: settings and seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// Settings of the point, applied after those of the study.

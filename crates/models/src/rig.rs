@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Drives on which programs can run, of this machine or of a modelled one. A rig is set up when it
 /// is created; each kind has its own way to be torn down.
 pub trait Rig {
-    /// Returns the workers of simultaneous tasks on this rig.
+    /// Returns the assignments of the workers that run simultaneous tasks on this rig.
     fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment>;
 
     /// Runs the workers of tasks once, from the preparation of their files to the last sync.
@@ -85,7 +85,7 @@ pub const THREE_RUNS: Protocol = Protocol {
     steady: None,
 };
 
-/// Protocol of a single repetition, which counts.
+/// Protocol of a single repetition, which is kept.
 pub const ONCE: Protocol = Protocol {
     repetitions: 1,
     discarded: 0,

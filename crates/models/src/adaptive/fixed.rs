@@ -3,10 +3,10 @@
 use super::{CacheStatistics, Chooser, Hint, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 
-/// Read-ahead distances of the search, in sectors: those of the text and some in between.
+/// Read-ahead distances of the search, in sectors: those of Zachariassen 1987 and some in between.
 pub const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
 
-/// Results of one workload with fixed settings.
+/// Results of one workload with each fixed setting tried so far.
 pub struct Fixed {
     rig: Rig,
     known: Vec<(Policies, Took)>,

@@ -15,7 +15,8 @@ pub struct Row {
     pub adaptive: Took,
     /// Best setting that is the same for all access classes, with its times.
     pub best: (Policy, Took),
-    /// Result of a search by access class, which starts at the best common setting.
+    /// Best settings by access class and their times, found by a search from the best common
+    /// setting.
     pub by_class: (Policies, Took),
     /// All results of the workload with fixed settings.
     pub fixed: Fixed,
@@ -25,11 +26,11 @@ pub struct Row {
 pub struct Set {
     /// Results of each single workload.
     pub rows: Vec<Row>,
-    /// Fixed setting with the best result for all workloads together.
+    /// Fixed setting that is best for all workloads together.
     pub over_all: OverAll,
 }
 
-/// A fixed setting for several workloads together.
+/// A fixed setting, compared with the adaptive controller over several workloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverAll {
     /// Best setting that is the same for all access classes.

@@ -11,7 +11,7 @@ pub struct Part {
     pub size_bytes: u64,
 }
 
-/// A workload of one or more phases.
+/// A workload: programs in one or more phases, on a configured system.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// Description of the workload, its title in tables.
@@ -60,11 +60,12 @@ impl Part {
 /// Bytes of a track and of a cylinder of the drive.
 const TRACK: &str = "34304";
 const CYLINDER: &str = "926208";
-/// Bytes of the text's partition a, read to its end, and of its bigfile (about 8.5 MB).
+/// Bytes of partition a in Zachariassen 1987, read to its end, and of the file bigfile (about 8.5
+/// MB).
 const A_BYTES: u64 = 18_090 * 512;
 const BIGFILE_BYTES: u64 = 8704 << 10;
-/// Bytes of files that fsck checks: a third of those in the text's file system, so that fsck takes
-/// about as long as the other programs.
+/// Bytes of files that fsck checks: a third of those in Zachariassen 1987, so that fsck takes about
+/// as long as the other programs.
 const TREE_BYTES: u64 = 30 << 20;
 /// Bytes that dump and restore copy, chosen so that they take about as long as the other programs.
 const DUMPED_BYTES: u64 = 6 << 20;

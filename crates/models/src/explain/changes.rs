@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Removed,
     /// The change halves a cost.
     Halved,
-    /// Another choice, or a number changed by one step.
+    /// The change makes another choice, or moves a number by one step.
     Other,
 }
 
@@ -36,7 +36,7 @@ const FASTEST_CHANNEL: &str = "1000000000000";
 const ENDLESS_BUFFER: &str = "1099511627776";
 const WHOLE_MAP: &str = "1099511627776";
 
-/// All single changes that this computer permits.
+/// Returns all single changes that this computer permits.
 pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     let values = Values(computer);
     let mut all = processor(&values);
@@ -58,7 +58,7 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     all
 }
 
-/// All pairs of changes that remove a cost each.
+/// Combines all pairs of changes that each remove a cost.
 pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
     let removing: Vec<usize> = (0..single.len())
         .filter(|one| single[*one].removes())
@@ -389,7 +389,7 @@ fn service(values: &Values<'_>) -> Option<Change> {
     change("service twice as fast", Kind::Halved, halved)
 }
 
-/// All other values of parameters that are choices.
+/// Returns the changes of parameters that are choices: all their other values.
 fn choices(values: &Values<'_>) -> Vec<Change> {
     let mut all = Vec::new();
     for (path, allowed) in [
@@ -420,7 +420,7 @@ fn choices(values: &Values<'_>) -> Vec<Change> {
     all
 }
 
-/// Changes of whole numbers by one step, and of read-ahead depths.
+/// Returns the changes of whole numbers by one step, and of read-ahead depths by a factor.
 fn steps(values: &Values<'_>) -> Vec<Change> {
     let mut all = Vec::new();
     for path in [

@@ -21,7 +21,7 @@ const MOST_EXACT: usize = 7;
 /// Number of random orders if there are more changes.
 const ORDERS: u32 = 24;
 
-/// A difference between the two computers, or several that can only be applied together.
+/// A difference between the two compared computers, or several that can only be applied together.
 #[derive(Clone)]
 struct Move {
     words: Vec<String>,
@@ -30,7 +30,7 @@ struct Move {
     seed: Option<u64>,
 }
 
-/// The two computers with their plans: the start and the end of all changes.
+/// The two compared computers with their plans: start and end of the changes.
 pub(super) struct Ends<'p> {
     pub(super) a: (&'p ModelPlan, &'p Computer),
     pub(super) b: (&'p ModelPlan, &'p Computer),
@@ -90,7 +90,7 @@ fn scaled(outcomes: &[Outcome], requests: &[Option<Requests>]) -> Vec<i64> {
         .collect()
 }
 
-/// Returns the differences between the computers, in the smallest steps that a computer can be
+/// Returns the differences between the two computers, in the smallest steps that a computer can be
 /// built with.
 fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
     let mut fine: Vec<Move> = Vec::new();
@@ -115,7 +115,7 @@ fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
     Some(coarse)
 }
 
-/// Returns the changes of one component: one by one, and all together.
+/// Returns the changes from one computer to another in one component: one by one, and all together.
 fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Move>) {
     let of = |computer: &Computer| -> BTreeMap<String, String> {
         let prefix = format!("{}.", component.name());
@@ -174,7 +174,8 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
     (fine, Some(all))
 }
 
-/// Returns the differences outside of the components.
+/// Returns the differences between the two plans outside of components: drives configured, drives
+/// used, and seed.
 fn whole(ends: &Ends<'_>) -> Vec<Move> {
     let (a, b) = (ends.a.0, ends.b.0);
     let mut found = Vec::new();
@@ -219,7 +220,8 @@ fn whole(ends: &Ends<'_>) -> Vec<Move> {
     found
 }
 
-/// Builds the first computer with these changes; `None` if that is not possible.
+/// Builds the first of two compared computers with some changes towards the second; `None` if that
+/// is not possible.
 fn build(ends: &Ends<'_>, moves: &[&Move]) -> Option<Computer> {
     let (plan, computer) = ends.a;
     let own = plan.settings_of(computer);
@@ -244,7 +246,8 @@ fn chosen(moves: &[Move], subset: usize) -> Vec<&Move> {
         .collect()
 }
 
-/// Reports whether every subset of the changes can be built. The full set always can.
+/// Reports whether a computer can be built with every subset of the changes. With the full set it
+/// always can.
 fn all_subsets(ends: &Ends<'_>, moves: &[Move]) -> bool {
     if moves.len() > MOST_EXACT {
         return false;
@@ -278,7 +281,7 @@ fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
     moves
 }
 
-/// Returns the elapsed time of each program with some of the changes.
+/// Returns the elapsed time of each program after some of the changes.
 fn elapsed(
     ends: &Ends<'_>,
     moves: &[&Move],

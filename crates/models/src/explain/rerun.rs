@@ -28,7 +28,7 @@ pub(super) struct Variant<'c> {
 }
 
 impl<'c> Variant<'c> {
-    /// Creates a variant that uses a computer as a plan does.
+    /// Creates the variant that uses a computer in the way of a plan.
     pub(super) fn of(plan: &ModelPlan, computer: &'c Computer) -> Self {
         Self {
             computer,
@@ -40,7 +40,7 @@ impl<'c> Variant<'c> {
     }
 }
 
-/// Outcome of one repetition of a program.
+/// Outcome of one repetition of a program on a modelled computer.
 pub(super) struct Outcome {
     /// Index of the repetition, from zero. Discarded repetitions are included.
     pub(super) number: u32,

@@ -54,7 +54,7 @@ pub(super) fn rerun(
     }
 }
 
-/// Runs the load of the next seed with and without the first cause of each tail.
+/// Runs the load with the next seed, with and without the first cause of each tail.
 fn check(
     plan: &ModelPlan,
     computer: &Computer,

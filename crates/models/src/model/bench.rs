@@ -58,7 +58,7 @@ pub struct Usage {
     pub what_if: WhatIf,
     /// Budget for all machines with this configuration together.
     pub budget: Budget,
-    /// Events that all these machines have used so far.
+    /// Number of events of the simulation that all these machines have used so far.
     pub events: Arc<AtomicU64>,
     /// Flag that is set when the user ends the run.
     pub stop: Arc<AtomicBool>,
@@ -338,8 +338,8 @@ impl Bench {
         self.machine.take_trace()
     }
 
-    /// Returns the statistics of the controllers' caches since `before`, for the classes that were
-    /// read.
+    /// Returns the changes in the statistics of the controllers' caches since `before`, for the
+    /// classes that were read.
     fn caches_since(&self, before: &[(usize, [CacheStatistics; 3])]) -> Vec<ControllerCache> {
         let mut all = Vec::new();
         for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
@@ -360,7 +360,7 @@ impl Bench {
         all
     }
 
-    /// Returns the statistics of the media caches of shingled disks since `before`.
+    /// Returns the changes in the statistics of shingled disks' media caches since `before`.
     fn media_caches_since(&self, before: &[(usize, MediaCacheState)]) -> Vec<MediaCache> {
         let of =
             |((number, now), (_, before)): ((usize, MediaCacheState), &(_, MediaCacheState))| {

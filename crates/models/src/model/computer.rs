@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 pub struct Computer {
     /// Name of the system: `NAME`, `NAME:VARIANT` or the path of a file.
     pub name: String,
-    /// Description of the system.
+    /// Description of the system, for users.
     pub description: String,
     /// Specification that a machine is built from.
     pub specification: Specification,
@@ -26,9 +26,9 @@ pub struct Computer {
     pub parameters: Vec<Parameter>,
     /// Texts of the catalogue files that the system consists of, by name.
     pub texts: BTreeMap<String, String>,
-    /// Catalogue name of each component. A rig has only drives.
+    /// Catalogue name of each component of the system. A rig has only drives.
     pub components: BTreeMap<Component, String>,
-    /// Catalogue name of each drive.
+    /// Catalogue name of each drive of the system.
     pub drive_names: Vec<String>,
     /// Available bytes of each volume, computed at the first request.
     rooms_bytes: Vec<OnceLock<u64>>,

@@ -10,7 +10,7 @@ pub struct Counts {
     pub requests: u64,
     /// Requests of the machine that lost an avoidable revolution.
     pub missed: u64,
-    /// Busy time of the processor, for all purposes.
+    /// Busy time of the machine's processor, for all purposes.
     pub processor: Nanoseconds,
     /// Busy time of the processor for the driver's routines, in processes and in interrupt
     /// handlers.

@@ -125,7 +125,7 @@ pub fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     }
 }
 
-/// Returns the work of a step of a plan, by the plan's protocol.
+/// Returns the tasks of a step of a plan, with the plan's protocol.
 pub fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> Work<'a> {
     let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.size(job)).collect();
     Work {

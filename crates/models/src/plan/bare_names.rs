@@ -9,7 +9,7 @@ use diskperf_catalogue::Component;
 use diskperf_timeline::Setting;
 use std::collections::BTreeSet;
 
-/// Keys of the system itself, which have no component before them.
+/// Keys of a modelled system itself, which have no component before them.
 const SYSTEM_KEYS: [&str; 2] = ["drives", "components"];
 
 /// Paths of all parameters that an experiment can set.

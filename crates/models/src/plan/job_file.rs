@@ -79,7 +79,7 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
 /// State of a section's files when it is set up, by path.
 struct FileState<'a> {
     existing: &'a BTreeMap<String, FileSize>,
-    /// Files that other sections make.
+    /// Files that other sections of the job file make.
     made: &'a BTreeMap<String, MadeBy>,
     starts: &'a BTreeMap<String, u64>,
 }

@@ -57,7 +57,7 @@ pub struct ModelPlan {
     pub whole_calls: bool,
     /// Budget of all machines of the run together.
     pub budget: Budget,
-    /// Whether the requests to storage are reported to be recorded.
+    /// Whether the requests to storage are reported to the observer, for a recording.
     pub record: bool,
     /// Remarks for readers: omitted steps and the reasons.
     pub notes: Vec<String>,
@@ -216,7 +216,8 @@ fn bare_names(
     names_of((experiment, files), (catalogue, name))
 }
 
-/// Returns all parameters that settings of an experiment on this target can name.
+/// Returns all parameters of an experiment's programs and of its target, which settings can name;
+/// `None` if the target cannot be read.
 pub(crate) fn names_of(
     (experiment, files): (&Experiment, &dyn Files),
     (catalogue, name): (&Catalogue, &str),

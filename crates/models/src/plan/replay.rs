@@ -14,7 +14,7 @@ use diskperf_timeline::{
 };
 use std::collections::BTreeMap;
 
-/// Target that a trace is replayed on.
+/// Target that a trace is replayed on, with its space for addresses.
 pub struct Ground<'a> {
     /// Space for addresses in bytes, with the name of the target that has it; `None` if unknown.
     room: Option<(u64, String)>,
@@ -59,7 +59,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Creates the target for a modelled computer.
+    /// Creates the target for a replay on a modelled computer.
     pub fn modelled(computer: &Computer) -> Self {
         let room_bytes = computer.room_bytes(0);
         Self {
@@ -72,7 +72,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Creates the target for an unspecified computer.
+    /// Creates the target for a replay on an unspecified computer.
     pub fn anywhere() -> Self {
         Self {
             room: None,

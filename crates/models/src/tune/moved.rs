@@ -29,7 +29,7 @@ pub(super) enum Moved {
 }
 
 impl Moved {
-    /// Determines the amount for a search from the caches of its points.
+    /// Determines the amount of data for a search from the caches of its points.
     pub(super) fn of(
         search: &Search,
         catalogue: &Catalogue,
@@ -50,7 +50,7 @@ impl Moved {
         })
     }
 
-    /// Returns a remark on the amount for readers.
+    /// Returns a remark for readers on the amount of data that the programs transfer.
     pub(super) fn told(self, search: &Search, today: &ModelPlan) -> Option<String> {
         let workload = &search.experiment.workload;
         if matches!(workload, Workload::JobFile(_) | Workload::Replay(_)) {

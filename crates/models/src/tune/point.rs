@@ -43,7 +43,7 @@ pub(super) fn repetitions(plan: &ModelPlan) -> (u32, u32) {
     (protocol.repetitions, protocol.discarded)
 }
 
-/// Subject of a search: the system, the parameters to vary, and the amount of data.
+/// Context of a search: the system, the parameters to vary, and the amount of data.
 pub(super) struct Subject<'a> {
     pub(super) catalogue: &'a Catalogue,
     pub(super) search: &'a Search,
@@ -51,7 +51,7 @@ pub(super) struct Subject<'a> {
     pub(super) moved: Moved,
 }
 
-/// Variation between runs of the same settings.
+/// Seed and spindle angle, which vary between runs of the same settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     pub(super) seed: u64,
@@ -60,12 +60,12 @@ pub(super) struct Turn {
 }
 
 impl Subject<'_> {
-    /// Makes the plan of the unchanged target.
+    /// Makes the plan of the target with its current settings.
     pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
         self.with(Vec::new(), Share::Full)
     }
 
-    /// Makes the plan of one combination with this share of the size.
+    /// Makes the plan of one combination of values, at this share of the full size.
     pub(super) fn point(
         &self,
         places: &[usize],

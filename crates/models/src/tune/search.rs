@@ -212,7 +212,8 @@ impl Descent<'_> {
         Ok(points)
     }
 
-    /// Descends from a start until no line holds a better point, or until the budget ends.
+    /// Descends from a start point until no other value of a single key is better, or until the
+    /// budget ends.
     fn from(&mut self, start: Places) -> Result<Option<f64>, LaboratoryError> {
         let mut here = start;
         let mut merit = self.merits(std::slice::from_ref(&here))?[0];

@@ -26,7 +26,7 @@ const OVERHEADS: [&str; 17] = [
     "link_reconnect_ms",
 ];
 
-/// Changes of a disk with firmware; empty for other drives.
+/// Returns the changes of a disk with firmware; empty for other drives.
 pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
     if values.text("drive.queue_policy").is_none() {
         return Vec::new();
@@ -80,7 +80,8 @@ fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
     plain.into_iter().map(choice).collect()
 }
 
-/// Changes of numbers of commands, segments and sectors: half or double.
+/// Returns changes of the numbers of commands, segments and sectors by a factor, such as half or
+/// double.
 fn sizes(values: &Values<'_>) -> Vec<Option<Change>> {
     let size = |(key, factor): (&str, f64)| {
         let path = format!("drive.{key}");

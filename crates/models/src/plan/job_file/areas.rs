@@ -23,7 +23,7 @@ pub(super) struct Area {
 pub(super) struct Layout {
     areas: Vec<(String, Area)>,
     of_path: HashMap<String, usize>,
-    /// Whether the areas are equal shares because the files need more space than the target has.
+    /// Whether all areas are equal shares because the files need more space than the target has.
     is_cut: bool,
 }
 

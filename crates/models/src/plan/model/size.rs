@@ -59,7 +59,7 @@ impl ModelPlan {
         self.size(job).saturating_mul(job.program.workers().into())
     }
 
-    /// Reduces the size of every program to a fraction.
+    /// Reduces the size of every program to the given fraction, in whole calls.
     pub fn divide_sizes(&mut self, part: u64) {
         if part == 1 {
             return;
