@@ -31,7 +31,6 @@ use std::time::Duration;
 /// Default time budget for the blocks of an A/B measurement.
 pub const USUAL_BUDGET: Duration = Duration::from_secs(180);
 
-/// Blocks of each program that `--dry-run` assumes if `--blocks` gives no limit.
 const SUPPOSED_BLOCKS: u32 = 100;
 
 /// One side, A or B, of an A/B measurement.

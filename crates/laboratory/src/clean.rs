@@ -97,7 +97,6 @@ pub struct Cleaned {
 }
 
 impl Cleaned {
-    /// Removes one leftover, or only lists it in a dry run.
     fn finish<E: fmt::Display>(
         &mut self,
         cleaning: &Cleaning,

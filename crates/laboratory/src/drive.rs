@@ -76,7 +76,6 @@ pub(crate) struct Drive {
     ground: Ground,
 }
 
-/// Kind of storage that the programs of a drive use.
 enum Ground {
     Folder(Workspace),
     /// A fresh file system and the folder with its image. The file system is dropped first.

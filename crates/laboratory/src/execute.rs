@@ -108,7 +108,6 @@ struct Execution<'a> {
     begun: usize,
     /// Progress of the steps that have ended on the current rig.
     earlier: Earlier,
-    /// Descriptions of files and devices that could not be removed.
     left: Vec<String>,
     /// Titles and errors of jobs that failed while others continued.
     failed: Vec<(String, String)>,

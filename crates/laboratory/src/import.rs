@@ -269,7 +269,6 @@ fn rig(drive: &str, source: &str) -> String {
     )
 }
 
-/// Reads the requests of a trace and calibrates the drive with the first half of them.
 fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration), String> {
     let refused = |error: String| format!("--calibrate {}: {error}", path.display());
     let file = diskperf_diagnostics::input::open(path);

@@ -13,7 +13,6 @@ use diskperf_models::rig::ONCE;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Modelled machine whose costs and drive the case replaces.
 const SYSTEM: &str = "pcat-st251";
 /// Sectors to read for each interleave factor: enough for a rate that depends on the times of
 /// interrupts.

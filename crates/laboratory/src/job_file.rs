@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 pub use diskperf_models::job_file::is_named;
 
-/// Maximum size of a job file with all its includes, in bytes.
 const LONGEST_BYTES: u64 = 1 << 20;
 
 /// Reads the job file that the workload names. Returns the experiment with it and, if the

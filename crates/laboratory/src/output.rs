@@ -121,7 +121,6 @@ impl Output {
     }
 }
 
-/// Writer to standard output, piece by piece.
 struct Pieces;
 
 impl Write for Pieces {

@@ -8,7 +8,6 @@ use diskperf_timeline::{Nanoseconds, Overhead};
 /// Number of rounds, alternately timed and untimed. The fastest of each kind counts, because
 /// disturbances only make a round longer.
 const ROUNDS: u32 = 8;
-/// Calls per round: about a fifth of a millisecond.
 const CALLS: u64 = 1000;
 
 /// Measures the overhead on the calling thread, in a few milliseconds.

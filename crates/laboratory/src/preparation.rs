@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 /// Latest durations of the hooks of both arms, in nanoseconds.
 pub(crate) type HookTimes = [AtomicU64; 2];
 
-/// Interval at which the user's request to stop is polled.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Hook of one arm, if any, followed by a rest, so that each arm prepares for as long as the longer

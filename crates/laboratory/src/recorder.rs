@@ -20,7 +20,6 @@ pub struct Recorder {
     store: SteadyStore,
     /// Current run, preceded by earlier runs that the store does not have.
     runs: Vec<Kept>,
-    /// Notes for `diskperf clean` that the store does not have yet.
     notes: Vec<Note>,
     news: Vec<String>,
     /// Whether the store lacks something that it should have, and the user has been told.

@@ -209,7 +209,6 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    /// Starts a new source of requests: another machine, or the same one rebuilt.
     fn begin_source(&mut self, source: &Source) {
         self.devices.clone_from(&source.devices);
         if !self.came.what.contains(&source.what) {
@@ -413,7 +412,6 @@ impl Trace {
         self.recorder.flush()
     }
 
-    /// Ends the current part. Its requests may still complete.
     fn ends(&mut self, at: Nanoseconds) {
         self.is_on = false;
         self.ends_ns = Some(self.on_own_clock(at));

@@ -357,7 +357,6 @@ impl HostRig<'_> {
         roll.end()
     }
 
-    /// Calls `with` on the source of requests to storage, if they are recorded.
     fn traffic(&self, mut with: impl FnMut(&mut Traffic)) {
         if let Some(traffic) = &self.traffic {
             with(&mut traffic.lock().unwrap_or_else(PoisonError::into_inner));

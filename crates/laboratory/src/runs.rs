@@ -160,7 +160,6 @@ fn existing_store(path: Option<&Path>) -> Option<Store> {
     path.exists().then(|| open_store(Some(&path)).ok())?
 }
 
-/// Maximum number of earlier runs that a comparison uses.
 const MOST_EARLIER: usize = 50;
 
 /// Loads earlier runs of the same suites on the same targets, newest first. A comparison takes the

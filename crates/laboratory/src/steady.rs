@@ -109,7 +109,6 @@ impl SteadyStore {
         }
     }
 
-    /// Reports whether opening the store again may succeed.
     fn may_come_back(&self) -> bool {
         let Some(failure) = &self.failure else {
             return true;

@@ -250,7 +250,6 @@ fn name(file: &Path) -> String {
     }
 }
 
-/// Describes the selected part of a trace; `None` if it is the whole trace.
 fn part(asked: &Asked) -> Option<String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let window = asked

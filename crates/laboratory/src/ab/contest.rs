@@ -185,8 +185,7 @@ impl<'a> Contest<'a> {
         self.question.fail_over.is_some_and(is_open)
     }
 
-    /// Schedules more blocks to measure the sizes of differences, in proportion to all blocks so
-    /// far.
+    /// Schedules more blocks that measure the sizes of differences, as many as all blocks so far.
     pub(super) fn extend_size(&mut self) {
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
         self.size_blocks = (self.blocks - deciding) as usize + size_blocks(self.blocks as usize);

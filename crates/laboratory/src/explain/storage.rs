@@ -174,7 +174,6 @@ fn untold(a: &Run, b: &Run) -> Vec<String> {
 struct Collector<'a> {
     inner: &'a mut dyn Observer,
     latest: Option<BlockTrace>,
-    /// Block traces by program, then by repetition.
     traces: Vec<Vec<Option<BlockTrace>>>,
     notes: Vec<String>,
 }

@@ -61,7 +61,6 @@ fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlac
     }
 }
 
-/// Finds the key whose value is at a place of an entry.
 fn key_at<'e>(entries: &'e Entries, place: &Place) -> Option<&'e str> {
     let (_, text) = entries.iter().find(|(path, _)| path == place.file())?;
     let key = |line: &&'e str| {

@@ -30,7 +30,6 @@ const PARTS: [(&str, &str); 4] = [
 /// Replacements in the text of the files: old text and new text.
 type Changes<'a> = &'a [(&'a str, &'a str)];
 
-/// Change of one key. Other changes that give the key an effect may come first.
 struct Case {
     key: &'static str,
     context: Changes<'static>,

@@ -72,7 +72,6 @@ impl HostPlan {
 /// Upper bounds of the work in all repetitions of a plan.
 #[derive(Default)]
 struct PlannedWork {
-    /// Bytes of files that are made before timed parts.
     prepared_bytes: u64,
     /// Bytes of the prepared files at the smallest sizes that a pilot may find.
     least_prepared_bytes: u64,
@@ -94,7 +93,6 @@ struct PlannedWork {
     apart_s: f64,
 }
 
-/// Formats a duration, with its possible extension if the storage falls behind the arrivals.
 fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
     match drains {
         Nanoseconds::ZERO => format!("{} s", lasts.seconds()),

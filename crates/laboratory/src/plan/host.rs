@@ -89,7 +89,6 @@ fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-/// Verifies that several drives for one program are of one kind and distinct.
 fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
     if targets.len() < 2 {
         return Err(LaboratoryError::request(
@@ -316,7 +315,6 @@ impl HostPlan {
             .find_map(|target| target.direct_obstacle(unit_bytes))
     }
 
-    /// Verifies that a suite's preconditioning step can run. The suite cannot continue without it.
     fn check_precondition(&self) -> Result<(), LaboratoryError> {
         let Some(job) = self.suite.jobs().find(|job| job.area_times.is_some()) else {
             return Ok(());
@@ -345,7 +343,6 @@ impl HostPlan {
         Ok(())
     }
 
-    /// Returns advice on using less space, with settings that the plan's programs have.
     fn room_remedy(&self) -> String {
         const SETTINGS: [&str; 3] = ["call_bytes", "area_bytes", "readers"];
         if matches!(self.experiment.workload, Workload::JobFile(_)) {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 /// Side file of one run that the store does not accept yet.
 pub(super) struct SideFile {
-    /// Possible paths of the side file, in the order of trying.
     places: Vec<PathBuf>,
     path: Option<PathBuf>,
     error: String,

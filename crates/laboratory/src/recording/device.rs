@@ -147,7 +147,6 @@ impl Trace {
 
 type Named = (String, Listened);
 
-/// Returns the disks behind a path, with remarks for readers of the trace.
 fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError> {
     let name = target.display();
     let status = target.metadata().map_err(|error| {

@@ -191,7 +191,6 @@ fn free(
 struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     values: &'a Values,
-    /// Ids of all cells that a free parameter was calibrated on.
     calibration: BTreeSet<&'a str>,
     notes: &'a Notes,
 }

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Free {
     list: Vec<FreeParameter>,
-    /// Cell ids of the calibration sets that were looked up so far.
     sets: BTreeMap<String, Vec<String>>,
 }
 

@@ -90,8 +90,6 @@ type Read = (&'static str, u64);
 const RAW: &str = "device_direct";
 const BLOCK: &str = "device";
 
-/// Returns the rate of each case in KB/s. A case is a list of settings of the system, with the
-/// layer and call size to read.
 fn rates(
     asking: &Asking<'_>,
     cases: &[(Vec<(&str, &str)>, Read)],

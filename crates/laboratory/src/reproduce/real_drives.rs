@@ -83,7 +83,6 @@ struct Calibrated {
     calibration: Calibration,
 }
 
-/// Maximum number of problems that the row of a drive shows.
 const MOST_TOLD: usize = 3;
 
 /// Lists the faults of a file on one line, each with its place. A row of a table has no room for

@@ -147,7 +147,6 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(values)
 }
 
-/// Use of a job's figure in the value of its cell.
 enum Timed {
     Seconds,
     Rate(&'static Row),
@@ -165,7 +164,6 @@ fn row(cell: &Cell) -> Option<&'static Row> {
     }
 }
 
-/// Models the cells about formatting, in minutes.
 fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut values = Values::default();
     let mut known = BTreeMap::new();
@@ -269,7 +267,6 @@ impl Row {
     }
 }
 
-/// A command that Zachariassen 1987 timed as a whole.
 #[derive(Clone, Copy)]
 enum Command {
     /// Several fscks, started five seconds apart, on the given number of partitions.

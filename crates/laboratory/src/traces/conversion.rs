@@ -116,7 +116,6 @@ impl Conversion<'_> {
 
 /// Returns the maximum size of files after conversion, in bytes; `None` for compressed files.
 fn most_bytes(files: &[std::path::PathBuf]) -> Option<u64> {
-    /// Length of the shortest line of any format that is a request.
     const SHORTEST_LINE_BYTES: u64 = 8;
     let mut most = FIXED_BYTES_MAX;
     for path in files {

@@ -103,7 +103,6 @@ struct Handing {
     sender: SyncSender<Result<Vec<Record>, String>>,
     /// Sender that reports once that the queue is full. It is dropped at the end.
     full: Option<Sender<()>>,
-    /// Whether the receiver still accepts requests.
     is_wanted: bool,
 }
 

@@ -135,7 +135,6 @@ pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryErr
     }
 }
 
-/// A file whose bytes are hashed as they are read.
 #[derive(Clone)]
 struct Hashed(Arc<Mutex<Hashing>>);
 
@@ -239,7 +238,6 @@ struct Found {
     begins_ns: Option<u64>,
     /// Bitwise OR of all offsets and lengths, from which the alignment follows.
     bits: u64,
-    /// Whether a request ends beyond the largest possible address.
     is_endless: bool,
 }
 

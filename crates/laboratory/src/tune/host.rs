@@ -116,7 +116,6 @@ pub fn tune_host(
 #[derive(Clone, Default)]
 struct Measured {
     programs: Vec<Vec<Repetition>>,
-    /// Speeds of the point in each round.
     visits: Vec<Visit>,
 }
 
@@ -129,7 +128,6 @@ struct Rounds<'a> {
     settings: DeviceSettings,
     clock: Clock,
     drives: Option<Drives>,
-    /// Descriptions of files that could not be removed.
     left: Vec<String>,
     /// Measurements by the point's indices of values; `None` for the target with its current
     /// settings.
@@ -335,7 +333,6 @@ impl Rounds<'_> {
         (closed, left)
     }
 
-    /// Returns the experiment for one run of the target with its current settings, without a point.
     fn experiment(&self) -> Experiment {
         Experiment {
             targets: vec![self.search.target.clone()],

@@ -254,7 +254,6 @@ fn processor_seconds(cells: &[&Cell], values: &Values) -> Statement {
     }
 }
 
-/// Tests the order of the cache settings for fsck.
 fn bits(values: &Values) -> Option<Statement> {
     let id = |rest: &str| format!("{DOCUMENT}/misc/rimfire/fsck-dev-rxx0f{rest}");
     let trial = |rest: &str| values.by_id(&id(rest));
