@@ -79,7 +79,6 @@ fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> Laborator
     })
 }
 
-/// Returns the error for a run that this version of the model cannot repeat.
 fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "run {} was made by model {}, and this is {MODEL_VERSION}, which does not do the same; run it again",

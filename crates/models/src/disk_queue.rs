@@ -175,7 +175,6 @@ fn order(name: &str, served: &Served, alone_ms: f64) -> Order {
     }
 }
 
-/// All orders of service, with the drive's own parameters where it has them.
 fn all_orders(disk: &DiskSpecification) -> [(&'static str, Policy); 7] {
     let (share, ms_per_s) = numbers(disk.queue.policy);
     [

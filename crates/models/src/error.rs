@@ -225,7 +225,6 @@ impl Names {
     }
 }
 
-/// Returns the remedy for the most frequent errors of a disk; empty for others.
 fn remedy(error: &ProgramError) -> &'static str {
     let ProgramError::System(System::Failed(failure)) = error else {
         return "";

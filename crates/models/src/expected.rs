@@ -60,7 +60,6 @@ pub fn expected(
     })
 }
 
-/// Groups the indices of figures that one experiment gives.
 fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
     let mut together: Vec<Vec<usize>> = Vec::new();
     for (place, one) in values.iter().enumerate() {

@@ -229,7 +229,6 @@ fn policy(name: &str) -> Result<Policy, LaboratoryError> {
         })
 }
 
-/// Parses a skew: percent of the writes, and percent of the space that they go to.
 fn hot(text: &str) -> Result<(u8, u8), LaboratoryError> {
     let percents = text.split_once('/').and_then(|(writes, space)| {
         let percent = |text: &str| text.trim().parse().ok().filter(|it| (1..=99).contains(it));

@@ -65,7 +65,6 @@ fn obstacle(label: &str) -> Option<String> {
         .map(|kind| format!("it is the name of a {kind}, which `show` and `explain` take it for"))
 }
 
-/// Returns the kind of diskperf's own entry with this name, such as a suite or program.
 fn entry(label: &str) -> Option<&'static str> {
     if Suite::named(label, Medium::Directory).is_some() {
         return Some("suite");

@@ -314,7 +314,6 @@ pub async fn measured(
     })
 }
 
-/// Converts the error for a file that does not exist to `None`.
 fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, ProgramError> {
     match result {
         Ok(()) => Ok(Some(())),
@@ -323,7 +322,6 @@ fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, Program
     }
 }
 
-/// Brings an input file into the state of the page cache that the cache mode requires.
 async fn make_ready(
     system: &mut System,
     input: &Input,
@@ -431,7 +429,6 @@ pub fn end_notes(result: &ProgramResult) -> Vec<String> {
     notes
 }
 
-/// Returns a note on requests whose errors the program ignored.
 fn errors_note(repetition: &Repetition) -> Option<String> {
     let failed = || repetition.loads().filter(|load| load.errors > 0);
     let count: u64 = failed().map(|load| load.errors).sum();

@@ -120,7 +120,6 @@ pub fn step_title(step: &Step) -> String {
     }
 }
 
-/// Maximum number of jobs that the title of a step names, so that it fits in a line of progress.
 const TITLES_SHOWN: usize = 4;
 
 /// Returns the title of each job of a step.

@@ -328,7 +328,6 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    /// Returns a point and its neighbours, without those that were tried already.
     fn unknown_beside(&self, point: &Places) -> Vec<Places> {
         let beside = self.tuned.neighbours(point).into_iter();
         let mut unknown: Vec<Places> = beside.map(|(_, beside)| beside).collect();

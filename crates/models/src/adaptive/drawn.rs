@@ -5,7 +5,6 @@ use super::workload::{Part, Workload};
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::units::{MIB, format_size};
 
-/// Cylinders of the drive, and sectors per cylinder.
 const CYLINDERS: u64 = 620;
 const CYLINDER_SECTORS: u64 = 27 * 67;
 const PARTITION_CYLINDERS: u64 = 80;

@@ -57,7 +57,6 @@ impl Part {
     }
 }
 
-/// Bytes of a track and of a cylinder of the drive.
 const TRACK: &str = "34304";
 const CYLINDER: &str = "926208";
 /// Bytes of partition a in Zachariassen 1987, read to its end, and of the file bigfile (about 8.5

@@ -389,7 +389,6 @@ fn service(values: &Values<'_>) -> Option<Change> {
     change("service twice as fast", Kind::Halved, halved)
 }
 
-/// Returns the changes of parameters that are choices: all their other values.
 fn choices(values: &Values<'_>) -> Vec<Change> {
     let mut all = Vec::new();
     for (path, allowed) in [

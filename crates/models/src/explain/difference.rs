@@ -219,7 +219,6 @@ fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
     )
 }
 
-/// Returns the elements of one list that another list lacks or has less often.
 fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> {
     let mut left = other.to_vec();
     let mut only = one.to_vec();
@@ -235,8 +234,6 @@ fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> 
     only
 }
 
-/// Describes the difference between two programs of one name: parameters, or options of their job
-/// files.
 fn apart(one: &Program, other: &Program) -> String {
     if let (Some(one), Some(other)) = (one.fio_job(), other.fio_job()) {
         let options = one.options_apart(other).into_iter();

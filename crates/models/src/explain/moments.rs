@@ -90,7 +90,6 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }))
 }
 
-/// Returns the time at which the controller started to process a request.
 fn served(request: &TracedRequest) -> Nanoseconds {
     let mut parts = request.parts();
     let queued = parts.find(|(stage, ..)| *stage == Stage::ControllerQueue);

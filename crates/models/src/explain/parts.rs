@@ -332,7 +332,6 @@ fn exact(
     Ok((shares, Method::AllOrders { runs }))
 }
 
-/// Draws orders of changes from a fixed seed, each with its reverse.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = |below: usize| {

@@ -254,7 +254,6 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// Repeats a job by a protocol, as long as `goes_on` returns true.
     fn repeat(
         &self,
         (job, protocol): (&Job, Protocol),

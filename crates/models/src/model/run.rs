@@ -207,7 +207,6 @@ fn is_idle(
     Ok(true)
 }
 
-/// Reports whether the repetitions of a step's jobs equal the earlier ones.
 fn is_same(
     bench: &Bench,
     work: &Work<'_>,

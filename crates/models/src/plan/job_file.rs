@@ -76,10 +76,8 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
     }
 }
 
-/// State of a section's files when it is set up, by path.
 struct FileState<'a> {
     existing: &'a BTreeMap<String, FileSize>,
-    /// Files that other sections of the job file make.
     made: &'a BTreeMap<String, MadeBy>,
     starts: &'a BTreeMap<String, u64>,
 }
@@ -225,7 +223,6 @@ const MOST_FILES_SHOWN: usize = 4;
 /// is made before anything runs.
 pub const FILES_MAX: u64 = 1 << 20;
 
-/// Rejects a job file with more than [`FILES_MAX`] files, at the section with the most.
 fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
     let counts = file.jobs.iter().map(plan::file_count);
     let total = counts.fold(0, u64::saturating_add);
@@ -314,7 +311,6 @@ struct Wall {
     earliest_us: u64,
 }
 
-/// Returns the name of a job, with a number if jobs above it have the same name.
 fn name(file: &JobFile, number: usize) -> String {
     let name = &file.jobs[number].name;
     let above = file.jobs[..number].iter();

@@ -21,7 +21,6 @@ use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Default suite of a modelled system with files: the programs that it was measured with.
 const FILE_SUITE: &str = "ffs83";
 
 const RAW_SUITE: &str = "interleave91";
@@ -251,8 +250,6 @@ fn is_of_today(computer: &Computer) -> bool {
     drive.disk().is_some() || drive.flash().is_some()
 }
 
-/// Returns the suite that runs on a computer in place of the given one, with the remarks for
-/// readers.
 fn suite_of(
     plain: Suite,
     computer: &Computer,
@@ -382,7 +379,6 @@ fn computers(
     FILESYSTEMS.iter().map(with).collect()
 }
 
-/// Returns the number of drives that run together: one, or the requested number.
 fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryError> {
     let configured = computer.configured_drives();
     let drives = asked.unwrap_or(1) as usize;

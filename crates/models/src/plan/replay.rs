@@ -347,7 +347,6 @@ impl Ground<'_> {
     }
 }
 
-/// Verifies that all addresses fit on the target. The size of a file is rounded up.
 fn check_room(
     replay: &TraceReplay,
     ground: &Ground<'_>,

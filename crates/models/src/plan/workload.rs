@@ -85,7 +85,6 @@ pub fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError>
     ))
 }
 
-/// Verifies that a stored protocol keeps at least one repetition.
 fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
     if protocol.discarded < protocol.repetitions {
         return Ok(protocol);

@@ -17,7 +17,6 @@ pub struct Over {
 /// Maximum number of values; more are taken for a typing error.
 const MOST_VALUES: i128 = 100_000;
 
-/// Maximum number of digits after the decimal point in a range.
 const MOST_DECIMALS: usize = 9;
 
 impl Over {
@@ -175,7 +174,6 @@ impl Decimal {
     }
 }
 
-/// Formats `digits` with a decimal point before the last `decimals`, without trailing zeros.
 fn written(digits: i128, decimals: usize) -> String {
     let sign = if digits < 0 { "-" } else { "" };
     let unit = 10_i128.pow(decimals as u32);

@@ -154,7 +154,6 @@ fn screening(budget: u64) -> u64 {
 
 struct Descent<'a> {
     space: &'a Space,
-    /// Number of runs that may still be made.
     left: u64,
     known: BTreeMap<Places, Option<f64>>,
     evaluate: &'a mut dyn Evaluate,
@@ -267,7 +266,6 @@ impl Descent<'_> {
     }
 }
 
-/// Reports whether a merit is greater than another by more than the threshold of equality.
 fn better(merit: Option<f64>, than: Option<f64>) -> bool {
     match (merit, than) {
         (Some(merit), Some(than)) => merit > than * (1.0 + EQUAL_SHARE),

@@ -102,7 +102,6 @@ fn changed_of(program: &Program) -> Vec<Changed> {
     changed.collect()
 }
 
-/// Removes the drive number from a path: `drive.1.cylinders` becomes `drive.cylinders`.
 fn without_number(path: &str) -> String {
     let is_word = |part: &&str| part.parse::<u32>().is_err();
     path.split('.')

@@ -13,7 +13,6 @@ use diskperf_timeline::units::format_size;
 const SLOWEST_CALLS_PER_S: f64 = 20_000.0;
 
 impl ModelPlan {
-    /// Describes the real time that the run needs on this machine.
     fn time(&self) -> String {
         let times = |job: &Job| {
             let repetitions = self.suite.protocol_of(job).repetitions;

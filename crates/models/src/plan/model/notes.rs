@@ -79,8 +79,6 @@ impl ModelPlan {
         kept.then_some(reads.bytes)
     }
 
-    /// Returns the area that a program of a suite reads again, within a repetition or in the next
-    /// one.
     fn reads_of_program(&self, job: &Job) -> Option<Reads> {
         let program = &job.program;
         let values = program.parameter_values();
@@ -89,8 +87,6 @@ impl ModelPlan {
         self.read_again(job, range_bytes, program.name() == "sequential")
     }
 
-    /// Returns the area that a section of a job file reads more than once, within a repetition or
-    /// in several.
     fn reads_of_section(&self, job: &Job, section: &Section) -> Option<Reads> {
         let access = section.pattern.access;
         let reads = access.does(Direction::Read);
@@ -169,7 +165,6 @@ fn area_bytes(job: &Job) -> Option<u64> {
         .ok()
 }
 
-/// Returns a note if the random requests cover only a small part of the disk.
 fn reach(job: &Job, room_bytes: u64) -> Option<String> {
     let area_bytes = area_bytes(job)?;
     (area_bytes < room_bytes / SHORT_STROKE_SHARE).then(|| {

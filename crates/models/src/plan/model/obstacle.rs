@@ -8,7 +8,6 @@ use diskperf_battery::{Job, Medium};
 use diskperf_timeline::CacheMode;
 
 impl ModelPlan {
-    /// Returns the reason why a job cannot run on this computer; `None` if it can.
     fn obstacle(&self, job: &Job) -> Option<String> {
         let direct = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
@@ -50,7 +49,6 @@ impl ModelPlan {
         }
     }
 
-    /// Returns the reason why a job cannot run on Minix, whose programs have files and devices.
     fn obstacle_on_minix(&self, job: &Job) -> Option<String> {
         let program = &job.program;
         let files = self.computers[0].medium() == Medium::Directory;
@@ -76,7 +74,6 @@ impl ModelPlan {
         }
     }
 
-    /// Returns the reason why a job cannot run on bare drives.
     fn obstacle_without_files(&self, job: &Job) -> Option<String> {
         let raw = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         match job.needs(Medium::Device) {
