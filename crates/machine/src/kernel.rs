@@ -54,7 +54,7 @@ pub struct Unix {
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) file_systems: FileSystems,
     /// Receiver of each request's completion, indexed by request.
-    pub(crate) owners: RefCell<Vec<driver::Owner>>,
+    pub(crate) owners: RefCell<Vec<driver::RequestOwner>>,
     /// Raw I/O buffer headers of each volume, and of processes with several transfers in flight.
     pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
 }
@@ -77,18 +77,18 @@ pub(crate) enum FileSystems {
 }
 
 /// Kind of the file systems, with the kernel that uses them.
-pub(crate) enum On<'a> {
-    Ffs(OnFfs<'a>),
+pub(crate) enum FileSystemView<'a> {
+    Ffs(FfsView<'a>),
     V7(OnV7<'a>),
 }
 
 /// Fast file systems of 4.2BSD, with the kernel that uses them.
-pub(crate) struct OnFfs<'a> {
+pub(crate) struct FfsView<'a> {
     unix: &'a Unix,
     mounts: &'a RefCell<Vec<Mount>>,
 }
 
-impl Deref for OnFfs<'_> {
+impl Deref for FfsView<'_> {
     type Target = Unix;
 
     #[inline]
@@ -109,22 +109,22 @@ pub(crate) struct Mount {
 #[derive(Default)]
 pub(crate) struct InodeInCore {
     /// Number of users of the inode: open files and system calls in progress.
-    pub(crate) users: u32,
+    pub(crate) user_count: u32,
     /// Last block that was read, for the detection of sequential reads.
-    pub(crate) last_read: u32,
+    pub(crate) last_read_block: u32,
     /// Whether the inode has changed since its block was last written.
-    pub(crate) modified: bool,
-    locked: bool,
+    pub(crate) is_modified: bool,
+    is_locked: bool,
     waiters: Vec<Rc<Process>>,
 }
 
 impl InodeInCore {
     fn is_blank(&self) -> bool {
         let Self {
-            users,
-            last_read,
-            modified,
-            locked,
+            user_count: users,
+            last_read_block: last_read,
+            is_modified: modified,
+            is_locked: locked,
             waiters,
         } = self;
         (*users, *last_read) == (0, 0) && !modified && !locked && waiters.is_empty()
@@ -140,14 +140,18 @@ pub struct Vnode {
     pub(crate) inode: InodeNumber,
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Passes a fast file system to a function that reads it, and returns the function's result.
-    pub(crate) fn fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
+    pub(crate) fn with_fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
         look(&self.mounts.borrow()[volume as usize].fs)
     }
 
     /// Passes a fast file system to a function that changes it, and marks it as modified.
-    pub(crate) fn change<T>(&self, volume: u32, change: impl FnOnce(&mut FileSystem) -> T) -> T {
+    pub(crate) fn with_fs_mut<T>(
+        &self,
+        volume: u32,
+        change: impl FnOnce(&mut FileSystem) -> T,
+    ) -> T {
         let mount = &mut self.mounts.borrow_mut()[volume as usize];
         mount.modified = true;
         change(&mut mount.fs)
@@ -157,15 +161,19 @@ impl OnFfs<'_> {
 impl Unix {
     /// Returns the file systems together with the kernel.
     #[inline]
-    pub(crate) fn on(&self) -> On<'_> {
+    pub(crate) fn file_system_view(&self) -> FileSystemView<'_> {
         match &self.file_systems {
-            FileSystems::Ffs(mounts) => On::Ffs(OnFfs { unix: self, mounts }),
-            FileSystems::V7(v7) => On::V7(OnV7 { unix: self, v7 }),
+            FileSystems::Ffs(mounts) => FileSystemView::Ffs(FfsView { unix: self, mounts }),
+            FileSystems::V7(v7) => FileSystemView::V7(OnV7 { unix: self, v7 }),
         }
     }
 
     /// Passes an in-core inode to a function, and returns the function's result.
-    pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
+    pub(crate) fn with_core_inode<T>(
+        &self,
+        node: Vnode,
+        use_it: impl FnOnce(&mut InodeInCore) -> T,
+    ) -> T {
         match &self.file_systems {
             FileSystems::Ffs(mounts) => {
                 let mount = &mut mounts.borrow_mut()[node.volume as usize];
@@ -179,12 +187,12 @@ impl Unix {
     /// holds the lock.
     pub(crate) async fn lock(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let locked = self.in_core(node, |core| {
-                if core.locked {
+            let locked = self.with_core_inode(node, |core| {
+                if core.is_locked {
                     core.waiters.push(Rc::clone(process));
                     return true;
                 }
-                core.locked = true;
+                core.is_locked = true;
                 false
             });
             if !locked {
@@ -199,8 +207,8 @@ impl Unix {
 
     /// Unlocks an inode, and wakes the processes that wait for it.
     pub(crate) fn unlock(&self, node: Vnode) {
-        let waiters = self.in_core(node, |core| {
-            core.locked = false;
+        let waiters = self.with_core_inode(node, |core| {
+            core.is_locked = false;
             std::mem::take(&mut core.waiters)
         });
         for process in &waiters {
@@ -211,19 +219,19 @@ impl Unix {
     /// Returns the first sector of a block on its drive.
     pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
         let partition = self.volumes.partition(key.volume());
-        let sector = match self.on() {
+        let sector = match self.file_system_view() {
             // Its blocks are sectors.
-            On::V7(_) => key.fragment(),
-            On::Ffs(ffs) => {
+            FileSystemView::V7(_) => key.fragment(),
+            FileSystemView::Ffs(ffs) => {
                 let fragment = ffs::Fragment(key.fragment());
-                ffs.fs(key.volume(), |fs| fs.superblock().sector(fragment))
+                ffs.with_fs(key.volume(), |fs| fs.superblock().sector(fragment))
             }
         };
         partition.first_sector + u64::from(sector)
     }
 
     /// Returns a shared page of zeroes.
-    pub(crate) fn zeroes(&self, bytes: u32) -> Page {
+    pub(crate) fn zero_page(&self, bytes: u32) -> Page {
         self.buffers.borrow_mut().pages.zeroes(bytes)
     }
 }
@@ -236,9 +244,9 @@ impl RunningKernel for Unix {
     }
 
     fn check(&self, volume: u32) -> Result<u32, Vec<String>> {
-        match self.on() {
-            On::V7(v7) => Ok(v7.check_volume(volume)?.open_unlinked),
-            On::Ffs(ffs) => match ffs.fs(volume, FileSystem::check) {
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => Ok(v7.check_volume(volume)?.open_unlinked),
+            FileSystemView::Ffs(ffs) => match ffs.with_fs(volume, FileSystem::check) {
                 Ok(summary) => Ok(summary.open_unlinked),
                 Err(problems) => Err(problems.iter().map(ffs::Problem::to_string).collect()),
             },
@@ -246,11 +254,11 @@ impl RunningKernel for Unix {
     }
 
     fn ring_note(&self) -> &'static str {
-        match self.on() {
-            On::Ffs(_) => {
+        match self.file_system_view() {
+            FileSystemView::Ffs(_) => {
                 "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
             }
-            On::V7(_) => {
+            FileSystemView::V7(_) => {
                 "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
             }
         }

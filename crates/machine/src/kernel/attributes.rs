@@ -7,7 +7,7 @@ use super::files::Session;
 use super::inode_io::When;
 use super::names::Found;
 use super::process::Process;
-use super::{On, OnFfs, Vnode};
+use super::{FfsView, FileSystemView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
@@ -17,14 +17,14 @@ impl Session {
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
         self.enter().await;
         let node = self.node_of(number);
-        let result = match (self.kernel.on(), node) {
+        let result = match (self.kernel.file_system_view(), node) {
             // It has no such calls.
-            (On::V7(_), _) => Err(Errno::Invalid),
-            (On::Ffs(ffs), Ok(node)) => {
+            (FileSystemView::V7(_), _) => Err(Errno::Invalid),
+            (FileSystemView::Ffs(ffs), Ok(node)) => {
                 ffs.change_attributes(&self.process, node).await;
                 Ok(())
             }
-            (On::Ffs(_), Err(errno)) => Err(errno),
+            (FileSystemView::Ffs(_), Err(errno)) => Err(errno),
         };
         self.leave(result).await
     }
@@ -42,9 +42,9 @@ impl Session {
         if kernel.device(path)?.is_some() {
             return Err(Errno::Invalid);
         }
-        let ffs = match kernel.on() {
-            On::V7(v7) => return v7.change_attributes(process, path).await,
-            On::Ffs(ffs) => ffs,
+        let ffs = match kernel.file_system_view() {
+            FileSystemView::V7(v7) => return v7.change_attributes(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs,
         };
         let Found::Node(node) = ffs.find(process, path).await? else {
             return Err(Errno::Invalid);
@@ -56,13 +56,13 @@ impl Session {
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Marks an inode as changed. Writes it before returning only if the kernel changes attributes
     /// synchronously. Otherwise the write follows when the last user drops the inode, or with the
     /// next round of update.
     async fn change_attributes(&self, process: &Rc<Process>, node: Vnode) {
         self.lock(process, node).await;
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         if self.costs.attributes_synchronous {
             self.write_inode_block(process, node, When::Now).await;
         }

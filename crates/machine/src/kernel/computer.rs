@@ -32,7 +32,7 @@ pub struct Computer {
 impl Computer {
     /// Returns the processor time that this machine needs for a piece of work of a user program.
     pub(crate) fn time_of(&self, work: Work) -> Time {
-        Time((self.costs.programs.of(work).0 as f64 / self.speed + 0.5) as u64)
+        Time((self.costs.programs.program_time(work).0 as f64 / self.speed + 0.5) as u64)
     }
 
     /// Returns the number of simulation events so far, as [`crate::Budget::events`] counts them.

@@ -80,7 +80,7 @@ pub struct ProgramCosts {
 
 impl ProgramCosts {
     /// Returns the processor time of a piece of work on a machine of speed 1.
-    pub(crate) fn of(&self, work: Work) -> Time {
+    pub(crate) fn program_time(&self, work: Work) -> Time {
         match work {
             Work::FsckInodes => self.fsck_inodes,
             Work::FsckRead => self.fsck_read,
@@ -93,29 +93,29 @@ impl ProgramCosts {
 impl Costs {
     /// Returns the processor time to copy a number of bytes between kernel and process.
     #[inline]
-    pub(crate) fn copy(&self, bytes: usize) -> Time {
-        per_kb(self.copy_per_kb, bytes)
+    pub(crate) fn copy_time(&self, bytes: usize) -> Time {
+        scale_per_kb(self.copy_per_kb, bytes)
     }
 
     /// Returns the processor time to check written bytes against the text segments.
     #[inline]
-    pub(crate) fn text_check(&self, bytes: u32) -> Time {
+    pub(crate) fn text_check_time(&self, bytes: u32) -> Time {
         let kilobytes = u64::from(bytes.div_ceil(1024));
-        Time(self.text_check_per_kb.0.saturating_mul(kilobytes)).min(LONGEST)
+        Time(self.text_check_per_kb.0.saturating_mul(kilobytes)).min(WORK_TIME_MAX)
     }
 
     /// Returns the processor time to zero a number of bytes.
     #[inline]
-    pub(crate) fn clear(&self, bytes: usize) -> Time {
-        per_kb(self.clear_per_kb, bytes)
+    pub(crate) fn clear_time(&self, bytes: usize) -> Time {
+        scale_per_kb(self.clear_per_kb, bytes)
     }
 }
 
 #[inline]
-fn per_kb(cost: Time, bytes: usize) -> Time {
-    Time(cost.0.saturating_mul(bytes as u64).div_ceil(1024)).min(LONGEST)
+fn scale_per_kb(cost: Time, bytes: usize) -> Time {
+    Time(cost.0.saturating_mul(bytes as u64).div_ceil(1024)).min(WORK_TIME_MAX)
 }
 
 /// Upper limit for the processor time of one kernel routine: one year. It keeps end times
 /// representable.
-const LONGEST: Time = Time::from_millis(365 * 24 * 3600 * 1000);
+const WORK_TIME_MAX: Time = Time::from_millis(365 * 24 * 3600 * 1000);

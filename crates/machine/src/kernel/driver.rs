@@ -65,7 +65,7 @@ impl<K: DriverKernel> DriverHost for Host<'_, K> {
 /// Starts an interrupt handler for each controller of a driver. The handlers never end.
 pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     for controller in driver.controllers() {
-        let handler = interrupts(Rc::clone(driver), Rc::clone(kernel), controller);
+        let handler = handle_interrupts(Rc::clone(driver), Rc::clone(kernel), controller);
         let controllers = &mut kernel.hardware.borrow_mut().controllers;
         let number = controllers.number(controller);
         let name = format!("interrupts of controller {number}");
@@ -74,7 +74,7 @@ pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     }
 }
 
-async fn interrupts<D: Driver, K: DriverKernel>(
+async fn handle_interrupts<D: Driver, K: DriverKernel>(
     driver: Rc<D>,
     kernel: Rc<K>,
     controller: Id<D::Controller>,
@@ -99,7 +99,7 @@ async fn interrupts<D: Driver, K: DriverKernel>(
 
 /// Recipient of a request's completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum RequestOwner {
     /// Buffer of the cache whose transfer the request performs.
     Buffer(BufferId),
     /// Header of a raw transfer, which moves data past the cache.
@@ -109,7 +109,12 @@ pub(crate) enum Owner {
 impl Unix {
     /// Registers a new request with the owner that receives its completion. `awaited` tells whether
     /// a process waits for the request. The caller passes the request to its driver next.
-    pub(super) fn issue(&self, request: Request, owner: Owner, awaited: bool) -> RequestId {
+    pub(super) fn issue_request(
+        &self,
+        request: Request,
+        owner: RequestOwner,
+        awaited: bool,
+    ) -> RequestId {
         let id = self.hardware.borrow_mut().requests.issue(request);
         self.record_issue(id, awaited);
         let mut owners = self.owners.borrow_mut();
@@ -148,8 +153,8 @@ impl DriverKernel for Unix {
         let owner = self.owners.borrow()[id.place()];
         let request = self.take_completed(id);
         match owner {
-            Owner::Buffer(buffer) => self.biodone(buffer, request),
-            Owner::Raw(header) => self.raw_done(header, request),
+            RequestOwner::Buffer(buffer) => self.biodone(buffer, request),
+            RequestOwner::Raw(header) => self.raw_done(header, request),
         }
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! - [`FileSystem::tail_growth`] for fragments that must first become a full block;
 //! - [`FileSystem::locate`];
-//! - [`FileSystem::direct_need`] for a direct pointer;
+//! - [`FileSystem::direct_block_need`] for a direct pointer;
 //! - the path from [`FileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
 //!   allocated with [`FileSystem::block_preference`].
 //!
@@ -46,13 +46,13 @@ mod writer;
 pub use allocation::{AllocationSearch, Candidate, NoSpace};
 pub use check::{CheckSummary, Problem};
 pub use directory::{
-    DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryPlace, EntrySlot, NAME_MAX_BYTES, NameError,
+    DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryLocation, EntrySlot, NAME_MAX_BYTES, NameError,
     record_bytes,
 };
 pub use dump::{DumpBlock, DumpedInode};
 pub use fsck::{FsckPass, FsckRead};
 pub use group::GroupSummary;
-pub use indirect::{IndirectId, Path, PointerArray};
+pub use indirect::{BlockPath, IndirectId, PointerArray};
 pub use inode::{BlockNeed, DIRECT_POINTERS, INODE_BYTES, InodeKind, InodeNumber, TailGrowth};
 pub use parameters::{Geometry, NewfsError, Parameters, Tuning};
 pub use release::ReleaseStep;
@@ -75,7 +75,7 @@ pub struct FileSystem {
     /// Summary of each cylinder group. The 1983 kernel keeps this array in core for every mounted
     /// file system and consults it without reading a group map.
     summaries: Vec<GroupSummary>,
-    total: GroupSummary,
+    total_summary: GroupSummary,
     /// Cylinder group in which the last section of a file was started.
     section_rotor: Group,
     groups: Vec<CylinderGroup>,
@@ -98,8 +98,8 @@ impl FileSystem {
 
     /// Returns the sum of all cylinder groups' summaries, as kept in the superblock.
     #[must_use]
-    pub fn total(&self) -> GroupSummary {
-        self.total
+    pub fn total_summary(&self) -> GroupSummary {
+        self.total_summary
     }
 
     /// Returns the cylinder group in which the last section of a file was started.

@@ -4,7 +4,7 @@
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
 use super::raw::{Data, Raw};
-use super::{On, Unix, Vnode};
+use super::{FileSystemView, Unix, Vnode};
 use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
@@ -33,7 +33,7 @@ impl Unix {
         match what {
             What::Null => Ok(0),
             What::Zero => {
-                let cost = self.costs.clear(into.len());
+                let cost = self.costs.clear_time(into.len());
                 self.spend(Context::Process(process), Stage::Clear, cost)
                     .await;
                 into.fill(0);
@@ -92,7 +92,7 @@ impl Unix {
     /// Reports whether fsync(2) of this kernel is the same as sync(2): it ignores the descriptor
     /// and waits for nothing.
     pub(super) fn knows_only_sync(&self) -> bool {
-        matches!(self.on(), On::V7(_))
+        matches!(self.file_system_view(), FileSystemView::V7(_))
     }
 
     /// Syncs all mounted volumes: the kernel's part of sync(2).

@@ -8,7 +8,7 @@ use super::pipe::PipeEnd;
 use super::process::{Context, Process};
 use super::raw::Raw;
 use super::ring::unix::Ring;
-use super::{On, Unix, Vnode};
+use super::{FileSystemView, Unix, Vnode};
 use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
 use crate::rendezvous::Rendezvous;
@@ -261,7 +261,7 @@ impl Session {
 
     async fn ftruncate_open(&mut self, number: usize, bytes: u64) -> Result<()> {
         let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
-        let On::Ffs(ffs) = kernel.on() else {
+        let FileSystemView::Ffs(ffs) = kernel.file_system_view() else {
             // It has no such call: files are cut only where they are opened.
             return Err(Errno::Invalid);
         };
@@ -272,7 +272,7 @@ impl Session {
         if !file.write || i64::try_from(bytes).is_err() {
             return Err(Errno::Invalid);
         }
-        if bytes > ffs.fs(node.volume, |fs| fs.max_size_bytes()) {
+        if bytes > ffs.with_fs(node.volume, |fs| fs.max_size_bytes()) {
             return Err(Errno::FileTooLarge);
         }
         kernel.lock(&process, node).await;

@@ -1,12 +1,12 @@
 //! Look-up, creation, removal and locking of names in a 4.2BSD file system.
 //!
 //! A directory may change while a process sleeps. A process that changes names therefore holds
-//! their directories (`OnFfs::hold`) and looks the names up again before it acts.
+//! their directories (`FfsView::hold`) and looks the names up again before it acts.
 
 use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
 use super::inode_io::When;
 use super::process::{Context, Process};
-use super::{OnFfs, Unix, Vnode};
+use super::{FfsView, Unix, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ impl Unix {
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Looks up a path and returns its object. Another process may remove the object as soon as
     /// this process sleeps.
     pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
@@ -133,9 +133,9 @@ impl OnFfs<'_> {
             self.costs.name_lookup,
         )
         .await;
-        let (place, size) = self.fs(parent.volume, |fs| {
+        let (place, size) = self.with_fs(parent.volume, |fs| {
             (
-                fs.directory_lookup(parent.inode, name),
+                fs.lookup_entry(parent.inode, name),
                 fs.size_bytes(parent.inode),
             )
         });
@@ -153,7 +153,7 @@ impl OnFfs<'_> {
         if self.links(parent) == 0 {
             return Err(Errno::NoEntry);
         }
-        let place = self.fs(parent.volume, |fs| fs.directory_lookup(parent.inode, name));
+        let place = self.with_fs(parent.volume, |fs| fs.lookup_entry(parent.inode, name));
         Ok(place.map(|place| Vnode {
             volume: parent.volume,
             inode: place.inode,
@@ -161,20 +161,20 @@ impl OnFfs<'_> {
     }
 
     pub(crate) fn kind(&self, node: Vnode) -> InodeKind {
-        self.fs(node.volume, |fs| fs.kind(node.inode))
+        self.with_fs(node.volume, |fs| fs.kind(node.inode))
     }
 
     pub(super) fn links(&self, node: Vnode) -> u32 {
-        self.fs(node.volume, |fs| fs.links(node.inode))
+        self.with_fs(node.volume, |fs| fs.links(node.inode))
     }
 
     pub(super) async fn set_links(&self, process: &Rc<Process>, node: Vnode, links: u32) {
-        self.change(node.volume, |fs| fs.set_links(node.inode, links));
+        self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, links));
         self.write_inode_block(process, node, When::Now).await;
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Locks directories against other processes. Every process locks several directories in the
     /// same order, so that no two wait for each other.
     pub(super) async fn hold(&self, process: &Rc<Process>, mut nodes: Vec<Vnode>) -> Vec<Vnode> {
@@ -199,9 +199,9 @@ impl OnFfs<'_> {
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Creates an empty file, or finds the existing one. The flag is `true` for a new file, which
-    /// the caller then holds as after [`OnFfs::take_inode`].
+    /// the caller then holds as after [`FfsView::take_inode`].
     pub(crate) async fn create(
         &self,
         process: &Rc<Process>,
@@ -243,7 +243,7 @@ impl OnFfs<'_> {
             .make_inode(process, last.parent, InodeKind::File)
             .await?;
         if let Err(errno) = self.enter_name(process, parent, node.inode).await {
-            self.change(node.volume, |fs| fs.set_links(node.inode, 0));
+            self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
             self.drop_inode(process, node).await;
             return Err(errno);
         }
@@ -279,8 +279,8 @@ impl OnFfs<'_> {
         let mapped = self.map_for_writing(process, node, (0, chunk)).await;
         let entered = match mapped {
             Ok(_) => {
-                self.change(node.volume, |fs| {
-                    fs.directory_init(node.inode, parent.inode);
+                self.with_fs_mut(node.volume, |fs| {
+                    fs.init_directory(node.inode, parent.inode);
                     fs.set_links(node.inode, 2);
                 });
                 self.write_directory(process, node, 0).await;
@@ -298,15 +298,15 @@ impl OnFfs<'_> {
             Err(errno) => Err(errno),
         };
         if entered.is_err() {
-            self.change(node.volume, |fs| fs.set_links(node.inode, 0));
+            self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
         }
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         self.drop_inode(process, node).await;
         entered
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Removes a name of a file, unlink(2). Fails with `IsDirectory` for a directory.
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = match self.find_last(process, path).await {
@@ -330,8 +330,8 @@ impl OnFfs<'_> {
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
         let links = self.links(node) - 1;
-        self.change(node.volume, |fs| fs.set_links(node.inode, links));
-        self.in_core(node, |core| core.modified = true);
+        self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, links));
+        self.with_core_inode(node, |core| core.is_modified = true);
         self.drop_inode(process, node).await;
         Ok(())
     }
@@ -363,14 +363,14 @@ impl OnFfs<'_> {
     }
 
     async fn rmdir_held(&self, process: &Rc<Process>, last: &Last<'_>, node: Vnode) -> Result<()> {
-        if !self.fs(node.volume, |fs| fs.directory_is_empty(node.inode)) {
+        if !self.with_fs(node.volume, |fs| fs.directory_is_empty(node.inode)) {
             return Err(Errno::NotEmpty);
         }
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
         self.set_links(process, last.parent, self.links(last.parent) - 1)
             .await;
-        self.change(node.volume, |fs| fs.set_links(node.inode, 0));
+        self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
         self.drop_inode(process, node).await;
         Ok(())
     }

@@ -28,7 +28,7 @@ impl Session {
         for volume in 0..volumes {
             self.kernel.flush(&self.process, volume as u32).await;
         }
-        self.kernel.forget_all();
+        self.kernel.invalidate_clean();
     }
 
     /// Returns the number of bytes that the cache holds of the first `length` bytes of a file.
@@ -95,7 +95,7 @@ impl Unix {
         let resident = |key: &Option<BlockKey>| {
             key.is_none_or(|key| {
                 let found = buffers.find(key);
-                found.is_some_and(|id| buffers.all[id.0 as usize].done)
+                found.is_some_and(|id| buffers.buffers[id.0 as usize].is_done)
             })
         };
         let bytes = |lbn: usize| block_bytes.min(length - lbn as u64 * block_bytes);

@@ -71,7 +71,7 @@ impl Computer {
                 }
             };
             if let Some(count) = taken {
-                let cost = self.costs.copy(count);
+                let cost = self.costs.copy_time(count);
                 self.spend(Context::Process(process), Stage::Copy, cost)
                     .await;
                 self.wake_pipe(pipe);
@@ -107,7 +107,7 @@ impl Computer {
                 continue;
             }
             done += taken;
-            let cost = self.costs.copy(taken);
+            let cost = self.costs.copy_time(taken);
             self.spend(Context::Process(process), Stage::Copy, cost)
                 .await;
             self.wake_pipe(pipe);

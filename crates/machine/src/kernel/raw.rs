@@ -2,7 +2,7 @@
 //! drive and the process.
 
 use super::Unix;
-use super::driver::Owner;
+use super::driver::RequestOwner;
 use super::process::{Context, Process};
 use crate::errno::{Errno, Result};
 use diskperf_device::{Hint, Operation, Request, moment};
@@ -149,7 +149,7 @@ impl Unix {
     async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
         self.take_header(process, header).await;
         request.spans.issue(moment(self.sim.now()));
-        let id = self.issue(request, Owner::Raw(header), true);
+        let id = self.issue_request(request, RequestOwner::Raw(header), true);
         self.strategy(Context::Process(process), id).await;
         self.wait_for_raw(process, header).await;
         let waiters = self.header(header, |header| {

@@ -4,7 +4,7 @@ use super::buffers::{BufferId, Buffers};
 use super::ffs::{Fragment, InodeKind};
 use super::inode_io::When;
 use super::process::{Context, Process};
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
@@ -24,16 +24,16 @@ impl Piece {
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     fn piece(&self, node: Vnode, offset: u64, wanted: u64) -> Result<Piece> {
-        self.fs(node.volume, |fs| {
+        self.with_fs(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());
             if offset / block_bytes > u64::from(u32::MAX) {
                 return Err(Errno::FileTooLarge);
             }
             let start = offset % block_bytes;
             Ok(Piece {
-                lbn: fs.superblock().block_of(offset),
+                lbn: fs.superblock().block_index_at(offset),
                 start: start as u32,
                 bytes: wanted.min(block_bytes - start) as u32,
             })
@@ -48,7 +48,7 @@ impl OnFfs<'_> {
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let size = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < into.len() && offset + (done as u64) < size {
             let at = offset + done as u64;
@@ -72,16 +72,16 @@ impl OnFfs<'_> {
     ) -> Result<()> {
         let mapped = self.map_for_reading(process, node, piece.lbn).await?;
         let context = Context::Process(process);
-        let last = self.in_core(node, |core| {
-            std::mem::replace(&mut core.last_read, piece.lbn)
+        let last = self.with_core_inode(node, |core| {
+            std::mem::replace(&mut core.last_read_block, piece.lbn)
         });
         let Some(block) = mapped.block else {
-            self.spend(context, Stage::Copy, self.costs.copy(into.len()))
+            self.spend(context, Stage::Copy, self.costs.copy_time(into.len()))
                 .await;
             into.fill(0);
             return Ok(());
         };
-        let (bytes, next_bytes, block_bytes) = self.fs(node.volume, |fs| {
+        let (bytes, next_bytes, block_bytes) = self.with_fs(node.volume, |fs| {
             let superblock = fs.superblock();
             let bytes = |lbn| fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
             (
@@ -91,21 +91,21 @@ impl OnFfs<'_> {
             )
         });
         let ahead = mapped
-            .next
+            .next_block
             .filter(|_| self.costs.read_ahead && last + 1 == piece.lbn && next_bytes > 0);
-        let key = self.key(node, block);
+        let key = self.block_key(node, block);
         let id = match ahead {
             Some(next) => {
-                let next = (self.key(node, next), next_bytes);
+                let next = (self.block_key(node, next), next_bytes);
                 self.breada(process, (key, bytes), next).await
             }
             None => self.bread(process, key, bytes).await,
         };
-        self.spend(context, Stage::Copy, self.costs.copy(into.len()))
+        self.spend(context, Stage::Copy, self.costs.copy_time(into.len()))
             .await;
         self.copy_out(id, piece, into);
         if piece.end() == block_bytes || at_end {
-            self.buffers.borrow_mut().get(id).age = true;
+            self.buffers.borrow_mut().get(id).reuse_early = true;
         }
         self.brelse(process, id).await;
         Ok(())
@@ -113,7 +113,7 @@ impl OnFfs<'_> {
 
     fn copy_out(&self, id: BufferId, piece: Piece, into: &mut [u8]) {
         let buffers = self.buffers.borrow();
-        let page = buffers.all[id.0 as usize].page.as_ref();
+        let page = buffers.buffers[id.0 as usize].page.as_ref();
         let page = page.expect("a block that was read is there");
         into.copy_from_slice(&page[piece.start as usize..piece.end() as usize]);
     }
@@ -126,11 +126,11 @@ impl OnFfs<'_> {
         node: Vnode,
         (offset, data): (u64, Written<'_>),
     ) -> Result<usize> {
-        let most = self.fs(node.volume, |fs| fs.max_size_bytes());
+        let most = self.with_fs(node.volume, |fs| fs.max_size_bytes());
         if offset >= most && !data.is_empty() {
             return Err(Errno::FileTooLarge);
         }
-        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -164,7 +164,7 @@ impl OnFfs<'_> {
         node: Vnode,
         bytes: u64,
     ) -> Result<()> {
-        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         if bytes <= old {
             self.truncate(process, node, bytes).await;
             return Ok(());
@@ -179,14 +179,14 @@ impl OnFfs<'_> {
     async fn lengthen(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
         // A file that grows ends in a hole; a tail of fragments may not stay
         // in front of one.
-        let lbn = self.fs(node.volume, |fs| fs.superblock().block_of(bytes));
+        let lbn = self.with_fs(node.volume, |fs| fs.superblock().block_index_at(bytes));
         self.grow_tail(process, node, lbn).await?;
-        let within = self.fs(node.volume, |fs| fs.tail_growth(node.inode, bytes));
+        let within = self.with_fs(node.volume, |fs| fs.tail_growth(node.inode, bytes));
         if let Some(growth) = within {
-            let (_, id) = self.grow(process, node, growth).await?;
+            let (_, id) = self.grow_fragments(process, node, growth).await?;
             self.bdwrite(process, id).await;
         }
-        self.change(node.volume, |fs| fs.set_size(node.inode, bytes));
+        self.with_fs_mut(node.volume, |fs| fs.set_size(node.inode, bytes));
         self.write_inode_block(process, node, When::Later).await;
         Ok(())
     }
@@ -194,7 +194,7 @@ impl OnFfs<'_> {
     /// Restores the length of a file after a failed write. The write may have extended the file's
     /// last fragments to a whole block before the allocation behind it failed.
     async fn shorten_again(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (size, kind) = self.fs(node.volume, |fs| {
+        let (size, kind) = self.with_fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.kind(node.inode))
         });
         if size > bytes && kind == InodeKind::File {
@@ -213,7 +213,7 @@ impl OnFfs<'_> {
             .map_for_writing(process, node, (piece.lbn, piece.end()))
             .await?;
         let context = Context::Process(process);
-        let (bytes, block_bytes) = self.change(node.volume, |fs| {
+        let (bytes, block_bytes) = self.with_fs_mut(node.volume, |fs| {
             let block_bytes = fs.superblock().block_bytes();
             let end = u64::from(piece.lbn) * u64::from(block_bytes) + u64::from(piece.end());
             let size = fs.size_bytes(node.inode).max(end);
@@ -221,21 +221,21 @@ impl OnFfs<'_> {
             let fragments = fs.fragments_of_block(node.inode, piece.lbn);
             (fragments * fs.superblock().fragment_bytes(), block_bytes)
         });
-        let cost = self.costs.text_check(bytes);
+        let cost = self.costs.text_check_time(bytes);
         self.spend(context, Stage::SystemCall, cost).await;
-        let key = self.key(node, address);
+        let key = self.block_key(node, address);
         let whole = piece.start == 0 && piece.bytes == bytes;
         let id = if whole {
             self.getblk(process, key, bytes).await
         } else {
             self.bread(process, key, bytes).await
         };
-        self.spend(context, Stage::Copy, self.costs.copy(data.len()))
+        self.spend(context, Stage::Copy, self.costs.copy_time(data.len()))
             .await;
         self.copy_in(id, piece, whole, data);
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         if piece.end() == block_bytes {
-            self.buffers.borrow_mut().get(id).age = true;
+            self.buffers.borrow_mut().get(id).reuse_early = true;
             self.bawrite(process, id).await;
         } else {
             self.bdwrite(process, id).await;
@@ -244,7 +244,11 @@ impl OnFfs<'_> {
     }
 
     fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: Written<'_>) {
-        let Buffers { all, pages, .. } = &mut *self.buffers.borrow_mut();
+        let Buffers {
+            buffers: all,
+            pages,
+            ..
+        } = &mut *self.buffers.borrow_mut();
         let buffer = &mut all[id.0 as usize];
         if whole {
             buffer.page = Some(pages.of(data));
@@ -253,11 +257,11 @@ impl OnFfs<'_> {
             let page = page.expect("a block that was read is there");
             pages.change(page, piece.start as usize, data);
         }
-        buffer.done = true;
+        buffer.is_done = true;
     }
 
     /// Returns the first fragment of a file's block, or `None` for a hole.
     pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<Fragment> {
-        self.fs(node.volume, |fs| fs.block_address(node.inode, lbn))
+        self.with_fs(node.volume, |fs| fs.block_address(node.inode, lbn))
     }
 }

@@ -3,7 +3,7 @@
 use super::ffs::InodeKind;
 use super::names::{Last, names, root};
 use super::process::Process;
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ struct Move<'a> {
     target: Last<'a>,
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Renames a file or directory, rename(2). Looks both names up again if another process has
     /// changed them meanwhile.
     pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
@@ -80,7 +80,7 @@ impl OnFfs<'_> {
     }
 
     fn check_rename(&self, change: &Move<'_>) -> Result<()> {
-        let ancestry = |of: Vnode| self.fs(of.volume, |fs| fs.directory_ancestry(of.inode));
+        let ancestry = |of: Vnode| self.with_fs(of.volume, |fs| fs.ancestors(of.inode));
         if change.directory && ancestry(change.target.parent).contains(&change.node.inode) {
             return Err(Errno::Invalid);
         }
@@ -93,7 +93,7 @@ impl OnFfs<'_> {
         match (change.directory, self.kind(old) == InodeKind::Directory) {
             (true, false) => Err(Errno::NotDirectory),
             (false, true) => Err(Errno::IsDirectory),
-            (true, true) if !self.fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
+            (true, true) if !self.with_fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
                 Err(Errno::NotEmpty)
             }
             _ => Ok(()),
@@ -123,8 +123,8 @@ impl OnFfs<'_> {
         if *directory {
             let links = self.links(source.parent) - 1;
             self.set_links(process, source.parent, links).await;
-            self.change(node.volume, |fs| {
-                fs.directory_replace(node.inode, "..", target.parent.inode)
+            self.with_fs_mut(node.volume, |fs| {
+                fs.replace_entry(node.inode, "..", target.parent.inode)
             });
             self.write_directory(process, *node, 0).await;
         }
@@ -142,15 +142,15 @@ impl OnFfs<'_> {
     ) {
         let directory = self.kind(old) == InodeKind::Directory;
         self.take_inode(process, old).await;
-        let place = self.change(node.volume, |fs| {
-            fs.directory_replace(target.parent.inode, target.name, node.inode)
+        let place = self.with_fs_mut(node.volume, |fs| {
+            fs.replace_entry(target.parent.inode, target.name, node.inode)
         });
         let place = place.expect("the name was looked up");
         self.write_directory(process, target.parent, place.offset_bytes)
             .await;
         let links = if directory { 0 } else { self.links(old) - 1 };
-        self.change(old.volume, |fs| fs.set_links(old.inode, links));
-        self.in_core(old, |core| core.modified = true);
+        self.with_fs_mut(old.volume, |fs| fs.set_links(old.inode, links));
+        self.with_core_inode(old, |core| core.is_modified = true);
         self.drop_inode(process, old).await;
     }
 }

@@ -3,7 +3,7 @@
 use super::buffers::BufferId;
 use super::inode_io::When;
 use super::process::Process;
-use super::{BlockKey, On, OnFfs, Unix, Vnode};
+use super::{BlockKey, FfsView, FileSystemView, Unix, Vnode};
 use crate::event::Event;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -35,9 +35,9 @@ impl Unix {
     /// Starts to write all delayed blocks and changed inodes of a volume, without waiting for the
     /// writes (`sync`, `bflush`).
     pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
-        match self.on() {
-            On::V7(v7) => v7.update(process, volume).await,
-            On::Ffs(ffs) => ffs.update_inodes(process, volume).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.update(process, volume).await,
+            FileSystemView::Ffs(ffs) => ffs.update_inodes(process, volume).await,
         }
         while let Some(id) = self.take_delayed(volume) {
             self.bawrite(process, id).await;
@@ -48,8 +48,8 @@ impl Unix {
     /// then on.
     fn take_delayed(&self, volume: u32) -> Option<BufferId> {
         let mut buffers = self.buffers.borrow_mut();
-        let id = buffers.delayed(volume)?;
-        buffers.take(id);
+        let id = buffers.find_delayed(volume)?;
+        buffers.remove_from_free_list(id);
         Some(id)
     }
 
@@ -59,7 +59,7 @@ impl Unix {
         loop {
             {
                 let mut buffers = self.buffers.borrow_mut();
-                let (count, waiters) = &mut buffers.writing[volume as usize];
+                let (count, waiters) = &mut buffers.writes_in_flight[volume as usize];
                 if *count == 0 {
                     return;
                 }
@@ -72,7 +72,7 @@ impl Unix {
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     async fn update_inodes(&self, process: &Rc<Process>, volume: u32) {
         let modified = std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].modified);
         if modified {
@@ -81,7 +81,7 @@ impl OnFfs<'_> {
         let inodes: Vec<_> = {
             let mounts = self.mounts.borrow();
             let inodes = &mounts[volume as usize].inodes;
-            let modified = inodes.iter().filter(|(_, core)| core.modified);
+            let modified = inodes.iter().filter(|(_, core)| core.is_modified);
             modified.map(|(inode, _)| *inode).collect()
         };
         for inode in inodes {
@@ -91,7 +91,7 @@ impl OnFfs<'_> {
     }
 
     async fn write_superblock(&self, process: &Rc<Process>, volume: u32) {
-        let (address, bytes) = self.fs(volume, |fs| {
+        let (address, bytes) = self.with_fs(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.superblock_address(),
@@ -100,7 +100,7 @@ impl OnFfs<'_> {
         });
         let key = BlockKey::new(volume, address.0);
         let id = self.getblk(process, key, bytes).await;
-        let page = self.zeroes(bytes);
+        let page = self.zero_page(bytes);
         self.buffers.borrow_mut().get(id).page = Some(page);
         self.bawrite(process, id).await;
     }

@@ -161,7 +161,7 @@ impl OnV7<'_> {
             volume.modified = true;
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("an inode in use is in core");
-            found.core.modified = true;
+            found.core.is_modified = true;
             change(found.inode.as_mut().expect("an inode in use was read"))
         })
     }
@@ -177,7 +177,7 @@ impl OnV7<'_> {
     /// Calls a closure with the contents of a buffer that the caller holds.
     fn look_at<T>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> T) -> T {
         let buffers = self.buffers.borrow();
-        let page: Option<&Page> = buffers.all[id.0 as usize].page.as_ref();
+        let page: Option<&Page> = buffers.buffers[id.0 as usize].page.as_ref();
         look(page.expect("a block that was read is there"))
     }
 
@@ -230,7 +230,7 @@ impl OnV7<'_> {
             let changed = volume
                 .inodes
                 .iter()
-                .filter(|(_, inode)| inode.core.modified);
+                .filter(|(_, inode)| inode.core.is_modified);
             changed.map(|(inode, _)| *inode).collect::<Vec<_>>()
         });
         for inode in changed {

@@ -4,7 +4,7 @@
 use super::ffs::InodeKind;
 use super::names::Found;
 use super::process::Process;
-use super::{BlockKey, FileSystems, On, OnFfs, Unix, Vnode};
+use super::{BlockKey, FfsView, FileSystemView, FileSystems, Unix, Vnode};
 use crate::calls::How;
 use crate::errno::{Errno, Result};
 use crate::written::Written;
@@ -24,9 +24,11 @@ impl Unix {
 
     /// Returns the block size of a volume's file system in bytes.
     pub(super) fn block_bytes(&self, volume: u32) -> u64 {
-        match self.on() {
-            On::V7(_) => super::v7::BLOCK_BYTES as u64,
-            On::Ffs(ffs) => ffs.fs(volume, |fs| u64::from(fs.superblock().block_bytes())),
+        match self.file_system_view() {
+            FileSystemView::V7(_) => super::v7::BLOCK_BYTES as u64,
+            FileSystemView::Ffs(ffs) => {
+                ffs.with_fs(volume, |fs| u64::from(fs.superblock().block_bytes()))
+            }
         }
     }
 
@@ -37,9 +39,9 @@ impl Unix {
         path: &str,
         how: How,
     ) -> Result<Found> {
-        match self.on() {
-            On::Ffs(ffs) => ffs.open(process, path, how).await,
-            On::V7(v7) => match self.device(path)? {
+        match self.file_system_view() {
+            FileSystemView::Ffs(ffs) => ffs.open(process, path, how).await,
+            FileSystemView::V7(v7) => match self.device(path)? {
                 Some(device) => Ok(device),
                 None => v7.open(process, path, how).await.map(Found::Node),
             },
@@ -48,9 +50,9 @@ impl Unix {
 
     /// Releases the inode of a file that was opened.
     pub(super) async fn close_node(&self, process: &Rc<Process>, node: Vnode) {
-        match self.on() {
-            On::V7(v7) => v7.put(process, node).await,
-            On::Ffs(ffs) => ffs.drop_inode(process, node).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.put(process, node).await,
+            FileSystemView::Ffs(ffs) => ffs.drop_inode(process, node).await,
         }
     }
 
@@ -61,16 +63,16 @@ impl Unix {
         node: Vnode,
         at: (u64, &mut [u8]),
     ) -> Result<usize> {
-        let on = self.on();
-        if let On::Ffs(ffs) = &on
+        let on = self.file_system_view();
+        if let FileSystemView::Ffs(ffs) = &on
             && ffs.kind(node) == InodeKind::Directory
         {
             return Err(Errno::IsDirectory);
         }
         self.lock(process, node).await;
         let read = match &on {
-            On::V7(v7) => v7.read(process, node, at).await,
-            On::Ffs(ffs) => ffs.read_inode(process, node, at).await,
+            FileSystemView::V7(v7) => v7.read(process, node, at).await,
+            FileSystemView::Ffs(ffs) => ffs.read_inode(process, node, at).await,
         };
         self.unlock(node);
         read
@@ -85,12 +87,12 @@ impl Unix {
         at: (u64, Written<'_>),
     ) -> (usize, Result<usize>) {
         self.lock(process, node).await;
-        let written = match self.on() {
-            On::V7(v7) => {
+        let written = match self.file_system_view() {
+            FileSystemView::V7(v7) => {
                 let (done, result) = v7.write(process, node, at).await;
                 (done, result.map(|()| done))
             }
-            On::Ffs(ffs) => {
+            FileSystemView::Ffs(ffs) => {
                 let written = ffs.write_inode(process, node, at).await;
                 (written.unwrap_or(0), written)
             }
@@ -101,31 +103,31 @@ impl Unix {
 
     /// Returns the length of an open file in bytes.
     pub(super) fn size_bytes(&self, node: Vnode) -> u64 {
-        match self.on() {
-            On::V7(v7) => v7.inode(node, |inode| u64::from(inode.size)),
-            On::Ffs(ffs) => ffs.fs(node.volume, |fs| fs.size_bytes(node.inode)),
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.inode(node, |inode| u64::from(inode.size)),
+            FileSystemView::Ffs(ffs) => ffs.with_fs(node.volume, |fs| fs.size_bytes(node.inode)),
         }
     }
 
     /// Returns the largest offset that a file on a volume can have, in bytes.
     pub(super) fn most_offset(&self, volume: u32) -> u64 {
-        match self.on() {
-            On::V7(_) => V7_MOST_OFFSET,
-            On::Ffs(ffs) => ffs.fs(volume, |fs| fs.max_size_bytes()),
+        match self.file_system_view() {
+            FileSystemView::V7(_) => V7_MOST_OFFSET,
+            FileSystemView::Ffs(ffs) => ffs.with_fs(volume, |fs| fs.max_size_bytes()),
         }
     }
 
     /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
     /// hole. The file must be in core.
     pub(super) fn blocks_of(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
-        let ffs = match self.on() {
-            On::V7(v7) => return v7.blocks(node, length),
-            On::Ffs(ffs) => ffs,
+        let ffs = match self.file_system_view() {
+            FileSystemView::V7(v7) => return v7.blocks(node, length),
+            FileSystemView::Ffs(ffs) => ffs,
         };
         let blocks = length.div_ceil(self.block_bytes(node.volume)) as u32;
         let key = |lbn| {
             let address = ffs.block_address(node, lbn);
-            address.map(|address| ffs.key(node, address))
+            address.map(|address| ffs.block_key(node, address))
         };
         (0..blocks).map(key).collect()
     }
@@ -134,10 +136,10 @@ impl Unix {
 impl Unix {
     /// Looks up a path and keeps a file that it names in core, until the caller calls `leave`.
     pub(super) async fn reach(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
-        match (self.on(), self.device(path)?) {
+        match (self.file_system_view(), self.device(path)?) {
             (_, Some(device)) => Ok(device),
-            (On::V7(v7), None) => v7.find(process, path).await.map(Found::Node),
-            (On::Ffs(ffs), None) => {
+            (FileSystemView::V7(v7), None) => v7.find(process, path).await.map(Found::Node),
+            (FileSystemView::Ffs(ffs), None) => {
                 let found = ffs.find(process, path).await?;
                 if let Found::Node(node) = found {
                     ffs.pin(node);
@@ -149,19 +151,19 @@ impl Unix {
 
     /// Releases an inode that [`Unix::reach`] has kept in core.
     pub(super) async fn leave(&self, process: &Rc<Process>, node: Vnode) {
-        match self.on() {
-            On::V7(v7) => v7.put(process, node).await,
-            On::Ffs(ffs) => ffs.unpin(process, node).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.put(process, node).await,
+            FileSystemView::Ffs(ffs) => ffs.unpin(process, node).await,
         }
     }
 
     /// Returns the length of the file that a path names. Reads the inode (`iget`) and releases it
     /// again.
     pub(super) async fn stat_path(&self, process: &Rc<Process>, path: &str) -> Result<u64> {
-        let node = match (self.on(), self.device(path)?) {
+        let node = match (self.file_system_view(), self.device(path)?) {
             (_, Some(_)) => return Err(Errno::Invalid),
-            (On::V7(v7), None) => v7.find(process, path).await?,
-            (On::Ffs(ffs), None) => match ffs.find(process, path).await? {
+            (FileSystemView::V7(v7), None) => v7.find(process, path).await?,
+            (FileSystemView::Ffs(ffs), None) => match ffs.find(process, path).await? {
                 Found::Node(node) => {
                     ffs.take_inode(process, node).await;
                     node
@@ -175,23 +177,23 @@ impl Unix {
     }
 
     pub(super) async fn unlink_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match self.on() {
-            On::V7(v7) => v7.unlink(process, path).await,
-            On::Ffs(ffs) => ffs.unlink(process, path).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.unlink(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs.unlink(process, path).await,
         }
     }
 
     pub(super) async fn mkdir_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match self.on() {
-            On::V7(v7) => v7.mkdir(process, path).await,
-            On::Ffs(ffs) => ffs.mkdir(process, path).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.mkdir(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs.mkdir(process, path).await,
         }
     }
 
     pub(super) async fn rmdir_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match self.on() {
-            On::V7(v7) => v7.rmdir(process, path).await,
-            On::Ffs(ffs) => ffs.rmdir(process, path).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.rmdir(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs.rmdir(process, path).await,
         }
     }
 
@@ -203,14 +205,14 @@ impl Unix {
         from: &str,
         to: &str,
     ) -> Result<()> {
-        match self.on() {
-            On::V7(_) => Err(Errno::Invalid),
-            On::Ffs(ffs) => ffs.rename(process, from, to).await,
+        match self.file_system_view() {
+            FileSystemView::V7(_) => Err(Errno::Invalid),
+            FileSystemView::Ffs(ffs) => ffs.rename(process, from, to).await,
         }
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     /// Opens a file, open(2), creating or truncating it if requested.
     async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Found> {
         let (found, made) = if how.create {

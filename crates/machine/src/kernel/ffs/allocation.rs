@@ -112,7 +112,8 @@ impl FileSystem {
         let per_block = i64::from(self.superblock.fragments_per_block());
         let percent = i64::from(self.superblock.parameters().minfree_percent);
         let reserve = i64::from(self.superblock.data_fragments) * percent / 100;
-        i64::from(self.total.free_blocks) * per_block + i64::from(self.total.free_fragments)
+        i64::from(self.total_summary.free_blocks) * per_block
+            + i64::from(self.total_summary.free_fragments)
             - reserve
     }
 
@@ -123,7 +124,7 @@ impl FileSystem {
     /// [`NoSpace`] when a whole block is wanted and none is free, or only the reserve is left.
     pub fn admit(&self, fragments: u32, is_super_user: bool) -> Result<(), NoSpace> {
         let whole_block = fragments == self.superblock.fragments_per_block();
-        if whole_block && self.total.free_blocks == 0 {
+        if whole_block && self.total_summary.free_blocks == 0 {
             return Err(NoSpace);
         }
         self.admit_growth(is_super_user)
@@ -151,7 +152,7 @@ impl FileSystem {
         inode: InodeNumber,
         preference: Option<Fragment>,
     ) -> AllocationSearch {
-        let group = match self.usable(preference) {
+        let group = match self.usable_preference(preference) {
             Some(address) => self.superblock.group_of(address),
             None => self.superblock.group_of_inode(inode),
         };
@@ -167,7 +168,7 @@ impl FileSystem {
     }
 
     /// Drops an allocation preference beyond the end of the file system.
-    fn usable(&self, preference: Option<Fragment>) -> Option<Fragment> {
+    fn usable_preference(&self, preference: Option<Fragment>) -> Option<Fragment> {
         preference.filter(|address| address.0 < self.superblock.size_fragments())
     }
 
@@ -201,7 +202,7 @@ impl FileSystem {
         }
         let base = self.superblock.group_base(group).0;
         let preference = self
-            .usable(preference)
+            .usable_preference(preference)
             .map(|address| address.0 % self.superblock.fragments_per_group());
         let summary = &mut self.summaries[group.0 as usize];
         let before = *summary;
@@ -292,22 +293,22 @@ impl FileSystem {
         let now = self.summaries[group.0 as usize];
         let carry = |total: &mut u32, before: u32, now: u32| *total = *total + now - before;
         carry(
-            &mut self.total.directories,
+            &mut self.total_summary.directories,
             before.directories,
             now.directories,
         );
         carry(
-            &mut self.total.free_blocks,
+            &mut self.total_summary.free_blocks,
             before.free_blocks,
             now.free_blocks,
         );
         carry(
-            &mut self.total.free_inodes,
+            &mut self.total_summary.free_inodes,
             before.free_inodes,
             now.free_inodes,
         );
         carry(
-            &mut self.total.free_fragments,
+            &mut self.total_summary.free_fragments,
             before.free_fragments,
             now.free_fragments,
         );
@@ -321,7 +322,7 @@ impl FileSystem {
         match kind {
             InodeKind::File => parent,
             InodeKind::Directory => {
-                let average = self.total.free_inodes / self.superblock.groups();
+                let average = self.total_summary.free_inodes / self.superblock.groups();
                 let mut fewest = self.superblock.inodes_per_group();
                 let mut best = 0;
                 for (group, summary) in self.summaries.iter().enumerate() {
@@ -354,7 +355,7 @@ impl FileSystem {
     /// if the group has no free inode.
     ///
     /// Pass the preference only for the first candidate of the search.
-    pub fn inode_alloc(
+    pub fn allocate_inode(
         &mut self,
         group: Group,
         preference: Option<InodeNumber>,
@@ -388,7 +389,7 @@ impl FileSystem {
     ///
     /// # Panics
     /// Panics if the inode is free, is linked, or still has blocks.
-    pub fn inode_free(&mut self, inode: InodeNumber) {
+    pub fn free_inode(&mut self, inode: InodeNumber) {
         let record = self.inodes.remove(inode);
         assert!(record.links == 0, "a linked inode is freed: {inode:?}");
         assert!(

@@ -254,7 +254,7 @@ impl FileSystem {
     /// All inconsistencies found.
     pub fn check_while_open(&self, open: &[InodeNumber]) -> Result<CheckSummary, Vec<Problem>> {
         let mut problems = Vec::new();
-        let claims = Claims::of(self, &mut problems);
+        let claims = Claims::collect(self, &mut problems);
         self.check_free_map(&claims, &mut problems);
         self.check_inodes(&mut problems);
         for group in (0..self.superblock.groups()).map(Group) {
@@ -275,7 +275,7 @@ impl FileSystem {
             directories,
             open_unlinked: unlinked.count() as u32,
             used_fragments: claims.used_fragments(),
-            free: self.total,
+            free: self.total_summary,
         })
     }
 
@@ -317,7 +317,7 @@ impl FileSystem {
         let mut fragment_runs = [0; 8];
         for block in (0..superblock.fragments_per_group()).step_by(per_block as usize) {
             if map.is_block_free(superblock, block) {
-                let place = superblock.places[(block / per_block) as usize];
+                let place = superblock.block_positions[(block / per_block) as usize];
                 by_cylinder[place.cylinder as usize] += 1;
                 by_position[place.cylinder as usize][place.position as usize] += 1;
                 found.free_blocks += 1;
@@ -377,7 +377,7 @@ impl FileSystem {
         for summary in &self.summaries {
             sum.add(summary);
         }
-        compare_summaries(&self.total, &sum, &mut |what, counted, found| {
+        compare_summaries(&self.total_summary, &sum, &mut |what, counted, found| {
             if counted != found {
                 problems.push(Problem::Total {
                     what,
@@ -404,6 +404,6 @@ fn compare_summaries(
     differ("directories", counted.directories, found.directories);
 }
 
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_MAX_BYTES && !name.contains(['/', '\0'])
 }

@@ -5,7 +5,7 @@
 //! entries here.
 
 use super::superblock::Fragment;
-use super::{DIRECTORY_CHUNK_BYTES, FileSystem, IndirectId, InodeKind, InodeNumber, Path};
+use super::{BlockPath, DIRECTORY_CHUNK_BYTES, FileSystem, IndirectId, InodeKind, InodeNumber};
 
 /// Inode that `dump` saves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl FileSystem {
         let mut steps = Vec::new();
         let mut last = Vec::new();
         for lbn in 0..size_bytes.div_ceil(block_bytes) as u32 {
-            let way = self.indirect_way(inode, lbn);
+            let way = self.indirect_path(inode, lbn);
             // What the block before was found by is still in core.
             for id in way.iter().filter(|id| !last.contains(*id)) {
                 let address = self.indirect_address(*id);
@@ -118,17 +118,21 @@ impl FileSystem {
 
     /// Returns the indirect blocks on the path to a block of a file, from the top. The list is
     /// empty for a block whose address is in the inode.
-    fn indirect_way(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectId> {
+    fn indirect_path(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectId> {
         let Some(path) = self.locate(lbn) else {
             return Vec::new();
         };
         let root = match path {
-            Path::Direct { .. } => None,
-            Path::Single { .. } | Path::Double { .. } => self.indirect_root(inode, path.depth()),
+            BlockPath::Direct { .. } => None,
+            BlockPath::Single { .. } | BlockPath::Double { .. } => {
+                self.indirect_root(inode, path.depth())
+            }
         };
         let child = match path {
-            Path::Double { outer, .. } => root.and_then(|root| self.indirect_child(root, outer)),
-            Path::Direct { .. } | Path::Single { .. } => None,
+            BlockPath::Double { outer, .. } => {
+                root.and_then(|root| self.indirect_child(root, outer))
+            }
+            BlockPath::Direct { .. } | BlockPath::Single { .. } => None,
         };
         root.into_iter().chain(child).collect()
     }

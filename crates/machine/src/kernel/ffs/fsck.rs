@@ -38,7 +38,7 @@ pub struct FsckRead {
 
 /// Progress of fsck: its reads so far, and its two buffers, which are checked before any block is
 /// read again.
-struct Walk<'a> {
+struct FsckWalk<'a> {
     fs: &'a FileSystem,
     reads: Vec<FsckRead>,
     inode_block: Option<Fragment>,
@@ -46,37 +46,37 @@ struct Walk<'a> {
 }
 
 /// Remaining work of pass 2. A stack of tasks replaces the recursion of `descend()` in the source.
-enum Task {
+enum DirectoryTask {
     Enter(InodeNumber),
     /// Piece of a directory to read, or to read again, with its length in bytes.
-    Piece(Fragment, u32),
+    ReadPiece(Fragment, u32),
 }
 
 impl FileSystem {
     /// Returns all reads of fsck, in order.
     #[must_use]
     pub fn fsck_reads(&self) -> Vec<FsckRead> {
-        let mut walk = Walk {
+        let mut walk = FsckWalk {
             fs: self,
             reads: Vec::new(),
             inode_block: None,
             directory_piece: None,
         };
-        walk.set_up();
+        walk.read_superblock_and_summary();
         for group in (0..self.superblock.groups()).map(Group) {
             walk.scan_inodes(group);
         }
         walk.descend();
         for group in (0..self.superblock.groups()).map(Group) {
             let address = self.superblock.group_map_address(group);
-            walk.read(FsckPass::Map, address, self.superblock.group_map_bytes());
+            walk.add_read(FsckPass::Map, address, self.superblock.group_map_bytes());
         }
         walk.reads
     }
 }
 
-impl Walk<'_> {
-    fn read(&mut self, pass: FsckPass, address: Fragment, bytes: u32) {
+impl FsckWalk<'_> {
+    fn add_read(&mut self, pass: FsckPass, address: Fragment, bytes: u32) {
         self.reads.push(FsckRead {
             pass,
             address,
@@ -86,7 +86,7 @@ impl Walk<'_> {
 
     /// Reads the superblock, its copy in the last cylinder group, and the summaries, a block at a
     /// time.
-    fn set_up(&mut self) {
+    fn read_superblock_and_summary(&mut self) {
         let superblock = &self.fs.superblock;
         let last = Group(superblock.groups() - 1);
         let bytes = superblock.superblock_bytes();
@@ -94,13 +94,13 @@ impl Walk<'_> {
             superblock.superblock_address(),
             superblock.superblock_copy_address(last),
         ] {
-            self.read(FsckPass::Setup, address, bytes);
+            self.add_read(FsckPass::Setup, address, bytes);
         }
         let (start, all) = (superblock.summary_address(), superblock.summary_bytes());
         let block_bytes = superblock.block_bytes();
         for offset in (0..all).step_by(block_bytes as usize) {
             let address = Fragment(start.0 + offset / superblock.fragment_bytes());
-            self.read(FsckPass::Setup, address, block_bytes.min(all - offset));
+            self.add_read(FsckPass::Setup, address, block_bytes.min(all - offset));
         }
     }
 
@@ -110,58 +110,58 @@ impl Walk<'_> {
         let first = group.0 * self.fs.superblock.inodes_per_group();
         for index in 0..self.fs.superblock.inodes_per_group() {
             let inode = InodeNumber(first + index);
-            self.inode(FsckPass::Inodes, inode);
+            self.read_inode(FsckPass::Inodes, inode);
             if self.fs.is_inode_allocated(inode) {
                 for depth in [1, 2] {
                     if let Some(root) = self.fs.indirect_root(inode, depth) {
-                        self.indirect(root, depth);
+                        self.read_indirect(root, depth);
                     }
                 }
             }
         }
     }
 
-    fn indirect(&mut self, block: IndirectId, depth: u32) {
+    fn read_indirect(&mut self, block: IndirectId, depth: u32) {
         let bytes = self.fs.superblock.block_bytes();
-        self.read(FsckPass::Indirect, self.fs.indirect_address(block), bytes);
+        self.add_read(FsckPass::Indirect, self.fs.indirect_address(block), bytes);
         if depth == 2 {
             for index in 0..self.fs.superblock.pointers_per_block() {
                 if let Some(child) = self.fs.indirect_child(block, index) {
-                    self.indirect(child, 1);
+                    self.read_indirect(child, 1);
                 }
             }
         }
     }
 
     /// Reads the block of an inode unless the buffer holds it (`ginode`).
-    fn inode(&mut self, pass: FsckPass, inode: InodeNumber) {
+    fn read_inode(&mut self, pass: FsckPass, inode: InodeNumber) {
         let address = self.fs.superblock.inode_block_address(inode);
         if self.inode_block.replace(address) != Some(address) {
-            self.read(pass, address, self.fs.superblock.block_bytes());
+            self.add_read(pass, address, self.fs.superblock.block_bytes());
         }
     }
 
     /// Performs pass 2: walks the directories depth first. fsck has one buffer for pieces of
     /// directories, so that it reads the parent's piece again after each subdirectory.
     fn descend(&mut self) {
-        let mut stack = vec![Task::Enter(FileSystem::ROOT)];
+        let mut stack = vec![DirectoryTask::Enter(FileSystem::ROOT)];
         while let Some(task) = stack.pop() {
             match task {
-                Task::Enter(directory) => {
-                    self.inode(FsckPass::DirectoryInode, directory);
-                    let tasks = self.tasks_of(directory);
+                DirectoryTask::Enter(directory) => {
+                    self.read_inode(FsckPass::DirectoryInode, directory);
+                    let tasks = self.directory_tasks(directory);
                     stack.extend(tasks.into_iter().rev());
                 }
-                Task::Piece(address, bytes) => {
+                DirectoryTask::ReadPiece(address, bytes) => {
                     if self.directory_piece.replace(address) != Some(address) {
-                        self.read(FsckPass::Directory, address, bytes);
+                        self.add_read(FsckPass::Directory, address, bytes);
                     }
                 }
             }
         }
     }
 
-    fn tasks_of(&self, directory: InodeNumber) -> Vec<Task> {
+    fn directory_tasks(&self, directory: InodeNumber) -> Vec<DirectoryTask> {
         let superblock = &self.fs.superblock;
         let size_bytes = self.fs.size_bytes(directory);
         let mut subdirectories = self
@@ -176,11 +176,11 @@ impl Walk<'_> {
             let address = address.expect("a directory has no holes");
             let fragments = self.fs.fragments_of_block(directory, lbn);
             let bytes = fragments * superblock.fragment_bytes();
-            tasks.push(Task::Piece(address, bytes));
-            let in_piece = |offset: u64| superblock.block_of(offset) == lbn;
+            tasks.push(DirectoryTask::ReadPiece(address, bytes));
+            let in_piece = |offset: u64| superblock.block_index_at(offset) == lbn;
             while let Some(entry) = subdirectories.next_if(|entry| in_piece(entry.offset_bytes)) {
-                tasks.push(Task::Enter(entry.inode));
-                tasks.push(Task::Piece(address, bytes));
+                tasks.push(DirectoryTask::Enter(entry.inode));
+                tasks.push(DirectoryTask::ReadPiece(address, bytes));
             }
         }
         tasks

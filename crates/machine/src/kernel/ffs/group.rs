@@ -63,7 +63,7 @@ impl CylinderGroup {
     }
 
     /// Creates a cylinder group in which all blocks and inodes are free.
-    pub(super) fn wholly_free(superblock: &Superblock) -> (Self, GroupSummary) {
+    pub(super) fn new_free(superblock: &Superblock) -> (Self, GroupSummary) {
         let mut map = Self::new(superblock);
         let mut summary = GroupSummary {
             free_inodes: superblock.inodes_per_group(),
@@ -102,7 +102,8 @@ impl CylinderGroup {
     /// Adds `change` (1 or -1) to the free-block counts of the block's cylinder and rotational
     /// position.
     fn count_block(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
-        let place = superblock.places[(fragment / superblock.fragments_per_block()) as usize];
+        let place =
+            superblock.block_positions[(fragment / superblock.fragments_per_block()) as usize];
         let by_cylinder = &mut self.free_by_cylinder[place.cylinder as usize];
         *by_cylinder = by_cylinder.wrapping_add_signed(change);
         let by_position =
@@ -151,7 +152,8 @@ impl CylinderGroup {
             if self.is_block_free(superblock, start) {
                 return Some(self.take_block(superblock, summary, start));
             }
-            let place = superblock.places[(start / superblock.fragments_per_block()) as usize];
+            let place =
+                superblock.block_positions[(start / superblock.fragments_per_block()) as usize];
             if self.free_by_cylinder[place.cylinder as usize] > 0 {
                 match self.nearest_in_cylinder(superblock, start) {
                     Some(found) => return Some(self.take_block(superblock, summary, found)),
@@ -172,7 +174,7 @@ impl CylinderGroup {
     fn nearest_in_cylinder(&self, superblock: &Superblock, fragment: u32) -> Option<u32> {
         let tables = superblock.rotation.as_ref()?;
         let per_block = superblock.fragments_per_block();
-        let place = superblock.places[(fragment / per_block) as usize];
+        let place = superblock.block_positions[(fragment / per_block) as usize];
         let counts = &self.free_by_position[place.cylinder as usize];
         let wanted = place.position as usize;
         let position = (wanted..ROTATIONAL_POSITIONS)

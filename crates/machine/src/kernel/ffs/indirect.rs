@@ -1,7 +1,7 @@
 //! Indirect blocks of files: the path to a block's pointer, and the pointers themselves.
 
 use super::FileSystem;
-use super::inode::{DIRECT_POINTERS, InodeNumber, pointer};
+use super::inode::{DIRECT_POINTERS, InodeNumber, decode_pointer};
 use super::superblock::Fragment;
 
 /// Id of an in-core indirect block, valid as long as the file has the block. It saves a search by
@@ -11,7 +11,7 @@ pub struct IndirectId(u32);
 
 /// Location of the pointer to a file's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
+pub enum BlockPath {
     /// Pointer in the inode itself.
     Direct {
         /// Index of the direct pointer.
@@ -31,7 +31,7 @@ pub enum Path {
     },
 }
 
-impl Path {
+impl BlockPath {
     /// Returns the number of indirect blocks on the path: 0, 1 or 2.
     #[must_use]
     pub fn depth(self) -> u32 {
@@ -159,16 +159,16 @@ impl FileSystem {
     /// Returns the location of the pointer to block `lbn` of a file. Returns `None` if double
     /// indirect blocks do not reach that far.
     #[must_use]
-    pub fn locate(&self, lbn: u32) -> Option<Path> {
+    pub fn locate(&self, lbn: u32) -> Option<BlockPath> {
         let pointers = self.superblock.pointers_per_block();
         let Some(index) = lbn.checked_sub(DIRECT_POINTERS) else {
-            return Some(Path::Direct { index: lbn });
+            return Some(BlockPath::Direct { index: lbn });
         };
         let Some(index) = index.checked_sub(pointers) else {
-            return Some(Path::Single { index });
+            return Some(BlockPath::Single { index });
         };
         let (outer, inner) = (index / pointers, index % pointers);
-        (outer < pointers).then_some(Path::Double { outer, inner })
+        (outer < pointers).then_some(BlockPath::Double { outer, inner })
     }
 
     /// Returns the top indirect block of a path with this depth (1 single, 2 double).
@@ -239,7 +239,7 @@ impl FileSystem {
     /// Returns the address in a pointer of an indirect block, or `None` for a hole.
     #[must_use]
     pub fn indirect_pointer(&self, id: IndirectId, index: u32) -> Option<Fragment> {
-        pointer(self.indirect_blocks.get(id).pointers[index as usize])
+        decode_pointer(self.indirect_blocks.get(id).pointers[index as usize])
     }
 
     /// Sets the pointer to a data block in an indirect block.
@@ -260,9 +260,11 @@ impl FileSystem {
     #[must_use]
     pub fn block_address(&self, inode: InodeNumber, lbn: u32) -> Option<Fragment> {
         match self.locate(lbn)? {
-            Path::Direct { index } => self.direct_pointer(inode, index),
-            Path::Single { index } => self.indirect_pointer(self.indirect_root(inode, 1)?, index),
-            Path::Double { outer, inner } => {
+            BlockPath::Direct { index } => self.direct_pointer(inode, index),
+            BlockPath::Single { index } => {
+                self.indirect_pointer(self.indirect_root(inode, 1)?, index)
+            }
+            BlockPath::Double { outer, inner } => {
                 let root = self.indirect_root(inode, 2)?;
                 self.indirect_pointer(self.indirect_child(root, outer)?, inner)
             }

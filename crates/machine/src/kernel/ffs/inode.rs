@@ -224,13 +224,13 @@ impl FileSystem {
             return self.superblock.fragments_per_block();
         }
         let in_block = size_bytes.saturating_sub(u64::from(lbn) * block_bytes);
-        self.superblock.fragments_of(in_block as u32)
+        self.superblock.bytes_to_fragments(in_block as u32)
     }
 
     /// Returns a direct pointer of an inode, or `None` for a hole.
     #[must_use]
     pub fn direct_pointer(&self, inode: InodeNumber, index: u32) -> Option<Fragment> {
-        pointer(self.inodes.get(inode).direct[index as usize])
+        decode_pointer(self.inodes.get(inode).direct[index as usize])
     }
 
     /// Sets a direct pointer of an inode, after an allocation or a move of fragments.
@@ -247,11 +247,11 @@ impl FileSystem {
     #[must_use]
     pub fn tail_growth(&self, inode: InodeNumber, new_size_bytes: u64) -> Option<TailGrowth> {
         let record = self.inodes.get(inode);
-        let lbn = self.superblock.block_of(record.size_bytes);
+        let lbn = self.superblock.block_index_at(record.size_bytes);
         if lbn >= DIRECT_POINTERS || new_size_bytes <= record.size_bytes {
             return None;
         }
-        let address = pointer(record.direct[lbn as usize])?;
+        let address = decode_pointer(record.direct[lbn as usize])?;
         let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
         let new_fragments = self.fragments_at_size(new_size_bytes, lbn);
         (new_fragments > old_fragments).then_some(TailGrowth {
@@ -268,7 +268,12 @@ impl FileSystem {
     /// # Panics
     /// Panics if the end is 0 or beyond a block.
     #[must_use]
-    pub fn direct_need(&self, inode: InodeNumber, lbn: u32, end_in_block_bytes: u32) -> BlockNeed {
+    pub fn direct_block_need(
+        &self,
+        inode: InodeNumber,
+        lbn: u32,
+        end_in_block_bytes: u32,
+    ) -> BlockNeed {
         let block_bytes = self.superblock.block_bytes();
         assert!(
             (1..=block_bytes).contains(&end_in_block_bytes),
@@ -277,7 +282,7 @@ impl FileSystem {
         let record = self.inodes.get(inode);
         let end = u64::from(lbn) * u64::from(block_bytes) + u64::from(end_in_block_bytes);
         let fragments = self.fragments_at_size(end.max(record.size_bytes), lbn);
-        let Some(address) = pointer(record.direct[lbn as usize]) else {
+        let Some(address) = decode_pointer(record.direct[lbn as usize]) else {
             return BlockNeed::Allocate { fragments };
         };
         let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
@@ -312,6 +317,6 @@ impl FileSystem {
 }
 
 /// Decodes a stored block pointer, in which 0 is a hole.
-pub(super) fn pointer(stored: u32) -> Option<Fragment> {
+pub(super) fn decode_pointer(stored: u32) -> Option<Fragment> {
     (stored != 0).then_some(Fragment(stored))
 }

@@ -52,13 +52,13 @@ impl FileSystem {
         let mut file_system = Self {
             inodes: InodeTable::new(groups * superblock.inodes_per_group()),
             summaries: Vec::with_capacity(groups as usize),
-            total: GroupSummary::default(),
+            total_summary: GroupSummary::default(),
             section_rotor: Group(0),
             groups: Vec::with_capacity(groups as usize),
             indirect_blocks: IndirectBlocks::default(),
             superblock,
         };
-        let whole = CylinderGroup::wholly_free(&file_system.superblock);
+        let whole = CylinderGroup::new_free(&file_system.superblock);
         for group in (0..groups).map(Group) {
             file_system.make_group(group, &whole);
         }
@@ -107,7 +107,7 @@ impl FileSystem {
             map.free_at_newfs(&mut summary, last_whole, end - last_whole);
         }
         self.superblock.data_fragments += data_fragments;
-        self.total.add(&summary);
+        self.total_summary.add(&summary);
         self.groups.push(map);
         self.summaries.push(summary);
     }
@@ -118,14 +118,14 @@ impl FileSystem {
         let block_bytes = self.superblock.block_bytes();
         self.make_first_directory(Self::LOST_AND_FOUND, Self::ROOT, block_bytes);
         self.make_first_directory(Self::ROOT, Self::ROOT, DIRECTORY_CHUNK_BYTES);
-        self.directory_add(Self::ROOT, "lost+found", Self::LOST_AND_FOUND);
+        self.add_entry(Self::ROOT, "lost+found", Self::LOST_AND_FOUND);
         self.inodes.get_mut(Self::ROOT).links = 3;
         self.inodes.get_mut(Self::LOST_AND_FOUND).links = 2;
     }
 
     fn make_first_directory(&mut self, inode: InodeNumber, parent: InodeNumber, size: u32) {
         let per_block = self.superblock.fragments_per_block();
-        let kept = self.superblock.fragments_of(size);
+        let kept = self.superblock.bytes_to_fragments(size);
         let first_free = (0..self.superblock.group_end(Group(0)).0)
             .step_by(per_block as usize)
             .find(|&block| self.groups[0].is_block_free(&self.superblock, block))
@@ -136,7 +136,7 @@ impl FileSystem {
         if kept < per_block {
             self.free(Fragment(address.0 + kept), per_block - kept);
         }
-        let made = self.inode_alloc(Group(0), Some(inode), InodeKind::Directory);
+        let made = self.allocate_inode(Group(0), Some(inode), InodeKind::Directory);
         assert!(
             made == Some(inode),
             "the first inodes of a new file system are free"

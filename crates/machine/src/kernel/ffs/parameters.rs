@@ -144,7 +144,7 @@ impl Parameters {
                 given: self.cylinders_per_group,
             });
         }
-        Tuning::of(self).validate(geometry.revolutions_per_second)
+        Tuning::from_parameters(self).validate(geometry.revolutions_per_second)
     }
 }
 
@@ -164,7 +164,7 @@ pub struct Tuning {
 impl Tuning {
     /// Returns the tunable part of the newfs parameters.
     #[must_use]
-    pub fn of(parameters: &Parameters) -> Self {
+    pub fn from_parameters(parameters: &Parameters) -> Self {
         Self {
             rotdelay_ms: parameters.rotdelay_ms,
             maxcontig_blocks: parameters.maxcontig_blocks,

@@ -59,7 +59,7 @@ impl FileSystem {
             return Some(self.superblock.section_start(group));
         }
         let groups = self.superblock.groups();
-        let average = self.total.free_blocks / groups;
+        let average = self.total_summary.free_blocks / groups;
         let rotor = self.section_rotor.0;
         let group = (rotor + 1..groups)
             .chain(0..=rotor)

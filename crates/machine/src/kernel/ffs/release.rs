@@ -31,7 +31,7 @@ pub enum ReleaseStep {
 }
 
 /// Last block that a truncation keeps under each kind of pointer, as an index; -1 for none.
-struct LastKept {
+struct LastKeptBlocks {
     direct: i64,
     /// Index under the single and the double indirect block.
     indirect: [i64; 2],
@@ -69,7 +69,7 @@ impl FileSystem {
             );
             self.inodes.get_mut(inode).directory = None;
         }
-        let kept = self.last_kept(new_size_bytes);
+        let kept = self.last_kept_blocks(new_size_bytes);
         self.inodes.get_mut(inode).size_bytes = new_size_bytes;
         for level in [1, 0] {
             let last = kept.indirect[level];
@@ -87,12 +87,12 @@ impl FileSystem {
         self.release_direct(inode, kept.direct, old_size_bytes, new_size_bytes, steps);
     }
 
-    fn last_kept(&self, new_size_bytes: u64) -> LastKept {
+    fn last_kept_blocks(&self, new_size_bytes: u64) -> LastKeptBlocks {
         let blocks = new_size_bytes.div_ceil(u64::from(self.superblock.block_bytes()));
         let direct = blocks as i64 - 1;
         let single = direct - i64::from(DIRECT_POINTERS);
         let double = single - i64::from(self.superblock.pointers_per_block());
-        LastKept {
+        LastKeptBlocks {
             direct,
             indirect: [single.max(-1), double.max(-1)],
         }
@@ -136,7 +136,7 @@ impl FileSystem {
         }
     }
 
-    /// Releases all blocks below an indirect block that follow block `last_kept` of its tree; -1
+    /// Releases all blocks below an indirect block that follow block `last_kept_blocks` of its tree; -1
     /// releases the whole tree. `level` is 0 for a single and 1 for a double indirect block.
     fn release_indirect(
         &mut self,

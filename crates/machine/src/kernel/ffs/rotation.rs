@@ -13,23 +13,23 @@ const NONE: u16 = u16::MAX;
 
 /// Cylinder (within the group) and rotational position of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BlockPlace {
+pub(super) struct BlockPosition {
     pub(super) cylinder: u8,
     pub(super) position: u8,
 }
 
 /// Computes the cylinder and rotational position of each block of a cylinder group.
-pub(super) fn block_places(
+pub(super) fn block_positions(
     blocks: u32,
     sectors_per_block: u32,
     sectors_per_track: u32,
     sectors_per_cylinder: u32,
-) -> Vec<BlockPlace> {
+) -> Vec<BlockPosition> {
     (0..blocks)
         .map(|block| {
             let sector = block * sectors_per_block;
             let in_track = sector % sectors_per_track;
-            BlockPlace {
+            BlockPosition {
                 cylinder: (sector / sectors_per_cylinder) as u8,
                 position: (in_track * ROTATIONAL_POSITIONS as u32 / sectors_per_track) as u8,
             }
@@ -46,15 +46,15 @@ pub(super) struct RotationTables {
     /// First block of the cycle at each cylinder and rotational position (`fs_postbl`).
     first: Vec<[u16; ROTATIONAL_POSITIONS]>,
     /// Next block with the same cylinder and rotational position (`fs_rotbl`).
-    next: Vec<u16>,
+    next_blocks: Vec<u16>,
 }
 
 impl RotationTables {
-    pub(super) fn new(cycle_cylinders: u32, cycle_blocks: u32, places: &[BlockPlace]) -> Self {
+    pub(super) fn new(cycle_cylinders: u32, cycle_blocks: u32, places: &[BlockPosition]) -> Self {
         let mut first = vec![[NONE; ROTATIONAL_POSITIONS]; cycle_cylinders as usize];
         let mut next = vec![NONE; cycle_blocks as usize];
         for block in (0..cycle_blocks as usize).rev() {
-            let BlockPlace { cylinder, position } = places[block];
+            let BlockPosition { cylinder, position } = places[block];
             let head = &mut first[cylinder as usize][position as usize];
             next[block] = *head;
             *head = block as u16;
@@ -63,7 +63,7 @@ impl RotationTables {
             cycle_cylinders,
             cycle_blocks,
             first,
-            next,
+            next_blocks: next,
         }
     }
 
@@ -77,7 +77,7 @@ impl RotationTables {
                 return None;
             }
             let found = base + u32::from(block);
-            block = self.next[block as usize];
+            block = self.next_blocks[block as usize];
             Some(found)
         })
     }

@@ -3,7 +3,7 @@
 use super::inode::{INODE_BYTES, InodeNumber};
 use super::parameters::{Geometry, MAX_CYLINDERS_PER_GROUP, NewfsError, Parameters, Tuning};
 use super::rotation::{
-    BlockPlace, MAX_TABLE_BLOCKS, ROTATIONAL_POSITIONS, RotationTables, block_places,
+    BlockPosition, MAX_TABLE_BLOCKS, ROTATIONAL_POSITIONS, RotationTables, block_positions,
 };
 
 /// Address of a fragment, counted from the start of the partition. Fragment 0 is in the boot block
@@ -52,7 +52,7 @@ pub struct Superblock {
     group_map_bytes: u32,
     gap_fragments: u32,
     pub(super) data_fragments: u32,
-    pub(super) places: Vec<BlockPlace>,
+    pub(super) block_positions: Vec<BlockPosition>,
     pub(super) rotation: Option<RotationTables>,
     /// Table of the run lengths in each byte of a fragment map: bit n-1 is set if one of the byte's
     /// blocks has a run of exactly n free fragments.
@@ -108,7 +108,7 @@ impl Superblock {
             group_map_bytes,
             gap_fragments: 0,
             data_fragments: 0,
-            places: block_places(
+            block_positions: block_positions(
                 fragments_per_group / fragments_per_block,
                 sectors_per_fragment * fragments_per_block,
                 geometry.sectors_per_track,
@@ -132,7 +132,8 @@ impl Superblock {
         let cycle_blocks =
             self.cycle_cylinders * self.geometry.sectors_per_cylinder() / sectors_per_block;
         if self.geometry.tracks_per_cylinder > 1 && cycle_blocks <= MAX_TABLE_BLOCKS {
-            let tables = RotationTables::new(self.cycle_cylinders, cycle_blocks, &self.places);
+            let tables =
+                RotationTables::new(self.cycle_cylinders, cycle_blocks, &self.block_positions);
             self.rotation = Some(tables);
         }
     }
@@ -276,13 +277,13 @@ impl Superblock {
 
     /// Returns the number of fragments that hold a number of bytes.
     #[must_use]
-    pub fn fragments_of(&self, bytes: u32) -> u32 {
+    pub fn bytes_to_fragments(&self, bytes: u32) -> u32 {
         bytes.div_ceil(self.parameters.fragment_bytes)
     }
 
     /// Returns the block of a file that holds the byte at an offset.
     #[must_use]
-    pub fn block_of(&self, offset_bytes: u64) -> u32 {
+    pub fn block_index_at(&self, offset_bytes: u64) -> u32 {
         (offset_bytes / u64::from(self.parameters.block_bytes)) as u32
     }
 

@@ -6,8 +6,8 @@
 //! file systems, and in tests of the layout.
 
 use super::{
-    AllocationSearch, BlockNeed, Candidate, DIRECTORY_CHUNK_BYTES, FileSystem, Fragment, Group,
-    IndirectId, InodeKind, InodeNumber, NoSpace, Path, PointerArray, ReleaseStep, TailGrowth,
+    AllocationSearch, BlockNeed, BlockPath, Candidate, DIRECTORY_CHUNK_BYTES, FileSystem, Fragment,
+    Group, IndirectId, InodeKind, InodeNumber, NoSpace, PointerArray, ReleaseStep, TailGrowth,
 };
 
 /// Access to a metadata block: a read, or a write that the kernel waits for.
@@ -57,10 +57,10 @@ impl Writer {
     ) -> Result<Fragment, NoSpace> {
         self.file_system.admit(fragments, self.is_super_user)?;
         let search = self.file_system.allocation_search(inode, preference);
-        self.try_groups(search, preference, fragments)
+        self.search_groups(search, preference, fragments)
     }
 
-    fn try_groups(
+    fn search_groups(
         &mut self,
         search: AllocationSearch,
         preference: Option<Fragment>,
@@ -118,7 +118,7 @@ impl Writer {
             }
         }
         let search = self.file_system.relocation_search(address);
-        let moved = self.try_groups(search, preference, new_fragments)?;
+        let moved = self.search_groups(search, preference, new_fragments)?;
         self.free(address, old_fragments);
         self.file_system.set_direct_pointer(inode, lbn, moved);
         Ok(moved)
@@ -146,7 +146,10 @@ impl Writer {
         if path.depth() > 0 {
             return self.map_indirect(inode, lbn, path);
         }
-        match self.file_system.direct_need(inode, lbn, end_in_block_bytes) {
+        match self
+            .file_system
+            .direct_block_need(inode, lbn, end_in_block_bytes)
+        {
             BlockNeed::Present(address) => Ok(address),
             BlockNeed::Grow(growth) => self.grow(inode, growth),
             BlockNeed::Allocate { fragments } => {
@@ -181,7 +184,7 @@ impl Writer {
         &mut self,
         inode: InodeNumber,
         lbn: u32,
-        path: Path,
+        path: BlockPath,
     ) -> Result<Fragment, NoSpace> {
         // What an indirect block was asked near, the first block under it is
         // asked near as well.
@@ -196,7 +199,7 @@ impl Writer {
         };
         self.read_indirect(root);
         let mut leaf = root;
-        if let Path::Double { outer, .. } = path {
+        if let BlockPath::Double { outer, .. } = path {
             leaf = match self.file_system.indirect_child(root, outer) {
                 Some(child) => child,
                 None => {
@@ -236,7 +239,7 @@ impl Writer {
         while bytes > 0 {
             let in_block = offset % block_bytes;
             let part = bytes.min(block_bytes - in_block);
-            let lbn = self.file_system.superblock().block_of(offset);
+            let lbn = self.file_system.superblock().block_index_at(offset);
             self.map_for_write(inode, lbn, (in_block + part) as u32)?;
             if self.file_system.kind(inode) == InodeKind::File {
                 let size = self.file_system.size_bytes(inode).max(offset + part);
@@ -297,7 +300,7 @@ impl Writer {
             }
             self.metadata.push(Metadata::ReadGroupMap(group));
             let preference = is_preferred.then_some(preference);
-            if let Some(inode) = self.file_system.inode_alloc(group, preference, kind) {
+            if let Some(inode) = self.file_system.allocate_inode(group, preference, kind) {
                 return Ok(inode);
             }
         }
@@ -305,7 +308,7 @@ impl Writer {
     }
 
     /// Adds a name to a directory, and extends the directory if it has no room (`direnter`).
-    fn enter(
+    fn enter_name(
         &mut self,
         directory: InodeNumber,
         name: &str,
@@ -313,14 +316,17 @@ impl Writer {
     ) -> Result<(), NoSpace> {
         let slot = self
             .file_system
-            .directory_slot(directory, name)
+            .find_entry_slot(directory, name)
             .expect("a possible name");
         if slot.grows {
             let chunk = u64::from(DIRECTORY_CHUNK_BYTES);
             self.write(directory, slot.offset_bytes, chunk)?;
         }
-        let place = self.file_system.directory_add(directory, name, inode);
-        let lbn = self.file_system.superblock().block_of(place.offset_bytes);
+        let place = self.file_system.add_entry(directory, name, inode);
+        let lbn = self
+            .file_system
+            .superblock()
+            .block_index_at(place.offset_bytes);
         let block = self
             .file_system
             .block_address(directory, lbn)
@@ -334,9 +340,9 @@ impl Writer {
         let inode = self.make_inode(directory, InodeKind::File)?;
         self.file_system.set_links(inode, 1);
         self.write_inode(inode);
-        if let Err(error) = self.enter(directory, name, inode) {
+        if let Err(error) = self.enter_name(directory, name, inode) {
             self.file_system.set_links(inode, 0);
-            self.file_system.inode_free(inode);
+            self.file_system.free_inode(inode);
             return Err(error);
         }
         Ok(inode)
@@ -353,12 +359,12 @@ impl Writer {
         self.write_inode(inode);
         let entered = self
             .write(inode, 0, u64::from(DIRECTORY_CHUNK_BYTES))
-            .map(|()| self.file_system.directory_init(inode, parent))
-            .and_then(|()| self.enter(parent, name, inode));
+            .map(|()| self.file_system.init_directory(inode, parent))
+            .and_then(|()| self.enter_name(parent, name, inode));
         if let Err(error) = entered {
             self.file_system.set_links(inode, 0);
             self.release(inode, 0);
-            self.file_system.inode_free(inode);
+            self.file_system.free_inode(inode);
             return Err(error);
         }
         self.file_system
@@ -371,7 +377,7 @@ impl Writer {
     pub fn unlink(&mut self, directory: InodeNumber, name: &str) {
         let place = self
             .file_system
-            .directory_remove(directory, name)
+            .remove_entry(directory, name)
             .expect("a name");
         self.drop_link(place.inode);
     }
@@ -381,22 +387,19 @@ impl Writer {
         self.file_system.set_links(inode, links);
         if links == 0 {
             self.release(inode, 0);
-            self.file_system.inode_free(inode);
+            self.file_system.free_inode(inode);
         }
     }
 
     /// Removes an empty directory. Panics if the directory has entries.
     pub fn remove_directory(&mut self, parent: InodeNumber, name: &str) {
-        let place = self
-            .file_system
-            .directory_remove(parent, name)
-            .expect("a name");
+        let place = self.file_system.remove_entry(parent, name).expect("a name");
         assert!(self.file_system.directory_is_empty(place.inode));
         self.file_system
             .set_links(parent, self.file_system.links(parent) - 1);
         self.file_system.set_links(place.inode, 0);
         self.release(place.inode, 0);
-        self.file_system.inode_free(place.inode);
+        self.file_system.free_inode(place.inode);
     }
 
     /// Adds another name to a file.
@@ -408,7 +411,7 @@ impl Writer {
     ) -> Result<(), NoSpace> {
         self.file_system
             .set_links(inode, self.file_system.links(inode) + 1);
-        let entered = self.enter(directory, name, inode);
+        let entered = self.enter_name(directory, name, inode);
         if entered.is_err() {
             self.file_system
                 .set_links(inode, self.file_system.links(inode) - 1);
@@ -424,20 +427,20 @@ impl Writer {
     ) -> Result<(), NoSpace> {
         let inode = self
             .file_system
-            .directory_lookup(from.0, from.1)
+            .lookup_entry(from.0, from.1)
             .expect("a name")
             .inode;
-        match self.file_system.directory_lookup(to.0, to.1) {
+        match self.file_system.lookup_entry(to.0, to.1) {
             Some(old) if old.inode == inode => return Ok(()),
             Some(old) => {
-                self.file_system.directory_replace(to.0, to.1, inode);
+                self.file_system.replace_entry(to.0, to.1, inode);
                 self.drop_link(old.inode);
             }
-            None => self.enter(to.0, to.1, inode)?,
+            None => self.enter_name(to.0, to.1, inode)?,
         }
-        self.file_system.directory_remove(from.0, from.1);
+        self.file_system.remove_entry(from.0, from.1);
         if self.file_system.kind(inode) == InodeKind::Directory && from.0 != to.0 {
-            self.file_system.directory_replace(inode, "..", to.0);
+            self.file_system.replace_entry(inode, "..", to.0);
             self.file_system
                 .set_links(from.0, self.file_system.links(from.0) - 1);
             self.file_system

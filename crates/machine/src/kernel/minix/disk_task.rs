@@ -148,7 +148,7 @@ impl Minix {
             });
         }
         let own = (&*me.process, errand);
-        self.work(own, Stage::Copy, self.costs.copy(bytes as usize))
+        self.work(own, Stage::Copy, self.costs.copy_time(bytes as usize))
             .await;
         self.read_medium(at, bytes, request);
         Ok(bytes as usize)

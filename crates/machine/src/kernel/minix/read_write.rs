@@ -209,7 +209,7 @@ impl Work<'_> {
             block,
         };
         let id = self.get(key, Contents::Overwritten).await?;
-        let clear = self.kernel.costs.clear(BLOCK_BYTES);
+        let clear = self.kernel.costs.clear_time(BLOCK_BYTES);
         self.spend(diskperf_timeline::Stage::Clear, clear).await;
         self.data(id).borrow_mut().fill(0);
         self.soil(id);

@@ -48,7 +48,8 @@ impl Minix {
             };
             let own = (&*me.process, &message.errand);
             self.work(own, Stage::SystemCall, self.config.task).await;
-            self.work(own, Stage::Copy, self.costs.copy(bytes)).await;
+            self.work(own, Stage::Copy, self.costs.copy_time(bytes))
+                .await;
             self.send(&me, message.from, &message.errand, Body::Copied)
                 .await;
         }

@@ -71,7 +71,8 @@ impl Session {
         }
         for file in &held {
             if let What::Node(node) = file.what {
-                self.kernel.in_core(node, |core| core.users += 1);
+                self.kernel
+                    .with_core_inode(node, |core| core.user_count += 1);
             }
         }
         Ok(Rc::new(Ring {

@@ -44,14 +44,14 @@ impl OnV7<'_> {
         self.open_gate(volume, Volume::free_list);
         let block = taken.ok_or(Errno::NoSpace)?;
         let id = self.getblk(process, Self::key(volume, block), BLOCK).await;
-        let cost = self.costs.clear(BLOCK as usize);
+        let cost = self.costs.clear_time(BLOCK as usize);
         self.spend(Context::Process(process), Stage::Clear, cost)
             .await;
-        let zeroes = self.zeroes(BLOCK);
+        let zeroes = self.zero_page(BLOCK);
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
         buffer.page = Some(zeroes);
-        buffer.done = true;
+        buffer.is_done = true;
         Ok((block, id))
     }
 
@@ -109,7 +109,7 @@ impl OnV7<'_> {
             self.take(process, node).await;
             let (free, only) = (
                 self.inode(node, |inode| inode.kind.is_none()),
-                self.in_core(node, |core| core.users == 1),
+                self.with_core_inode(node, |core| core.user_count == 1),
             );
             if !free || !only {
                 self.put(process, node).await;
@@ -181,7 +181,7 @@ impl OnV7<'_> {
     /// Reserves an in-core entry for an inode that is about to be read.
     pub(super) fn enter(&self, node: Vnode) {
         let core = InodeInCore {
-            users: 1,
+            user_count: 1,
             ..InodeInCore::default()
         };
         let inode = CoreInode {

@@ -2,7 +2,7 @@
 //! reading and for writing (`bmap`).
 
 use super::super::Vnode;
-use super::super::block_map::Mapped;
+use super::super::block_map::BlockMapping;
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
 use super::OnV7;
@@ -25,7 +25,7 @@ impl OnV7<'_> {
         process: &Rc<Process>,
         node: Vnode,
         lbn: u32,
-    ) -> Result<Mapped> {
+    ) -> Result<BlockMapping> {
         self.spend_map(process).await;
         let path = path(lbn).ok_or(Errno::FileTooLarge)?;
         let known = |block: u32| (block != 0).then_some(Fragment(block));
@@ -46,9 +46,9 @@ impl OnV7<'_> {
             });
             self.brelse(process, id).await;
         }
-        Ok(Mapped {
+        Ok(BlockMapping {
             block: known(block),
-            next: known(next),
+            next_block: known(next),
         })
     }
 
@@ -86,7 +86,7 @@ impl OnV7<'_> {
                     return Err(errno);
                 }
             };
-            self.edit(above, |bytes| put_long(bytes, 4 * place, made));
+            self.edit_buffer(above, |bytes| put_long(bytes, 4 * place, made));
             self.bdwrite(process, above).await;
             block = made;
         }

@@ -53,7 +53,7 @@ impl OnV7<'_> {
         let key = BlockKey::new(volume, block);
         let buffers = self.buffers.borrow();
         let held = buffers.find(key);
-        let page = held.and_then(|id| buffers.all[id.0 as usize].page.clone());
+        let page = held.and_then(|id| buffers.buffers[id.0 as usize].page.clone());
         match page {
             Some(page) => page.to_vec(),
             None => {

@@ -14,7 +14,7 @@ impl OnV7<'_> {
     pub(crate) async fn take(&self, process: &Rc<Process>, node: Vnode) {
         let known = self.volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
-            found.map(|found| found.core.users += 1).is_some()
+            found.map(|found| found.core.user_count += 1).is_some()
         });
         if known {
             return self.wait_until_read(process, node).await;
@@ -59,10 +59,10 @@ impl OnV7<'_> {
     /// or writes a changed one into its block.
     pub(crate) async fn put(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let (last, modified) = self.in_core(node, |core| {
-                let last = core.users == 1;
-                core.users -= u32::from(!last);
-                (last, core.modified)
+            let (last, modified) = self.with_core_inode(node, |core| {
+                let last = core.user_count == 1;
+                core.user_count -= u32::from(!last);
+                (last, core.is_modified)
             });
             if !last {
                 return;
@@ -90,12 +90,12 @@ impl OnV7<'_> {
         let id = self.read_block(process, node.volume, block).await;
         let inode = self.volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode)?;
-            found.core.modified = false;
+            found.core.is_modified = false;
             found.inode.clone()
         });
         match inode {
             Some(inode) => {
-                self.edit(id, |bytes| inode.encode(&mut bytes[at..at + INODE_BYTES]));
+                self.edit_buffer(id, |bytes| inode.encode(&mut bytes[at..at + INODE_BYTES]));
                 self.bdwrite(process, id).await;
             }
             // Whoever was done with it has written it.

@@ -58,12 +58,12 @@ impl OnV7<'_> {
     ) -> Result<()> {
         let mapped = self.map_for_reading(process, node, piece.lbn).await?;
         let context = Context::Process(process);
-        let last = self.in_core(node, |core| {
-            std::mem::replace(&mut core.last_read, piece.lbn)
+        let last = self.with_core_inode(node, |core| {
+            std::mem::replace(&mut core.last_read_block, piece.lbn)
         });
-        let copy = self.costs.copy(into.len());
+        let copy = self.costs.copy_time(into.len());
         let Some(block) = mapped.block else {
-            let clear = self.costs.clear(BLOCK_BYTES);
+            let clear = self.costs.clear_time(BLOCK_BYTES);
             self.spend(context, Stage::Clear, clear).await;
             self.spend(context, Stage::Copy, copy).await;
             into.fill(0);
@@ -71,7 +71,7 @@ impl OnV7<'_> {
         };
         let key = |block: Fragment| Self::key(node.volume, block.0);
         let sequential = self.costs.read_ahead && last + 1 == piece.lbn;
-        let id = match mapped.next.filter(|_| sequential) {
+        let id = match mapped.next_block.filter(|_| sequential) {
             Some(next) => {
                 let (this, next) = ((key(block), BLOCK), (key(next), BLOCK));
                 self.breada(process, this, next).await
@@ -128,14 +128,14 @@ impl OnV7<'_> {
             self.bread(process, key, BLOCK).await
         };
         let context = Context::Process(process);
-        let cost = self.costs.copy(data.len());
+        let cost = self.costs.copy_time(data.len());
         self.spend(context, Stage::Copy, cost).await;
         if whole {
             let mut buffers = self.buffers.borrow_mut();
             let page = buffers.pages.of(data);
             buffers.get(id).page = Some(page);
         } else {
-            self.edit(id, |bytes| bytes[piece.within].copy_from_slice(&data));
+            self.edit_buffer(id, |bytes| bytes[piece.within].copy_from_slice(&data));
         }
         self.bdwrite(process, id).await;
         Ok(())

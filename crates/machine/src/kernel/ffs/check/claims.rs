@@ -24,7 +24,7 @@ struct Claimant<'a> {
 impl Claims {
     /// Collects the claims of all cylinder groups' metadata and of all inodes, and reports problems
     /// with the pointers.
-    pub(super) fn of(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
+    pub(super) fn collect(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
         let size = file_system.superblock.size_fragments();
         let mut claims = Self {
             claimed: vec![0; size.div_ceil(64) as usize],
@@ -62,7 +62,7 @@ impl Claims {
         self.used_fragments
     }
 
-    fn set(&mut self, address: u32) {
+    fn mark_claimed(&mut self, address: u32) {
         self.claimed[address as usize / 64] |= 1 << (address % 64);
     }
 
@@ -76,7 +76,7 @@ impl Claims {
                 end += superblock.summary_fragments();
             }
             for address in start..end.min(superblock.group_end(group).0) {
-                self.set(address);
+                self.mark_claimed(address);
             }
         }
     }
@@ -104,7 +104,7 @@ impl Claims {
             if self.is_claimed(address) {
                 problems.push(Problem::ClaimedTwice { inode, address });
             }
-            self.set(address.0);
+            self.mark_claimed(address.0);
         }
         self.used_fragments += fragments;
     }
