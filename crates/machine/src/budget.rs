@@ -161,14 +161,14 @@ impl fmt::Display for Exceeded {
             } => write!(
                 formatter,
                 "the model was stopped after {events} events of all repetitions, {} of its time into one{}; set what that hangs on nearer to what it was, give a smaller --size, or lift the limit with --no-budget",
-                Span(*time),
-                Most(*stage),
+                DurationText(*time),
+                LongestStageText(*stage),
             ),
             Self::Time { time, stage } => write!(
                 formatter,
                 "the model was stopped after {} of its time in one repetition{}; make that faster, give a smaller --size, or lift the limit with --no-budget",
-                Span(*time),
-                Most(*stage),
+                DurationText(*time),
+                LongestStageText(*stage),
             ),
             Self::Memory { bytes, recorded } => write!(
                 formatter,
@@ -192,9 +192,9 @@ impl fmt::Display for Exceeded {
     }
 }
 
-struct Span(Time);
+struct DurationText(Time);
 
-impl fmt::Display for Span {
+impl fmt::Display for DurationText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.seconds();
         let (value, unit) = match seconds {
@@ -235,15 +235,15 @@ impl LongestStage {
                 Some("the times of the drive, drive.*_ms or drive.*_us")
             }
             Stage::User if self.on_rig => Some("program.think_ns"),
-            stage => parameters_of(stage)
+            stage => parameters_for_stage(stage)
                 .filter(|parameters| !self.on_rig || parameters.starts_with("drive.")),
         }
     }
 }
 
-struct Most(Option<LongestStage>);
+struct LongestStageText(Option<LongestStage>);
 
-impl fmt::Display for Most {
+impl fmt::Display for LongestStageText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(longest) = self.0 else { return Ok(()) };
         write!(formatter, ", most of it in {}", longest.stage.name())?;
@@ -255,7 +255,7 @@ impl fmt::Display for Most {
 }
 
 /// Returns the parameters with the most influence on the time of a stage of a computer.
-fn parameters_of(stage: Stage) -> Option<&'static str> {
+fn parameters_for_stage(stage: Stage) -> Option<&'static str> {
     match stage {
         Stage::User => Some("host.speed, program.think_ns"),
         Stage::SystemCall | Stage::Allocate | Stage::CacheLookup => {

@@ -14,7 +14,7 @@ pub mod up;
 pub mod vme;
 pub mod wd1003;
 
-use crate::controllers::{Controllers, Kind};
+use crate::controllers::{ControllerKind, Controllers};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::drives::{Drives, Mechanisms};
 use crate::id::Id;
@@ -41,15 +41,15 @@ pub struct Attachment {
 }
 
 /// Description of a part (controller with its driver) in the catalogue.
-pub(crate) trait Described: Sized {
+pub(crate) trait PartSpecification: Sized {
     /// Driver type of the part's controllers.
     type Driver: Driver;
 
     /// Reads the parameters of the controller and of its driver from the catalogue.
-    fn read(controller: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self;
+    fn read(controller: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self;
 
     /// Creates the part's controllers and their driver.
-    fn attach(&self, to: &mut Attaching<'_>) -> Self::Driver;
+    fn attach(&self, context: &mut AttachContext<'_>) -> Self::Driver;
 
     /// Whether the part's controllers command bare mechanisms. Otherwise they command devices.
     const COMMANDS_MECHANISMS: bool = true;
@@ -66,7 +66,7 @@ pub(crate) trait Described: Sized {
 }
 
 /// Source of a driver's parameters in the catalogue.
-pub(crate) struct DriverReading<'a> {
+pub(crate) struct DriverSource<'a> {
     pub(crate) system: &'a System,
     /// Number of the drive that has a driver for itself, counted from 1. None for the driver shared
     /// by all drives.
@@ -79,7 +79,7 @@ pub(crate) struct DriverReading<'a> {
     pub(crate) speed: f64,
 }
 
-impl DriverReading<'_> {
+impl DriverSource<'_> {
     /// Returns a reader of the driver's table in the catalogue.
     pub(crate) fn reader(&self) -> Reader<'_> {
         self.system.reader(Component::Driver, self.own)
@@ -87,7 +87,7 @@ impl DriverReading<'_> {
 }
 
 /// Environment in which a part's controllers and driver are created.
-pub(crate) struct Attaching<'a> {
+pub(crate) struct AttachContext<'a> {
     controllers: &'a mut Controllers,
     all: &'a Drives,
     /// Drives that are attached to the part, by their numbers.
@@ -99,10 +99,10 @@ pub(crate) struct Attaching<'a> {
     pub(crate) what_if: WhatIf,
 }
 
-impl Attaching<'_> {
+impl AttachContext<'_> {
     /// Adds a controller. `make` receives its number among the controllers of its kind, and its
     /// number among all controllers, which names its random streams.
-    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+    pub(crate) fn add<C: ControllerKind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
         self.controllers.add(make)
     }
 
@@ -129,14 +129,14 @@ macro_rules! each_part {
 
         impl PartKind {
             pub(crate) fn read(controller: &mut Reader<'_>) -> Self {
-                let kinds = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
-                controller.choice("kind", &kinds, "what it is to the software")
+                let kind_names = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
+                controller.choice("kind", &kind_names, "what it is to the software")
             }
 
             /// Reports whether the controllers of this kind of part command bare mechanisms.
             pub(crate) fn commands_mechanisms(self) -> bool {
                 match self {
-                    $(Self::$Part => <$folder::Specification as Described>::COMMANDS_MECHANISMS,)*
+                    $(Self::$Part => <$folder::Specification as PartSpecification>::COMMANDS_MECHANISMS,)*
                     Self::Unpublished => true,
                 }
             }
@@ -153,19 +153,19 @@ macro_rules! each_part {
             pub(crate) fn read(
                 kind: PartKind,
                 controller: &mut Reader<'_>,
-                driver: &DriverReading<'_>,
+                driver: &DriverSource<'_>,
             ) -> Self {
                 match kind {
-                    $(PartKind::$Part => Self::$Part(Described::read(controller, driver)),)*
+                    $(PartKind::$Part => Self::$Part(PartSpecification::read(controller, driver)),)*
                     PartKind::Unpublished => {
                         Self::Vme(vme::Specification::unpublished(controller, driver))
                     }
                 }
             }
 
-            fn attach(&self, to: &mut Attaching<'_>) -> PartDriver {
+            fn attach(&self, context: &mut AttachContext<'_>) -> PartDriver {
                 match self {
-                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(to))),)*
+                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(context))),)*
                 }
             }
 
@@ -186,7 +186,7 @@ macro_rules! each_part {
 
         /// Driver of any kind of controller.
         pub(crate) enum PartDriver {
-            $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
+            $($(#[$doc])* $Part(Rc<<$folder::Specification as PartSpecification>::Driver>),)*
         }
 
         impl PartDriver {
@@ -256,7 +256,7 @@ pub(crate) fn attach(
     let mut controllers = Controllers::default();
     let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
     let attach = |attachment: &Attachment| {
-        attachment.part.attach(&mut Attaching {
+        attachment.part.attach(&mut AttachContext {
             controllers: &mut controllers,
             all: drives,
             drives: &attachment.drives,

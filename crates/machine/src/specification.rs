@@ -9,9 +9,9 @@ mod v7;
 pub use drive::{
     DriveHardware, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };
-use kernel::KernelReading;
+pub(crate) use kernel::KernelFamily;
+use kernel::KernelReader;
 pub use kernel::KernelSpecification;
-pub(crate) use kernel::ReadKernel;
 pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
 
@@ -21,7 +21,7 @@ use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::list::each_kernel;
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Attachment, DriverReading, Drivers, Part, PartKind};
+use crate::parts::{Attachment, DriverSource, Drivers, Part, PartKind};
 use crate::software::Kernel;
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
@@ -39,7 +39,7 @@ pub struct Specification {
 }
 
 /// Kernel as described in the catalogue.
-pub(crate) trait DescribedKernel {
+pub(crate) trait KernelBuilder {
     /// Computer of the kernel.
     fn computer(&self) -> &ComputerSpecification;
 
@@ -73,7 +73,7 @@ macro_rules! software {
 
         impl Software {
             /// Returns the described kernel. None for a rig (drives without a computer).
-            pub(crate) fn kernel(&self) -> Option<&dyn DescribedKernel> {
+            pub(crate) fn kernel(&self) -> Option<&dyn KernelBuilder> {
                 match self {
                     Self::Rig => None,
                     $(Self::$Kernel(kernel) => Some(kernel),)*
@@ -83,10 +83,10 @@ macro_rules! software {
             fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
-                let controlled = controlled(system, drives.len());
-                let reading = KernelReading::begin(system, &kinds);
+                let controllers = read_controllers(system, drives.len());
+                let reading = KernelReader::begin(system, &kinds);
                 $(if <$described>::KINDS.contains(&&*reading.kind) {
-                    let (kernel, volumes) = read_kernel((bus, controlled, reading), system, drives);
+                    let (kernel, volumes) = read_kernel((bus, controllers, reading), system, drives);
                     return (Self::$Kernel(kernel), volumes);
                 })*
                 unreachable!("the kind is one of {kinds:?}")
@@ -176,7 +176,7 @@ impl Specification {
             .software
             .kernel()
             .into_iter()
-            .flat_map(DescribedKernel::attachments);
+            .flat_map(KernelBuilder::attachments);
         parts.any(|one| one.part.loses_data())
     }
 
@@ -253,7 +253,7 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
         }
     }
     let all = drives.iter().enumerate();
-    let volumes = all.flat_map(|(number, drive)| volumes_of(number, drive, None));
+    let volumes = all.flat_map(|(number, drive)| list_volumes(number, drive, None));
     (Software::Rig, volumes.collect())
 }
 
@@ -273,19 +273,19 @@ fn read_bus(system: &System) -> (u64, f64) {
     (bytes_per_s, memory_contention_share)
 }
 
-fn read_kernel<K: ReadKernel>(
-    ((bus_bytes_per_s, memory_contention_share), mut controlled, reading): (
+fn read_kernel<K: KernelFamily>(
+    ((bus_bytes_per_s, memory_contention_share), mut entries, reading): (
         (u64, f64),
-        Vec<Controlled<'_>>,
-        KernelReading<'_>,
+        Vec<ControllerEntry<'_>>,
+        KernelReader<'_>,
     ),
     system: &System,
     drives: &[DriveSpecification],
 ) -> (K, Vec<Volume>) {
-    let (kernel, own) = reading.finish::<K>(controlled.iter().map(|one| one.kind));
+    let (kernel, own) = reading.finish::<K>(entries.iter().map(|one| one.kind));
     // The others were refused.
-    controlled.retain(|one| K::has_driver(one.kind));
-    let attachments = read_parts((system, drives, kernel.speed), controlled);
+    entries.retain(|one| K::has_driver(one.kind));
+    let attachments = read_parts((system, drives, kernel.speed), entries);
     let computer = ComputerSpecification {
         bus_bytes_per_s,
         memory_contention_share,
@@ -294,7 +294,7 @@ fn read_kernel<K: ReadKernel>(
     K::attach(own, (computer, attachments), (system, drives))
 }
 
-struct Controlled<'a> {
+struct ControllerEntry<'a> {
     /// Drive that has a controller for itself, counted from 1. None for the shared controller.
     of: Option<u32>,
     reader: Reader<'a>,
@@ -303,7 +303,7 @@ struct Controlled<'a> {
 }
 
 /// Begins to read the controllers: the shared one, and those that a single drive has for itself.
-fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
+fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> {
     let (own, shared): (Vec<usize>, Vec<usize>) =
         (0..drives).partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
     let own = own
@@ -312,7 +312,7 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     let groups = [(None, shared)].into_iter().chain(own);
     let read = |(of, drives): (Option<u32>, Vec<usize>)| {
         let mut reader = system.reader(Component::Controller, of);
-        Controlled {
+        ControllerEntry {
             of,
             kind: PartKind::read(&mut reader),
             reader,
@@ -324,42 +324,42 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
 
 fn read_parts(
     (system, drives, speed): (&System, &[DriveSpecification], f64),
-    controlled: Vec<Controlled<'_>>,
+    entries: Vec<ControllerEntry<'_>>,
 ) -> Vec<Attachment> {
-    let attachment = |mut controlled: Controlled<'_>| {
-        let own = controlled
+    let attachment = |mut entry: ControllerEntry<'_>| {
+        let own = entry
             .of
             .filter(|drive| system.has_own(Component::Driver, *drive));
-        let driver = DriverReading {
+        let driver = DriverSource {
             system,
             own,
             drives,
-            of: &controlled.drives,
+            of: &entry.drives,
             speed,
         };
-        let commands = controlled.kind.commands_mechanisms();
-        let misfits = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
-        if let Some(drive) = controlled.drives.iter().find(misfits) {
+        let commands = entry.kind.commands_mechanisms();
+        let is_misfit = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
+        if let Some(drive) = entry.drives.iter().find(is_misfit) {
             let why = match commands {
                 true => "has no mechanism for it to command",
                 false => NEEDS_CONTROLLER,
             };
             let message = format!("drive {} {why}", drive + 1);
-            controlled.reader.fail("kind", &message);
+            entry.reader.fail("kind", &message);
         }
-        let part = Part::read(controlled.kind, &mut controlled.reader, &driver);
-        controlled.reader.finish();
+        let part = Part::read(entry.kind, &mut entry.reader, &driver);
+        entry.reader.finish();
         Attachment {
             part,
-            drives: controlled.drives,
+            drives: entry.drives,
         }
     };
-    controlled.into_iter().map(attachment).collect()
+    entries.into_iter().map(attachment).collect()
 }
 
 const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
 
-fn volumes_of(
+fn list_volumes(
     number: usize,
     drive: &DriveSpecification,
     filesystem: Option<Parameters>,
@@ -382,17 +382,21 @@ pub(crate) fn read_volumes(
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
     // The other kernels have file systems of their own.
-    let of_most = is_bsd
+    let shared_filesystem = is_bsd
         .then(|| read_filesystem(system, None, (drives, &shared)))
         .flatten();
     for (number, drive) in drives.iter().enumerate() {
         let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
         let filesystem = match own {
             Some(_) if is_bsd => read_filesystem(system, own, (drives, &[number])),
-            _ => of_most,
+            _ => shared_filesystem,
         };
         // Drives by themselves are so all together.
-        volumes.extend(volumes_of(number, drive, of_most.and(filesystem)));
+        volumes.extend(list_volumes(
+            number,
+            drive,
+            shared_filesystem.and(filesystem),
+        ));
     }
     volumes
 }
@@ -451,7 +455,7 @@ fn read_filesystem(
         let refused = labels
             .find_map(|partition| FileSystem::check_parameters(partition.label, parameters).err());
         if let Some(error) = refused {
-            let (key, message) = blamed(&error);
+            let (key, message) = catalogue_error(&error);
             reader.fail(key, &message);
         }
     }
@@ -474,7 +478,7 @@ const FILESYSTEM_KEYS: [&str; 8] = [
 ];
 
 /// Returns the catalogue key that a newfs error is about, and the error's message.
-fn blamed(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
+fn catalogue_error(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
     let message = error.to_string();
     let key = [
         ("rotdelay", "rotdelay_ms"),

@@ -53,12 +53,12 @@ impl Bus {
     }
 
     /// Starts a data stream over the bus with the given rate, which slows the processors.
-    pub fn start(&mut self, around: &Surroundings<'_>, bytes_per_s: u64) {
+    pub fn start(&mut self, context: &Surroundings<'_>, bytes_per_s: u64) {
         if self.moving == 0 {
-            self.busy_since = Some(around.now());
+            self.busy_since = Some(context.now());
         }
         self.moving += bytes_per_s;
-        self.slow_processor(around);
+        self.slow_processor(context);
     }
 
     /// Ends a data stream over the bus with the given rate.
@@ -66,19 +66,19 @@ impl Bus {
     /// # Panics
     ///
     /// If less than this rate is moving.
-    pub fn stop(&mut self, around: &Surroundings<'_>, bytes_per_s: u64) {
+    pub fn stop(&mut self, context: &Surroundings<'_>, bytes_per_s: u64) {
         assert!(self.moving >= bytes_per_s, "a stream ended twice");
         self.moving -= bytes_per_s;
         if self.moving == 0 {
             let since = self.busy_since.take().expect("something moved");
-            self.busy += around.now() - since;
+            self.busy += context.now() - since;
         }
-        self.slow_processor(around);
+        self.slow_processor(context);
     }
 
-    fn slow_processor(&self, around: &Surroundings<'_>) {
+    fn slow_processor(&self, context: &Surroundings<'_>) {
         let lost = self.moving.min(self.bytes_per_s) * self.contention / 1_000_000;
         let rate = 1000_u64.saturating_sub(lost).max(SLOWEST);
-        around.processors.set_rate(around.sim, rate);
+        context.processors.set_rate(context.sim, rate);
     }
 }

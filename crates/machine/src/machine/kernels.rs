@@ -10,14 +10,14 @@ use crate::kernel::{FileSystems, Mount, Unix, raw};
 use crate::parts::{Attachment, Drivers};
 use crate::software::Kernel;
 use crate::specification::{
-    ComputerSpecification, DescribedKernel, Edition, FEWEST_BUFFERS, Layout, MinixSpecification,
+    ComputerSpecification, Edition, FEWEST_BUFFERS, KernelBuilder, Layout, MinixSpecification,
     Specification, UnixSpecification, Volume,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-impl DescribedKernel for UnixSpecification {
+impl KernelBuilder for UnixSpecification {
     fn computer(&self) -> &ComputerSpecification {
         &self.computer
     }
@@ -45,11 +45,11 @@ impl DescribedKernel for UnixSpecification {
     }
 
     fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel {
-        Kernel::Unix(Rc::new(unix((of, self), volumes, on)))
+        Kernel::Unix(Rc::new(build_unix((of, self), volumes, on)))
     }
 }
 
-impl DescribedKernel for MinixSpecification {
+impl KernelBuilder for MinixSpecification {
     fn computer(&self) -> &ComputerSpecification {
         &self.computer
     }
@@ -73,14 +73,14 @@ impl DescribedKernel for MinixSpecification {
         volumes: &[Volume],
         (computer, drivers): (Computer, Drivers),
     ) -> Kernel {
-        let volumes = minix_volumes(self, volumes);
+        let volumes = build_minix_volumes(self, volumes);
         let config = self.config.clone();
         Kernel::Minix(Rc::new(Minix::new(computer, config, drivers, volumes)))
     }
 }
 
 /// Builds a UNIX kernel on its computer, with file systems on the media.
-fn unix(
+fn build_unix(
     (specification, of): (&Specification, &UnixSpecification),
     volumes: &[Volume],
     (computer, drivers): (Computer, Drivers),
@@ -90,21 +90,21 @@ fn unix(
             let bytes = volumes.iter().map(|volume| volume.partition.bytes());
             FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
         }
-        Edition::Seventh(None) | Edition::Bsd => {
-            FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
-        }
+        Edition::Seventh(None) | Edition::Bsd => FileSystems::Ffs(RefCell::new(
+            volumes.iter().filter_map(mount_volume).collect(),
+        )),
     };
     Unix {
         computer,
         drivers,
-        buffers: RefCell::new(cache(specification, of, volumes.len())),
+        buffers: RefCell::new(build_buffers(specification, of, volumes.len())),
         file_systems,
         owners: RefCell::default(),
         raw_headers: raw::headers(volumes.len()),
     }
 }
 
-fn mount(volume: &Volume) -> Option<Mount> {
+fn mount_volume(volume: &Volume) -> Option<Mount> {
     let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
     Some(Mount {
         fs: fs.expect("the specification was checked"),
@@ -113,7 +113,7 @@ fn mount(volume: &Volume) -> Option<Mount> {
     })
 }
 
-fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
+fn build_buffers(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
     let headers = of.buffers();
     if let Edition::Seventh(Some(_)) = of.edition {
         // A click is the least that a header can have.
@@ -129,7 +129,7 @@ fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) 
 }
 
 /// Returns the Minix file systems on the volumes in use.
-fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
+fn build_minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
     let made = |volume: &Volume| {
         minix::Volume::new(volume.partition.bytes(), of.filesystem?)
             .map(Some)

@@ -288,7 +288,7 @@ fn read_partitions(
                 "partitions that lie beside each other",
             );
         }
-        if let Some(sector) = geometry.stand_in_among(first_sector..first_sector + length) {
+        if let Some(sector) = geometry.first_replacement_in(first_sector..first_sector + length) {
             let message =
                 format!("the partition has sector {sector}, where the data of a bad one is");
             reader.fail_allowing(
@@ -485,7 +485,7 @@ fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
         return;
     };
     let mut bytes = |key, doc| reader.optional_integer(key, 0..=10_000, doc).unwrap_or(0);
-    let around = bytes(
+    let context = bytes(
         "id_preamble_bytes",
         "gap before a sector's header, gap 1 of some",
     ) + bytes(
@@ -496,7 +496,7 @@ fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
             "header_bytes",
             "a sector's header, its check bytes and marks",
         );
-    let slot_bytes = u64::from(sector_bytes) + around;
+    let slot_bytes = u64::from(sector_bytes) + context;
     if slot_bytes * u64::from(slots) > track_bytes {
         let allowed = format!(
             "up to {} slots of {slot_bytes} bytes on a track of {track_bytes}, spare ones among them",

@@ -25,73 +25,73 @@ pub struct KernelSpecification {
 }
 
 /// Kernel of a system, as far as the catalogue describes it apart from its parts.
-pub(crate) trait ReadKernel: Sized {
+pub(crate) trait KernelFamily: Sized {
     /// Names of the kernel's kinds in the catalogue.
     const KINDS: &[&str];
     /// Message about a part for which the kernel has no driver.
     const NO_DRIVER: &str;
     /// Parameters of this kernel that other kernels do not have.
-    type Own;
+    type Settings;
 
     /// Reports whether the kernel has a driver for parts of this kind.
     fn has_driver(part: PartKind) -> bool;
 
     /// Reads the kernel's table: the costs of its routines, and its own parameters.
-    fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, Self::Own);
+    fn read(kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, Self::Settings);
 
     /// Reads the file layouts, after the kernel's parts have been read.
     fn attach(
-        own: Self::Own,
+        settings: Self::Settings,
         on: (ComputerSpecification, Vec<Attachment>),
         from: (&System, &[DriveSpecification]),
     ) -> (Self, Vec<Volume>);
 }
 
 /// Speed and memory of the machine on which a kernel runs.
-pub(crate) struct KernelHost {
+pub(crate) struct HostProperties {
     /// Speed of this machine relative to the machine for which costs are given.
     pub(crate) speed: f64,
     pub(crate) memory_bytes: u64,
 }
 
 /// Parameters of UNIX that other kernels do not have.
-pub(crate) struct OwnUnix {
-    seventh: bool,
+pub(crate) struct UnixSettings {
+    is_seventh_edition: bool,
     cache_bytes: u32,
     order: QueueOrder,
 }
 
-impl ReadKernel for UnixSpecification {
+impl KernelFamily for UnixSpecification {
     const KINDS: &[&str] = &["bsd", "v7"];
     const NO_DRIVER: &str = "only Minix has a driver for the DMA port of an Atari ST";
-    type Own = OwnUnix;
+    type Settings = UnixSettings;
 
     fn has_driver(part: PartKind) -> bool {
         part != PartKind::Acsi
     }
 
-    fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, OwnUnix) {
+    fn read(kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, UnixSettings) {
         let (costs, cache_bytes, order) = read_unix(reader, (host.speed, host.memory_bytes));
-        let own = OwnUnix {
-            seventh: kind == "v7",
+        let settings = UnixSettings {
+            is_seventh_edition: kind == "v7",
             cache_bytes,
             order,
         };
-        (costs, own)
+        (costs, settings)
     }
 
     fn attach(
-        own: OwnUnix,
+        settings: UnixSettings,
         (computer, attachments): (ComputerSpecification, Vec<Attachment>),
         (system, drives): (&System, &[DriveSpecification]),
     ) -> (Self, Vec<Volume>) {
-        let volumes = read_volumes(system, drives, !own.seventh);
+        let volumes = read_volumes(system, drives, !settings.is_seventh_edition);
         let unix = Self {
             computer,
             attachments,
-            cache_bytes: own.cache_bytes,
-            order: own.order,
-            edition: match own.seventh {
+            cache_bytes: settings.cache_bytes,
+            order: settings.order,
+            edition: match settings.is_seventh_edition {
                 true => Edition::Seventh(v7::read_filesystem(system, drives)),
                 false => Edition::Bsd,
             },
@@ -100,16 +100,16 @@ impl ReadKernel for UnixSpecification {
     }
 }
 
-impl ReadKernel for MinixSpecification {
+impl KernelFamily for MinixSpecification {
     const KINDS: &[&str] = &["minix"];
     const NO_DRIVER: &str = "Minix has a disk task for the DMA port of an Atari ST only";
-    type Own = MinixConfig;
+    type Settings = MinixConfig;
 
     fn has_driver(part: PartKind) -> bool {
         part == PartKind::Acsi
     }
 
-    fn read(_kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, MinixConfig) {
+    fn read(_kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, MinixConfig) {
         minix::read_minix(reader, host.speed)
     }
 
@@ -138,19 +138,19 @@ pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
 }
 
 /// Reader of a kernel's table and of its host's table.
-pub(super) struct KernelReading<'a> {
+pub(super) struct KernelReader<'a> {
     host: Reader<'a>,
     reader: Reader<'a>,
     /// Kind of the kernel, one of the known kinds.
     pub(super) kind: String,
-    at: KernelHost,
+    host_properties: HostProperties,
     copy_per_kb: Time,
     clear_per_kb: Time,
     clock_hz: u64,
     serial: SerialLines,
 }
 
-impl<'a> KernelReading<'a> {
+impl<'a> KernelReader<'a> {
     pub(super) fn begin(system: &'a System, kinds: &[&str]) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
@@ -177,7 +177,7 @@ impl<'a> KernelReading<'a> {
             host,
             reader,
             kind,
-            at: KernelHost {
+            host_properties: HostProperties {
                 speed,
                 memory_bytes,
             },
@@ -188,15 +188,15 @@ impl<'a> KernelReading<'a> {
         }
     }
 
-    pub(super) fn finish<K: ReadKernel>(
+    pub(super) fn finish<K: KernelFamily>(
         mut self,
         parts: impl IntoIterator<Item = PartKind>,
-    ) -> (KernelSpecification, K::Own) {
+    ) -> (KernelSpecification, K::Settings) {
         if !parts.into_iter().all(K::has_driver) {
             self.reader.fail("kind", K::NO_DRIVER);
         }
         let programs = read_programs(&mut self.reader);
-        let (mut costs, own) = K::read(&self.kind, &mut self.reader, &self.at);
+        let (mut costs, settings) = K::read(&self.kind, &mut self.reader, &self.host_properties);
         self.reader.finish();
         costs.copy_per_kb = self.copy_per_kb;
         costs.clear_per_kb = self.clear_per_kb;
@@ -206,10 +206,10 @@ impl<'a> KernelReading<'a> {
         self.host.finish();
         let kernel = KernelSpecification {
             costs,
-            speed: self.at.speed,
+            speed: self.host_properties.speed,
             serial: self.serial,
         };
-        (kernel, own)
+        (kernel, settings)
     }
 }
 

@@ -1,8 +1,8 @@
 //! ACSI disk and Minix's disk task as described in the catalogue.
 
-use super::driver::{Disk, DiskTaskConfig};
+use super::driver::{DiskTaskConfig, DiskTaskDriver};
 use super::hardware::{Acsi, AcsiConfig};
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
@@ -16,21 +16,21 @@ pub struct Specification {
     pub driver: DiskTaskConfig,
 }
 
-impl Described for Specification {
-    type Driver = Disk;
+impl PartSpecification for Specification {
+    type Driver = DiskTaskDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Disk {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Acsi::new((id, number), config, drives, streams));
-        Disk::new(self.driver.clone(), controller)
+    fn attach(&self, context: &mut AttachContext<'_>) -> DiskTaskDriver {
+        let (config, streams) = (self.controller.clone(), context.streams);
+        let drives = context.mechanisms(context.drives);
+        let controller = context.add(|id, number| Acsi::new((id, number), config, drives, streams));
+        DiskTaskDriver::new(self.driver.clone(), controller)
     }
 }
 
@@ -46,7 +46,7 @@ fn read_controller(reader: &mut Reader<'_>) -> AcsiConfig {
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> DiskTaskConfig {
+fn read_driver(driver: &DriverSource<'_>) -> DiskTaskConfig {
     let mut reader = driver.reader();
     let request = reader.milliseconds(
         "request_ms",

@@ -2,7 +2,7 @@
 
 use super::driver::{DirectDriver, DirectDriverConfig};
 use super::hardware::Direct;
-use crate::parts::{Attaching, Described, DriverReading};
+use crate::parts::{AttachContext, DriverSource, PartSpecification};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 
@@ -13,11 +13,11 @@ pub struct Specification {
     pub driver: DirectDriverConfig,
 }
 
-impl Described for Specification {
+impl PartSpecification for Specification {
     type Driver = DirectDriver;
     const COMMANDS_MECHANISMS: bool = false;
 
-    fn read(_: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(_: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let mut costs = driver.reader();
         let mut cost = |key, doc| {
             let cost = costs.milliseconds(key, 0.0..=LONGEST_MS, doc);
@@ -34,10 +34,10 @@ impl Described for Specification {
         Self { driver }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> DirectDriver {
-        let devices = to.devices().into_iter();
+    fn attach(&self, context: &mut AttachContext<'_>) -> DirectDriver {
+        let devices = context.devices().into_iter();
         let connected = devices.map(|(drive, device)| {
-            let connection = to.add(|id, _| Direct::new(id, device));
+            let connection = context.add(|id, _| Direct::new(id, device));
             (drive, connection)
         });
         DirectDriver::new(self.driver.clone(), connected)

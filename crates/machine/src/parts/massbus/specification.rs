@@ -1,8 +1,8 @@
 //! MASSBUS adaptors and the hp driver as described in the catalogue.
 
-use super::driver::{Hp, HpConfig, PositionTest, SearchLead};
+use super::driver::{HpDriver, HpDriverConfig, PositionTest, SearchLead};
 use super::hardware::{Attention, Massbus, MassbusConfig};
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
 use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
@@ -15,13 +15,13 @@ pub struct Specification {
     /// Whether each drive has its own adaptor.
     pub separate: bool,
     /// Constants and costs of the driver for each drive of the computer.
-    pub driver: Vec<HpConfig>,
+    pub driver: Vec<HpDriverConfig>,
 }
 
-impl Described for Specification {
-    type Driver = Hp;
+impl PartSpecification for Specification {
+    type Driver = HpDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
 
         let separate = reader.flag("separate_adaptors", "each drive on an adaptor of its own");
@@ -67,24 +67,24 @@ impl Described for Specification {
         Self {
             controller,
             separate,
-            driver: read_hp(driver),
+            driver: read_driver_configs(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Hp {
+    fn attach(&self, context: &mut AttachContext<'_>) -> HpDriver {
         let groups: Vec<Vec<usize>> = match self.separate {
-            true => to.drives.iter().map(|drive| vec![*drive]).collect(),
-            false => vec![to.drives.to_vec()],
+            true => context.drives.iter().map(|drive| vec![*drive]).collect(),
+            false => vec![context.drives.to_vec()],
         };
-        let controller = self.controller.supposing(to.what_if);
-        let streams = to.streams;
+        let controller = self.controller.supposing(context.what_if);
+        let streams = context.streams;
         let adaptor = |drives: Vec<usize>| {
-            let (config, on_it) = (controller.clone(), to.mechanisms(&drives));
-            let id = to.add(|id, number| Massbus::new((id, number), config, on_it, streams));
+            let (config, on_it) = (controller.clone(), context.mechanisms(&drives));
+            let id = context.add(|id, number| Massbus::new((id, number), config, on_it, streams));
             (id, drives)
         };
         let adaptors = groups.into_iter().map(adaptor).collect();
-        Hp::new(to.order, self.driver.clone(), adaptors)
+        HpDriver::new(context.order, self.driver.clone(), adaptors)
     }
 
     fn loses_data(&self) -> bool {
@@ -92,19 +92,23 @@ impl Described for Specification {
     }
 }
 
-fn read_hp(driver: &DriverReading<'_>) -> Vec<HpConfig> {
-    let mut configs = vec![HpConfig::default(); driver.drives.len()];
+fn read_driver_configs(driver: &DriverSource<'_>) -> Vec<HpDriverConfig> {
+    let mut configs = vec![HpDriverConfig::default(); driver.drives.len()];
     for place in driver.of {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
-        configs[*place] = read_hp_of(&mut reader, driver.speed, drive);
+        configs[*place] = read_driver_config(&mut reader, driver.speed, drive);
         reader.finish();
     }
     configs
 }
 
-fn read_hp_of(reader: &mut Reader<'_>, speed: f64, drive: &DriveSpecification) -> HpConfig {
+fn read_driver_config(
+    reader: &mut Reader<'_>,
+    speed: f64,
+    drive: &DriveSpecification,
+) -> HpDriverConfig {
     let position_test = reader.choice(
         "position_test",
         &[
@@ -121,7 +125,7 @@ fn read_hp_of(reader: &mut Reader<'_>, speed: f64, drive: &DriveSpecification) -
         "deciding how to start one, and telling the drive",
     );
     let complete = cost("complete_ms", "seeing to a transfer that has ended");
-    HpConfig {
+    HpDriverConfig {
         position_test,
         strategy,
         start,

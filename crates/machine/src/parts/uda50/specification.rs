@@ -1,9 +1,9 @@
 //! UDA50 and the uda driver as described in the catalogue.
 
-use super::driver::{Uda, UdaConfig};
-use super::hardware::{Order, Uda50, Uda50Config};
+use super::driver::{UdaDriver, UdaDriverConfig};
+use super::hardware::{CommandOrder, Uda50, Uda50Config};
 use crate::driver::QueueOrder;
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
@@ -14,31 +14,31 @@ pub struct Specification {
     /// Parameters of the controller.
     pub controller: Uda50Config,
     /// Processor costs and request order of the driver.
-    pub driver: UdaConfig,
+    pub driver: UdaDriverConfig,
 }
 
-impl Described for Specification {
-    type Driver = Uda;
+impl PartSpecification for Specification {
+    type Driver = UdaDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Uda {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| {
+    fn attach(&self, context: &mut AttachContext<'_>) -> UdaDriver {
+        let (config, streams) = (self.controller.clone(), context.streams);
+        let drives = context.mechanisms(context.drives);
+        let controller = context.add(|id, number| {
             let spread = streams.stream(&format!("controller.{number}.spread"));
             Uda50::new(id, config, drives, spread)
         });
-        let driver = UdaConfig {
-            order: to.order,
+        let driver = UdaDriverConfig {
+            order: context.order,
             ..self.driver.clone()
         };
-        Uda::new(driver, controller, to.drive_count)
+        UdaDriver::new(driver, controller, context.drive_count)
     }
 }
 
@@ -72,7 +72,10 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
         ),
         order: reader.choice(
             "order",
-            &[("arrival", Order::Arrival), ("nearest", Order::Nearest)],
+            &[
+                ("arrival", CommandOrder::Arrival),
+                ("nearest", CommandOrder::Nearest),
+            ],
             "which of a drive's commands is next",
         ),
         overlap_decode: reader.flag(
@@ -82,7 +85,7 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> UdaConfig {
+fn read_driver(driver: &DriverSource<'_>) -> UdaDriverConfig {
     let mut reader = driver.reader();
     let mut cost = |key, doc| {
         scaled(
@@ -90,7 +93,7 @@ fn read_driver(driver: &DriverReading<'_>) -> UdaConfig {
             driver.speed,
         )
     };
-    let config = UdaConfig {
+    let config = UdaDriverConfig {
         order: QueueOrder::Arrival,
         start: cost("start_ms", "queueing a request, and making a command of it"),
         complete: cost("complete_ms", "seeing to a response"),

@@ -1,8 +1,8 @@
 //! SMD controller on a UNIBUS and the up driver as described in the catalogue.
 
-use super::driver::{Lead, UpConfig, UpDriver};
+use super::driver::{UpDriver, UpDriverConfig, UpSearchLead};
 use super::hardware::{Up, UpHardwareConfig};
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
@@ -13,13 +13,13 @@ pub struct Specification {
     /// Parameters of the controller.
     pub controller: UpHardwareConfig,
     /// Constants and costs of the driver for each drive of the computer.
-    pub driver: Vec<UpConfig>,
+    pub driver: Vec<UpDriverConfig>,
 }
 
-impl Described for Specification {
+impl PartSpecification for Specification {
     type Driver = UpDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let buffer_sectors = buffer_sectors(reader);
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let controller = UpHardwareConfig {
@@ -36,11 +36,11 @@ impl Described for Specification {
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> UpDriver {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Up::new((id, number), config, drives, streams));
-        UpDriver::new(to.order, self.driver.clone(), controller)
+    fn attach(&self, context: &mut AttachContext<'_>) -> UpDriver {
+        let (config, streams) = (self.controller.clone(), context.streams);
+        let drives = context.mechanisms(context.drives);
+        let controller = context.add(|id, number| Up::new((id, number), config, drives, streams));
+        UpDriver::new(context.order, self.driver.clone(), controller)
     }
 
     fn loses_data(&self) -> bool {
@@ -48,8 +48,8 @@ impl Described for Specification {
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
-    let mut configs = vec![UpConfig::default(); driver.drives.len()];
+fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
+    let mut configs = vec![UpDriverConfig::default(); driver.drives.len()];
     for place in driver.of {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
@@ -70,7 +70,7 @@ fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
             0.0..=LONGEST_MS,
             "loading a map register, one for each 512 bytes",
         );
-        configs[*place] = UpConfig {
+        configs[*place] = UpDriverConfig {
             lead,
             strategy,
             start,
@@ -82,7 +82,7 @@ fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
     configs
 }
 
-fn read_lead(reader: &mut Reader<'_>, slots: u64) -> Lead {
+fn read_lead(reader: &mut Reader<'_>, slots: u64) -> UpSearchLead {
     let allowed = format!("less than the {slots} sectors of a track");
     let mut sectors = |key, doc| {
         let sectors = reader.integer(key, 0..=100_000, doc);
@@ -91,7 +91,7 @@ fn read_lead(reader: &mut Reader<'_>, slots: u64) -> Lead {
         }
         sectors.min(slots) as u32
     };
-    Lead {
+    UpSearchLead {
         lead_sectors: sectors(
             "search_lead_sectors",
             "between the sector that is searched and the one wanted (sdist)",

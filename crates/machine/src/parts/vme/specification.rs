@@ -5,7 +5,7 @@ use super::hardware::{
     Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
 use crate::driver::QueueOrder;
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_device::Hint;
@@ -20,25 +20,25 @@ pub struct Specification {
     pub driver: VmeDriverConfig,
 }
 
-impl Described for Specification {
+impl PartSpecification for Specification {
     type Driver = VmeDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> VmeDriver {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Vme::new((id, number), config, drives, streams));
+    fn attach(&self, context: &mut AttachContext<'_>) -> VmeDriver {
+        let (config, streams) = (self.controller.clone(), context.streams);
+        let drives = context.mechanisms(context.drives);
+        let controller = context.add(|id, number| Vme::new((id, number), config, drives, streams));
         let driver = VmeDriverConfig {
-            order: to.order,
+            order: context.order,
             ..self.driver.clone()
         };
-        VmeDriver::new(driver, controller, to.drive_count)
+        VmeDriver::new(driver, controller, context.drive_count)
     }
 
     fn maintenance(&self) -> Option<Maintenance> {
@@ -48,7 +48,7 @@ impl Described for Specification {
 
 impl Specification {
     /// Refuses a controller about which nothing is known, and returns a substitute.
-    pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
         reader.fail_allowing(
             "kind",
@@ -56,14 +56,14 @@ impl Specification {
             "a known kind; copy the file of a similar controller and state your assumptions",
         );
         Self {
-            controller: VmeConfig::unknown(),
+            controller: VmeConfig::with_unpublished_costs(),
             driver: read_driver(driver),
         }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Keeps {
+enum CacheScheme {
     Nothing,
     Tracks,
     Sectors,
@@ -87,19 +87,19 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
         "sectors of a write that it fetches before it starts the drive; all of them for a shorter write",
     );
     let kinds = [
-        ("none", Keeps::Nothing),
-        ("tracks", Keeps::Tracks),
-        ("sectors", Keeps::Sectors),
+        ("none", CacheScheme::Nothing),
+        ("tracks", CacheScheme::Tracks),
+        ("sectors", CacheScheme::Sectors),
     ];
     let keeps = reader.choice("cache", &kinds, "which sectors it keeps after a read");
     let caching = match keeps {
-        Keeps::Nothing => Caching::None,
-        Keeps::Tracks => Caching::Tracks {
+        CacheScheme::Nothing => Caching::None,
+        CacheScheme::Tracks => Caching::Tracks {
             capacity_sectors,
             flushed_by_writes: reader
                 .flag("flushed_by_writes", "whether any write empties the cache"),
         },
-        Keeps::Sectors => Caching::Sectors {
+        CacheScheme::Sectors => Caching::Sectors {
             capacity_sectors,
             policies: read_policies(reader),
             adaptive: reader.flag(
@@ -184,7 +184,7 @@ fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
         }
     }
 }
-fn read_driver(driver: &DriverReading<'_>) -> VmeDriverConfig {
+fn read_driver(driver: &DriverSource<'_>) -> VmeDriverConfig {
     let mut reader = driver.reader();
     let commands = reader.integer(
         "commands",
@@ -205,7 +205,7 @@ fn read_driver(driver: &DriverReading<'_>) -> VmeDriverConfig {
     let config = VmeDriverConfig {
         order: QueueOrder::Scan,
         scan_from,
-        commands: (commands > 0).then_some(commands as u32),
+        commands_max: (commands > 0).then_some(commands as u32),
         strategy: cost("strategy_ms", "queueing a request"),
         start: cost(
             "start_ms",

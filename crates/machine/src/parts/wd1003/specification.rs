@@ -1,9 +1,9 @@
 //! PC-AT disk controller and the hd driver as described in the catalogue.
 
-use super::driver::{Hd, HdConfig};
+use super::driver::{HdDriver, HdDriverConfig};
 use super::hardware::{Wd1003, Wd1003Config};
 use crate::driver::QueueOrder;
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
@@ -14,28 +14,29 @@ pub struct Specification {
     /// Parameters of the controller.
     pub controller: Wd1003Config,
     /// Processor costs and request order of the driver.
-    pub driver: HdConfig,
+    pub driver: HdDriverConfig,
 }
 
-impl Described for Specification {
-    type Driver = Hd;
+impl PartSpecification for Specification {
+    type Driver = HdDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Hd {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Wd1003::new((id, number), config, drives, streams));
-        let driver = HdConfig {
-            order: to.order,
+    fn attach(&self, context: &mut AttachContext<'_>) -> HdDriver {
+        let (config, streams) = (self.controller.clone(), context.streams);
+        let drives = context.mechanisms(context.drives);
+        let controller =
+            context.add(|id, number| Wd1003::new((id, number), config, drives, streams));
+        let driver = HdDriverConfig {
+            order: context.order,
             ..self.driver.clone()
         };
-        Hd::new(driver, controller, to.drive_count)
+        HdDriver::new(driver, controller, context.drive_count)
     }
 }
 
@@ -52,7 +53,7 @@ fn read_controller(reader: &mut Reader<'_>) -> Wd1003Config {
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> HdConfig {
+fn read_driver(driver: &DriverSource<'_>) -> HdDriverConfig {
     let mut reader = driver.reader();
     let mut cost = |key, doc| {
         scaled(
@@ -60,7 +61,7 @@ fn read_driver(driver: &DriverReading<'_>) -> HdConfig {
             driver.speed,
         )
     };
-    let config = HdConfig {
+    let config = HdDriverConfig {
         order: QueueOrder::Scan,
         strategy: cost("strategy_ms", "queueing a request"),
         start: cost("start_ms", "loading the controller's registers"),
