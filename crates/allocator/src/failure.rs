@@ -9,15 +9,15 @@ const MESSAGE_BYTES_MAX: usize = 400;
 /// Returns the pointer of an allocation, or ends the process if it is null, with a message that
 /// names the memory limit.
 #[inline]
-pub(crate) fn require(piece: *mut u8, bytes: usize) -> *mut u8 {
-    if piece.is_null() {
-        end(bytes);
+pub(crate) fn require_memory(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        abort_out_of_memory(bytes);
     }
-    piece
+    block
 }
 
 #[cold]
-fn end(bytes: usize) -> ! {
+fn abort_out_of_memory(bytes: usize) -> ! {
     let mut message = Message {
         text: [0; MESSAGE_BYTES_MAX],
         length: 0,

@@ -193,7 +193,7 @@ impl Machine {
             since: self.now(),
         };
         let outcome = match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.run_on_the_spot(move |event| {
+            Base::Computer(computer) => computer.sim.run_nested(move |event| {
                 if matches!(event, Event::Tick) {
                     watch.check_limits();
                 }
@@ -201,7 +201,7 @@ impl Machine {
             }),
             Base::Rig(rig) => {
                 let (rig_of_events, events) = (Rc::clone(rig), Cell::new(0_u64));
-                rig.sim.run_on_the_spot(move |DriveDue| {
+                rig.sim.run_nested(move |DriveDue| {
                     events.set(events.get() + 1);
                     if events.get().is_multiple_of(EVENTS_BETWEEN_CHECKS) {
                         watch.check_limits();

@@ -70,11 +70,11 @@ pub(crate) struct DriverSource<'a> {
     pub(crate) system: &'a System,
     /// Number of the drive that has a driver for itself, counted from 1. None for the driver shared
     /// by all drives.
-    pub(crate) own: Option<u32>,
+    pub(crate) dedicated_drive: Option<u32>,
     /// Descriptions of all drives of the system.
     pub(crate) drives: &'a [DriveSpecification],
     /// Indices of the drives that are attached to the part.
-    pub(crate) of: &'a [usize],
+    pub(crate) attached_drives: &'a [usize],
     /// Speed of the processor, relative to the machine for which costs are given.
     pub(crate) speed: f64,
 }
@@ -82,14 +82,14 @@ pub(crate) struct DriverSource<'a> {
 impl DriverSource<'_> {
     /// Returns a reader of the driver's table in the catalogue.
     pub(crate) fn reader(&self) -> Reader<'_> {
-        self.system.reader(Component::Driver, self.own)
+        self.system.reader(Component::Driver, self.dedicated_drive)
     }
 }
 
 /// Environment in which a part's controllers and driver are created.
 pub(crate) struct AttachContext<'a> {
     controllers: &'a mut Controllers,
-    all: &'a Drives,
+    all_drives: &'a Drives,
     /// Drives that are attached to the part, by their numbers.
     pub(crate) drives: &'a [usize],
     pub(crate) drive_count: usize,
@@ -108,12 +108,12 @@ impl AttachContext<'_> {
 
     /// Returns the mechanisms among the given drives, for the controller that they are attached to.
     pub(crate) fn mechanisms(&self, drives: &[usize]) -> Mechanisms {
-        self.all.mechanisms_among(drives)
+        self.all_drives.mechanisms_among(drives)
     }
 
     /// Returns the devices attached to the part, each with its drive number.
     pub(crate) fn devices(&self) -> Vec<(usize, Id<Device>)> {
-        self.all.devices_among(self.drives)
+        self.all_drives.devices_among(self.drives)
     }
 }
 
@@ -229,19 +229,19 @@ each_kind! { each_part }
 
 /// Drivers of a computer.
 pub(crate) struct Drivers {
-    all: Vec<PartDriver>,
-    of: Vec<usize>,
+    drivers: Vec<PartDriver>,
+    drive_drivers: Vec<usize>,
 }
 
 impl Drivers {
     /// Returns the driver of a drive.
     pub(crate) fn get(&self, drive: usize) -> &PartDriver {
-        &self.all[self.of[drive]]
+        &self.drivers[self.drive_drivers[drive]]
     }
 
     /// Starts the interrupt handlers of all drivers.
     pub(crate) fn start(&self, kernel: &Rc<impl DriverKernel>) {
-        for driver in &self.all {
+        for driver in &self.drivers {
             driver.start(kernel);
         }
     }
@@ -258,7 +258,7 @@ pub(crate) fn attach(
     let attach = |attachment: &Attachment| {
         attachment.part.attach(&mut AttachContext {
             controllers: &mut controllers,
-            all: drives,
+            all_drives: drives,
             drives: &attachment.drives,
             drive_count,
             order,
@@ -272,8 +272,8 @@ pub(crate) fn attach(
         place.expect("every drive hangs on some controller")
     };
     let drivers = Drivers {
-        all: attachments.iter().map(attach).collect(),
-        of: (0..drive_count).map(of).collect(),
+        drivers: attachments.iter().map(attach).collect(),
+        drive_drivers: (0..drive_count).map(of).collect(),
     };
     (controllers, drivers)
 }

@@ -296,7 +296,7 @@ fn read_kernel<K: KernelFamily>(
 
 struct ControllerEntry<'a> {
     /// Drive that has a controller for itself, counted from 1. None for the shared controller.
-    of: Option<u32>,
+    dedicated_drive: Option<u32>,
     reader: Reader<'a>,
     kind: PartKind,
     drives: Vec<usize>,
@@ -310,10 +310,10 @@ fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> 
         .into_iter()
         .map(|drive| (Some(drive as u32 + 1), vec![drive]));
     let groups = [(None, shared)].into_iter().chain(own);
-    let read = |(of, drives): (Option<u32>, Vec<usize>)| {
-        let mut reader = system.reader(Component::Controller, of);
+    let read = |(dedicated_drive, drives): (Option<u32>, Vec<usize>)| {
+        let mut reader = system.reader(Component::Controller, dedicated_drive);
         ControllerEntry {
-            of,
+            dedicated_drive,
             kind: PartKind::read(&mut reader),
             reader,
             drives,
@@ -327,14 +327,14 @@ fn read_parts(
     entries: Vec<ControllerEntry<'_>>,
 ) -> Vec<Attachment> {
     let attachment = |mut entry: ControllerEntry<'_>| {
-        let own = entry
-            .of
+        let dedicated_drive = entry
+            .dedicated_drive
             .filter(|drive| system.has_own(Component::Driver, *drive));
         let driver = DriverSource {
             system,
-            own,
+            dedicated_drive,
             drives,
-            of: &entry.drives,
+            attached_drives: &entry.drives,
             speed,
         };
         let commands = entry.kind.commands_mechanisms();

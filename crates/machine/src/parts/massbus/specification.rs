@@ -94,7 +94,7 @@ impl PartSpecification for Specification {
 
 fn read_driver_configs(driver: &DriverSource<'_>) -> Vec<HpDriverConfig> {
     let mut configs = vec![HpDriverConfig::default(); driver.drives.len()];
-    for place in driver.of {
+    for place in driver.attached_drives {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);

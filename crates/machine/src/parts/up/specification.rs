@@ -50,7 +50,7 @@ impl PartSpecification for Specification {
 
 fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
     let mut configs = vec![UpDriverConfig::default(); driver.drives.len()];
-    for place in driver.of {
+    for place in driver.attached_drives {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
