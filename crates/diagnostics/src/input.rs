@@ -44,7 +44,7 @@ fn kernel_file_system(path: &Path) -> Option<&'static str> {
         .is_some_and(|name| name.to_string_lossy().starts_with("trace_pipe"));
     if path.starts_with("/proc") || (path.starts_with("/sys") && is_stream) {
         Some(
-            "is a file of the kernel, which may never end; write what it holds to a regular file, and name that",
+            "is a file of the kernel, which may never end; copy its content to a regular file, and name that file",
         )
     } else {
         None
@@ -63,7 +63,7 @@ fn is_pipe(_: FileType) -> bool {
 
 #[cfg(not(unix))]
 fn describe_special_file(_: FileType) -> &'static str {
-    "is no regular file; name one"
+    "is not a regular file; name a regular file"
 }
 
 #[cfg(unix)]
@@ -72,7 +72,7 @@ fn describe_special_file(kind: FileType) -> &'static str {
     if kind.is_dir() {
         "is a directory; name a file"
     } else if kind.is_fifo() {
-        "is a named pipe, which may never end; write what it holds to a regular file, and name that"
+        "is a named pipe, which may never end; copy its content to a regular file, and name that file"
     } else if kind.is_socket() {
         "is a socket; name a regular file"
     } else if kind.is_block_device() {

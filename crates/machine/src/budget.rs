@@ -160,19 +160,19 @@ impl fmt::Display for Exceeded {
                 stage,
             } => write!(
                 formatter,
-                "the model was stopped after {events} events of all repetitions, {} of its time into one{}; set what that hangs on nearer to what it was, give a smaller --size, or lift the limit with --no-budget",
+                "the model was stopped after {events} events in all repetitions, after {} of virtual time in one{}; change those parameters back towards their defaults, give a smaller --size, or lift the limit with --no-budget",
                 DurationText(*time),
                 LongestStageText(*stage),
             ),
             Self::Time { time, stage } => write!(
                 formatter,
-                "the model was stopped after {} of its time in one repetition{}; make that faster, give a smaller --size, or lift the limit with --no-budget",
+                "the model was stopped after {} of virtual time in one repetition{}; make that stage faster, give a smaller --size, or lift the limit with --no-budget",
                 DurationText(*time),
                 LongestStageText(*stage),
             ),
             Self::Memory { bytes, recorded } => write!(
                 formatter,
-                "the model was stopped when it held {}, of which {} were a record of what happened; give a smaller --size, or lift the limit with --no-budget",
+                "the model was stopped when it used {} of memory, {} of it for recorded events; give a smaller --size, or lift the limit with --no-budget",
                 Mebibytes(*bytes),
                 Mebibytes(*recorded),
             ),
@@ -183,7 +183,7 @@ impl fmt::Display for Exceeded {
                 limit,
             } => write!(
                 formatter,
-                "the model would take {} of memory, of which {parameter} takes {}, and up to {} is allowed; make {parameter} smaller, or lift the limit with --no-budget",
+                "the model needs {} of memory, {parameter} alone {}, and the limit is {}; reduce {parameter}, or lift the limit with --no-budget",
                 Mebibytes(*bytes),
                 Mebibytes(*part),
                 Mebibytes(*limit),
@@ -232,7 +232,7 @@ impl LongestStage {
             Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage
                 if self.on_rig =>
             {
-                Some("the times of the drive, drive.*_ms or drive.*_us")
+                Some("the drive's times: drive.*_ms or drive.*_us")
             }
             Stage::User if self.on_rig => Some("program.think_ns"),
             stage => parameters_for_stage(stage)
@@ -259,18 +259,18 @@ fn parameters_for_stage(stage: Stage) -> Option<&'static str> {
     match stage {
         Stage::User => Some("host.speed, program.think_ns"),
         Stage::SystemCall | Stage::Allocate | Stage::CacheLookup => {
-            Some("the times of the kernel, as kernel.*_ms, and host.speed")
+            Some("the kernel's times: kernel.*_ms, and host.speed")
         }
         Stage::Copy => Some("host.copy_ms_per_kb"),
         Stage::Clear => Some("host.clear_ms_per_kb"),
-        Stage::Driver => Some("the times of the driver, as driver.*_ms, and host.speed"),
-        Stage::Interrupt | Stage::Completion => Some(
-            "kernel.interrupt_ms, the times of the driver, host.clock_hz and host.serial_lines",
-        ),
+        Stage::Driver => Some("the driver's times: driver.*_ms, and host.speed"),
+        Stage::Interrupt | Stage::Completion => {
+            Some("kernel.interrupt_ms, driver.*_ms, host.clock_hz and host.serial_lines")
+        }
         Stage::MemoryContention => Some("bus.memory_contention_share"),
         Stage::ChannelWait | Stage::BusWait | Stage::BusTransfer => Some("bus.bytes_per_s"),
         Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage => {
-            Some("the times of the controller, as controller.command_ms")
+            Some("the controller's times: controller.*_ms")
         }
         Stage::Seek => Some("drive.seek_*_ms"),
         Stage::Settle => Some("drive.settle_ms"),

@@ -130,7 +130,7 @@ macro_rules! each_part {
         impl PartKind {
             pub(crate) fn read(controller: &mut Reader<'_>) -> Self {
                 let kind_names = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
-                controller.choice("kind", &kind_names, "what it is to the software")
+                controller.choice("kind", &kind_names, "kind of controller, which selects its driver")
             }
 
             /// Reports whether the controllers of this kind of part command bare mechanisms.
@@ -222,7 +222,11 @@ macro_rules! each_part {
 }
 
 fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
-    controller.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers") as u32
+    controller.integer(
+        "buffer_sectors",
+        1..=1_000_000,
+        "sectors in the controller's buffer",
+    ) as u32
 }
 
 each_kind! { each_part }

@@ -262,12 +262,12 @@ fn read_bus(system: &System) -> (u64, f64) {
     let bytes_per_s = bus.integer(
         "bytes_per_s",
         1000..=1_000_000_000_000,
-        "the most that it moves",
+        "maximum transfer rate of the bus",
     );
     let memory_contention_share = bus.number(
         "memory_contention_share",
         0.0..=0.9,
-        "share of the processor's speed that moving 1 MB/s takes",
+        "share of the processor's speed lost per MB/s of bus traffic",
     );
     bus.finish();
     (bytes_per_s, memory_contention_share)
@@ -341,7 +341,7 @@ fn read_parts(
         let is_misfit = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
         if let Some(drive) = entry.drives.iter().find(is_misfit) {
             let why = match commands {
-                true => "has no mechanism for it to command",
+                true => "is not a bare mechanism, and this controller commands only those",
                 false => NEEDS_CONTROLLER,
             };
             let message = format!("drive {} {why}", drive + 1);
@@ -357,7 +357,7 @@ fn read_parts(
     entries.into_iter().map(attachment).collect()
 }
 
-const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
+const NEEDS_CONTROLLER: &str = "is a bare mechanism and needs a controller";
 
 fn list_volumes(
     number: usize,
@@ -409,45 +409,55 @@ fn read_filesystem(
 ) -> Option<Parameters> {
     let mut reader = system.reader(Component::Filesystem, number);
     let kinds = [("ffs", true), ("none", false)];
-    if !reader.choice("kind", &kinds, "which file system, if any") {
+    if !reader.choice("kind", &kinds, "kind of file system, if any") {
         // What a system says of its own file system is known, and means
         // nothing here.
         for key in FILESYSTEM_KEYS {
-            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+            reader.optional_integer(
+                key,
+                0..=u64::MAX,
+                "parameter of a file system, unused without one",
+            );
         }
         reader.finish();
         return None;
     }
     let parameters = Parameters {
-        block_bytes: reader.integer("block_bytes", 4096..=65_536, "bytes in a block") as u32,
+        block_bytes: reader.integer("block_bytes", 4096..=65_536, "block size") as u32,
         fragment_bytes: reader.integer(
             "fragment_bytes",
             512..=65_536,
-            "bytes in a fragment, the least that a small file takes",
+            "fragment size, the smallest unit of allocation",
         ) as u32,
         rotdelay_ms: reader.integer(
             "rotdelay_ms",
             0..=1000,
-            "between the end of a block and the start of the next of the same file",
+            "rotational delay between consecutive blocks of a file",
         ) as u32,
-        maxcontig_blocks: reader.integer("maxcontig", 1..=1024, "blocks laid out without a gap")
-            as u32,
+        maxcontig_blocks: reader.integer(
+            "maxcontig",
+            1..=1024,
+            "consecutive blocks of a file without a rotational delay",
+        ) as u32,
         maxbpg_blocks: reader.integer(
             "blocks_per_section",
             1..=1_000_000,
-            "blocks of a file before it moves to another cylinder group",
+            "blocks of a file in a cylinder group, before it continues in another group",
         ) as u32,
-        cylinders_per_group: reader.integer("cylinders_per_group", 1..=32, "cylinders in a group")
-            as u32,
+        cylinders_per_group: reader.integer(
+            "cylinders_per_group",
+            1..=32,
+            "cylinders per cylinder group",
+        ) as u32,
         minfree_percent: reader.integer(
             "minfree_percent",
             0..=99,
-            "share that only the super-user may allocate",
+            "share of the space that only the super-user may allocate",
         ) as u32,
         bytes_per_inode: reader.integer(
             "bytes_per_inode",
             512..=1 << 30,
-            "one inode is made for this much",
+            "file-system space per inode",
         ) as u32,
     };
     if reader.is_sound() {

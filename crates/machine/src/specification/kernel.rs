@@ -156,14 +156,22 @@ impl<'a> KernelReader<'a> {
         let speed = host.number(
             "speed",
             0.01..=100_000.0,
-            "against the machine that the kernel's costs are given for",
+            "speed relative to the machine for which the kernel's costs are given",
         );
-        let memory_bytes = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
+        let memory_bytes = host.integer("memory_bytes", 1 << 16..=1 << 40, "size of main memory");
         let per_kb =
             |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
-        let copy_per_kb = per_kb(&mut host, "copy_ms_per_kb", "moving a kilobyte in memory");
-        let clear_per_kb = per_kb(&mut host, "clear_ms_per_kb", "zeroing a kilobyte of memory");
-        let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
+        let copy_per_kb = per_kb(
+            &mut host,
+            "copy_ms_per_kb",
+            "processor time to copy a kilobyte in memory",
+        );
+        let clear_per_kb = per_kb(
+            &mut host,
+            "clear_ms_per_kb",
+            "processor time to clear a kilobyte of memory",
+        );
+        let clock_hz = host.integer("clock_hz", 10..=10_000, "clock ticks per second");
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
         let kind = reader.optional_text("kind", "bsd, minix or v7; bsd if absent");
@@ -219,7 +227,7 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
     let share = reader.number(
         "buffer_cache_share",
         0.0..=0.9,
-        "share of memory that the buffer cache has",
+        "share of memory for the buffer cache",
     );
     let order = reader.choice(
         "disksort",
@@ -228,7 +236,7 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
             ("reads-first", QueueOrder::ReadsFirst),
             ("first-come", QueueOrder::Arrival),
         ],
-        "the order of a drive's queue",
+        "order of a drive's request queue",
     );
     let cache_bytes = (memory as f64 * share).min(f64::from(1 << 30)) as u32;
     (costs, cache_bytes, order)
@@ -272,19 +280,19 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
         "serial_lines",
         0..=1000,
         0,
-        "serial lines over which characters come all the time; none if absent",
+        "serial lines with continuous input; none if absent",
     );
     let baud = number(
         "serial_baud",
         50..=1_000_000,
         9600,
-        "bits per second of each; 9600 if absent",
+        "bits per second of each serial line; 9600 if absent",
     );
     let buffer_chars = number(
         "serial_buffer_chars",
         1..=65_536,
         1,
-        "characters after which a line's buffer is full; 1 if absent",
+        "characters in the buffer of a serial line; 1 if absent",
     );
     let mut cost = |key, doc| {
         let microseconds = host.optional_number(key, 0.0..=1e6, doc).unwrap_or(0.0);
@@ -295,11 +303,11 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
         interval: Time(1_000_000_000 * BITS_PER_CHARACTER / baud),
         per_char: cost(
             "serial_us_per_char",
-            "the interrupt of each character; none if absent",
+            "processor time of the interrupt for each character; none if absent",
         ),
         per_buffer: cost(
             "serial_us_per_buffer",
-            "what a full buffer takes; nothing if absent",
+            "processor time to empty a full buffer of a serial line; none if absent",
         ),
         buffer_chars: buffer_chars as u32,
     }
@@ -310,19 +318,19 @@ fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
     ProgramCosts {
         fsck_inodes: cost(
             "fsck_inode_block_ms",
-            "checking the inodes of a block, in fsck itself",
+            "processor time of fsck to check the inodes of a block",
         ),
         fsck_read: cost(
             "fsck_read_ms",
-            "looking at what any other read gave, in fsck itself",
+            "processor time of fsck to check the data of any other read",
         ),
         restore_record: cost(
             "restore_record_ms",
-            "taking a record of 1 KB off the tape, in restore itself",
+            "processor time of restore per record of 1 KB from the tape",
         ),
         dump_inode: cost(
             "dump_inode_ms",
-            "dealing with a file or a directory, in dump itself and in restore",
+            "processor time of dump and restore per file or directory",
         ),
     }
 }
@@ -330,32 +338,60 @@ fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
 fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     let mut costs = Costs {
-        system_call: cost("system_call_ms", "entering and leaving the kernel"),
-        read_write: cost("read_write_ms", "read and write around the blocks"),
-        block_map: cost("block_map_ms", "finding a block of a file (bmap)"),
+        system_call: cost(
+            "system_call_ms",
+            "processor time to enter and leave the kernel",
+        ),
+        read_write: cost(
+            "read_write_ms",
+            "processor time of a read or write call, without that of its blocks",
+        ),
+        block_map: cost(
+            "block_map_ms",
+            "processor time to find a block of a file (bmap)",
+        ),
         cache_lookup: cost(
             "cache_lookup_ms",
-            "finding a buffer, or giving one back (getblk, brelse)",
+            "processor time to find or release a buffer (getblk, brelse)",
         ),
-        new_buffer: cost("new_buffer_ms", "making a buffer one's own (getnewbuf)"),
-        allocate: cost("allocate_ms", "choosing and booking a block (alloc)"),
+        new_buffer: cost(
+            "new_buffer_ms",
+            "processor time to reassign a buffer (getnewbuf)",
+        ),
+        allocate: cost("allocate_ms", "processor time to allocate a block (alloc)"),
         text_check_per_kb: cost(
             "text_check_ms_per_kb",
-            "looking whether a kilobyte that is written is in a text segment (mfind)",
+            "processor time to check whether a written kilobyte is in a text segment (mfind)",
         ),
-        switch: cost("switch_ms", "sleep and wake-up (sleep, swtch, resume)"),
-        interrupt: cost("interrupt_ms", "entry and exit of a handler"),
-        clock: cost("clock_tick_ms", "a tick, at the clock's level"),
-        soft_clock: cost("soft_clock_ms", "the work that a tick defers (softclock)"),
-        name_lookup: cost("name_lookup_ms", "finding a name in a directory (namei)"),
+        switch: cost(
+            "switch_ms",
+            "processor time of a sleep and wake-up (sleep, swtch, resume)",
+        ),
+        interrupt: cost(
+            "interrupt_ms",
+            "processor time to enter and leave an interrupt handler",
+        ),
+        clock: cost(
+            "clock_tick_ms",
+            "processor time of a clock tick, at the clock's interrupt level",
+        ),
+        soft_clock: cost(
+            "soft_clock_ms",
+            "processor time of the work that a clock tick defers (softclock)",
+        ),
+        name_lookup: cost(
+            "name_lookup_ms",
+            "processor time to find a name in a directory (namei)",
+        ),
         ..Costs::default()
     };
     costs.update_interval = Time(reader.seconds(
         "update_interval_s",
         0.001..=1e6,
-        "between two rounds of update",
+        "interval between two rounds of update",
     ));
-    costs.read_ahead = reader.integer("read_ahead_blocks", 0..=1, "blocks read ahead (breada)") > 0;
+    costs.read_ahead =
+        reader.integer("read_ahead_blocks", 0..=1, "read-ahead in blocks (breada)") > 0;
     costs.attributes_synchronous = reader.flag(
         "attributes_synchronous",
         "whether chown, chmod and utimes wait until the inode is written",

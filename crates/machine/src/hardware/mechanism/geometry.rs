@@ -107,10 +107,10 @@ pub enum GeometryError {
     #[error("sector {0} is beyond the end of the drive")]
     RevectoredBeyondEnd(u64),
     /// Replacement sector that is used twice, or is itself bad.
-    #[error("sector {0} would hold the data of two others, or is bad itself")]
+    #[error("sector {0} is the replacement of two bad sectors, or is bad itself")]
     ReplacementConflict(u64),
     /// Bad sector with two replacement sectors.
-    #[error("the data of sector {0} are to be in two places")]
+    #[error("sector {0} has two replacement sectors")]
     RevectoredTwice(u64),
 }
 

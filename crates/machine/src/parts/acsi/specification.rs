@@ -38,10 +38,13 @@ fn read_controller(reader: &mut Reader<'_>) -> AcsiConfig {
     buffer_sectors(reader);
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     AcsiConfig {
-        command: time("command_ms", "from a command to looking for its sector"),
+        command: time(
+            "command_ms",
+            "delay from a command until the controller looks for its first sector",
+        ),
         command_poll: time(
             "command_poll_ms",
-            "how often its processor looks for a command; 0 where that is wired",
+            "interval at which the controller's processor polls for commands; 0 if hardware detects them",
         ),
     }
 }
@@ -51,14 +54,14 @@ fn read_driver(driver: &DriverSource<'_>) -> DiskTaskConfig {
     let request = reader.milliseconds(
         "request_ms",
         0.0..=LONGEST_MS,
-        "a physical request: DMA chip, command, status",
+        "processor time of a physical request: DMA chip, command and status",
     );
     let config = DiskTaskConfig {
         request: scaled(request, driver.speed),
         read_ahead_bytes: reader.integer(
             "read_ahead_bytes",
             0..=65_536,
-            "bytes read and kept if a request is shorter; 0 reads no more than requested",
+            "minimum size of a read, whose surplus is kept; 0 reads no more than requested",
         ) as u32,
     };
     reader.finish();

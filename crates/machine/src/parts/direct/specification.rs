@@ -26,9 +26,12 @@ impl PartSpecification for Specification {
         let driver = DirectDriverConfig {
             start: cost(
                 "start_ms",
-                "queueing a request, and giving it to the device",
+                "processor time to queue a request and submit it to the device",
             ),
-            complete: cost("complete_ms", "seeing to a request that is done"),
+            complete: cost(
+                "complete_ms",
+                "processor time to handle a completed request",
+            ),
         };
         costs.finish();
         Self { driver }

@@ -24,18 +24,21 @@ impl PartSpecification for Specification {
     fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
 
-        let separate = reader.flag("separate_adaptors", "each drive on an adaptor of its own");
+        let separate = reader.flag(
+            "separate_adaptors",
+            "whether each drive has its own adaptor",
+        );
         let attention = reader.choice(
             "attention",
             &[
                 ("while-transferring", Attention::WhileTransferring),
                 ("when-idle", Attention::WhenIdle),
             ],
-            "when a drive may say that it has found its sector",
+            "when a drive may report that it has found its sector",
         );
         let reads_whole_sectors = reader.flag(
             "reads_whole_sectors",
-            "whether a sector goes to memory only after all of it was read and checked",
+            "whether a sector goes to memory only after it has been read and checked completely",
         );
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let search_poll_per_drive = time(
@@ -44,9 +47,12 @@ impl PartSpecification for Specification {
         );
         let search_command = time(
             "search_command_ms",
-            "how long it then takes to act on it; 0 where searching is wired",
+            "time to act on a search command once it is noticed; 0 if searching is wired",
         );
-        let command = time("command_ms", "from a command to something acting on it");
+        let command = time(
+            "command_ms",
+            "delay from a command until the controller acts on it",
+        );
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let controller = MassbusConfig {
             attention,
@@ -116,15 +122,18 @@ fn read_driver_config(
             ("1984", PositionTest::OutsideWindow),
             ("1987", PositionTest::InsideWindow),
         ],
-        "when a sector on the present cylinder is transferred without a search",
+        "when a sector on the current cylinder is transferred without a search",
     );
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
-    let strategy = cost("strategy_ms", "queueing a request");
+    let strategy = cost("strategy_ms", "processor time to queue a request");
     let start = cost(
         "start_ms",
-        "deciding how to start one, and telling the drive",
+        "processor time to decide how to start a request, and to command the drive",
     );
-    let complete = cost("complete_ms", "seeing to a transfer that has ended");
+    let complete = cost(
+        "complete_ms",
+        "processor time to handle the end of a transfer",
+    );
     HpDriverConfig {
         position_test,
         strategy,
@@ -139,7 +148,7 @@ fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
     let nanoseconds = reader.microseconds(
         "map_register_us",
         0.0..=LONGEST_MS,
-        "loading a map register, one for each 512 bytes",
+        "processor time to load a map register, which maps 512 bytes",
     );
     scaled(nanoseconds, speed)
 }
@@ -153,17 +162,23 @@ fn read_lead(
     let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
     let lead = sectors(
         "search_lead_sectors",
-        "between the sector that is searched and the one wanted (sdist)",
+        "sectors between the searched sector and the requested one (sdist)",
     );
     let (window, minimum, maximum) = match test {
         PositionTest::LastSectors => {
-            let doc = "last sectors of a track on which no search is made (rdist)";
+            let doc = "sectors at the end of a track within which no search is made (rdist)";
             (sectors("position_window_sectors", doc), 0, 0)
         }
         PositionTest::OutsideWindow | PositionTest::InsideWindow => (
             0,
-            sectors("minimum_distance_sectors", "nearest sector (mindist)"),
-            sectors("maximum_distance_sectors", "farthest sector (maxdist)"),
+            sectors(
+                "minimum_distance_sectors",
+                "minimum distance of the sector window, in sectors (mindist)",
+            ),
+            sectors(
+                "maximum_distance_sectors",
+                "maximum distance of the sector window, in sectors (maxdist)",
+            ),
         ),
     };
     if lead >= slots {

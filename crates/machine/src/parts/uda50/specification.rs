@@ -47,18 +47,21 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
     let credits = reader.integer(
         "credits",
         2..=64,
-        "commands that the host may have under way",
+        "commands that the host may have in flight",
     );
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     let decode = time(
         "decode_ms",
-        "its processor, for each command before anything moves",
+        "time of the controller's processor per command, before data move",
     );
     let finish = time(
         "finish_ms",
-        "its processor, for each command when all has moved",
+        "time of the controller's processor per command, after all data have moved",
     );
-    let finish_per_sector = time("finish_per_sector_ms", "the same, for each sector of it");
+    let finish_per_sector = time(
+        "finish_per_sector_ms",
+        "time of the controller's processor per sector, after all data have moved",
+    );
     Uda50Config {
         buffer_sectors,
         credits: credits as u32,
@@ -68,7 +71,7 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
         spread: reader.number(
             "finish_spread",
             0.0..=1.0,
-            "how far the three may be off their mean, as a share of it",
+            "spread of the controller's processor times, as a share of their mean",
         ),
         order: reader.choice(
             "order",
@@ -76,11 +79,11 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
                 ("arrival", CommandOrder::Arrival),
                 ("nearest", CommandOrder::Nearest),
             ],
-            "which of a drive's commands is next",
+            "order in which a drive's commands are executed",
         ),
         overlap_decode: reader.flag(
             "overlap_decode",
-            "whether a drive's next command is decoded while one is carried out",
+            "whether a drive's next command is decoded while another is executed",
         ),
     }
 }
@@ -95,8 +98,11 @@ fn read_driver(driver: &DriverSource<'_>) -> UdaDriverConfig {
     };
     let config = UdaDriverConfig {
         order: QueueOrder::Arrival,
-        start: cost("start_ms", "queueing a request, and making a command of it"),
-        complete: cost("complete_ms", "seeing to a response"),
+        start: cost(
+            "start_ms",
+            "processor time to queue a request and build its command",
+        ),
+        complete: cost("complete_ms", "processor time to handle a response"),
     };
     reader.finish();
     config

@@ -24,10 +24,13 @@ impl PartSpecification for Specification {
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let controller = UpHardwareConfig {
             buffer_sectors,
-            command: time("command_ms", "from a command to something acting on it"),
+            command: time(
+                "command_ms",
+                "delay from a command until the controller acts on it",
+            ),
             grant: time(
                 "grant_ms",
-                "longest wait for the bus before the data of a sector",
+                "maximum wait for the bus before the data of a sector",
             ),
         };
         Self {
@@ -59,16 +62,19 @@ fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
             let cost = reader.milliseconds(key, 0.0..=LONGEST_MS, doc);
             scaled(cost, driver.speed)
         };
-        let strategy = cost("strategy_ms", "queueing a request");
+        let strategy = cost("strategy_ms", "processor time to queue a request");
         let start = cost(
             "start_ms",
-            "deciding how to start one, and telling the drive",
+            "processor time to decide how to start a request, and to command the drive",
         );
-        let complete = cost("complete_ms", "seeing to a transfer that has ended");
+        let complete = cost(
+            "complete_ms",
+            "processor time to handle the end of a transfer",
+        );
         let register = reader.microseconds(
             "map_register_us",
             0.0..=LONGEST_MS,
-            "loading a map register, one for each 512 bytes",
+            "processor time to load a map register, which maps 512 bytes",
         );
         configs[*place] = UpDriverConfig {
             lead,
@@ -94,11 +100,11 @@ fn read_lead(reader: &mut Reader<'_>, slots: u64) -> UpSearchLead {
     UpSearchLead {
         lead_sectors: sectors(
             "search_lead_sectors",
-            "between the sector that is searched and the one wanted (sdist)",
+            "sectors between the searched sector and the requested one (sdist)",
         ),
         window_sectors: sectors(
             "position_window_sectors",
-            "no search if the sector to search for is nearer than this (rdist)",
+            "distance below which no search is made, in sectors (rdist)",
         ),
     }
 }

@@ -45,10 +45,13 @@ fn read_controller(reader: &mut Reader<'_>) -> Wd1003Config {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     Wd1003Config {
         buffer_sectors,
-        command: time("command_ms", "from a command to looking for its sector"),
+        command: time(
+            "command_ms",
+            "delay from a command until the controller looks for its first sector",
+        ),
         command_poll: time(
             "command_poll_ms",
-            "how often its processor looks for a command; 0 where that is wired",
+            "interval at which the controller's processor polls for commands; 0 if hardware detects them",
         ),
     }
 }
@@ -63,13 +66,19 @@ fn read_driver(driver: &DriverSource<'_>) -> HdDriverConfig {
     };
     let config = HdDriverConfig {
         order: QueueOrder::Scan,
-        strategy: cost("strategy_ms", "queueing a request"),
-        start: cost("start_ms", "loading the controller's registers"),
+        strategy: cost("strategy_ms", "processor time to queue a request"),
+        start: cost(
+            "start_ms",
+            "processor time to load the controller's registers",
+        ),
         move_sector: cost(
             "move_sector_ms",
-            "moving a sector through the data register",
+            "processor time to move a sector through the data register",
         ),
-        complete: cost("complete_ms", "seeing to a transfer that has ended"),
+        complete: cost(
+            "complete_ms",
+            "processor time to handle the end of a transfer",
+        ),
     };
     reader.finish();
     config
