@@ -54,12 +54,12 @@ impl Budget {
         }
     }
 
-    /// Returns the limits for systems with user settings. `asked_bytes` is the amount of data that
+    /// Returns the limits for systems with user settings. `requested_bytes` is the amount of data that
     /// the user's programs transfer.
-    pub fn with_settings(asked_bytes: u64) -> Self {
-        let asked = (asked_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
+    pub fn with_settings(requested_bytes: u64) -> Self {
+        let requested_events = (requested_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
         Self {
-            events: EVENTS_WITH_SETTINGS.saturating_add(asked),
+            events: EVENTS_WITH_SETTINGS.saturating_add(requested_events),
             table_bytes: 512 << 20,
             ..Self::USUAL
         }
@@ -222,21 +222,21 @@ pub struct LongestStage {
     /// Stage in which the programs spent the most time.
     pub stage: Stage,
     /// Whether the programs ran on a rig (drives without a computer).
-    pub on_rig: bool,
+    pub is_on_rig: bool,
 }
 
 impl LongestStage {
     fn parameters(self) -> Option<&'static str> {
         match self.stage {
-            Stage::Completion if self.on_rig => Some("drive.*completion*"),
+            Stage::Completion if self.is_on_rig => Some("drive.*completion*"),
             Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage
-                if self.on_rig =>
+                if self.is_on_rig =>
             {
                 Some("the drive's times: drive.*_ms or drive.*_us")
             }
-            Stage::User if self.on_rig => Some("program.think_ns"),
+            Stage::User if self.is_on_rig => Some("program.think_ns"),
             stage => parameters_for_stage(stage)
-                .filter(|parameters| !self.on_rig || parameters.starts_with("drive.")),
+                .filter(|parameters| !self.is_on_rig || parameters.starts_with("drive.")),
         }
     }
 }
@@ -307,7 +307,7 @@ mod tests {
         for stage in Stage::ALL {
             let longest = LongestStage {
                 stage,
-                on_rig: true,
+                is_on_rig: true,
             };
             let parameters = longest.parameters().unwrap_or_default();
             for word in of_a_computer {

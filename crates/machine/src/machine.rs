@@ -123,13 +123,22 @@ impl Machine {
         let drives = build_drives(specification, circumstances);
         let kernel = match specification.software.kernel() {
             None => Kernel::Rig(Rc::new(build_rig(specification, circumstances, drives))),
-            Some(of) => {
-                let attaching = (of.order(), streams, circumstances.what_if);
-                let (controllers, drivers) = parts::attach((of.attachments(), &drives), attaching);
-                let hardware = (drives, controllers);
-                let computer =
-                    build_computer((specification, of.computer()), circumstances, hardware);
-                of.build(specification, volumes, (computer, drivers))
+            Some(builder) => {
+                let (controllers, drivers) = parts::attach_parts(
+                    builder.attachments(),
+                    &drives,
+                    builder.order(),
+                    streams,
+                    circumstances.what_if,
+                );
+                let computer = build_computer(
+                    specification,
+                    builder.computer(),
+                    circumstances,
+                    drives,
+                    controllers,
+                );
+                builder.build(specification, volumes, computer, drivers)
             }
         };
         let machine = Self {
@@ -184,7 +193,7 @@ impl Machine {
     ///
     /// See [`Machine::run`].
     pub fn run_unless(&self, stop: &Arc<AtomicBool>) -> Result<(), Standstill> {
-        let watch = RunMonitor {
+        let monitor = RunMonitor {
             kernel: self.kernel.clone(),
             stop: Arc::clone(stop),
             budget: self.budget,
@@ -195,16 +204,16 @@ impl Machine {
         let outcome = match self.kernel.base() {
             Base::Computer(computer) => computer.sim.run_nested(move |event| {
                 if matches!(event, Event::Tick) {
-                    watch.check_limits();
+                    monitor.check_limits();
                 }
-                watch.kernel.handle(event);
+                monitor.kernel.handle(event);
             }),
             Base::Rig(rig) => {
                 let (rig_of_events, events) = (Rc::clone(rig), Cell::new(0_u64));
                 rig.sim.run_nested(move |DriveDue| {
                     events.set(events.get() + 1);
                     if events.get().is_multiple_of(EVENTS_BETWEEN_CHECKS) {
-                        watch.check_limits();
+                        monitor.check_limits();
                     }
                     rig_of_events.advance();
                 })
@@ -406,11 +415,11 @@ impl RunMonitor {
             Base::Rig(rig) => (rig.sim.now(), rig.memory_bytes()),
         };
         let stage = || {
-            let (stage, on_rig) = match self.kernel.base() {
+            let (stage, is_on_rig) = match self.kernel.base() {
                 Base::Computer(computer) => (computer.longest_stage(), false),
                 Base::Rig(rig) => (rig.longest_stage(), true),
             };
-            stage.map(|stage| LongestStage { stage, on_rig })
+            stage.map(|stage| LongestStage { stage, is_on_rig })
         };
         let events = self.events_before + self.kernel.events();
         let time = now - self.since;
@@ -521,14 +530,20 @@ fn build_rig(
     circumstances: Circumstances,
     mut drives: Drives,
 ) -> Rig {
-    let blank = build_volumes_and_records(specification, circumstances, &mut drives);
-    Rig::new(Sim::new(circumstances.tie_break), drives, blank)
+    let volumes_and_records = build_volumes_and_records(specification, circumstances, &mut drives);
+    Rig::new(
+        Sim::new(circumstances.tie_break),
+        drives,
+        volumes_and_records,
+    )
 }
 
 fn build_computer(
-    (specification, of): (&Specification, &ComputerSpecification),
+    specification: &Specification,
+    computer: &ComputerSpecification,
     circumstances: Circumstances,
-    (mut drives, controllers): (Drives, Controllers),
+    mut drives: Drives,
+    controllers: Controllers,
 ) -> Computer {
     let (volumes, records) = build_volumes_and_records(specification, circumstances, &mut drives);
     let sim = Rc::new(Sim::new(circumstances.tie_break));
@@ -538,13 +553,13 @@ fn build_computer(
         hardware: RefCell::new(Hardware {
             drives,
             controllers,
-            bus: Bus::new(of.bus_bytes_per_s, of.memory_contention_share),
+            bus: Bus::new(computer.bus_bytes_per_s, computer.memory_contention_share),
             requests: Requests::default(),
         }),
-        costs: of.kernel.costs.clone(),
-        speed: of.kernel.speed,
+        costs: computer.kernel.costs.clone(),
+        speed: computer.kernel.speed,
         volumes,
-        serial: Serial::new(of.kernel.serial),
+        serial: Serial::new(computer.kernel.serial),
         records,
         halted: RefCell::default(),
     }
@@ -573,11 +588,12 @@ fn build_drives(specification: &Specification, circumstances: Circumstances) -> 
 }
 
 fn build_mechanism(
-    of: &MechanismSpecification,
+    specification: &MechanismSpecification,
     number: usize,
     circumstances: Circumstances,
 ) -> Mechanism {
     let phase = Turn(u64::from(circumstances.drive_phase(number)) << 32);
-    let mechanism = of.turning(of.rpm * circumstances.drive_speed(number), phase);
+    let mechanism =
+        specification.with_rotation(specification.rpm * circumstances.drive_speed(number), phase);
     mechanism.supposing(circumstances.what_if)
 }

@@ -49,7 +49,7 @@ pub(crate) trait PartSpecification: Sized {
     fn read(controller: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self;
 
     /// Creates the part's controllers and their driver.
-    fn attach(&self, context: &mut AttachContext<'_>) -> Self::Driver;
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> Self::Driver;
 
     /// Whether the part's controllers command bare mechanisms. Otherwise they command devices.
     const COMMANDS_MECHANISMS: bool = true;
@@ -87,7 +87,7 @@ impl DriverSource<'_> {
 }
 
 /// Environment in which a part's controllers and driver are created.
-pub(crate) struct AttachContext<'a> {
+pub(crate) struct PartBuilder<'a> {
     controllers: &'a mut Controllers,
     all_drives: &'a Drives,
     /// Drives that are attached to the part, by their numbers.
@@ -99,7 +99,7 @@ pub(crate) struct AttachContext<'a> {
     pub(crate) what_if: WhatIf,
 }
 
-impl AttachContext<'_> {
+impl PartBuilder<'_> {
     /// Adds a controller. `make` receives its number among the controllers of its kind, and its
     /// number among all controllers, which names its random streams.
     pub(crate) fn add<C: ControllerKind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
@@ -163,9 +163,9 @@ macro_rules! each_part {
                 }
             }
 
-            fn attach(&self, context: &mut AttachContext<'_>) -> PartDriver {
+            fn attach(&self, builder: &mut PartBuilder<'_>) -> PartDriver {
                 match self {
-                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(context))),)*
+                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(builder))),)*
                 }
             }
 
@@ -253,14 +253,17 @@ impl Drivers {
 
 /// Creates the controllers of a computer, numbered consecutively over all attachments, and the
 /// driver of each attachment.
-pub(crate) fn attach(
-    (attachments, drives): (&[Attachment], &Drives),
-    (order, streams, what_if): (QueueOrder, Streams, WhatIf),
+pub(crate) fn attach_parts(
+    attachments: &[Attachment],
+    drives: &Drives,
+    order: QueueOrder,
+    streams: Streams,
+    what_if: WhatIf,
 ) -> (Controllers, Drivers) {
     let mut controllers = Controllers::default();
     let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
     let attach = |attachment: &Attachment| {
-        attachment.part.attach(&mut AttachContext {
+        attachment.part.attach(&mut PartBuilder {
             controllers: &mut controllers,
             all_drives: drives,
             drives: &attachment.drives,

@@ -12,7 +12,7 @@ pub use drive::{
 pub(crate) use kernel::KernelFamily;
 use kernel::KernelReader;
 pub use kernel::KernelSpecification;
-pub(crate) use kernel::{LONGEST_MS, scaled};
+pub(crate) use kernel::{COST_MS_MAX, scale_cost};
 pub use memory::Memory;
 
 use crate::driver::QueueOrder;
@@ -58,7 +58,13 @@ pub(crate) trait KernelBuilder {
     fn cache_memory(&self) -> (&'static str, u64);
 
     /// Builds the kernel with file systems on the given volumes.
-    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel;
+    fn build(
+        &self,
+        specification: &Specification,
+        volumes: &[Volume],
+        computer: Computer,
+        drivers: Drivers,
+    ) -> Kernel;
 }
 
 macro_rules! software {
@@ -84,9 +90,9 @@ macro_rules! software {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
                 let controllers = read_controllers(system, drives.len());
-                let reading = KernelReader::begin(system, &kinds);
-                $(if <$described>::KINDS.contains(&&*reading.kind) {
-                    let (kernel, volumes) = read_kernel((bus, controllers, reading), system, drives);
+                let kernel_reader = KernelReader::read_common(system, &kinds);
+                $(if <$described>::KINDS.contains(&&*kernel_reader.kind) {
+                    let (kernel, volumes) = read_kernel((bus, controllers, kernel_reader), system, drives);
                     return (Self::$Kernel(kernel), volumes);
                 })*
                 unreachable!("the kind is one of {kinds:?}")
@@ -177,7 +183,7 @@ impl Specification {
             .kernel()
             .into_iter()
             .flat_map(KernelBuilder::attachments);
-        parts.any(|one| one.part.loses_data())
+        parts.any(|entry| entry.part.loses_data())
     }
 
     /// Reads and validates a system. Also returns all parameters read, for lists and for the
@@ -248,7 +254,7 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
     for (number, drive) in drives.iter().enumerate() {
         if drive.mechanism().is_some() {
             let mut reader = system.reader(Component::Drive, Some(number as u32 + 1));
-            let message = format!("drive {} {NEEDS_CONTROLLER}", number + 1);
+            let message = format!("drive {} {CONTROLLER_MISSING}", number + 1);
             reader.fail("kind", &message);
         }
     }
@@ -274,7 +280,7 @@ fn read_bus(system: &System) -> (u64, f64) {
 }
 
 fn read_kernel<K: KernelFamily>(
-    ((bus_bytes_per_s, memory_contention_share), mut entries, reading): (
+    ((bus_bytes_per_s, memory_contention_share), mut entries, kernel_reader): (
         (u64, f64),
         Vec<ControllerEntry<'_>>,
         KernelReader<'_>,
@@ -282,10 +288,10 @@ fn read_kernel<K: KernelFamily>(
     system: &System,
     drives: &[DriveSpecification],
 ) -> (K, Vec<Volume>) {
-    let (kernel, own) = reading.finish::<K>(entries.iter().map(|one| one.kind));
+    let (kernel, own) = kernel_reader.finish_kernel::<K>(entries.iter().map(|entry| entry.kind));
     // The others were refused.
-    entries.retain(|one| K::has_driver(one.kind));
-    let attachments = read_parts((system, drives, kernel.speed), entries);
+    entries.retain(|entry| K::has_driver(entry.kind));
+    let attachments = read_attachments(system, drives, kernel.speed, entries);
     let computer = ComputerSpecification {
         bus_bytes_per_s,
         memory_contention_share,
@@ -322,8 +328,10 @@ fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> 
     groups.map(read).collect()
 }
 
-fn read_parts(
-    (system, drives, speed): (&System, &[DriveSpecification], f64),
+fn read_attachments(
+    system: &System,
+    drives: &[DriveSpecification],
+    speed: f64,
     entries: Vec<ControllerEntry<'_>>,
 ) -> Vec<Attachment> {
     let attachment = |mut entry: ControllerEntry<'_>| {
@@ -342,7 +350,7 @@ fn read_parts(
         if let Some(drive) = entry.drives.iter().find(is_misfit) {
             let why = match commands {
                 true => "is not a bare mechanism, and this controller commands only those",
-                false => NEEDS_CONTROLLER,
+                false => CONTROLLER_MISSING,
             };
             let message = format!("drive {} {why}", drive + 1);
             entry.reader.fail("kind", &message);
@@ -357,7 +365,7 @@ fn read_parts(
     entries.into_iter().map(attachment).collect()
 }
 
-const NEEDS_CONTROLLER: &str = "is a bare mechanism and needs a controller";
+const CONTROLLER_MISSING: &str = "is a bare mechanism and needs a controller";
 
 fn list_volumes(
     number: usize,
@@ -383,12 +391,12 @@ pub(crate) fn read_volumes(
     let shared: Vec<usize> = shared.collect();
     // The other kernels have file systems of their own.
     let shared_filesystem = is_bsd
-        .then(|| read_filesystem(system, None, (drives, &shared)))
+        .then(|| read_filesystem(system, None, drives, &shared))
         .flatten();
     for (number, drive) in drives.iter().enumerate() {
         let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
         let filesystem = match own {
-            Some(_) if is_bsd => read_filesystem(system, own, (drives, &[number])),
+            Some(_) if is_bsd => read_filesystem(system, own, drives, &[number]),
             _ => shared_filesystem,
         };
         // Drives by themselves are so all together.
@@ -405,7 +413,8 @@ pub(crate) fn read_volumes(
 fn read_filesystem(
     system: &System,
     number: Option<u32>,
-    (drives, of): (&[DriveSpecification], &[usize]),
+    drives: &[DriveSpecification],
+    file_system_drives: &[usize],
 ) -> Option<Parameters> {
     let mut reader = system.reader(Component::Filesystem, number);
     let kinds = [("ffs", true), ("none", false)];
@@ -461,7 +470,9 @@ fn read_filesystem(
         ) as u32,
     };
     if reader.is_sound() {
-        let mut labels = of.iter().flat_map(|drive| &drives[*drive].partitions);
+        let mut labels = file_system_drives
+            .iter()
+            .flat_map(|drive| &drives[*drive].partitions);
         let refused = labels
             .find_map(|partition| FileSystem::check_parameters(partition.label, parameters).err());
         if let Some(error) = refused {

@@ -32,7 +32,8 @@ pub(crate) fn mark_media_transfer(transfer: &mut Request, drive: &mut Mechanism,
 /// and books the time up to the first sector. A missed revolution is booked to `deadline`. Returns
 /// the time when the first sector passes, and the times of the transfer.
 pub(crate) fn transfer_and_mark(
-    (transfer, drive): (&mut Request, &mut Mechanism),
+    transfer: &mut Request,
+    drive: &mut Mechanism,
     at: Time,
     (sector, sectors): (u64, u32),
     deadline: Deadline,

@@ -44,8 +44,20 @@ impl KernelBuilder for UnixSpecification {
         )
     }
 
-    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel {
-        Kernel::Unix(Rc::new(build_unix((of, self), volumes, on)))
+    fn build(
+        &self,
+        specification: &Specification,
+        volumes: &[Volume],
+        computer: Computer,
+        drivers: Drivers,
+    ) -> Kernel {
+        Kernel::Unix(Rc::new(build_unix(
+            specification,
+            self,
+            volumes,
+            computer,
+            drivers,
+        )))
     }
 }
 
@@ -71,7 +83,8 @@ impl KernelBuilder for MinixSpecification {
         &self,
         _: &Specification,
         volumes: &[Volume],
-        (computer, drivers): (Computer, Drivers),
+        computer: Computer,
+        drivers: Drivers,
     ) -> Kernel {
         let volumes = build_minix_volumes(self, volumes);
         let config = self.config.clone();
@@ -81,11 +94,13 @@ impl KernelBuilder for MinixSpecification {
 
 /// Builds a UNIX kernel on its computer, with file systems on the media.
 fn build_unix(
-    (specification, of): (&Specification, &UnixSpecification),
+    specification: &Specification,
+    unix: &UnixSpecification,
     volumes: &[Volume],
-    (computer, drivers): (Computer, Drivers),
+    computer: Computer,
+    drivers: Drivers,
 ) -> Unix {
-    let file_systems = match of.edition {
+    let file_systems = match unix.edition {
         Edition::Seventh(Some(parameters)) => {
             let bytes = volumes.iter().map(|volume| volume.partition.bytes());
             FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
@@ -97,7 +112,7 @@ fn build_unix(
     Unix {
         computer,
         drivers,
-        buffers: RefCell::new(build_buffers(specification, of, volumes.len())),
+        buffers: RefCell::new(build_buffers(specification, unix, volumes.len())),
         file_systems,
         owners: RefCell::default(),
         raw_headers: raw::headers(volumes.len()),
@@ -113,9 +128,13 @@ fn mount_volume(volume: &Volume) -> Option<Mount> {
     })
 }
 
-fn build_buffers(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
-    let headers = of.buffers();
-    if let Edition::Seventh(Some(_)) = of.edition {
+fn build_buffers(
+    specification: &Specification,
+    unix: &UnixSpecification,
+    volumes: usize,
+) -> Buffers {
+    let headers = unix.buffers();
+    if let Edition::Seventh(Some(_)) = unix.edition {
         // A click is the least that a header can have.
         return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
     }
@@ -124,14 +143,14 @@ fn build_buffers(specification: &Specification, of: &UnixSpecification, volumes:
         .iter()
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
-    let bytes = of.cache_bytes.max(FEWEST_BUFFERS * block);
+    let bytes = unix.cache_bytes.max(FEWEST_BUFFERS * block);
     Buffers::new(headers, (bytes, block), volumes)
 }
 
 /// Returns the Minix file systems on the volumes in use.
-fn build_minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
+fn build_minix_volumes(minix: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
     let made = |volume: &Volume| {
-        minix::Volume::new(volume.partition.bytes(), of.filesystem?)
+        minix::Volume::new(volume.partition.bytes(), minix.filesystem?)
             .map(Some)
             .expect("the specification was checked")
     };

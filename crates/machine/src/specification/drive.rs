@@ -45,7 +45,7 @@ pub struct MechanismSpecification {
 impl MechanismSpecification {
     /// Returns the mechanism with another rotational speed, rounded to 0.01 revolutions per minute,
     /// and with the given angle at time zero.
-    pub(crate) fn turning(&self, rpm: f64, phase: Turn) -> Mechanism {
+    pub(crate) fn with_rotation(&self, rpm: f64, phase: Turn) -> Mechanism {
         let rpm_min = 60e9 / PERIOD_NS.end();
         let rpm = (rpm * 100.0).round() / 100.0;
         let spindle = Spindle::of_rpm(rpm.max(rpm_min), phase);
@@ -55,7 +55,7 @@ impl MechanismSpecification {
     /// Returns the mechanism with its own rotational speed. Its first slot is under the heads at
     /// time zero.
     pub fn mechanism(&self) -> Mechanism {
-        self.turning(self.rpm, Turn::ZERO)
+        self.with_rotation(self.rpm, Turn::ZERO)
     }
 }
 
@@ -129,14 +129,14 @@ impl DriveSpecification {
 
     /// Reads a drive from the catalogue.
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
-        let kind = reader.optional_text("kind", KIND);
+        let kind = reader.optional_text("kind", DRIVE_KIND_MEANING);
         let kind = kind.as_deref().unwrap_or("disk");
         if let Some(device) = DeviceSpecification::read(reader, kind) {
             return Self {
                 driver_type: String::new(),
                 partitions: vec![PartitionSpecification {
                     first_sector: 0,
-                    label: label(&device),
+                    label: newfs_label(&device),
                 }],
                 hardware: DriveHardware::Device(device),
             };
@@ -192,10 +192,10 @@ impl DriveSpecification {
     }
 }
 
-const KIND: &str = "kind of drive: disk (bare mechanism that a controller commands), drive (disk with firmware and its own buffer), flash, or fixed (device without mechanics); disk if absent";
+const DRIVE_KIND_MEANING: &str = "kind of drive: disk (bare mechanism that a controller commands), drive (disk with firmware and its own buffer), flash, or fixed (device without mechanics); disk if absent";
 
 /// Returns a nominal label for a device that hides its tracks. File systems need the label.
-fn label(device: &DeviceSpecification) -> ffs::Geometry {
+fn newfs_label(device: &DeviceSpecification) -> ffs::Geometry {
     // What contradicts itself is refused; its label is never used.
     let sectors = device.sectors().unwrap_or(1).max(1);
     let of_spindle = |disk: &DiskSpecification| 1e9 / disk.mechanism.period_ns;
@@ -362,17 +362,14 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         0..=100_000,
         "skew of a cylinder against the previous one, in slots",
     ) as u32;
+    check_skew(reader, "track_skew_sectors", track_skew, per_track + spare);
     check_skew(
         reader,
-        ("track_skew_sectors", track_skew),
+        "cylinder_skew_sectors",
+        cylinder_skew,
         per_track + spare,
     );
-    check_skew(
-        reader,
-        ("cylinder_skew_sectors", cylinder_skew),
-        per_track + spare,
-    );
-    let head_groups = read_head_groups(reader, (heads, per_track + spare));
+    let head_groups = read_head_groups(reader, heads, per_track + spare);
     check_format(reader, sector_bytes, per_track + spare);
     let index_gap_share = reader
         .optional_number(
@@ -440,7 +437,7 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
 
 /// Refuses a skew of a full track or more. It has the effect of a smaller skew, and most likely is
 /// a mistake.
-fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: u32) {
+fn check_skew(reader: &mut Reader<'_>, key: &'static str, skew: u32, slots: u32) {
     if skew >= slots {
         let allowed = format!("less than the {slots} slots of a track");
         reader.fail_allowing(key, "a skew over the track", &allowed);
@@ -448,7 +445,7 @@ fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: 
 }
 
 /// Reads the head groups, if a switch to another group takes longer than one within a group.
-fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Option<HeadGroups> {
+fn read_head_groups(reader: &mut Reader<'_>, heads: u32, slots: u32) -> Option<HeadGroups> {
     let group = reader.optional_integer(
         "head_group_heads",
         1..=255,
@@ -460,7 +457,7 @@ fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Opti
         "additional skew in slots of the first track of a head group; none if absent",
     );
     let skew = skew.unwrap_or(0) as u32;
-    check_skew(reader, ("head_group_skew_sectors", skew), slots);
+    check_skew(reader, "head_group_skew_sectors", skew, slots);
     let group = match group {
         Some(group) => group as u32,
         None if skew > 0 => {

@@ -130,10 +130,10 @@ impl KernelFamily for MinixSpecification {
 }
 
 /// Maximum plausible cost, in milliseconds.
-pub(crate) const LONGEST_MS: f64 = 10_000.0;
+pub(crate) const COST_MS_MAX: f64 = 10_000.0;
 
 /// Scales a cost to the speed of a machine. The result is rounded once, to the nearest nanosecond.
-pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
+pub(crate) fn scale_cost(nanoseconds: u64, speed: f64) -> Time {
     Time((nanoseconds as f64 / speed + 0.5) as u64)
 }
 
@@ -151,7 +151,7 @@ pub(super) struct KernelReader<'a> {
 }
 
 impl<'a> KernelReader<'a> {
-    pub(super) fn begin(system: &'a System, kinds: &[&str]) -> Self {
+    pub(super) fn read_common(system: &'a System, kinds: &[&str]) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
@@ -196,7 +196,7 @@ impl<'a> KernelReader<'a> {
         }
     }
 
-    pub(super) fn finish<K: KernelFamily>(
+    pub(super) fn finish_kernel<K: KernelFamily>(
         mut self,
         parts: impl IntoIterator<Item = PartKind>,
     ) -> (KernelSpecification, K::Settings) {
@@ -314,7 +314,7 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
 }
 
 fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
-    let mut cost = |key, doc| Time(reader.milliseconds(key, 0.0..=LONGEST_MS, doc));
+    let mut cost = |key, doc| Time(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc));
     ProgramCosts {
         fsck_inodes: cost(
             "fsck_inode_block_ms",
@@ -336,7 +336,7 @@ fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
 }
 
 fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
     let mut costs = Costs {
         system_call: cost(
             "system_call_ms",

@@ -1,7 +1,7 @@
 //! Minix as described in the catalogue.
 
 use super::DriveSpecification;
-use super::kernel::{LONGEST_MS, scaled};
+use super::kernel::{COST_MS_MAX, scale_cost};
 use crate::kernel::costs::Costs;
 use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes};
 use diskperf_catalogue::{Component, Reader, System};
@@ -9,7 +9,7 @@ use diskperf_sim::Time;
 
 /// Reads the costs and sizes of Minix, and the costs that the code shared by all kernels uses.
 pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixConfig) {
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
     let message = cost(
         "message_ms",
         "processor time to send a message and switch to its receiver",

@@ -119,7 +119,7 @@ impl Acsi {
         let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
-        let (first, passage) = transfer_and_mark((transfer, drive), now, all, late);
+        let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
         let passed = now + passage.total();
         mark_media_transfer(transfer, drive, passed);
         // A sector waits in the controller's buffer until it has passed; the port
@@ -128,8 +128,10 @@ impl Acsi {
         let ended = if transfer.is_write() {
             passed
         } else {
-            let port = parts.bus.time(u64::from(transfer.sectors) * sector_bytes);
-            (passed + parts.bus.time(sector_bytes)).max(first + port)
+            let port = parts
+                .bus
+                .transfer_time(u64::from(transfer.sectors) * sector_bytes);
+            (passed + parts.bus.transfer_time(sector_bytes)).max(first + port)
         };
         transfer.mark(Stage::BusTransfer, moment(ended));
         ended

@@ -2,8 +2,8 @@
 
 use super::driver::{DiskTaskConfig, DiskTaskDriver};
 use super::hardware::{Acsi, AcsiConfig};
-use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
@@ -26,10 +26,10 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> DiskTaskDriver {
-        let (config, streams) = (self.controller.clone(), context.streams);
-        let drives = context.mechanisms(context.drives);
-        let controller = context.add(|id, number| Acsi::new((id, number), config, drives, streams));
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> DiskTaskDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| Acsi::new((id, number), config, drives, streams));
         DiskTaskDriver::new(self.driver.clone(), controller)
     }
 }
@@ -53,11 +53,11 @@ fn read_driver(driver: &DriverSource<'_>) -> DiskTaskConfig {
     let mut reader = driver.reader();
     let request = reader.milliseconds(
         "request_ms",
-        0.0..=LONGEST_MS,
+        0.0..=COST_MS_MAX,
         "processor time of a physical request: DMA chip, command and status",
     );
     let config = DiskTaskConfig {
-        request: scaled(request, driver.speed),
+        request: scale_cost(request, driver.speed),
         read_ahead_bytes: reader.integer(
             "read_ahead_bytes",
             0..=65_536,

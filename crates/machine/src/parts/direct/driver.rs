@@ -29,7 +29,7 @@ pub(crate) struct DirectDriver {
 
 /// State of a device in its driver, with the requests that wait for it.
 struct DirectDeviceQueue {
-    number: usize,
+    drive_number: usize,
     connection: Id<Direct>,
     waiting: RefCell<VecDeque<RequestId>>,
     submission_guard: SubmissionGuard,
@@ -47,12 +47,12 @@ impl Driver for DirectDriver {
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
-        let unit = self.unit(|unit| unit.number == hardware.requests[id].device);
+        let unit = self.unit(|unit| unit.drive_number == hardware.requests[id].device);
         unit.waiting.borrow_mut().push_back(id);
     }
 
     async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
-        let unit = self.unit(|unit| unit.number == drive);
+        let unit = self.unit(|unit| unit.drive_number == drive);
         self.submit_to(host, unit).await;
     }
 
@@ -72,8 +72,8 @@ impl DirectDriver {
         config: DirectDriverConfig,
         devices: impl Iterator<Item = (usize, Id<Direct>)>,
     ) -> Self {
-        let unit = |(number, connection)| DirectDeviceQueue {
-            number,
+        let unit = |(drive_number, connection)| DirectDeviceQueue {
+            drive_number,
             connection,
             waiting: RefCell::default(),
             submission_guard: SubmissionGuard::default(),

@@ -2,8 +2,8 @@
 
 use super::driver::{DirectDriver, DirectDriverConfig};
 use super::hardware::Direct;
-use crate::parts::{AttachContext, DriverSource, PartSpecification};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 
 /// Connections of the directly attached devices, and their driver.
@@ -20,8 +20,8 @@ impl PartSpecification for Specification {
     fn read(_: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let mut costs = driver.reader();
         let mut cost = |key, doc| {
-            let cost = costs.milliseconds(key, 0.0..=LONGEST_MS, doc);
-            scaled(cost, driver.speed)
+            let cost = costs.milliseconds(key, 0.0..=COST_MS_MAX, doc);
+            scale_cost(cost, driver.speed)
         };
         let driver = DirectDriverConfig {
             start: cost(
@@ -37,10 +37,10 @@ impl PartSpecification for Specification {
         Self { driver }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> DirectDriver {
-        let devices = context.devices().into_iter();
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> DirectDriver {
+        let devices = builder.devices().into_iter();
         let connected = devices.map(|(drive, device)| {
-            let connection = context.add(|id, _| Direct::new(id, device));
+            let connection = builder.add(|id, _| Direct::new(id, device));
             (drive, connection)
         });
         DirectDriver::new(self.driver.clone(), connected)

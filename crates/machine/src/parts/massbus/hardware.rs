@@ -387,7 +387,7 @@ impl Massbus {
     fn handle_first_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let channel = self.channel.as_mut().expect("the channel is held");
         channel.moving = true;
-        parts.bus.start(context, channel.bytes_per_s);
+        parts.bus.start_stream(context, channel.bytes_per_s);
         self.schedule_sectors_from(context, 1);
     }
 
@@ -447,7 +447,7 @@ impl Massbus {
         let now = context.now();
         let channel = self.channel.take().expect("the channel is held");
         assert!(channel.moving, "the last sector came before the first");
-        parts.bus.stop(context, channel.bytes_per_s);
+        parts.bus.end_stream(context, channel.bytes_per_s);
         self.channel_busy += now - channel.started_at;
         self.last_channel_use = (channel.started_at, now);
         let transfer = &mut parts.requests[channel.transfer];

@@ -2,8 +2,8 @@
 
 use super::driver::{HpDriver, HpDriverConfig, PositionTest, SearchLead};
 use super::hardware::{Attention, Massbus, MassbusConfig};
-use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
-use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, DriveSpecification, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
@@ -77,20 +77,20 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> HpDriver {
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> HpDriver {
         let groups: Vec<Vec<usize>> = match self.separate {
-            true => context.drives.iter().map(|drive| vec![*drive]).collect(),
-            false => vec![context.drives.to_vec()],
+            true => builder.drives.iter().map(|drive| vec![*drive]).collect(),
+            false => vec![builder.drives.to_vec()],
         };
-        let controller = self.controller.supposing(context.what_if);
-        let streams = context.streams;
+        let controller = self.controller.supposing(builder.what_if);
+        let streams = builder.streams;
         let adaptor = |drives: Vec<usize>| {
-            let (config, on_it) = (controller.clone(), context.mechanisms(&drives));
-            let id = context.add(|id, number| Massbus::new((id, number), config, on_it, streams));
+            let (config, on_it) = (controller.clone(), builder.mechanisms(&drives));
+            let id = builder.add(|id, number| Massbus::new((id, number), config, on_it, streams));
             (id, drives)
         };
         let adaptors = groups.into_iter().map(adaptor).collect();
-        HpDriver::new(context.order, self.driver.clone(), adaptors)
+        HpDriver::new(builder.order, self.driver.clone(), adaptors)
     }
 
     fn loses_data(&self) -> bool {
@@ -124,7 +124,7 @@ fn read_driver_config(
         ],
         "when a sector on the current cylinder is transferred without a search",
     );
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
     let strategy = cost("strategy_ms", "processor time to queue a request");
     let start = cost(
         "start_ms",
@@ -147,10 +147,10 @@ fn read_driver_config(
 fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
     let nanoseconds = reader.microseconds(
         "map_register_us",
-        0.0..=LONGEST_MS,
+        0.0..=COST_MS_MAX,
         "processor time to load a map register, which maps 512 bytes",
     );
-    scaled(nanoseconds, speed)
+    scale_cost(nanoseconds, speed)
 }
 
 fn read_lead(

@@ -297,7 +297,7 @@ impl Uda50 {
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
-        let (first, passage) = transfer_and_mark((transfer, drive), now, all, late);
+        let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
         let ends = now + passage.total();
         self.id
             .schedule(context, first, Uda50Event::FirstSector(id));
@@ -371,8 +371,10 @@ impl Uda50 {
                 .geometry()
                 .sector_bytes(),
         );
-        let one = parts.bus.time(sector_bytes);
-        let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
+        let one = parts.bus.transfer_time(sector_bytes);
+        let all = parts
+            .bus
+            .transfer_time(sector_bytes * u64::from(transfer.sectors));
         let ends = (now + all).max(not_before + one);
         if transfer.is_write() {
             let drive = &parts.drives[self.drives.mechanism_for(transfer)];
@@ -383,7 +385,7 @@ impl Uda50 {
             self.id
                 .schedule(context, now + lead.min(all), Uda50Event::Buffered(id));
         }
-        parts.bus.start(
+        parts.bus.start_stream(
             context,
             bytes_per_s(transfer.sectors, sector_bytes, ends - now),
         );
@@ -401,7 +403,7 @@ impl Uda50 {
                 .geometry()
                 .sector_bytes(),
         );
-        parts.bus.stop(
+        parts.bus.end_stream(
             context,
             bytes_per_s(transfer.sectors, sector_bytes, now - since),
         );

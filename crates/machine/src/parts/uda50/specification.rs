@@ -3,8 +3,8 @@
 use super::driver::{UdaDriver, UdaDriverConfig};
 use super::hardware::{CommandOrder, Uda50, Uda50Config};
 use crate::driver::QueueOrder;
-use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
@@ -27,18 +27,18 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> UdaDriver {
-        let (config, streams) = (self.controller.clone(), context.streams);
-        let drives = context.mechanisms(context.drives);
-        let controller = context.add(|id, number| {
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> UdaDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| {
             let spread = streams.stream(&format!("controller.{number}.spread"));
             Uda50::new(id, config, drives, spread)
         });
         let driver = UdaDriverConfig {
-            order: context.order,
+            order: builder.order,
             ..self.driver.clone()
         };
-        UdaDriver::new(driver, controller, context.drive_count)
+        UdaDriver::new(driver, controller, builder.drive_count)
     }
 }
 
@@ -91,8 +91,8 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
 fn read_driver(driver: &DriverSource<'_>) -> UdaDriverConfig {
     let mut reader = driver.reader();
     let mut cost = |key, doc| {
-        scaled(
-            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+        scale_cost(
+            reader.milliseconds(key, 0.0..=COST_MS_MAX, doc),
             driver.speed,
         )
     };

@@ -150,7 +150,7 @@ impl UpDriver {
         } else if let Some(slot) = self.search_slot(host, first) {
             let context = host.surroundings();
             host.ask(self.controller, |up, parts| {
-                up.search(&context, parts, (first, slot));
+                up.search(&context, parts, first, slot);
             });
         } else {
             state.awaiting_controller.push_back(drive);
@@ -194,7 +194,7 @@ impl UpDriver {
         host.set_map_registers(first, register).await;
         let context = host.surroundings();
         host.ask(self.controller, |up, parts| {
-            up.transfer(&context, parts, (first, found, is_repeat));
+            up.transfer(&context, parts, first, found, is_repeat);
         });
     }
 

@@ -84,7 +84,7 @@ impl Controller for Up {
             }
             UpEvent::Moves => {
                 let transfer = self.transfer.expect("a transfer is under way");
-                parts.bus.start(context, transfer.bytes_per_s);
+                parts.bus.start_stream(context, transfer.bytes_per_s);
             }
             UpEvent::End => self.end(context, parts),
         }
@@ -157,7 +157,8 @@ impl Up {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (id, slot): (RequestId, u32),
+        id: RequestId,
+        slot: u32,
     ) {
         assert!(self.transfer.is_none(), "a search while data moves");
         let request = &mut parts.requests[id];
@@ -188,13 +189,15 @@ impl Up {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (id, searched, repeated): (RequestId, Option<Time>, bool),
+        id: RequestId,
+        searched: Option<Time>,
+        repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time");
         let request = &mut parts.requests[id];
         let drive = &mut parts.drives[self.drives.mechanism_for(request)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
-        let over_bus = parts.bus.time(sector_bytes);
+        let over_bus = parts.bus.transfer_time(sector_bytes);
         let mut commanded = context.now() + self.config.command;
         if request.is_write() {
             // The first sector is there before the drive is started.
@@ -218,7 +221,7 @@ impl Up {
         let write = request.is_write();
         let passes = drive.sector_end_times();
         let slot = drive.slots_time(drive.cylinder(), 1);
-        let moved = self.moved((&passes, slot), (commanded, over_bus), write);
+        let moved = self.bus_transfer_times(&passes, slot, commanded, over_bus, write);
         let late = moved.len() < passes.len();
         let passed_at = passes[moved.len().max(1) - 1];
         let ends = match (write, late) {
@@ -242,10 +245,12 @@ impl Up {
     /// lost sector. `passes` holds the time at which each sector has passed, and `slot` the time of
     /// one sector. Words move while a sector passes; the buffer limits how far they may be behind
     /// or ahead of it.
-    fn moved(
+    fn bus_transfer_times(
         &mut self,
-        (passes, slot): (&[Time], Time),
-        (from, over_bus): (Time, Time),
+        passes: &[Time],
+        slot: Time,
+        from: Time,
+        sector_bus_time: Time,
         write: bool,
     ) -> Vec<Time> {
         let buffer = self.config.buffer_sectors as usize;
@@ -273,7 +278,7 @@ impl Up {
             let wait = self.grants.within(self.config.grant);
             let at = match write && number == 0 {
                 true => from,
-                false => (last.max(may) + wait + over_bus).max(least),
+                false => (last.max(may) + wait + sector_bus_time).max(least),
             };
             if write && at > *passed_at {
                 return moved;
@@ -285,7 +290,7 @@ impl Up {
 
     fn end(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let transfer = self.transfer.take().expect("a transfer is under way");
-        parts.bus.stop(context, transfer.bytes_per_s);
+        parts.bus.end_stream(context, transfer.bytes_per_s);
         self.busy += context.now() - transfer.started_at;
         let request = &mut parts.requests[transfer.request];
         let drive = &mut parts.drives[self.drives.mechanism_for(request)];

@@ -2,8 +2,8 @@
 
 use super::driver::{UpDriver, UpDriverConfig, UpSearchLead};
 use super::hardware::{Up, UpHardwareConfig};
-use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
@@ -39,11 +39,11 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> UpDriver {
-        let (config, streams) = (self.controller.clone(), context.streams);
-        let drives = context.mechanisms(context.drives);
-        let controller = context.add(|id, number| Up::new((id, number), config, drives, streams));
-        UpDriver::new(context.order, self.driver.clone(), controller)
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> UpDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| Up::new((id, number), config, drives, streams));
+        UpDriver::new(builder.order, self.driver.clone(), controller)
     }
 
     fn loses_data(&self) -> bool {
@@ -59,8 +59,8 @@ fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
         reader.select("type", &drive.driver_type);
         let lead = read_lead(&mut reader, drive.slots());
         let mut cost = |key, doc| {
-            let cost = reader.milliseconds(key, 0.0..=LONGEST_MS, doc);
-            scaled(cost, driver.speed)
+            let cost = reader.milliseconds(key, 0.0..=COST_MS_MAX, doc);
+            scale_cost(cost, driver.speed)
         };
         let strategy = cost("strategy_ms", "processor time to queue a request");
         let start = cost(
@@ -73,14 +73,14 @@ fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
         );
         let register = reader.microseconds(
             "map_register_us",
-            0.0..=LONGEST_MS,
+            0.0..=COST_MS_MAX,
             "processor time to load a map register, which maps 512 bytes",
         );
         configs[*place] = UpDriverConfig {
             lead,
             strategy,
             start,
-            map_register: scaled(register, driver.speed),
+            map_register: scale_cost(register, driver.speed),
             complete,
         };
         reader.finish();

@@ -25,7 +25,7 @@ fn controller(buffer_sectors: u32, grant: Time, bytes_per_s: u64) -> Rc<Bench<Up
 impl Bench<Up> {
     async fn transfer(&self, id: u32, sectors: (u64, u32), write: bool) -> UpCompletion {
         let id = self.issue(id, (0, sectors.0, sectors.1, write));
-        self.ask(|up, context, parts| up.transfer(context, parts, (id, None, false)));
+        self.ask(|up, context, parts| up.transfer(context, parts, id, None, false));
         let done = loop {
             match self.ask(|up, _, _| up.take_done()) {
                 Some(done) => break done,
@@ -105,7 +105,7 @@ fn a_drive_that_searches_raises_attention_at_its_sector() {
     let bench = controller(3, Time::ZERO, FAST);
     script(&bench, async |on| {
         let id = on.issue(0, (1, 10, 4, false));
-        on.ask(|up, context, parts| up.search(context, parts, (id, 5)));
+        on.ask(|up, context, parts| up.search(context, parts, id, 5));
         while !on.ask(|up, _, parts| up.interrupts(parts)) {
             on.sim.wait("the controller").await;
         }

@@ -215,15 +215,15 @@ impl Controller for Vme {
         match event {
             VmeEvent::Decoded(id) => self.handle_decoded(context, parts, id),
             VmeEvent::BusTransferStart(id, rate) => {
-                parts.bus.start(context, u64::from(rate));
+                parts.bus.start_stream(context, u64::from(rate));
                 self.bus_transfers.push((id, u64::from(rate)));
             }
             VmeEvent::Finished(id) => self.handle_finished(context, parts, id),
             VmeEvent::ArmDone(drive_index, generation) => {
-                self.handle_arm_done(context, parts, (usize::from(drive_index), generation));
+                self.handle_arm_done(context, parts, usize::from(drive_index), generation);
             }
             VmeEvent::EndReadAhead(drive_index, generation) => {
-                self.handle_end_read_ahead(context, parts, (usize::from(drive_index), generation));
+                self.handle_end_read_ahead(context, parts, usize::from(drive_index), generation);
             }
         }
     }
@@ -310,16 +310,16 @@ impl Vme {
             data_ready_at: context.now(),
             start_allowed_at: context.now(),
             write: transfer.is_write(),
-            policy: self.policy(parts, (drive_index, id)),
+            policy: self.policy(parts, drive_index, id),
         };
         if command.write {
-            self.write(context, parts, (drive_index, command));
+            self.write(context, parts, drive_index, command);
         } else {
-            self.read(context, parts, (drive_index, command));
+            self.read(context, parts, drive_index, command);
         }
     }
 
-    fn policy(&mut self, parts: &Parts<'_>, (drive_index, id): (usize, RequestId)) -> Policy {
+    fn policy(&mut self, parts: &Parts<'_>, drive_index: usize, id: RequestId) -> Policy {
         if self.config.caching.is_adaptive() {
             return self.units[drive_index].history.policy(id);
         }
@@ -341,7 +341,7 @@ impl Vme {
             measured: RefCell::default(),
         };
         let history = &mut self.units[drive_index].history;
-        history.record_arrival(now, (id, transfer), &rehearsal);
+        history.record_arrival(now, id, transfer, &rehearsal);
     }
 
     /// Executes a read: cached sectors, then sectors that are passing, then the rest.
@@ -349,7 +349,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, mut command): (usize, VmeCommand),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
         let now = context.now();
         self.cache_passed_sectors(drive_index, now);
@@ -357,7 +358,7 @@ impl Vme {
         let follows = self.units[drive_index].sequence_end == first;
         self.units[drive_index].in_sequence = follows;
         self.units[drive_index].sequence_end = command.end_sector;
-        let cached = self.serve_cached(context, parts, (drive_index, &mut command));
+        let cached = self.serve_cached(context, parts, drive_index, &mut command);
         let class = parts.requests[command.id].hint;
         let count = &mut self.statistics[class as usize];
         count.reads += 1;
@@ -368,12 +369,13 @@ impl Vme {
             u64::from(command.next_sector == command.end_sector || passing);
         if command.next_sector == command.end_sector {
             self.schedule_finish(context, &command);
-            self.read_ahead(context, parts, (drive_index, command));
+            self.read_ahead(context, parts, drive_index, command);
         } else if passing {
             self.serve_from_stream(
                 context,
                 parts,
-                (drive_index, command),
+                drive_index,
+                command,
                 StreamOrigin::OtherRead,
             );
         } else {
@@ -387,7 +389,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, command): (usize, &mut VmeCommand),
+        drive_index: usize,
+        command: &mut VmeCommand,
     ) -> u64 {
         if !command.policy.search {
             return 0;
@@ -416,8 +419,10 @@ impl Vme {
         self.schedule_data_transfer(
             context,
             parts,
-            (command.id, cached),
-            (start, command.data_ready_at),
+            command.id,
+            cached,
+            start,
+            command.data_ready_at,
         );
         cached
     }
@@ -427,7 +432,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, mut command): (usize, VmeCommand),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
         self.cache_passed_sectors(drive_index, context.now());
         let class = parts.requests[command.id].hint;
@@ -454,7 +460,7 @@ impl Vme {
         let per_sector = self
             .config
             .move_per_sector
-            .max(parts.bus.time(u64::from(sector_bytes)));
+            .max(parts.bus.transfer_time(u64::from(sector_bytes)));
         command.data_ready_at = start + Time(per_sector.0 * sectors);
         let lead = sectors.min(u64::from(self.config.write_lead_sectors));
         command.start_allowed_at = start + Time(per_sector.0 * lead);
@@ -462,8 +468,10 @@ impl Vme {
         self.schedule_data_transfer(
             context,
             parts,
-            (command.id, sectors),
-            (start, command.data_ready_at),
+            command.id,
+            sectors,
+            start,
+            command.data_ready_at,
         );
         self.units[drive_index].waiting.push_back(command);
         self.schedule_read_ahead_end(context, drive_index);
@@ -474,8 +482,10 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &Parts<'_>,
-        (id, sectors): (RequestId, u64),
-        (from, to): (Time, Time),
+        id: RequestId,
+        sectors: u64,
+        from: Time,
+        to: Time,
     ) {
         let drive = &parts.drives[self.drives.mechanism_for(&parts.requests[id])];
         let bytes = sectors * u64::from(drive.geometry().sector_bytes());
@@ -501,7 +511,7 @@ impl Vme {
     ) {
         self.bus_transfers.retain(|(of, rate)| {
             if *of == id {
-                parts.bus.stop(context, *rate);
+                parts.bus.end_stream(context, *rate);
             }
             *of != id
         });

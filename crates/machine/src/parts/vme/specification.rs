@@ -5,8 +5,8 @@ use super::hardware::{
     Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
 use crate::driver::QueueOrder;
-use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_device::Hint;
 use diskperf_sim::Time;
@@ -30,15 +30,15 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> VmeDriver {
-        let (config, streams) = (self.controller.clone(), context.streams);
-        let drives = context.mechanisms(context.drives);
-        let controller = context.add(|id, number| Vme::new((id, number), config, drives, streams));
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> VmeDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| Vme::new((id, number), config, drives, streams));
         let driver = VmeDriverConfig {
-            order: context.order,
+            order: builder.order,
             ..self.driver.clone()
         };
-        VmeDriver::new(driver, controller, context.drive_count)
+        VmeDriver::new(driver, controller, builder.drive_count)
     }
 
     fn maintenance(&self) -> Option<Maintenance> {
@@ -200,8 +200,8 @@ fn read_driver(driver: &DriverSource<'_>) -> VmeDriverConfig {
         "start of the scan over the cylinders: the request in flight at the controller, or the first waiting request",
     );
     let mut cost = |key, doc| {
-        scaled(
-            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+        scale_cost(
+            reader.milliseconds(key, 0.0..=COST_MS_MAX, doc),
             driver.speed,
         )
     };

@@ -214,7 +214,7 @@ impl Wd1003 {
         let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         let sector = transfer.sector + u64::from(command.sectors_passed);
         let left = transfer.sectors - command.sectors_passed;
-        transfer_and_mark((transfer, drive), now, (sector, left), late);
+        transfer_and_mark(transfer, drive, now, (sector, left), late);
         command.pass_times = drive.sector_end_times();
         command.first_passing = command.sectors_passed;
         self.id

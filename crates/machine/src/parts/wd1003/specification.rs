@@ -3,8 +3,8 @@
 use super::driver::{HdDriver, HdDriverConfig};
 use super::hardware::{Wd1003, Wd1003Config};
 use crate::driver::QueueOrder;
-use crate::parts::{AttachContext, DriverSource, PartSpecification, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
@@ -27,16 +27,16 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, context: &mut AttachContext<'_>) -> HdDriver {
-        let (config, streams) = (self.controller.clone(), context.streams);
-        let drives = context.mechanisms(context.drives);
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> HdDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
         let controller =
-            context.add(|id, number| Wd1003::new((id, number), config, drives, streams));
+            builder.add(|id, number| Wd1003::new((id, number), config, drives, streams));
         let driver = HdDriverConfig {
-            order: context.order,
+            order: builder.order,
             ..self.driver.clone()
         };
-        HdDriver::new(driver, controller, context.drive_count)
+        HdDriver::new(driver, controller, builder.drive_count)
     }
 }
 
@@ -59,8 +59,8 @@ fn read_controller(reader: &mut Reader<'_>) -> Wd1003Config {
 fn read_driver(driver: &DriverSource<'_>) -> HdDriverConfig {
     let mut reader = driver.reader();
     let mut cost = |key, doc| {
-        scaled(
-            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+        scale_cost(
+            reader.milliseconds(key, 0.0..=COST_MS_MAX, doc),
             driver.speed,
         )
     };

@@ -90,7 +90,7 @@ struct Sequence {
 
 impl Sequences {
     /// Records an access. Returns the sequence that it continues or begins.
-    fn record_access(&mut self, number: u64, (first, end): (u64, u64)) -> Sequence {
+    fn record_access(&mut self, number: u64, first: u64, end: u64) -> Sequence {
         let is_continued = |sequence: &Sequence| sequence.end == first;
         let sequence = match self.recent.iter().position(is_continued) {
             Some(place) => {
@@ -120,7 +120,8 @@ impl CommandHistory {
     pub(super) fn record_arrival(
         &mut self,
         now: Time,
-        (id, request): (RequestId, &Request),
+        id: RequestId,
+        request: &Request,
         rehearsal: &Rehearsal<'_>,
     ) {
         self.command_count += 1;
@@ -136,7 +137,7 @@ impl CommandHistory {
             false => &mut self.reads,
         };
         let Sequence { number, length, .. } =
-            sequences.record_access(self.command_count, (request.sector, end));
+            sequences.record_access(self.command_count, request.sector, end);
         let kind = match (request.is_write(), length > 0) {
             (false, true) => CommandKind::Sequence(request.hint),
             (false, false) => CommandKind::Other(request.hint),

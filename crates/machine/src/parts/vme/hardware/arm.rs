@@ -71,7 +71,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, generation): (usize, u32),
+        drive_index: usize,
+        generation: u32,
     ) {
         let now = context.now();
         if self.units[drive_index].generation != generation {
@@ -111,7 +112,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, generation): (usize, u32),
+        drive_index: usize,
+        generation: u32,
     ) {
         if self.units[drive_index].generation != generation {
             return;
@@ -126,7 +128,7 @@ impl Vme {
                 }
             }
             Some(ArmState::Seek(command)) => {
-                self.start_writing(context, parts, (drive_index, command))
+                self.start_writing(context, parts, drive_index, command)
             }
             Some(ArmState::Write(command)) => {
                 self.next_generation(drive_index);
@@ -153,26 +155,22 @@ impl Vme {
             let now = moment(context.now()).max(request.spans.marked());
             request.mark(Stage::ControllerQueue, now);
             if command.write {
-                self.start_write(context, parts, (drive_index, command));
+                self.start_write(context, parts, drive_index, command);
                 continue;
             }
             // While it waited, what it wants may have been read for another.
-            self.serve_cached(context, parts, (drive_index, &mut command));
+            self.serve_cached(context, parts, drive_index, &mut command);
             if command.next_sector == command.end_sector {
                 self.schedule_finish(context, &command);
             } else if self.config.caching.is_track_cache() {
                 self.start_track(
                     context,
                     parts,
-                    (drive_index, command.next_sector),
+                    drive_index,
+                    command.next_sector,
                     Some(&command),
                 );
-                self.serve_from_stream(
-                    context,
-                    parts,
-                    (drive_index, command),
-                    StreamOrigin::OwnRead,
-                );
+                self.serve_from_stream(context, parts, drive_index, command, StreamOrigin::OwnRead);
             } else {
                 let limit = match self.yields_to_write(drive_index, &command) {
                     true => command.end_sector,
@@ -185,15 +183,12 @@ impl Vme {
                 self.start_stream(
                     context,
                     parts,
-                    (drive_index, command.next_sector, count),
+                    drive_index,
+                    command.next_sector,
+                    count,
                     &command,
                 );
-                self.serve_from_stream(
-                    context,
-                    parts,
-                    (drive_index, command),
-                    StreamOrigin::OwnRead,
-                );
+                self.serve_from_stream(context, parts, drive_index, command, StreamOrigin::OwnRead);
             }
         }
     }
@@ -236,7 +231,9 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, first, count): (usize, u64, u32),
+        drive_index: usize,
+        first: u64,
+        count: u32,
         command: &VmeCommand,
     ) {
         let now = context.now();
@@ -291,7 +288,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, sector): (usize, u64),
+        drive_index: usize,
+        sector: u64,
         command: Option<&VmeCommand>,
     ) {
         let now = context.now();
@@ -325,7 +323,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, command): (usize, VmeCommand),
+        drive_index: usize,
+        command: VmeCommand,
     ) {
         let now = context.now();
         self.units[drive_index].last_stream_end = None;
@@ -345,7 +344,7 @@ impl Vme {
         let in_time = Time(command.data_ready_at.0.saturating_sub(media.0));
         let start_allowed_at = in_time.max(command.start_allowed_at);
         if start_allowed_at <= now {
-            self.start_writing(context, parts, (drive_index, command));
+            self.start_writing(context, parts, drive_index, command);
             return;
         }
         let arm = drive.seek(target.cylinder, true);
@@ -360,7 +359,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, mut command): (usize, VmeCommand),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
         let now = context.now();
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];

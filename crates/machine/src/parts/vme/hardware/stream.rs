@@ -122,7 +122,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, mut command): (usize, VmeCommand),
+        drive_index: usize,
+        mut command: VmeCommand,
         origin: StreamOrigin,
     ) {
         let Some(ArmState::Read(stream)) = &self.units[drive_index].arm else {
@@ -136,7 +137,7 @@ impl Vme {
             StreamOrigin::OtherRead => stream.end_sector(),
         };
         if !whole_track {
-            self.extend_stream(context, parts, (drive_index, &command));
+            self.extend_stream(context, parts, drive_index, &command);
         }
         let Some(ArmState::Read(stream)) = &mut self.units[drive_index].arm else {
             panic!("a command follows what is being read")
@@ -150,7 +151,7 @@ impl Vme {
         stream.needed_until = stream.needed_until.max(last);
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
-        let over_bus = parts.bus.time(sector_bytes);
+        let over_bus = parts.bus.transfer_time(sector_bytes);
         let from = passes[0].0.max(command.data_ready_at);
         for (passed, own) in passes {
             let moved = command.data_ready_at.max(passed);
@@ -172,8 +173,10 @@ impl Vme {
         self.schedule_data_transfer(
             context,
             parts,
-            (command.id, taken),
-            (from, command.data_ready_at),
+            command.id,
+            taken,
+            from,
+            command.data_ready_at,
         );
         if command.next_sector == command.end_sector {
             self.schedule_finish(context, &command);
@@ -187,7 +190,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, command): (usize, &VmeCommand),
+        drive_index: usize,
+        command: &VmeCommand,
     ) {
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let yields_to_write = self.yields_to_write(drive_index, command);
@@ -227,7 +231,8 @@ impl Vme {
         &mut self,
         context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (drive_index, command): (usize, VmeCommand),
+        drive_index: usize,
+        command: VmeCommand,
     ) {
         if self.config.caching.is_track_cache() {
             self.read_next_track(context, parts, drive_index);
@@ -242,7 +247,7 @@ impl Vme {
             Some(ArmState::Read(stream)) => {
                 let goes_on = (command.end_sector..=limit).contains(&stream.end_sector());
                 if goes_on && !self.yields_to_write(drive_index, &command) {
-                    self.extend_stream(context, parts, (drive_index, &command));
+                    self.extend_stream(context, parts, drive_index, &command);
                 }
             }
             Some(ArmState::Seek(_) | ArmState::Write(_)) => {}
@@ -252,7 +257,7 @@ impl Vme {
                 });
                 if let (Some(from), true) = (from, unit.waiting.is_empty()) {
                     let count = (limit - from) as u32;
-                    self.start_stream(context, parts, (drive_index, from, count), &command);
+                    self.start_stream(context, parts, drive_index, from, count, &command);
                 }
             }
         }
@@ -278,7 +283,7 @@ impl Vme {
         let most = (from + u64::from(track)).min(geometry.sectors());
         let next = from + self.cache.prefix(drive_index, from, most);
         if next < most {
-            self.start_track(context, parts, (drive_index, next), None);
+            self.start_track(context, parts, drive_index, next, None);
         }
     }
 }

@@ -64,7 +64,7 @@ impl Rehearsal<'_> {
         let of_script = script.requests.iter().cloned();
         let ids = of_script.map(|request| requests.issue(request)).collect();
         Rc::new(RehearsalBench {
-            bare: BareController::new(drives, vme, self.bus.idle(), requests),
+            bare: BareController::new(drives, vme, self.bus.idle_copy(), requests),
             requests: ids,
             script: Rc::clone(script),
             pending_conditions: RefCell::new(script.condition_counts.clone()),
