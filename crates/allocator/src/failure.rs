@@ -9,15 +9,15 @@ const MESSAGE_BYTES_MAX: usize = 400;
 /// Returns the pointer of an allocation, or ends the process if it is null, with a message that
 /// names the memory limit.
 #[inline]
-pub(crate) fn require(piece: *mut u8, bytes: usize) -> *mut u8 {
-    if piece.is_null() {
-        end(bytes);
+pub(crate) fn require_memory(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        abort_out_of_memory(bytes);
     }
-    piece
+    block
 }
 
 #[cold]
-fn end(bytes: usize) -> ! {
+fn abort_out_of_memory(bytes: usize) -> ! {
     let mut message = Message {
         text: [0; MESSAGE_BYTES_MAX],
         length: 0,
@@ -43,7 +43,7 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
         let outcome = unsafe { libc::getrlimit(limit, &raw mut found) };
         (outcome == 0 && found.rlim_cur != libc::RLIM_INFINITY).then_some(found.rlim_cur)
     };
-    write!(message, "diskperf: there is no memory for {bytes} bytes: ")?;
+    write!(message, "diskperf: cannot allocate {bytes} bytes: ")?;
     let limits = [
         (libc::RLIMIT_AS, "address space", "ulimit -v"),
         (libc::RLIMIT_DATA, "data", "ulimit -d"),
@@ -57,11 +57,11 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
             "the limit of {what} is {} MiB (`{command}`); raise it",
             most >> 20
         )?,
-        None => write!(message, "the system gives no more; free some")?,
+        None => write!(message, "the system has no free memory; free some")?,
     }
     writeln!(
         message,
-        ", or measure less (--size, --threads). `diskperf clean` removes what a run has left"
+        ", or measure less (--size, --threads). `diskperf clean` removes files that earlier runs left"
     )
 }
 

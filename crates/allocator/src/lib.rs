@@ -16,54 +16,54 @@ use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// Smallest allocation that goes to the system allocator, in bytes.
-const LARGE_BYTES: usize = 32 << 20;
+const SYSTEM_ALLOCATION_BYTES_MIN: usize = 32 << 20;
 
 /// Global allocator: mimalloc for small allocations, the system allocator for large ones.
 #[derive(Debug)]
 pub struct Allocator;
 
 fn is_large(bytes: usize) -> bool {
-    bytes >= LARGE_BYTES
+    bytes >= SYSTEM_ALLOCATION_BYTES_MIN
 }
 
 // SAFETY: a piece goes back to the allocator that it came from, as its size says which.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let piece = match is_large(layout.size()) {
+        let block = match is_large(layout.size()) {
             true => unsafe { System.alloc(layout) },
             false => unsafe { MiMalloc.alloc(layout) },
         };
-        failure::require(piece, layout.size())
+        failure::require_memory(block, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        let piece = match is_large(layout.size()) {
+        let block = match is_large(layout.size()) {
             true => unsafe { System.alloc_zeroed(layout) },
             false => unsafe { MiMalloc.alloc_zeroed(layout) },
         };
-        failure::require(piece, layout.size())
+        failure::require_memory(block, layout.size())
     }
 
-    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match is_large(layout.size()) {
-            true => unsafe { System.dealloc(piece, layout) },
-            false => unsafe { MiMalloc.dealloc(piece, layout) },
+            true => unsafe { System.dealloc(block, layout) },
+            false => unsafe { MiMalloc.dealloc(block, layout) },
         }
     }
 
-    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         let moved = match (is_large(layout.size()), is_large(bytes)) {
-            (true, true) => unsafe { System.realloc(piece, layout, bytes) },
-            (false, false) => unsafe { MiMalloc.realloc(piece, layout, bytes) },
+            (true, true) => unsafe { System.realloc(block, layout, bytes) },
+            (false, false) => unsafe { MiMalloc.realloc(block, layout, bytes) },
             (true, false) | (false, true) => unsafe {
                 let wanted = Layout::from_size_align_unchecked(bytes, layout.align());
                 let moved = self.alloc(wanted);
-                piece.copy_to_nonoverlapping(moved, layout.size().min(bytes));
-                self.dealloc(piece, layout);
+                block.copy_to_nonoverlapping(moved, layout.size().min(bytes));
+                self.dealloc(block, layout);
                 moved
             },
         };
-        failure::require(moved, bytes)
+        failure::require_memory(moved, bytes)
     }
 }
 
@@ -93,12 +93,16 @@ mod tests {
         table[1 << 29] = 1;
         let taken = resident_bytes().saturating_sub(before);
         assert_eq!(table.iter().step_by(1 << 29).sum::<u32>(), 1);
-        assert!(taken < LARGE_BYTES, "{taken} of {} bytes", table.len() * 4);
+        assert!(
+            taken < SYSTEM_ALLOCATION_BYTES_MIN,
+            "{taken} of {} bytes",
+            table.len() * 4
+        );
     }
 
     fn what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds() {
         let mut numbers: Vec<u64> = Vec::new();
-        let count = 3 * LARGE_BYTES as u64 / 8;
+        let count = 3 * SYSTEM_ALLOCATION_BYTES_MIN as u64 / 8;
         numbers.extend(0..count);
         assert!((0..count).eq(numbers.iter().copied()));
         numbers.truncate(1000);

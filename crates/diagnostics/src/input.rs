@@ -17,7 +17,7 @@ pub fn open(path: &Path) -> io::Result<File> {
         .iter()
         .any(|folder| path.starts_with(folder));
     // A file that is opened may already wait for who writes it.
-    if let Some(problem) = unfit(path, is_of_shell)? {
+    if let Some(problem) = refusal_reason(path, is_of_shell)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     File::open(path)
@@ -25,26 +25,26 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Describes the kind of file behind a path and the remedy, if reading the file may never end or
 /// never begin. Returns None for an acceptable file.
-fn unfit(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
+fn refusal_reason(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
     if is_of_shell && (is_pipe(kind) || kind.is_file()) {
         return Ok(None);
     }
     Ok(match kind.is_file() {
-        true => of_kernel(&path.canonicalize()?),
-        false => Some(special(kind)),
+        true => kernel_file_system(&path.canonicalize()?),
+        false => Some(describe_special_file(kind)),
     })
 }
 
 /// Describes the problem with a regular file of the kernel (`/proc`, or a trace pipe in `/sys`),
 /// which may never end. Returns None for other files.
-fn of_kernel(path: &Path) -> Option<&'static str> {
+fn kernel_file_system(path: &Path) -> Option<&'static str> {
     let is_stream = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with("trace_pipe"));
     if path.starts_with("/proc") || (path.starts_with("/sys") && is_stream) {
         Some(
-            "is a file of the kernel, which may never end; write what it holds to a regular file, and name that",
+            "is a file of the kernel, which may never end; copy its content to a regular file, and name that file",
         )
     } else {
         None
@@ -62,17 +62,17 @@ fn is_pipe(_: FileType) -> bool {
 }
 
 #[cfg(not(unix))]
-fn special(_: FileType) -> &'static str {
-    "is no regular file; name one"
+fn describe_special_file(_: FileType) -> &'static str {
+    "is not a regular file; name a regular file"
 }
 
 #[cfg(unix)]
-fn special(kind: FileType) -> &'static str {
+fn describe_special_file(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     if kind.is_dir() {
         "is a directory; name a file"
     } else if kind.is_fifo() {
-        "is a named pipe, which may never end; write what it holds to a regular file, and name that"
+        "is a named pipe, which may never end; copy its content to a regular file, and name that file"
     } else if kind.is_socket() {
         "is a socket; name a regular file"
     } else if kind.is_block_device() {
@@ -100,8 +100,8 @@ mod tests {
         }
         let absent = open(Path::new("/proc/self/no such file")).expect_err("nothing");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
-        assert!(of_kernel(Path::new("/sys/kernel/tracing/trace_pipe")).is_some());
-        assert!(of_kernel(Path::new("/sys/kernel/tracing/trace")).is_none());
+        assert!(kernel_file_system(Path::new("/sys/kernel/tracing/trace_pipe")).is_some());
+        assert!(kernel_file_system(Path::new("/sys/kernel/tracing/trace")).is_none());
         assert!(
             open(
                 Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -79,8 +79,8 @@ impl Place {
     /// Returns the location of a span of bytes. The span is clipped to the text and to character
     /// boundaries.
     pub fn new(text: &Arc<Text>, span: Range<usize>) -> Place {
-        let end = floor_boundary(&text.content, span.end);
-        let start = floor_boundary(&text.content, span.start).min(end);
+        let end = floor_char_boundary(&text.content, span.end);
+        let start = floor_char_boundary(&text.content, span.start).min(end);
         Place {
             text: Arc::clone(text),
             span: start..end,
@@ -146,7 +146,7 @@ impl fmt::Display for Place {
 }
 
 /// Returns the last character boundary at or before a byte offset.
-pub(crate) fn floor_boundary(content: &str, mut at: usize) -> usize {
+pub(crate) fn floor_char_boundary(content: &str, mut at: usize) -> usize {
     at = at.min(content.len());
     while !content.is_char_boundary(at) {
         at -= 1;

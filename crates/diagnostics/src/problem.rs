@@ -1,15 +1,15 @@
 //! Errors and warnings about a text that a user wrote, with their location in the text.
 
-use crate::place::{Place, floor_boundary};
+use crate::place::{Place, floor_char_boundary};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
 /// Number of bytes of a line that a message shows after the start of the marked location, at most.
-const SHOWN_BYTES: usize = 160;
+const SHOWN_LINE_BYTES: usize = 160;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Weight {
+enum Severity {
     Error,
     Warning,
 }
@@ -17,7 +17,7 @@ enum Weight {
 /// Error or warning about a text that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    weight: Weight,
+    severity: Severity,
     title: String,
     place: Option<Place>,
     label: String,
@@ -28,7 +28,7 @@ impl Problem {
     /// Returns an error with a one-line title.
     pub fn error(title: impl Into<String>) -> Problem {
         Problem {
-            weight: Weight::Error,
+            severity: Severity::Error,
             title: title.into(),
             place: None,
             label: String::new(),
@@ -39,7 +39,7 @@ impl Problem {
     /// Returns a warning with a one-line title, for input that is valid but perhaps not meant.
     pub fn warning(title: impl Into<String>) -> Problem {
         Problem {
-            weight: Weight::Warning,
+            severity: Severity::Warning,
             ..Problem::error(title)
         }
     }
@@ -84,15 +84,15 @@ impl Problem {
         } else {
             Renderer::plain()
         };
-        let level = match self.weight {
-            Weight::Error => Level::ERROR,
-            Weight::Warning => Level::WARNING,
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
         };
         let title = level.primary_title(&self.title);
         let mut group: Group<'_> = match &self.place {
             Some(place) => {
                 let line = place.line();
-                let (content, span) = shortened(line.content, line.span);
+                let (content, span) = truncate_line(line.content, line.span);
                 let mut annotation = AnnotationKind::Primary.span(span);
                 if !self.label.is_empty() {
                     annotation = annotation.label(&self.label);
@@ -114,8 +114,8 @@ impl Problem {
 
 /// Returns the first part of a long line, which includes the start of the marked location. Nothing
 /// is cut at the start of the line, because the column in a message counts from there.
-fn shortened(line: &str, span: Range<usize>) -> (&str, Range<usize>) {
-    let end = floor_boundary(line, span.start.saturating_add(SHOWN_BYTES));
+fn truncate_line(line: &str, span: Range<usize>) -> (&str, Range<usize>) {
+    let end = floor_char_boundary(line, span.start.saturating_add(SHOWN_LINE_BYTES));
     (&line[..end], span.start..span.end.min(end))
 }
 

@@ -54,12 +54,12 @@ impl Budget {
         }
     }
 
-    /// Returns the limits for systems with user settings. `asked_bytes` is the amount of data that
+    /// Returns the limits for systems with user settings. `requested_bytes` is the amount of data that
     /// the user's programs transfer.
-    pub fn with_settings(asked_bytes: u64) -> Self {
-        let asked = (asked_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
+    pub fn with_settings(requested_bytes: u64) -> Self {
+        let requested_events = (requested_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
         Self {
-            events: EVENTS_WITH_SETTINGS.saturating_add(asked),
+            events: EVENTS_WITH_SETTINGS.saturating_add(requested_events),
             table_bytes: 512 << 20,
             ..Self::USUAL
         }
@@ -160,19 +160,19 @@ impl fmt::Display for Exceeded {
                 stage,
             } => write!(
                 formatter,
-                "the model was stopped after {events} events of all repetitions, {} of its time into one{}; set what that hangs on nearer to what it was, give a smaller --size, or lift the limit with --no-budget",
-                Span(*time),
-                Most(*stage),
+                "the model was stopped after {events} events in all repetitions, after {} of virtual time in one{}; change those parameters back towards their defaults, give a smaller --size, or lift the limit with --no-budget",
+                DurationText(*time),
+                LongestStageText(*stage),
             ),
             Self::Time { time, stage } => write!(
                 formatter,
-                "the model was stopped after {} of its time in one repetition{}; make that faster, give a smaller --size, or lift the limit with --no-budget",
-                Span(*time),
-                Most(*stage),
+                "the model was stopped after {} of virtual time in one repetition{}; make that stage faster, give a smaller --size, or lift the limit with --no-budget",
+                DurationText(*time),
+                LongestStageText(*stage),
             ),
             Self::Memory { bytes, recorded } => write!(
                 formatter,
-                "the model was stopped when it held {}, of which {} were a record of what happened; give a smaller --size, or lift the limit with --no-budget",
+                "the model was stopped when it used {} of memory, {} of it for recorded events; give a smaller --size, or lift the limit with --no-budget",
                 Mebibytes(*bytes),
                 Mebibytes(*recorded),
             ),
@@ -183,7 +183,7 @@ impl fmt::Display for Exceeded {
                 limit,
             } => write!(
                 formatter,
-                "the model would take {} of memory, of which {parameter} takes {}, and up to {} is allowed; make {parameter} smaller, or lift the limit with --no-budget",
+                "the model needs {} of memory, {parameter} alone {}, and the limit is {}; reduce {parameter}, or lift the limit with --no-budget",
                 Mebibytes(*bytes),
                 Mebibytes(*part),
                 Mebibytes(*limit),
@@ -192,9 +192,9 @@ impl fmt::Display for Exceeded {
     }
 }
 
-struct Span(Time);
+struct DurationText(Time);
 
-impl fmt::Display for Span {
+impl fmt::Display for DurationText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.seconds();
         let (value, unit) = match seconds {
@@ -222,28 +222,28 @@ pub struct LongestStage {
     /// Stage in which the programs spent the most time.
     pub stage: Stage,
     /// Whether the programs ran on a rig (drives without a computer).
-    pub on_rig: bool,
+    pub is_on_rig: bool,
 }
 
 impl LongestStage {
     fn parameters(self) -> Option<&'static str> {
         match self.stage {
-            Stage::Completion if self.on_rig => Some("drive.*completion*"),
+            Stage::Completion if self.is_on_rig => Some("drive.*completion*"),
             Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage
-                if self.on_rig =>
+                if self.is_on_rig =>
             {
-                Some("the times of the drive, drive.*_ms or drive.*_us")
+                Some("the drive's times: drive.*_ms or drive.*_us")
             }
-            Stage::User if self.on_rig => Some("program.think_ns"),
-            stage => parameters_of(stage)
-                .filter(|parameters| !self.on_rig || parameters.starts_with("drive.")),
+            Stage::User if self.is_on_rig => Some("program.think_ns"),
+            stage => parameters_for_stage(stage)
+                .filter(|parameters| !self.is_on_rig || parameters.starts_with("drive.")),
         }
     }
 }
 
-struct Most(Option<LongestStage>);
+struct LongestStageText(Option<LongestStage>);
 
-impl fmt::Display for Most {
+impl fmt::Display for LongestStageText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(longest) = self.0 else { return Ok(()) };
         write!(formatter, ", most of it in {}", longest.stage.name())?;
@@ -255,22 +255,22 @@ impl fmt::Display for Most {
 }
 
 /// Returns the parameters with the most influence on the time of a stage of a computer.
-fn parameters_of(stage: Stage) -> Option<&'static str> {
+fn parameters_for_stage(stage: Stage) -> Option<&'static str> {
     match stage {
         Stage::User => Some("host.speed, program.think_ns"),
         Stage::SystemCall | Stage::Allocate | Stage::CacheLookup => {
-            Some("the times of the kernel, as kernel.*_ms, and host.speed")
+            Some("the kernel's times: kernel.*_ms, and host.speed")
         }
         Stage::Copy => Some("host.copy_ms_per_kb"),
         Stage::Clear => Some("host.clear_ms_per_kb"),
-        Stage::Driver => Some("the times of the driver, as driver.*_ms, and host.speed"),
-        Stage::Interrupt | Stage::Completion => Some(
-            "kernel.interrupt_ms, the times of the driver, host.clock_hz and host.serial_lines",
-        ),
+        Stage::Driver => Some("the driver's times: driver.*_ms, and host.speed"),
+        Stage::Interrupt | Stage::Completion => {
+            Some("kernel.interrupt_ms, driver.*_ms, host.clock_hz and host.serial_lines")
+        }
         Stage::MemoryContention => Some("bus.memory_contention_share"),
         Stage::ChannelWait | Stage::BusWait | Stage::BusTransfer => Some("bus.bytes_per_s"),
         Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage => {
-            Some("the times of the controller, as controller.command_ms")
+            Some("the controller's times: controller.*_ms")
         }
         Stage::Seek => Some("drive.seek_*_ms"),
         Stage::Settle => Some("drive.settle_ms"),
@@ -307,7 +307,7 @@ mod tests {
         for stage in Stage::ALL {
             let longest = LongestStage {
                 stage,
-                on_rig: true,
+                is_on_rig: true,
             };
             let parameters = longest.parameters().unwrap_or_default();
             for word in of_a_computer {

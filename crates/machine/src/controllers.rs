@@ -16,7 +16,7 @@ pub trait Controller: Sized {
     type Event: Copy + fmt::Debug;
 
     /// Handles an event that the controller scheduled.
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
 
     /// Sets the task that the controller's interrupts wake.
     fn connect(&mut self, interrupt: TaskId);
@@ -42,22 +42,22 @@ pub trait Controller: Sized {
     }
 }
 
-impl<C: Kind> Id<C> {
+impl<C: ControllerKind> Id<C> {
     /// Schedules an event of this controller at time `at`.
     #[inline]
-    pub(crate) fn schedule(self, around: &Surroundings<'_>, at: Time, event: C::Event) {
-        around.sim.schedule(at, Event::Part(C::event(self, event)));
+    pub(crate) fn schedule(self, context: &Surroundings<'_>, at: Time, event: C::Event) {
+        context.sim.schedule(at, Event::Part(C::event(self, event)));
     }
 }
 
 /// Kind of controller. A computer stores all controllers of a kind together.
-pub trait Kind: Controller {
+pub trait ControllerKind: Controller {
     #[doc(hidden)]
-    fn all(controllers: &Controllers) -> &Vec<Self>;
+    fn kind_controllers(controllers: &Controllers) -> &Vec<Self>;
     #[doc(hidden)]
-    fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
+    fn kind_controllers_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
     #[doc(hidden)]
-    fn numbered(id: Id<Self>) -> Numbered;
+    fn controller_ref(id: Id<Self>) -> ControllerRef;
     /// Converts an event of a controller to the event type of the computer.
     fn event(id: Id<Self>, event: Self::Event) -> PartEvent;
 }
@@ -65,25 +65,25 @@ pub trait Kind: Controller {
 impl Controllers {
     /// Adds a controller. `make` receives its number among the controllers of its kind, and its
     /// number among all controllers.
-    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
-        let id = Id::of_place(C::all(self).len());
-        let controller = make(id, self.numbered.len());
-        C::all_mut(self).push(controller);
-        self.numbered.push(C::numbered(id));
+    pub(crate) fn add<C: ControllerKind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+        let id = Id::of_place(C::kind_controllers(self).len());
+        let controller = make(id, self.controller_refs.len());
+        C::kind_controllers_mut(self).push(controller);
+        self.controller_refs.push(C::controller_ref(id));
         id
     }
 
     /// Returns the number of a controller among all controllers of the computer.
-    pub(crate) fn number<C: Kind>(&self, id: Id<C>) -> usize {
-        let is_it = |numbered: &Numbered| *numbered == C::numbered(id);
-        let number = self.numbered.iter().position(is_it);
+    pub(crate) fn number<C: ControllerKind>(&self, id: Id<C>) -> usize {
+        let is_same = |controller_ref: &ControllerRef| *controller_ref == C::controller_ref(id);
+        let number = self.controller_refs.iter().position(is_same);
         number.expect("a controller that was added")
     }
 
     /// Returns the controller with this number among those of its kind.
     #[inline]
-    pub(crate) fn get<C: Kind>(&mut self, id: Id<C>) -> &mut C {
-        &mut C::all_mut(self)[id.place()]
+    pub(crate) fn get<C: ControllerKind>(&mut self, id: Id<C>) -> &mut C {
+        &mut C::kind_controllers_mut(self)[id.place()]
     }
 }
 
@@ -93,13 +93,13 @@ macro_rules! each_controller {
         #[derive(Default)]
         pub struct Controllers {
             $($folder: Vec<crate::parts::$folder::$Part>,)*
-            numbered: Vec<Numbered>,
+            controller_refs: Vec<ControllerRef>,
         }
 
         /// Reference to a controller of any kind, by its number among those of its kind.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Numbered {
+        pub enum ControllerRef {
             $($Part(Id<crate::parts::$folder::$Part>),)*
         }
 
@@ -109,18 +109,18 @@ macro_rules! each_controller {
             $($(#[$doc])* $Part(Id<crate::parts::$folder::$Part>, <crate::parts::$folder::$Part as Controller>::Event),)*
         }
 
-        $(impl Kind for crate::parts::$folder::$Part {
-            fn all(controllers: &Controllers) -> &Vec<Self> {
+        $(impl ControllerKind for crate::parts::$folder::$Part {
+            fn kind_controllers(controllers: &Controllers) -> &Vec<Self> {
                 &controllers.$folder
             }
 
             #[inline]
-            fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self> {
+            fn kind_controllers_mut(controllers: &mut Controllers) -> &mut Vec<Self> {
                 &mut controllers.$folder
             }
 
-            fn numbered(id: Id<Self>) -> Numbered {
-                Numbered::$Part(id)
+            fn controller_ref(id: Id<Self>) -> ControllerRef {
+                ControllerRef::$Part(id)
             }
 
             #[inline]
@@ -133,42 +133,42 @@ macro_rules! each_controller {
             /// Passes an event to the controller that scheduled it.
             pub(crate) fn handle(
                 &mut self,
-                around: &Surroundings<'_>,
+                context: &Surroundings<'_>,
                 parts: &mut Parts<'_>,
                 event: PartEvent,
             ) {
                 match event {
-                    $(PartEvent::$Part(id, event) => self.get(id).handle(around, parts, event),)*
+                    $(PartEvent::$Part(id, event) => self.get(id).handle(context, parts, event),)*
                 }
             }
 
             /// Returns the busy time of each controller so far, in the order of their numbers.
             pub(crate) fn busy(&self, now: Time) -> Vec<Option<(Counted, Time)>> {
-                let busy = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => self.$folder[id.place()].busy(now),)*
+                let busy = |controller_ref: &ControllerRef| match controller_ref {
+                    $(ControllerRef::$Part(id) => self.$folder[id.place()].busy(now),)*
                 };
-                self.numbered.iter().map(busy).collect()
+                self.controller_refs.iter().map(busy).collect()
             }
 
             /// Returns the cache statistics of each controller, in the order of their numbers.
             pub(crate) fn cache_statistics(&self) -> Vec<Option<[CacheStatistics; 3]>> {
-                let caches = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => {
+                let caches = |controller_ref: &ControllerRef| match controller_ref {
+                    $(ControllerRef::$Part(id) => {
                         self.$folder[id.place()].cache_statistics()
                     })*
                 };
-                self.numbered.iter().map(caches).collect()
+                self.controller_refs.iter().map(caches).collect()
             }
 
             /// Number of events in the rehearsals of all controllers, in which they try out cache
             /// policies.
             pub(crate) fn rehearsed_events(&self) -> u64 {
-                let events = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => {
+                let events = |controller_ref: &ControllerRef| match controller_ref {
+                    $(ControllerRef::$Part(id) => {
                         self.$folder[id.place()].rehearsed_events()
                     })*
                 };
-                self.numbered.iter().map(events).sum()
+                self.controller_refs.iter().map(events).sum()
             }
         }
     };

@@ -2,11 +2,11 @@
 //! controllers and the order of its queue. Every kernel can use every driver.
 
 pub(crate) mod disksort;
-pub(crate) mod giving;
+pub(crate) mod submission_guard;
 
 pub use disksort::QueueOrder;
 
-use crate::controllers::Kind;
+use crate::controllers::ControllerKind;
 use crate::hardware::{Hardware, Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -15,7 +15,7 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 
 /// Amount of data that one map register maps, in bytes.
-const MAPPED_BYTES: u64 = 512;
+const MAP_REGISTER_BYTES: u64 = 512;
 
 /// Interface of the kernel to a driver that runs for a process or in an interrupt handler.
 pub(crate) trait DriverHost {
@@ -41,7 +41,7 @@ pub(crate) trait DriverHost {
     }
 
     /// Books the queueing time of a request, and spends the processor time of building its command.
-    async fn unqueue(&self, id: RequestId, cost: Time) {
+    async fn start_queued(&self, id: RequestId, cost: Time) {
         self.mark(id, Stage::DriverQueue);
         self.spend(Stage::Driver, cost).await;
         self.mark(id, Stage::Driver);
@@ -49,10 +49,10 @@ pub(crate) trait DriverHost {
 
     /// Spends the processor time of setting the map registers of a request's buffer; each register
     /// costs `register`.
-    async fn map(&self, id: RequestId, register: Time) {
+    async fn set_map_registers(&self, id: RequestId, register: Time) {
         let bytes = self.hardware().borrow().bytes(id);
         // One more than the pages: a buffer may start within one.
-        let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
+        let registers = bytes.div_ceil(MAP_REGISTER_BYTES) + 1;
         self.spend(Stage::Driver, Time(register.0 * registers))
             .await;
         self.mark(id, Stage::Driver);
@@ -60,7 +60,7 @@ pub(crate) trait DriverHost {
 
     /// Passes a controller to a function that reads its state or commands it, and returns the
     /// function's result.
-    fn ask<C: Kind, T>(
+    fn ask<C: ControllerKind, T>(
         &self,
         controller: Id<C>,
         ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,
@@ -72,7 +72,7 @@ pub(crate) trait DriverHost {
 /// Driver software that commands controllers of one kind.
 pub(crate) trait Driver: 'static {
     /// Kind of controller that the driver commands.
-    type Controller: Kind;
+    type Controller: ControllerKind;
 
     /// Controllers of the driver. Each has its own interrupt.
     fn controllers(&self) -> Vec<Id<Self::Controller>>;
@@ -88,10 +88,10 @@ pub(crate) trait Driver: 'static {
     }
 
     /// Inserts a request into the driver's queue of its drive.
-    fn insert(&self, hardware: &Hardware, id: RequestId);
+    fn enqueue(&self, hardware: &Hardware, id: RequestId);
 
     /// Submits queued requests of a drive to its controller, as many as the controller accepts.
-    async fn give(&self, host: &impl DriverHost, drive: usize);
+    async fn submit_queued(&self, host: &impl DriverHost, drive: usize);
 
     /// Handles an interrupt of a controller.
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Self::Controller>);
@@ -100,9 +100,9 @@ pub(crate) trait Driver: 'static {
     async fn take(&self, host: &impl DriverHost, id: RequestId) {
         let drive = {
             let hardware = host.hardware().borrow();
-            self.insert(&hardware, id);
+            self.enqueue(&hardware, id);
             hardware.requests[id].device
         };
-        self.give(host, drive).await;
+        self.submit_queued(host, drive).await;
     }
 }

@@ -9,7 +9,7 @@ pub mod drives;
 pub(crate) mod marking;
 pub mod mechanism;
 
-use crate::controllers::{Controllers, Kind, PartEvent};
+use crate::controllers::{ControllerKind, Controllers, PartEvent};
 use crate::event::Event;
 use crate::id::Id;
 use bus::Bus;
@@ -53,21 +53,21 @@ impl Hardware {
     }
 
     /// Passes an event to the controller that scheduled it.
-    pub(crate) fn handle(&mut self, around: &Surroundings<'_>, event: PartEvent) {
+    pub(crate) fn handle(&mut self, context: &Surroundings<'_>, event: PartEvent) {
         let (controllers, mut parts) = self.split();
-        controllers.handle(around, &mut parts, event);
+        controllers.handle(context, &mut parts, event);
     }
 
     /// Returns a controller and the other components that it works with.
     #[inline]
-    pub(crate) fn controller<C: Kind>(&mut self, id: Id<C>) -> (&mut C, Parts<'_>) {
+    pub(crate) fn controller<C: ControllerKind>(&mut self, id: Id<C>) -> (&mut C, Parts<'_>) {
         let (controllers, parts) = self.split();
         (controllers.get(id), parts)
     }
 
     /// Passes a controller to a function that reads its state or commands it, and returns the
     /// function's result.
-    pub(crate) fn ask<C: Kind, T>(
+    pub(crate) fn ask<C: ControllerKind, T>(
         &mut self,
         id: Id<C>,
         ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,

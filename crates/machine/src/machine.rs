@@ -69,11 +69,11 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
-    fn speed_of(&self, number: usize) -> f64 {
+    fn drive_speed(&self, number: usize) -> f64 {
         1.0 - self.speed_difference * number as f64
     }
 
-    fn phase_of(&self, number: usize) -> u32 {
+    fn drive_phase(&self, number: usize) -> u32 {
         let against_first = self.phase.wrapping_mul(number as u32);
         self.first_phase.wrapping_add(against_first)
     }
@@ -120,15 +120,25 @@ impl Machine {
         );
         let streams = Streams::new(circumstances.seed);
         let volumes = &specification.volumes[..circumstances.volumes];
-        let drives = drives(specification, circumstances);
+        let drives = build_drives(specification, circumstances);
         let kernel = match specification.software.kernel() {
-            None => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
-            Some(of) => {
-                let attaching = (of.order(), streams, circumstances.what_if);
-                let (controllers, drivers) = parts::attach((of.attachments(), &drives), attaching);
-                let hardware = (drives, controllers);
-                let computer = computer((specification, of.computer()), circumstances, hardware);
-                of.build(specification, volumes, (computer, drivers))
+            None => Kernel::Rig(Rc::new(build_rig(specification, circumstances, drives))),
+            Some(builder) => {
+                let (controllers, drivers) = parts::attach_parts(
+                    builder.attachments(),
+                    &drives,
+                    builder.order(),
+                    streams,
+                    circumstances.what_if,
+                );
+                let computer = build_computer(
+                    specification,
+                    builder.computer(),
+                    circumstances,
+                    drives,
+                    controllers,
+                );
+                builder.build(specification, volumes, computer, drivers)
             }
         };
         let machine = Self {
@@ -183,7 +193,7 @@ impl Machine {
     ///
     /// See [`Machine::run`].
     pub fn run_unless(&self, stop: &Arc<AtomicBool>) -> Result<(), Standstill> {
-        let watch = Watch {
+        let monitor = RunMonitor {
             kernel: self.kernel.clone(),
             stop: Arc::clone(stop),
             budget: self.budget,
@@ -192,18 +202,18 @@ impl Machine {
             since: self.now(),
         };
         let outcome = match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.run_on_the_spot(move |event| {
+            Base::Computer(computer) => computer.sim.run_nested(move |event| {
                 if matches!(event, Event::Tick) {
-                    watch.look();
+                    monitor.check_limits();
                 }
-                watch.kernel.handle(event);
+                monitor.kernel.handle(event);
             }),
             Base::Rig(rig) => {
                 let (rig_of_events, events) = (Rc::clone(rig), Cell::new(0_u64));
-                rig.sim.run_on_the_spot(move |DriveDue| {
+                rig.sim.run_nested(move |DriveDue| {
                     events.set(events.get() + 1);
-                    if events.get().is_multiple_of(EVENTS_BETWEEN_LOOKS) {
-                        watch.look();
+                    if events.get().is_multiple_of(EVENTS_BETWEEN_CHECKS) {
+                        monitor.check_limits();
                     }
                     rig_of_events.advance();
                 })
@@ -312,7 +322,7 @@ impl Machine {
     pub fn suppose(&self, specification: &Specification, what_if: WhatIf) {
         let of = |number: usize| specification.drives[number].flash();
         self.kernel
-            .with_drives(|drives| drives.suppose_flash(of, what_if));
+            .with_drives(|drives| drives.set_flash_timing(of, what_if));
     }
 
     /// Returns the traffic of each flash drive so far.
@@ -360,7 +370,7 @@ impl Machine {
         self.kernel.with_drives(|drives| {
             for drive in drives.mechanisms() {
                 // What it does is booked when it starts; the last of it may go on.
-                let (busy, most) = (drive.busy(), now + drive.booked_last());
+                let (busy, most) = (drive.busy(), now + drive.last_operation_time());
                 assert!(
                     busy.positioning + busy.latency + busy.transfer <= most,
                     "a drive does one thing at a time: {busy:?} by {now}"
@@ -375,7 +385,7 @@ impl Machine {
 }
 
 /// Monitor that checks during a run whether the run must end.
-struct Watch {
+struct RunMonitor {
     kernel: Kernel,
     stop: Arc<AtomicBool>,
     budget: Budget,
@@ -386,30 +396,30 @@ struct Watch {
 
 /// Number of events of a rig (drives without a computer) between two checks of its limits: few
 /// enough to stop soon, and many enough to make the checks cheap.
-const EVENTS_BETWEEN_LOOKS: u64 = 256;
+const EVENTS_BETWEEN_CHECKS: u64 = 256;
 
-impl Watch {
+impl RunMonitor {
     /// Checks whether a run must end. Called at each tick of a modelled clock, and after each
-    /// [`EVENTS_BETWEEN_LOOKS`] events of a rig.
-    fn look(&self) {
+    /// [`EVENTS_BETWEEN_CHECKS`] events of a rig.
+    fn check_limits(&self) {
         if self.stop.load(Ordering::Relaxed) {
             self.kernel.halt(Standstill::Stopped);
-        } else if let Some(exceeded) = self.exceeded() {
-            self.kernel.halt(Standstill::Exceeded(exceeded));
+        } else if let Some(exceeded_limit) = self.exceeded_limit() {
+            self.kernel.halt(Standstill::Exceeded(exceeded_limit));
         }
     }
 
-    fn exceeded(&self) -> Option<Exceeded> {
+    fn exceeded_limit(&self) -> Option<Exceeded> {
         let (now, (made, recorded)) = match self.kernel.base() {
             Base::Computer(computer) => (computer.sim.now(), computer.memory_bytes()),
             Base::Rig(rig) => (rig.sim.now(), rig.memory_bytes()),
         };
         let stage = || {
-            let (stage, on_rig) = match self.kernel.base() {
+            let (stage, is_on_rig) = match self.kernel.base() {
                 Base::Computer(computer) => (computer.longest_stage(), false),
                 Base::Rig(rig) => (rig.longest_stage(), true),
             };
-            stage.map(|stage| LongestStage { stage, on_rig })
+            stage.map(|stage| LongestStage { stage, is_on_rig })
         };
         let events = self.events_before + self.kernel.events();
         let time = now - self.since;
@@ -495,7 +505,7 @@ impl Kernel {
 }
 
 /// Returns the volumes in use without contents, and the records of the drives.
-fn blank(
+fn build_volumes_and_records(
     specification: &Specification,
     circumstances: Circumstances,
     drives: &mut Drives,
@@ -515,17 +525,27 @@ fn blank(
     (Volumes::new(volumes.iter().map(written)), records)
 }
 
-fn rig(specification: &Specification, circumstances: Circumstances, mut drives: Drives) -> Rig {
-    let blank = blank(specification, circumstances, &mut drives);
-    Rig::new(Sim::new(circumstances.tie_break), drives, blank)
+fn build_rig(
+    specification: &Specification,
+    circumstances: Circumstances,
+    mut drives: Drives,
+) -> Rig {
+    let volumes_and_records = build_volumes_and_records(specification, circumstances, &mut drives);
+    Rig::new(
+        Sim::new(circumstances.tie_break),
+        drives,
+        volumes_and_records,
+    )
 }
 
-fn computer(
-    (specification, of): (&Specification, &ComputerSpecification),
+fn build_computer(
+    specification: &Specification,
+    computer: &ComputerSpecification,
     circumstances: Circumstances,
-    (mut drives, controllers): (Drives, Controllers),
+    mut drives: Drives,
+    controllers: Controllers,
 ) -> Computer {
-    let (volumes, records) = blank(specification, circumstances, &mut drives);
+    let (volumes, records) = build_volumes_and_records(specification, circumstances, &mut drives);
     let sim = Rc::new(Sim::new(circumstances.tie_break));
     Computer {
         cpus: Cpus::new(Rc::clone(&sim), 1),
@@ -533,30 +553,30 @@ fn computer(
         hardware: RefCell::new(Hardware {
             drives,
             controllers,
-            bus: Bus::new(of.bus_bytes_per_s, of.memory_contention_share),
+            bus: Bus::new(computer.bus_bytes_per_s, computer.memory_contention_share),
             requests: Requests::default(),
         }),
-        costs: of.kernel.costs.clone(),
-        speed: of.kernel.speed,
+        costs: computer.kernel.costs.clone(),
+        speed: computer.kernel.speed,
         volumes,
-        serial: Serial::new(of.kernel.serial),
+        serial: Serial::new(computer.kernel.serial),
         records,
         halted: RefCell::default(),
     }
 }
 
-fn drives(specification: &Specification, circumstances: Circumstances) -> Drives {
+fn build_drives(specification: &Specification, circumstances: Circumstances) -> Drives {
     let streams = Streams::new(circumstances.seed);
     let mut drives = Drives::default();
     for (number, drive) in specification.drives.iter().enumerate() {
         match &drive.hardware {
             DriveHardware::Mechanism(of) => {
-                drives.add_mechanism(mechanism(of, (number, circumstances)));
+                drives.add_mechanism(build_mechanism(of, number, circumstances));
             }
             DriveHardware::Device(of) => {
                 let unit = Unit {
                     number,
-                    phase: Turn(u64::from(circumstances.phase_of(number)) << 32),
+                    phase: Turn(u64::from(circumstances.drive_phase(number)) << 32),
                     slower_share: circumstances.speed_difference * number as f64,
                 };
                 let device = of.build(&streams, unit);
@@ -567,11 +587,13 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
     drives
 }
 
-fn mechanism(
-    of: &MechanismSpecification,
-    (number, circumstances): (usize, Circumstances),
+fn build_mechanism(
+    specification: &MechanismSpecification,
+    number: usize,
+    circumstances: Circumstances,
 ) -> Mechanism {
-    let phase = Turn(u64::from(circumstances.phase_of(number)) << 32);
-    let mechanism = of.turning(of.rpm * circumstances.speed_of(number), phase);
+    let phase = Turn(u64::from(circumstances.drive_phase(number)) << 32);
+    let mechanism =
+        specification.with_rotation(specification.rpm * circumstances.drive_speed(number), phase);
     mechanism.supposing(circumstances.what_if)
 }

@@ -1,6 +1,6 @@
 //! Storage of the data that simulated programs write to drives.
 
-use crate::written::{Known, Written};
+use crate::written::{KnownContent, Written};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
@@ -204,7 +204,7 @@ pub(crate) struct Pages {
 struct Made {
     page: Page,
     /// Identity of the program's data, by which a repeated write is recognized without comparison.
-    known: Option<Known>,
+    known: Option<KnownContent>,
 }
 
 /// Page that was created from another page by a partial write. Both pages are kept, so that neither
@@ -238,7 +238,9 @@ impl Pages {
             self.recent.resize_with(REMEMBERED, || None);
         }
         let slot = &mut self.recent[place(&data, data.len())];
-        let same = |last: &mut Made| last.page.len() == data.len() && last.is(0..data.len(), data);
+        let same = |last: &mut Made| {
+            last.page.len() == data.len() && last.is_same_content(0..data.len(), data)
+        };
         if !slot.as_mut().is_some_and(same) {
             *slot = Some(Made::of(data.bytes().into(), data));
         }
@@ -268,7 +270,7 @@ impl Pages {
             self.changed.resize_with(REMEMBERED, || None);
         }
         let slot = &mut self.changed[place(&data, Rc::as_ptr(page).addr() ^ start)];
-        if !(slot.as_mut()).is_some_and(|last| last.is(page, start, data)) {
+        if !(slot.as_mut()).is_some_and(|last| last.is_same_content(page, start, data)) {
             *slot = Some(Change {
                 from: Rc::clone(page),
                 start,
@@ -287,16 +289,19 @@ const LARGE_PART: usize = 4;
 
 impl Made {
     fn of(page: Page, data: Written<'_>) -> Self {
-        let known = data.known();
+        let known = data.known_content();
         Self { page, known }
     }
 
     /// Reports whether this part of the page equals the data. Data with a known identity need no
     /// comparison.
-    fn is(&mut self, part: Range<usize>, data: Written<'_>) -> bool {
-        let known = self.known.as_ref().is_some_and(|known| known.is(data));
+    fn is_same_content(&mut self, part: Range<usize>, data: Written<'_>) -> bool {
+        let known = self
+            .known
+            .as_ref()
+            .is_some_and(|known| known.is_same_content(data));
         if !known && self.page[part] == *data {
-            self.known = data.known();
+            self.known = data.known_content();
             return true;
         }
         known
@@ -304,10 +309,10 @@ impl Made {
 }
 
 impl Change {
-    fn is(&mut self, from: &Page, start: usize, data: Written<'_>) -> bool {
+    fn is_same_content(&mut self, from: &Page, start: usize, data: Written<'_>) -> bool {
         Rc::ptr_eq(&self.from, from)
             && (self.start, self.bytes) == (start, data.len())
-            && self.made.is(start..start + data.len(), data)
+            && self.made.is_same_content(start..start + data.len(), data)
     }
 }
 

@@ -14,7 +14,7 @@ pub mod up;
 pub mod vme;
 pub mod wd1003;
 
-use crate::controllers::{Controllers, Kind};
+use crate::controllers::{ControllerKind, Controllers};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::drives::{Drives, Mechanisms};
 use crate::id::Id;
@@ -41,15 +41,15 @@ pub struct Attachment {
 }
 
 /// Description of a part (controller with its driver) in the catalogue.
-pub(crate) trait Described: Sized {
+pub(crate) trait PartSpecification: Sized {
     /// Driver type of the part's controllers.
     type Driver: Driver;
 
     /// Reads the parameters of the controller and of its driver from the catalogue.
-    fn read(controller: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self;
+    fn read(controller: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self;
 
     /// Creates the part's controllers and their driver.
-    fn attach(&self, to: &mut Attaching<'_>) -> Self::Driver;
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> Self::Driver;
 
     /// Whether the part's controllers command bare mechanisms. Otherwise they command devices.
     const COMMANDS_MECHANISMS: bool = true;
@@ -66,30 +66,30 @@ pub(crate) trait Described: Sized {
 }
 
 /// Source of a driver's parameters in the catalogue.
-pub(crate) struct DriverReading<'a> {
+pub(crate) struct DriverSource<'a> {
     pub(crate) system: &'a System,
     /// Number of the drive that has a driver for itself, counted from 1. None for the driver shared
     /// by all drives.
-    pub(crate) own: Option<u32>,
+    pub(crate) dedicated_drive: Option<u32>,
     /// Descriptions of all drives of the system.
     pub(crate) drives: &'a [DriveSpecification],
     /// Indices of the drives that are attached to the part.
-    pub(crate) of: &'a [usize],
+    pub(crate) attached_drives: &'a [usize],
     /// Speed of the processor, relative to the machine for which costs are given.
     pub(crate) speed: f64,
 }
 
-impl DriverReading<'_> {
+impl DriverSource<'_> {
     /// Returns a reader of the driver's table in the catalogue.
     pub(crate) fn reader(&self) -> Reader<'_> {
-        self.system.reader(Component::Driver, self.own)
+        self.system.reader(Component::Driver, self.dedicated_drive)
     }
 }
 
 /// Environment in which a part's controllers and driver are created.
-pub(crate) struct Attaching<'a> {
+pub(crate) struct PartBuilder<'a> {
     controllers: &'a mut Controllers,
-    all: &'a Drives,
+    all_drives: &'a Drives,
     /// Drives that are attached to the part, by their numbers.
     pub(crate) drives: &'a [usize],
     pub(crate) drive_count: usize,
@@ -99,21 +99,21 @@ pub(crate) struct Attaching<'a> {
     pub(crate) what_if: WhatIf,
 }
 
-impl Attaching<'_> {
+impl PartBuilder<'_> {
     /// Adds a controller. `make` receives its number among the controllers of its kind, and its
     /// number among all controllers, which names its random streams.
-    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+    pub(crate) fn add<C: ControllerKind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
         self.controllers.add(make)
     }
 
     /// Returns the mechanisms among the given drives, for the controller that they are attached to.
     pub(crate) fn mechanisms(&self, drives: &[usize]) -> Mechanisms {
-        self.all.mechanisms_among(drives)
+        self.all_drives.mechanisms_among(drives)
     }
 
     /// Returns the devices attached to the part, each with its drive number.
     pub(crate) fn devices(&self) -> Vec<(usize, Id<Device>)> {
-        self.all.devices_among(self.drives)
+        self.all_drives.devices_among(self.drives)
     }
 }
 
@@ -129,14 +129,14 @@ macro_rules! each_part {
 
         impl PartKind {
             pub(crate) fn read(controller: &mut Reader<'_>) -> Self {
-                let kinds = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
-                controller.choice("kind", &kinds, "what it is to the software")
+                let kind_names = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
+                controller.choice("kind", &kind_names, "kind of controller, which selects its driver")
             }
 
             /// Reports whether the controllers of this kind of part command bare mechanisms.
             pub(crate) fn commands_mechanisms(self) -> bool {
                 match self {
-                    $(Self::$Part => <$folder::Specification as Described>::COMMANDS_MECHANISMS,)*
+                    $(Self::$Part => <$folder::Specification as PartSpecification>::COMMANDS_MECHANISMS,)*
                     Self::Unpublished => true,
                 }
             }
@@ -153,19 +153,19 @@ macro_rules! each_part {
             pub(crate) fn read(
                 kind: PartKind,
                 controller: &mut Reader<'_>,
-                driver: &DriverReading<'_>,
+                driver: &DriverSource<'_>,
             ) -> Self {
                 match kind {
-                    $(PartKind::$Part => Self::$Part(Described::read(controller, driver)),)*
+                    $(PartKind::$Part => Self::$Part(PartSpecification::read(controller, driver)),)*
                     PartKind::Unpublished => {
                         Self::Vme(vme::Specification::unpublished(controller, driver))
                     }
                 }
             }
 
-            fn attach(&self, to: &mut Attaching<'_>) -> PartDriver {
+            fn attach(&self, builder: &mut PartBuilder<'_>) -> PartDriver {
                 match self {
-                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(to))),)*
+                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(builder))),)*
                 }
             }
 
@@ -186,7 +186,7 @@ macro_rules! each_part {
 
         /// Driver of any kind of controller.
         pub(crate) enum PartDriver {
-            $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
+            $($(#[$doc])* $Part(Rc<<$folder::Specification as PartSpecification>::Driver>),)*
         }
 
         impl PartDriver {
@@ -222,26 +222,30 @@ macro_rules! each_part {
 }
 
 fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
-    controller.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers") as u32
+    controller.integer(
+        "buffer_sectors",
+        1..=1_000_000,
+        "sectors in the controller's buffer",
+    ) as u32
 }
 
 each_kind! { each_part }
 
 /// Drivers of a computer.
 pub(crate) struct Drivers {
-    all: Vec<PartDriver>,
-    of: Vec<usize>,
+    drivers: Vec<PartDriver>,
+    drive_drivers: Vec<usize>,
 }
 
 impl Drivers {
     /// Returns the driver of a drive.
     pub(crate) fn get(&self, drive: usize) -> &PartDriver {
-        &self.all[self.of[drive]]
+        &self.drivers[self.drive_drivers[drive]]
     }
 
     /// Starts the interrupt handlers of all drivers.
     pub(crate) fn start(&self, kernel: &Rc<impl DriverKernel>) {
-        for driver in &self.all {
+        for driver in &self.drivers {
             driver.start(kernel);
         }
     }
@@ -249,16 +253,19 @@ impl Drivers {
 
 /// Creates the controllers of a computer, numbered consecutively over all attachments, and the
 /// driver of each attachment.
-pub(crate) fn attach(
-    (attachments, drives): (&[Attachment], &Drives),
-    (order, streams, what_if): (QueueOrder, Streams, WhatIf),
+pub(crate) fn attach_parts(
+    attachments: &[Attachment],
+    drives: &Drives,
+    order: QueueOrder,
+    streams: Streams,
+    what_if: WhatIf,
 ) -> (Controllers, Drivers) {
     let mut controllers = Controllers::default();
     let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
     let attach = |attachment: &Attachment| {
-        attachment.part.attach(&mut Attaching {
+        attachment.part.attach(&mut PartBuilder {
             controllers: &mut controllers,
-            all: drives,
+            all_drives: drives,
             drives: &attachment.drives,
             drive_count,
             order,
@@ -272,8 +279,8 @@ pub(crate) fn attach(
         place.expect("every drive hangs on some controller")
     };
     let drivers = Drivers {
-        all: attachments.iter().map(attach).collect(),
-        of: (0..drive_count).map(of).collect(),
+        drivers: attachments.iter().map(attach).collect(),
+        drive_drivers: (0..drive_count).map(of).collect(),
     };
     (controllers, drivers)
 }

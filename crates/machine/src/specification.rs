@@ -9,10 +9,10 @@ mod v7;
 pub use drive::{
     DriveHardware, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };
-use kernel::KernelReading;
+pub(crate) use kernel::KernelFamily;
+use kernel::KernelReader;
 pub use kernel::KernelSpecification;
-pub(crate) use kernel::ReadKernel;
-pub(crate) use kernel::{LONGEST_MS, scaled};
+pub(crate) use kernel::{COST_MS_MAX, scale_cost};
 pub use memory::Memory;
 
 use crate::driver::QueueOrder;
@@ -21,7 +21,7 @@ use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::list::each_kernel;
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Attachment, DriverReading, Drivers, Part, PartKind};
+use crate::parts::{Attachment, DriverSource, Drivers, Part, PartKind};
 use crate::software::Kernel;
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
@@ -39,7 +39,7 @@ pub struct Specification {
 }
 
 /// Kernel as described in the catalogue.
-pub(crate) trait DescribedKernel {
+pub(crate) trait KernelBuilder {
     /// Computer of the kernel.
     fn computer(&self) -> &ComputerSpecification;
 
@@ -58,7 +58,13 @@ pub(crate) trait DescribedKernel {
     fn cache_memory(&self) -> (&'static str, u64);
 
     /// Builds the kernel with file systems on the given volumes.
-    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel;
+    fn build(
+        &self,
+        specification: &Specification,
+        volumes: &[Volume],
+        computer: Computer,
+        drivers: Drivers,
+    ) -> Kernel;
 }
 
 macro_rules! software {
@@ -73,7 +79,7 @@ macro_rules! software {
 
         impl Software {
             /// Returns the described kernel. None for a rig (drives without a computer).
-            pub(crate) fn kernel(&self) -> Option<&dyn DescribedKernel> {
+            pub(crate) fn kernel(&self) -> Option<&dyn KernelBuilder> {
                 match self {
                     Self::Rig => None,
                     $(Self::$Kernel(kernel) => Some(kernel),)*
@@ -83,10 +89,10 @@ macro_rules! software {
             fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
-                let controlled = controlled(system, drives.len());
-                let reading = KernelReading::begin(system, &kinds);
-                $(if <$described>::KINDS.contains(&&*reading.kind) {
-                    let (kernel, volumes) = read_kernel((bus, controlled, reading), system, drives);
+                let controllers = read_controllers(system, drives.len());
+                let kernel_reader = KernelReader::read_common(system, &kinds);
+                $(if <$described>::KINDS.contains(&&*kernel_reader.kind) {
+                    let (kernel, volumes) = read_kernel((bus, controllers, kernel_reader), system, drives);
                     return (Self::$Kernel(kernel), volumes);
                 })*
                 unreachable!("the kind is one of {kinds:?}")
@@ -176,8 +182,8 @@ impl Specification {
             .software
             .kernel()
             .into_iter()
-            .flat_map(DescribedKernel::attachments);
-        parts.any(|one| one.part.loses_data())
+            .flat_map(KernelBuilder::attachments);
+        parts.any(|entry| entry.part.loses_data())
     }
 
     /// Reads and validates a system. Also returns all parameters read, for lists and for the
@@ -248,12 +254,12 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
     for (number, drive) in drives.iter().enumerate() {
         if drive.mechanism().is_some() {
             let mut reader = system.reader(Component::Drive, Some(number as u32 + 1));
-            let message = format!("drive {} {NEEDS_CONTROLLER}", number + 1);
+            let message = format!("drive {} {CONTROLLER_MISSING}", number + 1);
             reader.fail("kind", &message);
         }
     }
     let all = drives.iter().enumerate();
-    let volumes = all.flat_map(|(number, drive)| volumes_of(number, drive, None));
+    let volumes = all.flat_map(|(number, drive)| list_volumes(number, drive, None));
     (Software::Rig, volumes.collect())
 }
 
@@ -262,30 +268,30 @@ fn read_bus(system: &System) -> (u64, f64) {
     let bytes_per_s = bus.integer(
         "bytes_per_s",
         1000..=1_000_000_000_000,
-        "the most that it moves",
+        "maximum transfer rate of the bus",
     );
     let memory_contention_share = bus.number(
         "memory_contention_share",
         0.0..=0.9,
-        "share of the processor's speed that moving 1 MB/s takes",
+        "share of the processor's speed lost per MB/s of bus traffic",
     );
     bus.finish();
     (bytes_per_s, memory_contention_share)
 }
 
-fn read_kernel<K: ReadKernel>(
-    ((bus_bytes_per_s, memory_contention_share), mut controlled, reading): (
+fn read_kernel<K: KernelFamily>(
+    ((bus_bytes_per_s, memory_contention_share), mut entries, kernel_reader): (
         (u64, f64),
-        Vec<Controlled<'_>>,
-        KernelReading<'_>,
+        Vec<ControllerEntry<'_>>,
+        KernelReader<'_>,
     ),
     system: &System,
     drives: &[DriveSpecification],
 ) -> (K, Vec<Volume>) {
-    let (kernel, own) = reading.finish::<K>(controlled.iter().map(|one| one.kind));
+    let (kernel, own) = kernel_reader.finish_kernel::<K>(entries.iter().map(|entry| entry.kind));
     // The others were refused.
-    controlled.retain(|one| K::has_driver(one.kind));
-    let attachments = read_parts((system, drives, kernel.speed), controlled);
+    entries.retain(|entry| K::has_driver(entry.kind));
+    let attachments = read_attachments(system, drives, kernel.speed, entries);
     let computer = ComputerSpecification {
         bus_bytes_per_s,
         memory_contention_share,
@@ -294,26 +300,26 @@ fn read_kernel<K: ReadKernel>(
     K::attach(own, (computer, attachments), (system, drives))
 }
 
-struct Controlled<'a> {
+struct ControllerEntry<'a> {
     /// Drive that has a controller for itself, counted from 1. None for the shared controller.
-    of: Option<u32>,
+    dedicated_drive: Option<u32>,
     reader: Reader<'a>,
     kind: PartKind,
     drives: Vec<usize>,
 }
 
 /// Begins to read the controllers: the shared one, and those that a single drive has for itself.
-fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
+fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> {
     let (own, shared): (Vec<usize>, Vec<usize>) =
         (0..drives).partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
     let own = own
         .into_iter()
         .map(|drive| (Some(drive as u32 + 1), vec![drive]));
     let groups = [(None, shared)].into_iter().chain(own);
-    let read = |(of, drives): (Option<u32>, Vec<usize>)| {
-        let mut reader = system.reader(Component::Controller, of);
-        Controlled {
-            of,
+    let read = |(dedicated_drive, drives): (Option<u32>, Vec<usize>)| {
+        let mut reader = system.reader(Component::Controller, dedicated_drive);
+        ControllerEntry {
+            dedicated_drive,
             kind: PartKind::read(&mut reader),
             reader,
             drives,
@@ -322,44 +328,46 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-fn read_parts(
-    (system, drives, speed): (&System, &[DriveSpecification], f64),
-    controlled: Vec<Controlled<'_>>,
+fn read_attachments(
+    system: &System,
+    drives: &[DriveSpecification],
+    speed: f64,
+    entries: Vec<ControllerEntry<'_>>,
 ) -> Vec<Attachment> {
-    let attachment = |mut controlled: Controlled<'_>| {
-        let own = controlled
-            .of
+    let attachment = |mut entry: ControllerEntry<'_>| {
+        let dedicated_drive = entry
+            .dedicated_drive
             .filter(|drive| system.has_own(Component::Driver, *drive));
-        let driver = DriverReading {
+        let driver = DriverSource {
             system,
-            own,
+            dedicated_drive,
             drives,
-            of: &controlled.drives,
+            attached_drives: &entry.drives,
             speed,
         };
-        let commands = controlled.kind.commands_mechanisms();
-        let misfits = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
-        if let Some(drive) = controlled.drives.iter().find(misfits) {
+        let commands = entry.kind.commands_mechanisms();
+        let is_misfit = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
+        if let Some(drive) = entry.drives.iter().find(is_misfit) {
             let why = match commands {
-                true => "has no mechanism for it to command",
-                false => NEEDS_CONTROLLER,
+                true => "is not a bare mechanism, and this controller commands only those",
+                false => CONTROLLER_MISSING,
             };
             let message = format!("drive {} {why}", drive + 1);
-            controlled.reader.fail("kind", &message);
+            entry.reader.fail("kind", &message);
         }
-        let part = Part::read(controlled.kind, &mut controlled.reader, &driver);
-        controlled.reader.finish();
+        let part = Part::read(entry.kind, &mut entry.reader, &driver);
+        entry.reader.finish();
         Attachment {
             part,
-            drives: controlled.drives,
+            drives: entry.drives,
         }
     };
-    controlled.into_iter().map(attachment).collect()
+    entries.into_iter().map(attachment).collect()
 }
 
-const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
+const CONTROLLER_MISSING: &str = "is a bare mechanism and needs a controller";
 
-fn volumes_of(
+fn list_volumes(
     number: usize,
     drive: &DriveSpecification,
     filesystem: Option<Parameters>,
@@ -382,17 +390,21 @@ pub(crate) fn read_volumes(
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
     // The other kernels have file systems of their own.
-    let of_most = is_bsd
-        .then(|| read_filesystem(system, None, (drives, &shared)))
+    let shared_filesystem = is_bsd
+        .then(|| read_filesystem(system, None, drives, &shared))
         .flatten();
     for (number, drive) in drives.iter().enumerate() {
         let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
         let filesystem = match own {
-            Some(_) if is_bsd => read_filesystem(system, own, (drives, &[number])),
-            _ => of_most,
+            Some(_) if is_bsd => read_filesystem(system, own, drives, &[number]),
+            _ => shared_filesystem,
         };
         // Drives by themselves are so all together.
-        volumes.extend(volumes_of(number, drive, of_most.and(filesystem)));
+        volumes.extend(list_volumes(
+            number,
+            drive,
+            shared_filesystem.and(filesystem),
+        ));
     }
     volumes
 }
@@ -401,57 +413,70 @@ pub(crate) fn read_volumes(
 fn read_filesystem(
     system: &System,
     number: Option<u32>,
-    (drives, of): (&[DriveSpecification], &[usize]),
+    drives: &[DriveSpecification],
+    file_system_drives: &[usize],
 ) -> Option<Parameters> {
     let mut reader = system.reader(Component::Filesystem, number);
     let kinds = [("ffs", true), ("none", false)];
-    if !reader.choice("kind", &kinds, "which file system, if any") {
+    if !reader.choice("kind", &kinds, "kind of file system, if any") {
         // What a system says of its own file system is known, and means
         // nothing here.
         for key in FILESYSTEM_KEYS {
-            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+            reader.optional_integer(
+                key,
+                0..=u64::MAX,
+                "parameter of a file system, unused without one",
+            );
         }
         reader.finish();
         return None;
     }
     let parameters = Parameters {
-        block_bytes: reader.integer("block_bytes", 4096..=65_536, "bytes in a block") as u32,
+        block_bytes: reader.integer("block_bytes", 4096..=65_536, "block size") as u32,
         fragment_bytes: reader.integer(
             "fragment_bytes",
             512..=65_536,
-            "bytes in a fragment, the least that a small file takes",
+            "fragment size, the smallest unit of allocation",
         ) as u32,
         rotdelay_ms: reader.integer(
             "rotdelay_ms",
             0..=1000,
-            "between the end of a block and the start of the next of the same file",
+            "rotational delay between consecutive blocks of a file",
         ) as u32,
-        maxcontig_blocks: reader.integer("maxcontig", 1..=1024, "blocks laid out without a gap")
-            as u32,
+        maxcontig_blocks: reader.integer(
+            "maxcontig",
+            1..=1024,
+            "consecutive blocks of a file without a rotational delay",
+        ) as u32,
         maxbpg_blocks: reader.integer(
             "blocks_per_section",
             1..=1_000_000,
-            "blocks of a file before it moves to another cylinder group",
+            "blocks of a file in a cylinder group, before it continues in another group",
         ) as u32,
-        cylinders_per_group: reader.integer("cylinders_per_group", 1..=32, "cylinders in a group")
-            as u32,
+        cylinders_per_group: reader.integer(
+            "cylinders_per_group",
+            1..=32,
+            "cylinders per cylinder group",
+        ) as u32,
         minfree_percent: reader.integer(
             "minfree_percent",
             0..=99,
-            "share that only the super-user may allocate",
+            "share of the space that only the super-user may allocate",
         ) as u32,
         bytes_per_inode: reader.integer(
             "bytes_per_inode",
             512..=1 << 30,
-            "one inode is made for this much",
+            "file-system space per inode",
         ) as u32,
     };
     if reader.is_sound() {
-        let mut labels = of.iter().flat_map(|drive| &drives[*drive].partitions);
+        let mut labels = file_system_drives
+            .iter()
+            .flat_map(|drive| &drives[*drive].partitions);
         let refused = labels
             .find_map(|partition| FileSystem::check_parameters(partition.label, parameters).err());
         if let Some(error) = refused {
-            let (key, message) = blamed(&error);
+            let (key, message) = catalogue_error(&error);
             reader.fail(key, &message);
         }
     }
@@ -474,7 +499,7 @@ const FILESYSTEM_KEYS: [&str; 8] = [
 ];
 
 /// Returns the catalogue key that a newfs error is about, and the error's message.
-fn blamed(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
+fn catalogue_error(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
     let message = error.to_string();
     let key = [
         ("rotdelay", "rotdelay_ms"),

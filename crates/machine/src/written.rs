@@ -35,8 +35,8 @@ impl<'a> Written<'a> {
 
     /// Returns the identity of kept data, by which a repeated write is recognized. None for other
     /// data.
-    pub(crate) fn known(self) -> Option<Known> {
-        self.kept.map(|kept| Known {
+    pub(crate) fn known_content(self) -> Option<KnownContent> {
+        self.kept.map(|kept| KnownContent {
             kept: Rc::clone(kept),
             at: self.bytes.as_ptr(),
             bytes: self.bytes.len(),
@@ -61,17 +61,17 @@ impl Deref for Written<'_> {
 }
 
 /// Identity of kept data that were written once.
-pub(crate) struct Known {
+pub(crate) struct KnownContent {
     /// Kept data, held so that their address is not reused.
     kept: Rc<[u8]>,
     at: *const u8,
     bytes: usize,
 }
 
-impl Known {
+impl KnownContent {
     /// Reports whether the data are the same kept bytes as before, without comparing the contents.
     #[inline]
-    pub(crate) fn is(&self, data: Written<'_>) -> bool {
+    pub(crate) fn is_same_content(&self, data: Written<'_>) -> bool {
         let same = |kept: &Rc<[u8]>| Rc::ptr_eq(kept, &self.kept);
         data.kept.is_some_and(same) && (data.as_ptr(), data.len()) == (self.at, self.bytes)
     }
@@ -86,8 +86,10 @@ mod tests {
         let kept: Rc<[u8]> = vec![7; 64].into();
         let other: Rc<[u8]> = vec![7; 64].into();
         let first = Written::kept(&kept).part(0..32);
-        let known = first.known().expect("they are kept");
-        assert!(known.is(first) && known.is(Written::kept(&kept).part(0..32)));
+        let known = first.known_content().expect("they are kept");
+        assert!(
+            known.is_same_content(first) && known.is_same_content(Written::kept(&kept).part(0..32))
+        );
         for unlike in [
             Written::kept(&kept),
             Written::kept(&kept).part(32..64),
@@ -95,9 +97,9 @@ mod tests {
             Written::kept(&other).part(0..32),
             Written::from(&kept[..32]),
         ] {
-            assert!(!known.is(unlike));
+            assert!(!known.is_same_content(unlike));
         }
-        assert!(Written::from(&kept[..]).known().is_none());
+        assert!(Written::from(&kept[..]).known_content().is_none());
     }
 
     #[test]

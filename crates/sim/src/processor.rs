@@ -11,9 +11,9 @@ mod state;
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
-use several::Ends;
+use several::WorkEnds;
 pub use several::{CpuId, Processors};
-use state::{FULL, Frame, Handler, Rate, State};
+use state::{FULL_SPEED, Frame, InterruptHandler, ProcessorState, Rate};
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -44,31 +44,31 @@ pub struct Usage {
 pub struct Processor {
     id: CpuId,
     /// End of the current work of every processor. None on a computer with one processor.
-    ends: Option<Rc<Ends>>,
-    state: RefCell<State>,
+    ends: Option<Rc<WorkEnds>>,
+    state: RefCell<ProcessorState>,
     /// Task of the innermost frame: the task that runs or may run.
     innermost: Cell<Option<TaskId>>,
     rate: Cell<Rate>,
     /// Time worked that is not yet included in `state`.
-    unsettled: Cell<Time>,
+    unsettled_work: Cell<Time>,
 }
 
 impl Processor {
-    fn new(id: CpuId, ends: Option<Rc<Ends>>) -> Self {
+    fn new(id: CpuId, ends: Option<Rc<WorkEnds>>) -> Self {
         Self {
             id,
             ends,
-            state: RefCell::new(State {
+            state: RefCell::new(ProcessorState {
                 base: None,
                 handlers: Vec::with_capacity(8),
                 pending: VecDeque::with_capacity(8),
-                since: Time::ZERO,
+                settled_until: Time::ZERO,
                 busy: Time::ZERO,
                 busy_in_handlers: Time::ZERO,
             }),
             innermost: Cell::new(None),
             rate: Cell::new(Rate::default()),
-            unsettled: Cell::new(Time::ZERO),
+            unsettled_work: Cell::new(Time::ZERO),
         }
     }
 }
@@ -94,14 +94,14 @@ impl Processor {
     ///
     /// If the process does not have the processor, or has interrupts masked.
     pub fn give_up<E>(&self, sim: &Sim<E>) {
-        let mut state = self.open(sim.now());
+        let mut state = self.settled_state(sim.now());
         let frame = state.base.take();
         if state.handlers.is_empty() {
             self.innermost.set(None);
         }
         let frame = frame.expect("a process without the processor gave it up");
         assert!(
-            frame.task == Some(sim.current()) && frame.level == 0 && !frame.working,
+            frame.task == Some(sim.current()) && frame.level == 0 && !frame.is_working,
             "a process gave the processor up in the middle of something"
         );
     }
@@ -122,7 +122,7 @@ impl Processor {
     #[inline]
     pub fn is_busy(&self) -> bool {
         let state = self.state.borrow();
-        state.top().is_some_and(|frame| frame.working)
+        state.top().is_some_and(|frame| frame.is_working)
     }
 
     /// Reports whether the given process has the processor and no interrupt handler preempts it.
@@ -138,18 +138,21 @@ impl Processor {
 
     /// Returns the processor's busy time so far, and the part of it in interrupt handlers.
     pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
-        let state = self.open(sim.now());
+        let state = self.settled_state(sim.now());
         (state.busy, state.busy_in_handlers)
     }
 
     fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
-        assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
+        assert!(
+            (1..=FULL_SPEED).contains(&thousandths),
+            "a rate of {thousandths}"
+        );
         let rate = self.rate.get();
         if rate.thousandths == thousandths {
             return;
         }
-        let mut state = self.open(sim.now());
-        self.rate.set(rate.changed(thousandths));
+        let mut state = self.settled_state(sim.now());
+        self.rate.set(rate.with_thousandths(thousandths));
         self.reschedule(&mut state, sim);
     }
 
@@ -164,7 +167,7 @@ impl Processor {
         if !sim.try_advance(sim.now() + passed) {
             return None;
         }
-        self.unsettled.set(self.unsettled.get() + passed);
+        self.unsettled_work.set(self.unsettled_work.get() + passed);
         Some(passed - cost)
     }
 
@@ -196,7 +199,7 @@ impl Processor {
         if std::mem::replace(started, true) {
             ready!(sim.poll_wait(WAITED_FOR));
         } else {
-            let mut state = self.open(sim.now());
+            let mut state = self.settled_state(sim.now());
             state.start(task, cost, sim.now());
             if state.is_innermost(task) {
                 self.reschedule(&mut state, sim);
@@ -204,11 +207,11 @@ impl Processor {
         }
         loop {
             // Nothing comes before the end of what this task does.
-            if self.innermost.get() == Some(task) && self.is_next_to_end() && sim.pass_to_timer() {
+            if self.innermost.get() == Some(task) && self.ends_first() && sim.advance_to_timer() {
                 if self.ends.is_some() {
-                    self.set_end(sim, None);
+                    self.schedule_end(sim, None);
                 }
-                let mut state = self.open(sim.now());
+                let mut state = self.settled_state(sim.now());
                 let frame = state.top_mut().expect("who works has a frame");
                 frame.end();
                 return Poll::Ready(frame.usage(sim.now()));
@@ -216,45 +219,45 @@ impl Processor {
             // A task may be woken for another reason while it works.
             let state = self.state.borrow();
             let frame = state.frame(task);
-            if !frame.working {
+            if !frame.is_working {
                 return Poll::Ready(frame.usage(sim.now()));
             }
             drop(state);
-            if sim.poll_wait(WAITED_FOR).is_pending() && !sim.wait_on_the_spot() {
+            if sim.poll_wait(WAITED_FOR).is_pending() && !sim.wait_nested() {
                 return Poll::Pending;
             }
         }
     }
 
     /// Returns the processor's state, with the account of the innermost frame brought up to now.
-    fn open(&self, now: Time) -> RefMut<'_, State> {
+    fn settled_state(&self, now: Time) -> RefMut<'_, ProcessorState> {
         let mut state = self.state.borrow_mut();
         // Work that nothing came in between has moved time on without a
         // word to the state.
-        let passed = self.unsettled.take();
-        state.count(passed);
+        let passed = self.unsettled_work.take();
+        state.book_busy(passed);
         state.settle(now, self.rate.get().thousandths);
         state
     }
 
-    fn reschedule<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
+    fn reschedule<E: From<Completion>>(&self, state: &mut ProcessorState, sim: &Sim<E>) {
         self.innermost.set(state.top().and_then(|frame| frame.task));
-        let working = state.top().filter(|frame| frame.working);
-        let start = state.since.max(sim.now());
-        self.set_end(
+        let is_working = state.top().filter(|frame| frame.is_working);
+        let start = state.settled_until.max(sim.now());
+        self.schedule_end(
             sim,
-            working.map(|frame| start + self.rate.get().duration(frame.left)),
+            is_working.map(|frame| start + self.rate.get().duration(frame.remaining)),
         );
     }
 
-    fn is_next_to_end(&self) -> bool {
+    fn ends_first(&self) -> bool {
         let ends = self.ends.as_ref();
         ends.is_none_or(|ends| ends.first().is_some_and(|(_, id)| id == self.id))
     }
 
     /// Sets the timer for a new end of the innermost work. None means that the processor has no
     /// work.
-    fn set_end<E: From<Completion>>(&self, sim: &Sim<E>, end: Option<Time>) {
+    fn schedule_end<E: From<Completion>>(&self, sim: &Sim<E>, end: Option<Time>) {
         let first = match &self.ends {
             None => end.map(|at| (at, self.id)),
             Some(ends) => {
@@ -272,11 +275,11 @@ impl Processor {
     /// handler.
     fn complete<E: From<Completion>>(&self, sim: &Sim<E>) {
         if self.ends.is_some() {
-            self.set_end(sim, None);
+            self.schedule_end(sim, None);
         }
-        let mut state = self.open(sim.now());
+        let mut state = self.settled_state(sim.now());
         let frame = state.top_mut().expect("work completes on a frame");
-        assert!(frame.working, "work completed that nobody does");
+        assert!(frame.is_working, "work completed that nobody does");
         frame.end();
         match frame.task {
             Some(task) => sim.wake(task),
@@ -284,13 +287,13 @@ impl Processor {
         }
     }
 
-    fn leave_innermost<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
+    fn leave_innermost<E: From<Completion>>(&self, state: &mut ProcessorState, sim: &Sim<E>) {
         state.handlers.pop();
-        state.admit(sim);
+        state.enter_pending(sim);
         self.reschedule(state, sim);
         // A process that was given the processor meanwhile may run now.
         if let (true, Some(base)) = (state.handlers.is_empty(), &state.base)
-            && !base.working
+            && !base.is_working
             && let Some(task) = base.task
         {
             sim.wake(task);
@@ -303,13 +306,13 @@ impl Processor {
     /// level or above runs.
     pub async fn enter<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) {
         {
-            let mut state = self.open(sim.now());
+            let mut state = self.settled_state(sim.now());
             if level > state.level() {
                 state.handlers.push(Frame::new(Some(sim.current()), level));
                 self.reschedule(&mut state, sim);
                 return;
             }
-            state.request(level, Handler::Task(sim.current()));
+            state.add_pending(level, InterruptHandler::Task(sim.current()));
         }
         let task = sim.current();
         while !self.state.borrow().has_entered(task) {
@@ -320,15 +323,15 @@ impl Processor {
     /// Raises several interrupts at the present time that only consume processor time, given as
     /// level and cost, highest level first.
     pub fn interrupt<E: From<Completion>>(&self, sim: &Sim<E>, interrupts: &[(Level, Time)]) {
-        let mut state = self.open(sim.now());
-        if !self.pass(&mut state, sim, interrupts) {
+        let mut state = self.settled_state(sim.now());
+        if !self.run_in_one_step(&mut state, sim, interrupts) {
             for (level, cost) in interrupts {
                 if *level > state.level() {
                     state
                         .handlers
-                        .push(Frame::costing(*level, *cost, sim.now()));
+                        .push(Frame::with_cost(*level, *cost, sim.now()));
                 } else {
-                    state.request(*level, Handler::Cost(*cost));
+                    state.add_pending(*level, InterruptHandler::Cost(*cost));
                 }
             }
         }
@@ -337,7 +340,12 @@ impl Processor {
 
     /// Performs interrupts in a single step if no event can preempt or delay them; the interrupted
     /// work resumes at their end. Returns whether it did.
-    fn pass<E>(&self, state: &mut State, sim: &Sim<E>, interrupts: &[(Level, Time)]) -> bool {
+    fn run_in_one_step<E>(
+        &self,
+        state: &mut ProcessorState,
+        sim: &Sim<E>,
+        interrupts: &[(Level, Time)],
+    ) -> bool {
         let now = sim.now();
         let rate = self.rate.get();
         let over = now
@@ -350,12 +358,12 @@ impl Processor {
             && state.handlers.is_empty()
             && state.pending.is_empty()
             && interrupts.iter().all(|(level, _)| *level > state.level());
-        if !admitted || state.since > now || !sim.is_quiet_until(over) {
+        if !admitted || state.settled_until > now || !sim.has_only_timer_until(over) {
             return false;
         }
         state.busy += over - now;
         state.busy_in_handlers += over - now;
-        state.since = over;
+        state.settled_until = over;
         true
     }
 
@@ -365,10 +373,10 @@ impl Processor {
     ///
     /// If the current task is not in the innermost handler.
     pub fn leave<E: From<Completion>>(&self, sim: &Sim<E>) {
-        let mut state = self.open(sim.now());
+        let mut state = self.settled_state(sim.now());
         let frame = state.handlers.last().expect("a handler is left once");
         assert!(
-            frame.task == Some(sim.current()) && !frame.working,
+            frame.task == Some(sim.current()) && !frame.is_working,
             "handlers are left from the inside out"
         );
         self.leave_innermost(&mut state, sim);
@@ -395,9 +403,9 @@ impl Processor {
             }
         }
         {
-            let mut state = self.open(sim.now());
+            let mut state = self.settled_state(sim.now());
             if !state.pending.is_empty() {
-                state.admit(sim);
+                state.enter_pending(sim);
                 self.reschedule(&mut state, sim);
             }
         }

@@ -1,7 +1,7 @@
 //! Core of the simulation engine: the next event, and the tasks that wait.
 
-use crate::queue::{Queue, Rank, TieBreak, Turn, Turns};
-use crate::task::{Slot, TaskId};
+use crate::queue::{Queue, QueuePosition, QueuePositionSource, Rank, TieBreak};
+use crate::task::{TaskId, TaskSlot};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,43 +14,43 @@ use std::task::{Context, Poll, Waker};
 /// schedules.
 pub struct Sim<E> {
     now: Cell<Time>,
-    turns: Turns,
-    queue: RefCell<Queue<Due<E>>>,
-    next_queued: Cell<Turn>,
+    positions: QueuePositionSource,
+    queue: RefCell<Queue<ScheduledEntry<E>>>,
+    next_queued: Cell<QueuePosition>,
     /// Event of the simulation's timer. The timer is stored outside of the queue, because it is
     /// reset far more often than it expires.
     timer: Cell<Option<E>>,
-    timer_turn: Cell<Turn>,
+    timer_position: Cell<QueuePosition>,
     /// Time of the next entry or timer expiry. Cached, because it is read even more often than the
     /// timer is set.
     next_due: Cell<Time>,
     /// Number of queued events that a foreground task may wait for.
     foreground_events: Cell<usize>,
-    tasks: RefCell<Vec<Slot>>,
+    tasks: RefCell<Vec<TaskSlot>>,
     foreground_tasks: Cell<usize>,
     halted: Cell<bool>,
     ready: RefCell<VecDeque<TaskId>>,
     ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
-    /// Event handler for [`Sim::run_on_the_spot`], while such a run is in progress.
-    handler: RefCell<Option<Handler<E>>>,
+    /// Event handler for [`Sim::run_nested`], while such a run is in progress.
+    handler: RefCell<Option<EventHandler<E>>>,
     /// Number of tasks that are polled from within another task's wait.
-    nested: Cell<usize>,
+    nested_polls: Cell<usize>,
 }
 
 /// Number of tasks that may be polled from within each other's wait. Each level uses stack space.
 const MOST_NESTED: usize = 8;
 
-type Handler<E> = Rc<dyn Fn(E)>;
+type EventHandler<E> = Rc<dyn Fn(E)>;
 
-enum Due<E> {
+enum ScheduledEntry<E> {
     Wake(TaskId),
     Event(E),
     /// Event that repeats forever, such as a clock's tick. Alone it does not keep the simulation
     /// running.
     Background(E),
     /// End of a [`Sim::run_until`]; time does not jump beyond it.
-    Horizon,
+    RunEnd,
 }
 
 /// Deadlock of a simulation: no event is left, but a task has not ended.
@@ -92,11 +92,11 @@ impl<E> Sim<E> {
     pub fn new(tie_break: TieBreak) -> Self {
         Self {
             now: Cell::new(Time::ZERO),
-            turns: Turns::new(tie_break),
+            positions: QueuePositionSource::new(tie_break),
             queue: RefCell::new(Queue::new()),
-            next_queued: Cell::new(Turn::NEVER),
+            next_queued: Cell::new(QueuePosition::NEVER),
             timer: Cell::new(None),
-            timer_turn: Cell::new(Turn::NEVER),
+            timer_position: Cell::new(QueuePosition::NEVER),
             next_due: Cell::new(Time::NEVER),
             foreground_events: Cell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -106,7 +106,7 @@ impl<E> Sim<E> {
             ready_count: Cell::new(0),
             current: Cell::new(None),
             handler: RefCell::new(None),
-            nested: Cell::new(0),
+            nested_polls: Cell::new(0),
         }
     }
 
@@ -120,7 +120,7 @@ impl<E> Sim<E> {
     /// measures the cost of a simulation, and is the same on every computer.
     #[inline]
     pub fn events(&self) -> u64 {
-        self.turns.given()
+        self.positions.issued_count()
     }
 
     /// Schedules `event` for the handler of [`Sim::run`] at time `at`.
@@ -131,7 +131,7 @@ impl<E> Sim<E> {
     #[inline]
     pub fn schedule(&self, at: Time, event: E) {
         self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Rank::Event, Due::Event(event));
+        self.push(at, Rank::Event, ScheduledEntry::Event(event));
     }
 
     /// Sets the simulation's only timer, which may be reset or stopped before it expires. A
@@ -147,36 +147,37 @@ impl<E> Sim<E> {
             "a timer was set to {at}, which has passed"
         );
         self.timer.set(Some(event));
-        self.timer_turn.set(self.turns.give(at, Rank::Event));
+        self.timer_position
+            .set(self.positions.issue(at, Rank::Event));
         self.next_due.set(at.min(self.next_queued.get().at));
     }
 
     /// Stops the simulation's timer.
     #[inline]
     pub fn stop_timer(&self) {
-        self.timer_turn.set(Turn::NEVER);
+        self.timer_position.set(QueuePosition::NEVER);
         self.next_due.set(self.next_queued.get().at);
     }
 
     fn timer_is_set(&self) -> bool {
-        self.timer_turn.get() != Turn::NEVER
+        self.timer_position.get() != QueuePosition::NEVER
     }
 
     /// Schedules an event that repeats forever. It differs from [`Sim::schedule`] in that no
     /// foreground task waits for the event.
     pub fn schedule_background(&self, at: Time, event: E) {
-        self.push(at, Rank::Event, Due::Background(event));
+        self.push(at, Rank::Event, ScheduledEntry::Background(event));
     }
 
     #[inline]
-    fn push(&self, at: Time, rank: Rank, due: Due<E>) {
+    fn push(&self, at: Time, rank: Rank, due: ScheduledEntry<E>) {
         assert!(
             at >= self.now(),
             "an event was scheduled for {at}, which has passed"
         );
-        let turn = self.turns.give(at, rank);
-        self.queue.borrow_mut().push(turn, due);
-        self.next_queued.set(self.next_queued.get().min(turn));
+        let position = self.positions.issue(at, rank);
+        self.queue.borrow_mut().push(position, due);
+        self.next_queued.set(self.next_queued.get().min(position));
         self.next_due.set(self.next_due.get().min(at));
     }
 
@@ -192,7 +193,7 @@ impl<E> Sim<E> {
 
     /// Reports whether only the timer is due up to and including `to`, and no task is ready.
     #[inline]
-    pub(crate) fn is_quiet_until(&self, to: Time) -> bool {
+    pub(crate) fn has_only_timer_until(&self, to: Time) -> bool {
         self.ready_count.get() == 0 && self.next_queued.get().at > to
     }
 
@@ -219,15 +220,15 @@ impl<E> Sim<E> {
         future: impl Future<Output = ()> + 'static,
     ) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
-        let id = TaskId::of_place(tasks.len());
-        tasks.push(Slot {
+        let id = TaskId::from_index(tasks.len());
+        tasks.push(TaskSlot {
             future: Some(Box::pin(future)),
             name: name.into(),
             waiting_for: "its turn",
-            woken: false,
-            queued: true,
+            was_woken: false,
+            is_ready: true,
             foreground,
-            ended: false,
+            has_ended: false,
         });
         if foreground {
             self.foreground_tasks.set(self.foreground_tasks.get() + 1);
@@ -268,28 +269,28 @@ impl<E> Sim<E> {
     #[inline]
     pub fn wake(&self, task: TaskId) {
         let mut tasks = self.tasks.borrow_mut();
-        let slot = &mut tasks[task.place()];
-        slot.woken = true;
-        if !slot.queued && !slot.ended {
-            slot.queued = true;
+        let slot = &mut tasks[task.index()];
+        slot.was_woken = true;
+        if !slot.is_ready && !slot.has_ended {
+            slot.is_ready = true;
             self.make_ready(task);
         }
     }
 
-    /// Waits until the current task is woken. `what` appears in a deadlock report. A task may be
+    /// Waits until the current task is woken. `reason` appears in a deadlock report. A task may be
     /// woken for another reason, so the caller must check its condition.
     #[inline]
-    pub fn wait(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
-        std::future::poll_fn(move |_| self.poll_wait(what))
+    pub fn wait(&self, reason: &'static str) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(move |_| self.poll_wait(reason))
     }
 
-    /// Waits as [`Sim::wait`] does, but resumes without a new poll where [`Sim::run_on_the_spot`]
+    /// Waits as [`Sim::wait`] does, but resumes without a new poll where [`Sim::run_nested`]
     /// allows it.
     #[inline]
-    pub fn wait_in_place(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
+    pub fn wait_in_place(&self, reason: &'static str) -> impl Future<Output = ()> + '_ {
         std::future::poll_fn(move |_| {
-            let woken = self.poll_wait(what).is_ready() || self.wait_on_the_spot();
-            if woken {
+            let is_woken = self.poll_wait(reason).is_ready() || self.wait_nested();
+            if is_woken {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -298,13 +299,13 @@ impl<E> Sim<E> {
     }
 
     /// Performs one poll of [`Sim::wait`] for the current task.
-    pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
+    pub(crate) fn poll_wait(&self, reason: &'static str) -> Poll<()> {
         let mut tasks = self.tasks.borrow_mut();
-        let slot = &mut tasks[self.current().place()];
-        if std::mem::take(&mut slot.woken) {
+        let slot = &mut tasks[self.current().index()];
+        if std::mem::take(&mut slot.was_woken) {
             return Poll::Ready(());
         }
-        slot.waiting_for = what;
+        slot.waiting_for = reason;
         Poll::Pending
     }
 
@@ -328,13 +329,13 @@ impl<E> Sim<E> {
     /// If `at` has passed.
     pub fn wake_at(&self, at: Time) {
         self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Rank::Sleeper, Due::Wake(self.current()));
+        self.push(at, Rank::Sleeper, ScheduledEntry::Wake(self.current()));
     }
 
     /// Waits like [`Sim::sleep_until`], for a daemon: no foreground task depends on the wake-up.
     pub async fn sleep_in_background_until(&self, at: Time, wake: impl FnOnce(TaskId) -> E) {
         let wake = wake(self.current());
-        self.push(at, Rank::Sleeper, Due::Background(wake));
+        self.push(at, Rank::Sleeper, ScheduledEntry::Background(wake));
         while self.now() < at {
             self.wait("its next round").await;
         }
@@ -343,8 +344,8 @@ impl<E> Sim<E> {
     fn poll(&self, task: TaskId) {
         let future: Option<Pin<Box<dyn Future<Output = ()>>>> = {
             let mut tasks = self.tasks.borrow_mut();
-            let slot = &mut tasks[task.place()];
-            slot.queued = false;
+            let slot = &mut tasks[task.index()];
+            slot.is_ready = false;
             slot.future.take()
         };
         let Some(mut future) = future else { return };
@@ -354,13 +355,13 @@ impl<E> Sim<E> {
             .poll(&mut Context::from_waker(Waker::noop()));
         self.current.set(None);
         match polled {
-            Poll::Pending => self.tasks.borrow_mut()[task.place()].future = Some(future),
+            Poll::Pending => self.tasks.borrow_mut()[task.index()].future = Some(future),
             Poll::Ready(()) => {
                 // What the task owned goes while nothing is borrowed.
                 drop(future);
                 let mut tasks = self.tasks.borrow_mut();
-                let slot = &mut tasks[task.place()];
-                slot.ended = true;
+                let slot = &mut tasks[task.index()];
+                slot.has_ended = true;
                 if slot.foreground {
                     self.foreground_tasks.set(self.foreground_tasks.get() - 1);
                 }
@@ -381,10 +382,10 @@ impl<E> Sim<E> {
             while let Some(task) = self.take_ready() {
                 self.poll(task);
             }
-            if self.is_over() {
+            if self.has_ended() {
                 return Ok(());
             }
-            if self.is_stuck() {
+            if self.is_deadlocked() {
                 return Err(self.deadlock());
             }
             self.step(&mut handle);
@@ -399,8 +400,8 @@ impl<E> Sim<E> {
     /// # Errors
     ///
     /// The errors of [`Sim::run`].
-    pub fn run_on_the_spot(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
-        let handle: Handler<E> = Rc::new(handle);
+    pub fn run_nested(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
+        let handle: EventHandler<E> = Rc::new(handle);
         *self.handler.borrow_mut() = Some(Rc::clone(&handle));
         let outcome = self.run(|event| handle(event));
         *self.handler.borrow_mut() = None;
@@ -410,7 +411,7 @@ impl<E> Sim<E> {
     /// Processes events and other tasks from within a wait, as [`Sim::run`] would, until the
     /// current task is woken. Returns false if the next task to poll waits below on the stack, or
     /// if the run cannot continue here.
-    pub(crate) fn wait_on_the_spot(&self) -> bool {
+    pub(crate) fn wait_nested(&self) -> bool {
         let handler = self.handler.borrow();
         let Some(handler) = &*handler else {
             return false;
@@ -420,10 +421,10 @@ impl<E> Sim<E> {
             match self.first_ready() {
                 Some(first) if first == task => {
                     self.take_ready();
-                    let slot = &mut self.tasks.borrow_mut()[task.place()];
-                    slot.queued = false;
+                    let slot = &mut self.tasks.borrow_mut()[task.index()];
+                    slot.is_ready = false;
                     // Its turn may be of a wake-up that it has been told of.
-                    if std::mem::take(&mut slot.woken) {
+                    if std::mem::take(&mut slot.was_woken) {
                         return true;
                     }
                 }
@@ -432,7 +433,7 @@ impl<E> Sim<E> {
                         return false;
                     }
                 }
-                None if self.is_over() || self.is_stuck() => return false,
+                None if self.has_ended() || self.is_deadlocked() => return false,
                 None => {
                     self.current.set(None);
                     self.step(&mut |event| handler(event));
@@ -445,16 +446,16 @@ impl<E> Sim<E> {
     /// Advances time to the timer's expiry and stops the timer, if that is the next event and the
     /// current run allows waits within a task. Returns whether it did.
     #[inline]
-    pub(crate) fn pass_to_timer(&self) -> bool {
-        let timer = self.timer_turn.get();
+    pub(crate) fn advance_to_timer(&self) -> bool {
+        let timer = self.timer_position.get();
         let is_next = timer < self.next_queued.get() && self.ready_count.get() == 0;
-        if !is_next || self.is_over() || self.handler.borrow().is_none() {
+        if !is_next || self.has_ended() || self.handler.borrow().is_none() {
             return false;
         }
         self.now.set(timer.at);
         self.stop_timer();
         // What ends wakes the task, which is told of that and of all before it at once.
-        self.tasks.borrow_mut()[self.current().place()].woken = false;
+        self.tasks.borrow_mut()[self.current().index()].was_woken = false;
         true
     }
 
@@ -469,27 +470,27 @@ impl<E> Sim<E> {
     /// Polls the first ready task from within another task's wait. Returns false without a poll if
     /// that task itself waits below on the stack, or if the nesting limit is reached.
     fn poll_nested(&self, first: TaskId) -> bool {
-        let nested = self.nested.get();
+        let nested_polls = self.nested_polls.get();
         let is_below = {
-            let slot = &self.tasks.borrow()[first.place()];
-            slot.future.is_none() && !slot.ended
+            let slot = &self.tasks.borrow()[first.index()];
+            slot.future.is_none() && !slot.has_ended
         };
-        if is_below || nested == MOST_NESTED {
+        if is_below || nested_polls == MOST_NESTED {
             return false;
         }
         self.take_ready();
-        self.nested.set(nested + 1);
+        self.nested_polls.set(nested_polls + 1);
         self.poll(first);
-        self.nested.set(nested);
+        self.nested_polls.set(nested_polls);
         true
     }
 
-    fn is_over(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.foreground_tasks.get() == 0 || self.halted.get()
     }
 
     /// Reports whether no event is due that a foreground task may wait for.
-    fn is_stuck(&self) -> bool {
+    fn is_deadlocked(&self) -> bool {
         self.foreground_events.get() == 0 && !self.timer_is_set()
     }
 
@@ -507,8 +508,10 @@ impl<E> Sim<E> {
     /// If `until` has passed.
     pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
         assert!(until >= self.now(), "a run until {until}, which has passed");
-        let horizon = Turn::last_of(until);
-        self.queue.borrow_mut().push(horizon, Due::Horizon);
+        let horizon = QueuePosition::after_all_at(until);
+        self.queue
+            .borrow_mut()
+            .push(horizon, ScheduledEntry::RunEnd);
         self.next_queued.set(self.next_queued.get().min(horizon));
         self.next_due.set(self.next_due.get().min(until));
         loop {
@@ -527,7 +530,7 @@ impl<E> Sim<E> {
     /// Processes the next event. Returns true if it is the end of a [`Sim::run_until`].
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) -> bool {
-        let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());
+        let (timer, queued) = (self.timer_position.get(), self.next_queued.get());
         self.now.set(timer.at.min(queued.at));
         if timer < queued {
             self.stop_timer();
@@ -537,21 +540,21 @@ impl<E> Sim<E> {
         let due = {
             let mut queue = self.queue.borrow_mut();
             let first = queue.pop().expect("a foreground event is queued");
-            self.next_queued.set(queue.next());
+            self.next_queued.set(queue.next_position());
             first
         };
         self.next_due.set(timer.at.min(self.next_queued.get().at));
         match due {
-            Due::Wake(task) => {
+            ScheduledEntry::Wake(task) => {
                 self.foreground_events.set(self.foreground_events.get() - 1);
                 self.wake(task);
             }
-            Due::Event(event) => {
+            ScheduledEntry::Event(event) => {
                 self.foreground_events.set(self.foreground_events.get() - 1);
                 handle(event);
             }
-            Due::Background(event) => handle(event),
-            Due::Horizon => return true,
+            ScheduledEntry::Background(event) => handle(event),
+            ScheduledEntry::RunEnd => return true,
         }
         false
     }
@@ -562,7 +565,7 @@ impl<E> Sim<E> {
             at: self.now(),
             waiting: tasks
                 .iter()
-                .filter(|slot| !slot.ended)
+                .filter(|slot| !slot.has_ended)
                 .map(|slot| Waiting {
                     task: slot.name.clone(),
                     waiting_for: slot.waiting_for,
@@ -578,7 +581,7 @@ impl<E> Sim<E> {
         drop(tasks);
         drop(self.handler.take());
         self.queue.borrow_mut().clear();
-        self.next_queued.set(Turn::NEVER);
+        self.next_queued.set(QueuePosition::NEVER);
         self.stop_timer();
         self.next_due.set(Time::NEVER);
         self.ready.borrow_mut().clear();

@@ -5,7 +5,7 @@ use super::bus::Bus;
 use super::drives::{Drives, Mechanisms};
 use super::mechanism::Mechanism;
 use super::{Hardware, Parts, Surroundings};
-use crate::controllers::{Controllers, Kind};
+use crate::controllers::{ControllerKind, Controllers};
 use crate::event::Event;
 use crate::id::Id;
 use diskperf_device::Requests;
@@ -14,14 +14,14 @@ use std::cell::RefCell;
 use std::future::Future;
 
 /// Hardware with a single controller, in its own simulation.
-pub(crate) struct Bare<C> {
+pub(crate) struct BareController<C> {
     pub(crate) sim: Sim<Event>,
     pub(crate) processors: Processors,
     pub(crate) hardware: RefCell<Hardware>,
     controller: Id<C>,
 }
 
-impl<C: Kind> Bare<C> {
+impl<C: ControllerKind> BareController<C> {
     /// Returns hardware with a single controller, its drives, and the requests that the script will
     /// submit.
     pub(crate) fn new(
@@ -61,7 +61,7 @@ impl<C: Kind> Bare<C> {
             Event::Processor(completion) => self.processors.complete(&self.sim, completion),
             Event::Part(event) => {
                 let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.around(), event);
+                hardware.handle(&self.context(), event);
             }
             Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
         };
@@ -69,7 +69,7 @@ impl<C: Kind> Bare<C> {
         self.sim.clear();
     }
 
-    pub(crate) fn around(&self) -> Surroundings<'_> {
+    pub(crate) fn context(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
             processors: &self.processors,
@@ -84,6 +84,6 @@ impl<C: Kind> Bare<C> {
     ) -> T {
         let mut hardware = self.hardware.borrow_mut();
         let (controller, mut parts) = hardware.controller(self.controller);
-        ask(controller, &self.around(), &mut parts)
+        ask(controller, &self.context(), &mut parts)
     }
 }

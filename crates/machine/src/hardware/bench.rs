@@ -1,12 +1,12 @@
 //! Test bench for controllers without a kernel: a script commands the controller and receives its
 //! interrupts.
 
-pub(crate) use super::bare::Bare as Bench;
+pub(crate) use super::bare::BareController as Bench;
 pub(crate) use super::bus::Bus;
 use super::drives::Mechanisms;
 pub(crate) use super::mechanism::Mechanism;
 use super::mechanism::{Format, Geometry, Mechanics, Zone};
-use crate::controllers::Kind;
+use crate::controllers::ControllerKind;
 use crate::id::Id;
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
 use diskperf_device::disk::spindle::{Spindle, Turn};
@@ -21,7 +21,7 @@ pub(crate) use std::rc::Rc;
 pub(crate) const SLOTS: u32 = 48;
 pub(crate) const CYLINDERS: u32 = 100;
 pub(crate) const HEADS: u32 = 2;
-pub(crate) const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
+pub(crate) const CYLINDER_SECTORS: u64 = SLOTS as u64 * HEADS as u64;
 const RPM: f64 = 3961.0;
 
 /// Returns a drive with the geometry of an Eagle, but fewer cylinders. `phase` is its rotational
@@ -74,9 +74,9 @@ pub(crate) fn assert_near(one: Time, other: Time, roundings: u64) {
     assert!(apart <= roundings, "{one} and {other} differ by {apart} ns");
 }
 
-impl<C: Kind + 'static> Bench<C> {
+impl<C: ControllerKind + 'static> Bench<C> {
     /// Returns a test bench with a single controller and the given drives.
-    pub(crate) fn with(
+    pub(crate) fn with_controller(
         drives: Vec<Mechanism>,
         controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
         bus: Bus,
@@ -89,7 +89,7 @@ impl<C: Kind + 'static> Bench<C> {
     }
 
     /// Keeps the processor busy with a process for the given duration from now on.
-    pub(crate) fn keep_busy(self: &Rc<Self>, span: Time) {
+    pub(crate) fn run_busy_process(self: &Rc<Self>, span: Time) {
         let bench = Rc::clone(self);
         self.sim.spawn("program", true, async move {
             let processor = &bench.processors[CpuId::default()];
@@ -101,7 +101,7 @@ impl<C: Kind + 'static> Bench<C> {
 
     /// Keeps the processor busy in an interrupt handler, without a process, for the given duration
     /// from now on.
-    pub(crate) fn keep_handling(self: &Rc<Self>, span: Time) {
+    pub(crate) fn run_busy_handler(self: &Rc<Self>, span: Time) {
         self.processors[CpuId::default()].interrupt(&self.sim, &[(1, span)]);
     }
 
@@ -173,7 +173,7 @@ impl<C: Kind + 'static> Bench<C> {
     }
 
     /// Returns the slot that is under the heads of a drive shortly after now.
-    pub(crate) fn slot_soon(&self, drive: usize) -> u32 {
+    pub(crate) fn next_slot(&self, drive: usize) -> u32 {
         let hardware = self.hardware.borrow();
         hardware.drives.mechanisms()[drive].slot_under_head(self.sim.now() + Time(1))
     }

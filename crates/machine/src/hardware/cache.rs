@@ -22,7 +22,7 @@ pub struct CacheStatistics {
 
 /// Run of consecutive sectors of one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct CachedRun {
     drive: usize,
     first: u64,
     end: u64,
@@ -30,18 +30,18 @@ pub(crate) struct Run {
 
 /// Sector cache with a fixed capacity. Each sector is in one run only.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
+pub(crate) struct SectorCache {
     capacity: u64,
-    held: u64,
+    cached_sectors: u64,
     /// Cached runs of sectors, the least recently used first.
-    runs: VecDeque<Run>,
+    runs: VecDeque<CachedRun>,
 }
 
-impl Cache {
+impl SectorCache {
     pub(crate) fn new(capacity_sectors: u32) -> Self {
         Self {
             capacity: u64::from(capacity_sectors),
-            held: 0,
+            cached_sectors: 0,
             runs: VecDeque::new(),
         }
     }
@@ -50,7 +50,7 @@ impl Cache {
     pub(crate) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
         let mut at = first;
         while at < end {
-            let holds = |run: &&Run| run.drive == drive && run.first <= at && at < run.end;
+            let holds = |run: &&CachedRun| run.drive == drive && run.first <= at && at < run.end;
             match self.runs.iter().rev().find(holds) {
                 Some(run) => at = run.end.min(end),
                 None => break,
@@ -71,24 +71,24 @@ impl Cache {
     pub(crate) fn insert(&mut self, drive: usize, first: u64, end: u64) {
         self.remove(drive, first, end);
         if first < end {
-            self.push(Run { drive, first, end });
+            self.push(CachedRun { drive, first, end });
         }
-        while self.held > self.capacity {
-            let excess = self.held - self.capacity;
+        while self.cached_sectors > self.capacity {
+            let excess = self.cached_sectors - self.capacity;
             let oldest = &mut self.runs[0];
             let length = oldest.end - oldest.first;
             if length <= excess {
-                self.held -= length;
+                self.cached_sectors -= length;
                 self.runs.pop_front();
             } else {
                 oldest.first += excess;
-                self.held -= excess;
+                self.cached_sectors -= excess;
             }
         }
     }
 
-    fn push(&mut self, run: Run) {
-        self.held += run.end - run.first;
+    fn push(&mut self, run: CachedRun) {
+        self.cached_sectors += run.end - run.first;
         match self.runs.back_mut() {
             Some(last) if last.drive == run.drive && last.end == run.first => last.end = run.end,
             _ => self.runs.push_back(run),
@@ -96,29 +96,30 @@ impl Cache {
     }
 
     /// Removes sectors from the cache. Returns the runs that were cached.
-    pub(crate) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<Run> {
+    pub(crate) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<CachedRun> {
         let mut removed = Vec::new();
-        let shares =
-            |run: &Run| run.drive == drive && run.first < end && first < run.end && first < end;
-        if !self.runs.iter().any(shares) {
+        let overlaps = |run: &CachedRun| {
+            run.drive == drive && run.first < end && first < run.end && first < end
+        };
+        if !self.runs.iter().any(overlaps) {
             return removed;
         }
         let mut kept = VecDeque::with_capacity(self.runs.len() + 1);
         for run in self.runs.drain(..) {
-            if !shares(&run) {
+            if !overlaps(&run) {
                 kept.push_back(run);
                 continue;
             }
-            let common = Run {
+            let common = CachedRun {
                 drive,
                 first: run.first.max(first),
                 end: run.end.min(end),
             };
-            self.held -= common.end - common.first;
+            self.cached_sectors -= common.end - common.first;
             removed.push(common);
             for (first, end) in [(run.first, common.first), (common.end, run.end)] {
                 if first < end {
-                    kept.push_back(Run { drive, first, end });
+                    kept.push_back(CachedRun { drive, first, end });
                 }
             }
         }
@@ -129,13 +130,13 @@ impl Cache {
     /// Removes all sectors from the cache.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
-        self.held = 0;
+        self.cached_sectors = 0;
     }
 
     /// Number of sectors in the controller's cache.
     #[cfg(test)]
-    pub(crate) fn held(&self) -> u64 {
-        self.held
+    pub(crate) fn cached_sectors(&self) -> u64 {
+        self.cached_sectors
     }
 }
 
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_prefix_goes_over_adjacent_runs_and_stops_at_a_gap() {
-        let mut cache = Cache::new(100);
+        let mut cache = SectorCache::new(100);
         cache.insert(0, 10, 20);
         cache.insert(0, 30, 40);
         cache.insert(0, 20, 25);
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_longest_unused_goes_first() {
-        let mut cache = Cache::new(30);
+        let mut cache = SectorCache::new(30);
         cache.insert(0, 0, 10);
         cache.insert(0, 100, 110);
         cache.insert(0, 200, 210);
@@ -166,20 +167,20 @@ mod tests {
         assert_eq!(cache.prefix(0, 0, 10), 10);
         assert_eq!(cache.prefix(0, 100, 110), 0);
         assert_eq!(cache.prefix(0, 105, 110), 5);
-        assert_eq!(cache.held(), 30);
+        assert_eq!(cache.cached_sectors(), 30);
     }
 
     #[test]
     fn a_sector_is_held_once() {
-        let mut cache = Cache::new(1000);
+        let mut cache = SectorCache::new(1000);
         for first in [0, 5, 3, 50, 45] {
             cache.insert(0, first, first + 10);
         }
-        assert_eq!(cache.held(), 15 + 15);
+        assert_eq!(cache.cached_sectors(), 15 + 15);
         cache.remove(0, 4, 6);
-        assert_eq!(cache.held(), 28);
+        assert_eq!(cache.cached_sectors(), 28);
         assert_eq!(cache.prefix(0, 0, 20), 4);
         cache.clear();
-        assert_eq!(cache.held(), 0);
+        assert_eq!(cache.cached_sectors(), 0);
     }
 }

@@ -25,11 +25,11 @@ pub struct Drives {
     devices: Vec<Device>,
     /// Typed number (mechanism or device) of each drive, indexed by the drive number that requests
     /// use.
-    numbered: Vec<Numbered>,
+    drive_refs: Vec<DriveRef>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Numbered {
+enum DriveRef {
     Mechanism(Id<Mechanism>),
     Device(Id<Device>),
 }
@@ -48,43 +48,45 @@ impl Drives {
     pub fn add_mechanism(&mut self, mechanism: Mechanism) {
         let id = Id::of_place(self.mechanisms.len());
         self.mechanisms.push(mechanism);
-        self.numbered.push(Numbered::Mechanism(id));
+        self.drive_refs.push(DriveRef::Mechanism(id));
     }
 
     /// Adds a device under the next drive number.
     pub fn add_device(&mut self, device: Device) {
         let id = Id::of_place(self.devices.len());
         self.devices.push(device);
-        self.numbered.push(Numbered::Device(id));
+        self.drive_refs.push(DriveRef::Device(id));
     }
 
     /// Returns the drive with the given number.
     #[inline]
     pub fn get(&self, number: usize) -> Drive<'_> {
-        match self.numbered[number] {
-            Numbered::Mechanism(id) => Drive::Mechanism(&self[id]),
-            Numbered::Device(id) => Drive::Device(&self[id]),
+        match self.drive_refs[number] {
+            DriveRef::Mechanism(id) => Drive::Mechanism(&self[id]),
+            DriveRef::Device(id) => Drive::Device(&self[id]),
         }
     }
 
     /// Returns all drives in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = Drive<'_>> {
-        (0..self.numbered.len()).map(|number| self.get(number))
+        (0..self.drive_refs.len()).map(|number| self.get(number))
     }
 
     fn devices_mut(&mut self) -> impl Iterator<Item = (u32, &mut Device)> {
         let Self {
-            devices, numbered, ..
+            devices,
+            drive_refs,
+            ..
         } = self;
         // Devices have their numbers in the order in which they were added.
-        let numbers = numbered.iter().enumerate();
-        let numbers = numbers.filter(|(_, one)| matches!(one, Numbered::Device(_)));
-        let of_devices = numbers.zip(devices);
-        of_devices.map(|((number, _), device)| (number as u32, device))
+        let numbers = drive_refs.iter().enumerate();
+        let numbers = numbers.filter(|(_, one)| matches!(one, DriveRef::Device(_)));
+        let device_numbers = numbers.zip(devices);
+        device_numbers.map(|((number, _), device)| (number as u32, device))
     }
 
     /// Replaces the timing of flash drives by that of the given specifications, by drive number.
-    pub(crate) fn suppose_flash<'a>(
+    pub(crate) fn set_flash_timing<'a>(
         &mut self,
         of: impl Fn(usize) -> Option<&'a FlashSpecification>,
         what_if: WhatIf,
@@ -119,8 +121,8 @@ impl Drives {
 
     /// Returns the busy time of the parts of each flash drive up to `now`.
     pub(crate) fn flash_busy(&self, now: Time) -> Vec<FlashBusy> {
-        let numbered = self.iter().enumerate();
-        numbered
+        let drives = self.iter().enumerate();
+        drives
             .filter_map(|(number, drive)| match drive {
                 Drive::Device(Device::Flash(flash)) => Some(flash.parts_busy(number as u32, now)),
                 Drive::Device(_) | Drive::Mechanism(_) => None,
@@ -140,18 +142,18 @@ impl Drives {
 
     /// Returns the mechanisms among the given drives, for the controller that they are attached to.
     pub(crate) fn mechanisms_among(&self, drives: &[usize]) -> Mechanisms {
-        let mechanism = |drive: &usize| match self.numbered[*drive] {
-            Numbered::Mechanism(id) => Some((*drive, id)),
-            Numbered::Device(_) => None,
+        let mechanism = |drive: &usize| match self.drive_refs[*drive] {
+            DriveRef::Mechanism(id) => Some((*drive, id)),
+            DriveRef::Device(_) => None,
         };
         Mechanisms(drives.iter().filter_map(mechanism).collect())
     }
 
     /// Returns the devices among the given drives, each with its number.
     pub(crate) fn devices_among(&self, drives: &[usize]) -> Vec<(usize, Id<Device>)> {
-        let device = |drive: &usize| match self.numbered[*drive] {
-            Numbered::Device(id) => Some((*drive, id)),
-            Numbered::Mechanism(_) => None,
+        let device = |drive: &usize| match self.drive_refs[*drive] {
+            DriveRef::Device(id) => Some((*drive, id)),
+            DriveRef::Mechanism(_) => None,
         };
         drives.iter().filter_map(device).collect()
     }
@@ -260,20 +262,20 @@ impl Mechanisms {
     ///
     /// If the drive is attached to another controller.
     #[inline]
-    pub fn place(&self, drive: usize) -> usize {
+    pub fn index_of(&self, drive: usize) -> usize {
         let place = self.0.iter().position(|(number, _)| *number == drive);
         place.expect("the drive hangs on this controller")
     }
 
     /// Returns the number of the drive at a place of the controller.
-    pub fn drive(&self, place: usize) -> usize {
+    pub fn drive_number(&self, place: usize) -> usize {
         self.0[place].0
     }
 
     /// Returns the mechanism at a place of the controller.
     #[inline]
-    pub fn at(&self, place: usize) -> Id<Mechanism> {
-        self.0[place].1
+    pub fn mechanism_at(&self, index: usize) -> Id<Mechanism> {
+        self.0[index].1
     }
 
     /// Returns the mechanism that a request is for.
@@ -282,8 +284,8 @@ impl Mechanisms {
     ///
     /// If the mechanism is attached to another controller.
     #[inline]
-    pub fn of(&self, request: &Request) -> Id<Mechanism> {
-        self.at(self.place(request.device))
+    pub fn mechanism_for(&self, request: &Request) -> Id<Mechanism> {
+        self.mechanism_at(self.index_of(request.device))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Time accounting of requests on a mechanism, shared by all controllers that command one.
 
-use super::mechanism::{Mechanism, Move, Passage, was_missed};
+use super::mechanism::{ArmMove, Mechanism, TransferTimes, is_missed_revolution};
 use diskperf_device::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 
 /// Books the phases of an arm movement to a request: seek, settle and head switch.
-pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
+pub(crate) fn mark_arm_move(transfer: &mut Request, from: Time, arm: ArmMove) {
     let mut at = from;
     for (stage, span) in arm.stages() {
         at += span;
@@ -16,10 +16,10 @@ pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
 
 /// Books a transfer from its first sector up to a given time: media transfer, and the switches
 /// between tracks.
-pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
+pub(crate) fn mark_media_transfer(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
     let from = Time(spans.marked().0);
-    drive.tell_stages(from, |stage, ends| {
+    drive.for_each_stage(from, |stage, ends| {
         let ends = moment(ends.min(until));
         if ends > spans.marked() {
             spans.mark(stage, ends);
@@ -29,40 +29,41 @@ pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until:
 }
 
 /// Starts a drive's transfer of a request's sectors at time `at`, directly after the arm movement,
-/// and books the time up to the first sector. `late` is the deadline to which a missed revolution
-/// is booked. Returns the time when the first sector passes, and the times of the transfer.
-pub(crate) fn go_for(
-    (transfer, drive): (&mut Request, &mut Mechanism),
+/// and books the time up to the first sector. A missed revolution is booked to `deadline`. Returns
+/// the time when the first sector passes, and the times of the transfer.
+pub(crate) fn transfer_and_mark(
+    transfer: &mut Request,
+    drive: &mut Mechanism,
     at: Time,
     (sector, sectors): (u64, u32),
-    late: Deadline,
-) -> (Time, Passage) {
+    deadline: Deadline,
+) -> (Time, TransferTimes) {
     let since = drive.last_transfer();
     let passage = drive.transfer(at, sector, sectors, transfer.is_write());
-    mark_move(transfer, at, passage.to_track);
+    mark_arm_move(transfer, at, passage.to_track);
     let first = at + passage.to_first_sector();
     let period = drive.spindle().period();
-    let stage = late_stage(transfer, since, period, first, passage.to_track, late);
+    let stage = rotational_wait_stage(transfer, since, period, first, passage.to_track, deadline);
     transfer.mark(stage, moment(first));
     (first, passage)
 }
 
-/// Returns the stage of the wait for a sector that passes at `comes`. The stage is a missed
+/// Returns the stage of the wait for a sector that passes at `passes_at`. The stage is a missed
 /// revolution if the sector already passed after `since` with the arm in position, where `since` is
 /// the end of the drive's last transfer or the time when the drive found the sector. Otherwise, it
 /// is the ordinary rotational latency.
-pub(crate) fn late_stage(
+pub(crate) fn rotational_wait_stage(
     transfer: &Request,
     since: Option<Time>,
     period: Time,
-    comes: Time,
-    arm: Move,
+    passes_at: Time,
+    arm: ArmMove,
     deadline: Deadline,
 ) -> Stage {
-    if !was_missed(since, period, comes, arm) {
+    if !is_missed_revolution(since, period, passes_at, arm) {
         return Stage::RotationalLatency;
     }
-    if transfer.spans.issued().0 > comes.0 - period.0 {
+    if transfer.spans.issued().0 > passes_at.0 - period.0 {
         Stage::MissedRevolution(Deadline::ReadAhead)
     } else {
         Stage::MissedRevolution(deadline)

@@ -10,7 +10,7 @@ mod passage;
 mod streaming;
 
 pub use geometry::{Format, Geometry, GeometryError, HeadGroups, Revectored, Zone};
-pub use passage::{Move, Passage};
+pub use passage::{ArmMove, TransferTimes};
 pub use streaming::TrackRead;
 
 use diskperf_device::disk::layout::Run;
@@ -18,7 +18,7 @@ use diskperf_device::disk::seek::SeekCurve;
 use diskperf_device::disk::spindle::{Spindle, Turn};
 use diskperf_device::{Busy, WhatIf};
 use diskperf_sim::Time;
-use passage::{Leg, STILL};
+use passage::{NO_MOVE, TransferLeg};
 use std::sync::Arc;
 
 /// Constant properties of a disk mechanism: geometry, seek curve and head times.
@@ -45,18 +45,18 @@ pub struct Mechanism {
     spindle: Spindle,
     cylinder: u32,
     head: u32,
-    last: Option<Commanded>,
+    last: Option<CommandedTransfer>,
     /// Last run from which stages were reported, with the start time and the first sector of its
     /// transfer. A stream that grows for minutes need not be evaluated from its first sector again.
-    told: Option<(Time, u64, LastRun)>,
+    reported_run: Option<(Time, u64, TransferRun)>,
     busy: Busy,
-    booked_last: Time,
+    last_operation_time: Time,
     what_if: WhatIf,
 }
 
 /// Transfer of the mechanism, with the arm position when it was commanded.
 #[derive(Clone, Copy, Debug)]
-struct Commanded {
+struct CommandedTransfer {
     at: Time,
     sector: u64,
     count: u32,
@@ -65,35 +65,40 @@ struct Commanded {
     head: u32,
     ends: Time,
     /// Parts of the transfer. None for a full-track read, which starts at any sector.
-    passage: Option<(Passage, LastRun)>,
+    passage: Option<(TransferTimes, TransferRun)>,
 }
 
 /// Last run of consecutive slots in a transfer.
 #[derive(Clone, Copy, Debug)]
-struct LastRun {
+struct TransferRun {
     before: u32,
     begins: Time,
     run: Run,
-    passage: Passage,
+    passage: TransferTimes,
     /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
 }
 
-impl LastRun {
+impl TransferRun {
     /// Returns the time in which the first `sectors` sectors of the run pass.
     #[inline]
-    fn passing(&self, sectors: u32) -> Time {
+    fn passing_time(&self, sectors: u32) -> Time {
         let place = &self.run.place;
         let arcs = place.arc * u64::from(sectors);
         self.spindle.passing(self.begins, place.start, arcs)
     }
 }
 
-/// Tests whether a sector that passes at `comes` already passed after `since` with the arm in
+/// Tests whether a sector that passes at `passes_at` already passed after `since` with the arm in
 /// position, so that a revolution was missed. `since` is the end of the drive's last transfer, or
 /// the time when it found the sector.
-pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> bool {
-    match (since, comes.0.checked_sub(period.0)) {
+pub fn is_missed_revolution(
+    since: Option<Time>,
+    period: Time,
+    passes_at: Time,
+    arm: ArmMove,
+) -> bool {
+    match (since, passes_at.0.checked_sub(period.0)) {
         (Some(since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= since.0,
         _ => false,
     }
@@ -102,26 +107,27 @@ pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> 
 impl Mechanism {
     /// Returns an idle mechanism at cylinder 0, head 0.
     pub fn new(mechanics: Mechanics, spindle: Spindle) -> Self {
-        Self::of_shared(Arc::new(mechanics), spindle)
+        Self::from_shared_mechanics(Arc::new(mechanics), spindle)
     }
 
-    fn of_shared(mechanics: Arc<Mechanics>, spindle: Spindle) -> Self {
+    fn from_shared_mechanics(mechanics: Arc<Mechanics>, spindle: Spindle) -> Self {
         Self {
             mechanics,
             spindle,
             cylinder: 0,
             head: 0,
             last: None,
-            told: None,
+            reported_run: None,
             busy: Busy::default(),
-            booked_last: Time::ZERO,
+            last_operation_time: Time::ZERO,
             what_if: WhatIf::default(),
         }
     }
 
     /// Returns an idle copy of the mechanism at cylinder 0, head 0.
-    pub(crate) fn at_rest(&self) -> Self {
-        Self::of_shared(Arc::clone(&self.mechanics), self.spindle).supposing(self.what_if)
+    pub(crate) fn idle_copy(&self) -> Self {
+        Self::from_shared_mechanics(Arc::clone(&self.mechanics), self.spindle)
+            .supposing(self.what_if)
     }
 
     /// Returns the mechanism with some of its costs removed, for counterfactual runs.
@@ -156,8 +162,8 @@ impl Mechanism {
 
     /// Duration of the operation that was commanded last. All of it is booked when the operation
     /// starts.
-    pub fn booked_last(&self) -> Time {
-        self.booked_last
+    pub fn last_operation_time(&self) -> Time {
+        self.last_operation_time
     }
 
     /// Returns the number of the sector slot under the heads.
@@ -181,11 +187,11 @@ impl Mechanism {
     }
 
     /// Moves the arm to a cylinder. Returns the times of the movement.
-    pub fn seek(&mut self, cylinder: u32, write: bool) -> Move {
-        let arm = self.way(cylinder, self.head, write);
+    pub fn seek(&mut self, cylinder: u32, write: bool) -> ArmMove {
+        let arm = self.arm_move_to(cylinder, self.head, write);
         self.cylinder = cylinder;
         self.busy.positioning += arm.total();
-        self.booked_last = arm.total();
+        self.last_operation_time = arm.total();
         arm
     }
 
@@ -198,30 +204,30 @@ impl Mechanism {
     /// Reads or writes `count` sectors from `sector` on, starting now. Returns the times of the
     /// seek, the waits and the transfer. Afterwards, the mechanism is at the last sector.
     #[inline]
-    pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
-        self.transfer_watched(now, (sector, count), write, self.last_transfer())
+    pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> TransferTimes {
+        self.transfer_ready_since(now, (sector, count), write, self.last_transfer())
     }
 
     /// Performs a transfer like [`Mechanism::transfer`]. The controller has been ready for the
     /// first sector since `since`, so that the sector was missed if it passed after that.
     #[inline]
-    pub fn transfer_watched(
+    pub fn transfer_ready_since(
         &mut self,
         now: Time,
         (sector, count): (u64, u32),
         write: bool,
         since: Option<Time>,
-    ) -> Passage {
+    ) -> TransferTimes {
         let (cylinder, head) = (self.cylinder, self.head);
         if self.what_if.deadlines_met {
-            self.turn_back_to(now, sector, write, since);
+            self.rotate_back_to(now, sector, write, since);
         }
-        let (passage, run) = self.passage(now, (sector, count), write, |_| ());
+        let (passage, run) = self.compute_transfer(now, (sector, count), write, |_| ());
         passage.book(&mut self.busy);
         self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
-        self.booked_last = passage.total();
-        self.last = Some(Commanded {
+        self.last_operation_time = passage.total();
+        self.last = Some(CommandedTransfer {
             at: now,
             sector,
             count,
@@ -236,12 +242,12 @@ impl Mechanism {
 
     /// Rotates the platter back to a missed sector, so that the sector is under the head when the
     /// arm arrives. For counterfactual runs.
-    fn turn_back_to(&mut self, now: Time, sector: u64, write: bool, since: Option<Time>) {
+    fn rotate_back_to(&mut self, now: Time, sector: u64, write: bool, since: Option<Time>) {
         let place = self.mechanics.geometry.locate(sector);
-        let arm = self.way(place.cylinder, place.head, write);
+        let arm = self.arm_move_to(place.cylinder, place.head, write);
         let arrived = now + arm.total();
-        let comes = arrived + self.spindle.until(arrived, place.start);
-        if was_missed(since, self.spindle.period(), comes, arm) {
+        let passes_at = arrived + self.spindle.until(arrived, place.start);
+        if is_missed_revolution(since, self.spindle.period(), passes_at, arm) {
             self.spindle = self.spindle.turned_to(arrived, place.start);
         }
     }
@@ -252,10 +258,10 @@ impl Mechanism {
         &mut self,
         arrived: Time,
         slot: u32,
-        (arm, since): (Move, Option<Time>),
+        (arm, since): (ArmMove, Option<Time>),
     ) -> Time {
         let wait = self.until_slot(arrived, slot);
-        let missed = was_missed(since, self.spindle.period(), arrived + wait, arm);
+        let missed = is_missed_revolution(since, self.spindle.period(), arrived + wait, arm);
         if self.what_if.no_rotational_latency || (self.what_if.deadlines_met && missed) {
             let target = self.angle_of_slot(slot);
             self.spindle = self.spindle.turned_to(arrived, target);
@@ -268,50 +274,50 @@ impl Mechanism {
         u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
-    /// Computes the times of a transfer, and passes each leg of it to `tell`.
+    /// Computes the times of a transfer, and passes each leg of it to `visit`.
     #[inline]
-    fn passage(
+    fn compute_transfer(
         &mut self,
         now: Time,
-        of: (u64, u32),
+        sectors: (u64, u32),
         write: bool,
-        tell: impl FnMut(Leg<'_>),
-    ) -> (Passage, LastRun) {
-        let run = self.mechanics.geometry.run(of.0);
-        let to_track = self.way(run.place.cylinder, run.place.head, write);
+        visit: impl FnMut(TransferLeg<'_>),
+    ) -> (TransferTimes, TransferRun) {
+        let run = self.mechanics.geometry.run(sectors.0);
+        let to_track = self.arm_move_to(run.place.cylinder, run.place.head, write);
         let arrived = now + to_track.total();
-        let latency = self.wait(arrived, run.place.start);
-        let first = LastRun {
+        let latency = self.wait_for_angle(arrived, run.place.start);
+        let first = TransferRun {
             before: 0,
             begins: arrived + latency,
             run,
             spindle: self.spindle,
-            passage: Passage {
+            passage: TransferTimes {
                 to_track,
                 latency,
-                between: STILL,
+                between: NO_MOVE,
                 between_latency: Time::ZERO,
                 transfer: Time::ZERO,
             },
         };
-        self.passage_from(first, of, write, tell)
+        self.compute_transfer_from(first, sectors, write, visit)
     }
 
     /// Computes the times of a transfer from the start of one of its runs on. The transfer may
     /// cross ends of tracks and cylinders, interleaved sectors and slipped sectors.
-    fn passage_from(
+    fn compute_transfer_from(
         &mut self,
-        mut run: LastRun,
+        mut run: TransferRun,
         (sector, count): (u64, u32),
         write: bool,
-        mut tell: impl FnMut(Leg<'_>),
-    ) -> (Passage, LastRun) {
+        mut visit: impl FnMut(TransferLeg<'_>),
+    ) -> (TransferTimes, TransferRun) {
         loop {
             let place = run.run.place;
             (self.cylinder, self.head) = (place.cylinder, place.head);
             let sectors = run.run.sectors.min(count - run.before);
-            let span = run.passing(sectors);
-            tell(Leg::Run { run: &run, sectors });
+            let span = run.passing_time(sectors);
+            visit(TransferLeg::Run { run: &run, sectors });
             let mut passage = run.passage;
             passage.transfer += span;
             let done = run.before + sectors;
@@ -320,13 +326,13 @@ impl Mechanism {
             }
             let at = run.begins + span;
             let next = self.mechanics.geometry.run(sector + u64::from(done));
-            let arm = self.way(next.place.cylinder, next.place.head, write);
+            let arm = self.arm_move_to(next.place.cylinder, next.place.head, write);
             let same_track = next.place.same_track(&place);
             let wait = match same_track {
                 true => self.spindle.until(at, next.place.start),
-                false => self.wait(at + arm.total(), next.place.start),
+                false => self.wait_for_angle(at + arm.total(), next.place.start),
             };
-            tell(Leg::Between {
+            visit(TransferLeg::Between {
                 begins: at,
                 arm,
                 wait,
@@ -341,7 +347,7 @@ impl Mechanism {
             } else {
                 passage.between_latency += wait;
             }
-            run = LastRun {
+            run = TransferRun {
                 before: done,
                 begins: at + arm.total() + wait,
                 run: next,
@@ -353,7 +359,7 @@ impl Mechanism {
 
     /// Returns the time from `now` until an angle passes. The platter is rotated there immediately
     /// if a counterfactual run has no rotational latency.
-    fn wait(&mut self, now: Time, angle: Turn) -> Time {
+    fn wait_for_angle(&mut self, now: Time, angle: Turn) -> Time {
         if self.what_if.no_rotational_latency {
             self.spindle = self.spindle.turned_to(now, angle);
             return Time::ZERO;
@@ -361,12 +367,12 @@ impl Mechanism {
         self.spindle.until(now, angle)
     }
 
-    fn way(&self, cylinder: u32, head: u32, write: bool) -> Move {
+    fn arm_move_to(&self, cylinder: u32, head: u32, write: bool) -> ArmMove {
         let distance = self.cylinder.abs_diff(cylinder);
         if distance > 0 && self.what_if.no_seek {
-            STILL
+            NO_MOVE
         } else if distance > 0 {
-            Move {
+            ArmMove {
                 seek: self.mechanics.seek.time(distance),
                 settle: self.mechanics.settle,
                 write_settle: if write {
@@ -377,12 +383,12 @@ impl Mechanism {
                 head_switch: Time::ZERO,
             }
         } else if head != self.head {
-            Move {
+            ArmMove {
                 head_switch: self.mechanics.head_switch,
-                ..STILL
+                ..NO_MOVE
             }
         } else {
-            STILL
+            NO_MOVE
         }
     }
 }

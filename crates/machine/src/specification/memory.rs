@@ -10,7 +10,7 @@ use diskperf_device::flash::specification::FlashSpecification;
 /// size of each part.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    parts: Vec<(&'static str, u64)>,
+    table_sizes: Vec<(&'static str, u64)>,
 }
 
 impl Specification {
@@ -21,7 +21,7 @@ impl Specification {
         let of_flash = self.drives.iter().filter_map(DriveSpecification::flash);
         let of_flash: u64 = of_flash.map(FlashSpecification::memory_bytes).sum();
         Memory {
-            parts: vec![
+            table_sizes: vec![
                 (
                     "drive.partition_sectors",
                     used.map(|volume| self.volume_bytes(volume)).sum(),
@@ -55,8 +55,8 @@ impl Specification {
 impl Memory {
     /// Memory of all parts, in bytes.
     pub fn bytes(&self) -> u64 {
-        let parts = self.parts.iter().map(|(_, bytes)| *bytes);
-        parts.fold(0, u64::saturating_add)
+        let table_sizes = self.table_sizes.iter().map(|(_, bytes)| *bytes);
+        table_sizes.fold(0, u64::saturating_add)
     }
 
     /// Checks the memory against a budget.
@@ -69,8 +69,8 @@ impl Memory {
         if bytes <= budget.table_bytes {
             return Ok(());
         }
-        let parts = self.parts.iter().copied();
-        let (parameter, part) = parts
+        let table_sizes = self.table_sizes.iter().copied();
+        let (parameter, part) = table_sizes
             .max_by_key(|(_, bytes)| *bytes)
             .expect("a machine has parts");
         Err(Exceeded::Tables {

@@ -15,9 +15,13 @@ pub(super) fn read_filesystem(
 ) -> Option<V7Parameters> {
     let mut reader = system.reader(Component::Filesystem, None);
     let kinds = [("v7", true), ("none", false)];
-    if !reader.choice("kind", &kinds, "which file system, if any") {
+    if !reader.choice("kind", &kinds, "kind of file system, if any") {
         for key in ["gap_blocks", "cylinder_gap_sectors", "blocks_per_cylinder"] {
-            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+            reader.optional_integer(
+                key,
+                0..=u64::MAX,
+                "parameter of a file system, unused without one",
+            );
         }
         reader.finish();
         return None;
@@ -25,17 +29,17 @@ pub(super) fn read_filesystem(
     let blocks_per_cylinder = reader.integer(
         "blocks_per_cylinder",
         1..=MOST_PER_CYLINDER,
-        "blocks of a cylinder, as given to mkfs",
+        "blocks per cylinder, as given to mkfs",
     );
     let gap_blocks = reader.integer(
         "gap_blocks",
         0..=MOST_PER_CYLINDER,
-        "blocks between one block of a file and the next: mkfs's gap, if that is a distance",
+        "distance between consecutive blocks of a file (mkfs's gap, if that is a distance)",
     );
     let cylinder_gap_sectors = reader.integer(
         "cylinder_gap_sectors",
         0..=MOST_PER_CYLINDER,
-        "sectors by which each cylinder starts later: mkfs's gap, if that is a delay",
+        "skew of each cylinder, in sectors (mkfs's gap, if that is a delay)",
     );
     for (key, gap) in [
         ("gap_blocks", gap_blocks),

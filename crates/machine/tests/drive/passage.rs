@@ -4,7 +4,9 @@
 use super::geometry::any_geometry;
 use super::{EAGLE_RPM, assert_near, built, drive, eagle, format, mechanics, plain};
 use diskperf_device::Busy;
-use diskperf_machine::hardware::mechanism::{Format, Geometry, Mechanics, Mechanism, Passage};
+use diskperf_machine::hardware::mechanism::{
+    Format, Geometry, Mechanics, Mechanism, TransferTimes,
+};
 use diskperf_sim::Time;
 use proptest::prelude::*;
 
@@ -276,7 +278,7 @@ fn by_hand(drive: &mut Mechanism, now: Time, sector: u64, count: u32) -> (f64, u
     (at - now.0 as f64, roundings)
 }
 
-fn parts(passage: &Passage) -> [Time; 10] {
+fn parts(passage: &TransferTimes) -> [Time; 10] {
     let (to, on) = (passage.to_track, passage.between);
     let latency = [passage.latency, passage.between_latency];
     let moves = [to.seek, to.settle, to.write_settle, to.head_switch];

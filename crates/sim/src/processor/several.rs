@@ -26,7 +26,7 @@ impl Processors {
     /// If `count` is 0.
     pub fn new(count: u32) -> Self {
         assert!(count > 0, "a computer without a processor");
-        let ends = (count > 1).then(|| Rc::new(Ends::new(count)));
+        let ends = (count > 1).then(|| Rc::new(WorkEnds::new(count)));
         let processor = |id| Processor::new(CpuId(id), ends.clone());
         Self {
             first: processor(0),
@@ -87,9 +87,9 @@ impl Index<CpuId> for Processors {
 }
 
 /// End of the innermost work of each processor, by processor number.
-pub(super) struct Ends(RefCell<Vec<Option<Time>>>);
+pub(super) struct WorkEnds(RefCell<Vec<Option<Time>>>);
 
-impl Ends {
+impl WorkEnds {
     fn new(count: u32) -> Self {
         Self(RefCell::new(vec![None; count as usize]))
     }

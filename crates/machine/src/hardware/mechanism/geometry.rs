@@ -79,11 +79,11 @@ impl From<(u64, u64)> for Revectored {
 }
 
 impl Revectored {
-    fn bad(&self) -> Range<u64> {
+    fn bad_sectors(&self) -> Range<u64> {
         self.from..self.from + self.sectors
     }
 
-    fn instead(&self) -> Range<u64> {
+    fn replacement_sectors(&self) -> Range<u64> {
         self.to..self.to + self.sectors
     }
 }
@@ -102,16 +102,16 @@ pub enum GeometryError {
     Layout(LayoutError),
     /// Slipped sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
-    SlippedBeyond(u64),
+    SlippedBeyondEnd(u64),
     /// Bad sector or replacement sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
-    Beyond(u64),
+    RevectoredBeyondEnd(u64),
     /// Replacement sector that is used twice, or is itself bad.
-    #[error("sector {0} would hold the data of two others, or is bad itself")]
-    Shared(u64),
+    #[error("sector {0} is the replacement of two bad sectors, or is bad itself")]
+    ReplacementConflict(u64),
     /// Bad sector with two replacement sectors.
-    #[error("the data of sector {0} are to be in two places")]
-    Twice(u64),
+    #[error("sector {0} has two replacement sectors")]
+    RevectoredTwice(u64),
 }
 
 impl GeometryError {
@@ -119,9 +119,11 @@ impl GeometryError {
     pub fn key(&self) -> &'static str {
         match self {
             Self::Interleave => "interleave",
-            Self::Layout(LayoutError::Full { .. }) | Self::SlippedBeyond(_) => "slipped_sectors",
+            Self::Layout(LayoutError::Full { .. }) | Self::SlippedBeyondEnd(_) => "slipped_sectors",
             Self::Zones | Self::Layout(_) => "zones",
-            Self::Beyond(_) | Self::Shared(_) | Self::Twice(_) => "revectored_sectors",
+            Self::RevectoredBeyondEnd(_)
+            | Self::ReplacementConflict(_)
+            | Self::RevectoredTwice(_) => "revectored_sectors",
         }
     }
 }
@@ -198,43 +200,48 @@ impl Geometry {
             revectored: Vec::new(),
             layout,
         };
-        geometry.revector(&format.revectored, &slipped)?;
+        geometry.set_revectored(&format.revectored, &slipped)?;
         Ok(geometry)
     }
 
-    fn revector(&mut self, runs: &[Revectored], slipped: &[u64]) -> Result<(), GeometryError> {
+    fn set_revectored(
+        &mut self,
+        runs: &[Revectored],
+        slipped: &[u64],
+    ) -> Result<(), GeometryError> {
         let end = self.sectors();
         let slipped_before = |at: u64| slipped.partition_point(|bad| *bad < at);
         let mut moved = Vec::with_capacity(runs.len());
         for run in runs {
-            let instead = run.instead();
-            let (before, passed) = (slipped_before(run.to), slipped_before(instead.end));
+            let replacement = run.replacement_sectors();
+            let (before, passed) = (slipped_before(run.to), slipped_before(replacement.end));
             if passed > before {
-                return Err(GeometryError::Shared(slipped[before]));
+                return Err(GeometryError::ReplacementConflict(slipped[before]));
             }
             let run = Revectored {
                 to: run.to - before as u64,
                 ..*run
             };
-            for sectors in [run.bad(), run.instead()] {
+            for sectors in [run.bad_sectors(), run.replacement_sectors()] {
                 if sectors.end > end {
-                    return Err(GeometryError::Beyond(sectors.start.max(end)));
+                    return Err(GeometryError::RevectoredBeyondEnd(sectors.start.max(end)));
                 }
             }
             moved.push(run);
         }
         moved.sort_unstable();
-        let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad).collect();
-        let mut instead: Vec<Range<u64>> = moved.iter().map(Revectored::instead).collect();
-        instead.sort_unstable_by_key(|sectors| sectors.start);
-        if let Some(shared) = shared_within(&instead) {
-            return Err(GeometryError::Shared(shared));
+        let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad_sectors).collect();
+        let mut replacement: Vec<Range<u64>> =
+            moved.iter().map(Revectored::replacement_sectors).collect();
+        replacement.sort_unstable_by_key(|sectors| sectors.start);
+        if let Some(shared) = first_overlap(&replacement) {
+            return Err(GeometryError::ReplacementConflict(shared));
         }
-        if let Some(twice) = shared_within(&bad) {
-            return Err(GeometryError::Twice(twice));
+        if let Some(twice) = first_overlap(&bad) {
+            return Err(GeometryError::RevectoredTwice(twice));
         }
-        if let Some(shared) = shared_between(&bad, &instead) {
-            return Err(GeometryError::Shared(shared));
+        if let Some(shared) = overlap_between(&bad, &replacement) {
+            return Err(GeometryError::ReplacementConflict(shared));
         }
         self.revectored = moved;
         Ok(())
@@ -242,10 +249,10 @@ impl Geometry {
 
     /// Returns the first sector of a range that is a replacement for a bad sector, and so cannot
     /// hold data of its own.
-    pub fn stand_in_among(&self, sectors: Range<u64>) -> Option<u64> {
+    pub fn first_replacement_in(&self, sectors: Range<u64>) -> Option<u64> {
         let first = |run: &Revectored| {
             let first = run.to.max(sectors.start);
-            (first < run.instead().end.min(sectors.end)).then_some(first)
+            (first < run.replacement_sectors().end.min(sectors.end)).then_some(first)
         };
         self.revectored.iter().filter_map(first).min()
     }
@@ -267,18 +274,18 @@ impl Geometry {
 
     /// Returns the number of data sectors per track of a cylinder.
     pub fn sectors_per_track(&self, cylinder: u32) -> u32 {
-        self.tracks_of(cylinder).sectors
+        self.zone_tracks(cylinder).sectors
     }
 
     /// Returns the number of slots per track of a cylinder, including spare slots.
     pub fn slots(&self, cylinder: u32) -> u32 {
-        self.tracks_of(cylinder).slots
+        self.zone_tracks(cylinder).slots
     }
 
     /// Returns the angle of a slot on a cylinder, in units of 2^-64 of a revolution.
     #[inline]
     pub(super) fn arc(&self, cylinder: u32) -> u64 {
-        self.tracks_of(cylinder).arc
+        self.zone_tracks(cylinder).arc
     }
 
     /// Minimum number of slots per track over all zones.
@@ -310,7 +317,7 @@ impl Geometry {
     }
 
     #[inline]
-    fn tracks_of(&self, cylinder: u32) -> &Tracks {
+    fn zone_tracks(&self, cylinder: u32) -> &Tracks {
         if let [tracks] = &self.tracks[..] {
             return tracks;
         }
@@ -345,18 +352,18 @@ impl Geometry {
         };
         match self.is_plain {
             true => run,
-            false => self.formatted(run),
+            false => self.apply_format(run),
         }
     }
 
     fn run_around_defects(&self, sector: u64) -> Run {
         let next = self.revectored.partition_point(|run| run.from <= sector);
         let before = next.checked_sub(1).map(|run| self.revectored[run]);
-        if let Some(moved) = before.filter(|run| run.bad().contains(&sector)) {
-            let instead = self.layout.run(moved.to + (sector - moved.from));
+        if let Some(moved) = before.filter(|run| run.bad_sectors().contains(&sector)) {
+            let replacement = self.layout.run(moved.to + (sector - moved.from));
             return Run {
                 sectors: 1,
-                ..instead
+                ..replacement
             };
         }
         let mut run = self.layout.run(sector);
@@ -367,15 +374,18 @@ impl Geometry {
     }
 
     /// Converts a run of sectors from the plain layout to the slots of the format.
-    fn formatted(&self, run: Run) -> Run {
+    fn apply_format(&self, run: Run) -> Run {
         let Run {
             place, mut sectors, ..
         } = run;
-        let tracks = self.tracks_of(place.cylinder);
+        let tracks = self.zone_tracks(place.cylinder);
         let track = place.start - Turn(place.arc).times(u64::from(place.sector));
         let mut on_track = place.sector;
         if let Some(interleave) = tracks.interleave {
-            (on_track, sectors) = (interleaved(place.sector, tracks.sectors, interleave), 1);
+            (on_track, sectors) = (
+                interleaved_slot(place.sector, tracks.sectors, interleave),
+                1,
+            );
         }
         // Skews turn tracks by whole slots, up to the rounding of a share.
         let turned = (track + Turn(place.arc / 2)).0 / place.arc;
@@ -454,7 +464,7 @@ impl Format {
             (slips, first) = (&slips[of_zone..], next);
         }
         if let Some(beyond) = slips.first() {
-            return Err(GeometryError::SlippedBeyond(*beyond));
+            return Err(GeometryError::SlippedBeyondEnd(*beyond));
         }
         let specification = LayoutSpecification {
             surfaces: self.heads,
@@ -471,7 +481,7 @@ impl Format {
 
 /// Returns the slot of a sector with interleave. As in a formatter, each sector is `step` slots
 /// after the previous one. When the steps lead back to the first slot, the next free slot follows.
-fn interleaved(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
+fn interleaved_slot(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
     let steps = u64::from(sector % per_round) * u64::from(step);
     (steps % u64::from(sectors)) as u32 + sector / per_round
 }
@@ -486,7 +496,7 @@ fn sectors_per_round(sectors: u32, step: u32) -> u32 {
 }
 
 /// Returns the first sector that two ranges of an ascending list share, if any.
-fn shared_within(ascending: &[Range<u64>]) -> Option<u64> {
+fn first_overlap(ascending: &[Range<u64>]) -> Option<u64> {
     let mut pairs = ascending.windows(2);
     let shared = pairs.find(|pair| pair[0].end > pair[1].start);
     shared.map(|pair| pair[1].start)
@@ -494,7 +504,7 @@ fn shared_within(ascending: &[Range<u64>]) -> Option<u64> {
 
 /// Returns a sector that is in both lists of ranges, if any. The first list is ascending and
 /// without overlaps.
-fn shared_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
+fn overlap_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
     others.iter().find_map(|other| {
         let before = ascending.partition_point(|one| one.start < other.end);
         let last = &ascending[before.checked_sub(1)?];

@@ -1,14 +1,15 @@
 //! Evaluation of a drive's last transfer: the time when each sector passes, the stages, and the
 //! part that remains when an event ends the transfer early.
 
-use super::passage::{Leg, Passage};
-use super::{Commanded, LastRun, Mechanism};
+use super::passage::{TransferLeg, TransferTimes};
+use super::{CommandedTransfer, Mechanism, TransferRun};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-impl Commanded {
-    fn crosses(&self) -> bool {
-        self.passage.is_some_and(|(passage, _)| passage.crosses())
+impl CommandedTransfer {
+    fn crosses_tracks(&self) -> bool {
+        self.passage
+            .is_some_and(|(passage, _)| passage.crosses_tracks())
     }
 }
 
@@ -19,72 +20,72 @@ impl Mechanism {
     /// # Panics
     ///
     /// If there was no transfer.
-    pub fn sectors_pass(&mut self) -> Vec<Time> {
-        self.sectors_pass_after(0)
+    pub fn sector_end_times(&mut self) -> Vec<Time> {
+        self.sector_end_times_after(0)
     }
 
-    /// Returns the times of [`Mechanism::sectors_pass`] without the first `first` sectors.
+    /// Returns the times of [`Mechanism::sector_end_times`] without the first `first` sectors.
     ///
     /// # Panics
     ///
     /// If there was no transfer.
-    pub fn sectors_pass_after(&mut self, first: u32) -> Vec<Time> {
+    pub fn sector_end_times_after(&mut self, first: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
         let after = (self.cylinder, self.head);
         let mut pass = Vec::with_capacity(last.count.saturating_sub(first) as usize);
-        self.pass_after(last, first, &mut pass);
+        self.evaluate_after(last, first, &mut pass);
         (self.cylinder, self.head) = after;
         pass
     }
 
     /// Evaluates a transfer from its last run on, or from its start if the sectors from `first` on
     /// begin before that run. Adds the time when each of these sectors has passed to `pass`.
-    pub(super) fn pass_after(
+    pub(super) fn evaluate_after(
         &mut self,
-        of: Commanded,
+        transfer: CommandedTransfer,
         first: u32,
         pass: &mut Vec<Time>,
-    ) -> (Passage, LastRun) {
-        let run = of.passage.map(|(_, run)| run);
-        let run = run.filter(|run| run.before <= first && run.before < of.count);
+    ) -> (TransferTimes, TransferRun) {
+        let run = transfer.passage.map(|(_, run)| run);
+        let run = run.filter(|run| run.before <= first && run.before < transfer.count);
         let mut before = run.map_or(0, |run| run.before);
-        let note = |leg: Leg<'_>| {
-            let Leg::Run { run, sectors } = leg else {
+        let note = |leg: TransferLeg<'_>| {
+            let TransferLeg::Run { run, sectors } = leg else {
                 return;
             };
             let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
-            pass.extend(wanted.map(|count| run.begins + run.passing(count)));
+            pass.extend(wanted.map(|count| run.begins + run.passing_time(count)));
             before += sectors;
         };
-        let sectors = (of.sector, of.count);
+        let sectors = (transfer.sector, transfer.count);
         match run {
-            Some(run) => self.passage_from(run, sectors, of.write, note),
+            Some(run) => self.compute_transfer_from(run, sectors, transfer.write, note),
             None => {
-                (self.cylinder, self.head) = (of.cylinder, of.head);
-                self.passage(of.at, sectors, of.write, note)
+                (self.cylinder, self.head) = (transfer.cylinder, transfer.head);
+                self.compute_transfer(transfer.at, sectors, transfer.write, note)
             }
         }
     }
 
-    /// Passes each stage of the last transfer from its first sector on to `tell`, with its end, as
+    /// Passes each stage of the last transfer from its first sector on to `visit`, with its end, as
     /// if nothing interrupts the transfer. Only stages that end after `from` are certain to be
     /// included. A transfer within a track has no stages to report.
-    pub fn tell_stages(&mut self, from: Time, mut tell: impl FnMut(Stage, Time)) {
-        let Some(last) = self.last.filter(Commanded::crosses) else {
+    pub fn for_each_stage(&mut self, from: Time, mut visit: impl FnMut(Stage, Time)) {
+        let Some(last) = self.last.filter(CommandedTransfer::crosses_tracks) else {
             return;
         };
         let (after, turned) = ((self.cylinder, self.head), self.spindle);
         (self.cylinder, self.head) = (last.cylinder, last.head);
         let all = (last.sector, last.count);
         let mut reached = None;
-        let tell = |leg: Leg<'_>| match leg {
-            Leg::Run { run, sectors } => {
+        let visit = |leg: TransferLeg<'_>| match leg {
+            TransferLeg::Run { run, sectors } => {
                 if run.begins <= from {
                     reached = Some(*run);
                 }
-                tell(Stage::MediaTransfer, run.begins + run.passing(sectors));
+                visit(Stage::MediaTransfer, run.begins + run.passing_time(sectors));
             }
-            Leg::Between {
+            TransferLeg::Between {
                 begins,
                 arm,
                 wait,
@@ -93,43 +94,51 @@ impl Mechanism {
                 let mut at = begins;
                 for (stage, span) in arm.stages() {
                     at += span;
-                    tell(stage, at);
+                    visit(stage, at);
                 }
                 let waits = match same_track {
                     true => Stage::MediaTransfer,
                     false => Stage::RotationalLatency,
                 };
-                tell(waits, at + wait);
+                visit(waits, at + wait);
             }
         };
-        let told = self
-            .told
-            .filter(|told| (told.0, told.1) == (last.at, last.sector));
-        let runs = [last.passage.map(|(_, run)| run), told.map(|told| told.2)];
+        let reported_run = self
+            .reported_run
+            .filter(|reported_run| (reported_run.0, reported_run.1) == (last.at, last.sector));
+        let runs = [
+            last.passage.map(|(_, run)| run),
+            reported_run.map(|reported_run| reported_run.2),
+        ];
         let known = runs.into_iter().flatten().find(|run| run.begins <= from);
         match known {
-            Some(run) => self.passage_from(run, all, last.write, tell),
-            None => self.passage(last.at, all, last.write, tell),
+            Some(run) => self.compute_transfer_from(run, all, last.write, visit),
+            None => self.compute_transfer(last.at, all, last.write, visit),
         };
         let reached = reached.map(|run| (last.at, last.sector, run));
-        self.told = reached.or(self.told);
+        self.reported_run = reached.or(self.reported_run);
         (self.cylinder, self.head) = after;
         self.spindle = turned;
     }
 
     /// Evaluates the first `count` sectors of a transfer, from the drive's position when it was
     /// commanded. Afterwards, the drive is at the end of these sectors.
-    pub(super) fn first_part(&mut self, of: Commanded, count: u32) -> Passage {
-        (self.cylinder, self.head) = (of.cylinder, of.head);
-        let all = (of.sector, count);
-        self.passage(of.at, all, of.write, |_| ()).0
+    pub(super) fn evaluate_first_sectors(
+        &mut self,
+        transfer: CommandedTransfer,
+        count: u32,
+    ) -> TransferTimes {
+        (self.cylinder, self.head) = (transfer.cylinder, transfer.head);
+        let all = (transfer.sector, count);
+        self.compute_transfer(transfer.at, all, transfer.write, |_| ())
+            .0
     }
 
     /// Returns the times of a whole transfer, from its command to its last sector.
-    pub(super) fn whole(&mut self, of: Commanded) -> Passage {
-        match of.passage {
+    pub(super) fn evaluate_all_sectors(&mut self, transfer: CommandedTransfer) -> TransferTimes {
+        match transfer.passage {
             Some((passage, _)) => passage,
-            None => self.first_part(of, of.count),
+            None => self.evaluate_first_sectors(transfer, transfer.count),
         }
     }
 
@@ -142,11 +151,11 @@ impl Mechanism {
     pub fn cut_short(&mut self, now: Time) {
         let last = self.last.expect("a transfer is under way");
         assert!(now <= last.ends, "a transfer that has ended was cut short");
-        let pass = self.sectors_pass();
-        let all = self.whole(last);
+        let pass = self.sector_end_times();
+        let all = self.evaluate_all_sectors(last);
         // One has passed in any case.
         let done = pass.partition_point(|passes| *passes <= now).max(1) as u32;
-        let passed = self.first_part(last, done);
+        let passed = self.evaluate_first_sectors(last, done);
         all.unbook(&mut self.busy);
         passed.book(&mut self.busy);
         // What passed of the sector after them, or of the way to it.
@@ -158,7 +167,7 @@ impl Mechanism {
             self.busy.latency += Time(more);
         }
         self.busy.bytes -= self.bytes(last.count - done);
-        self.booked_last = now - last.at;
-        self.last = Some(Commanded { ends: now, ..last });
+        self.last_operation_time = now - last.at;
+        self.last = Some(CommandedTransfer { ends: now, ..last });
     }
 }

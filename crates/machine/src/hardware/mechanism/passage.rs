@@ -1,13 +1,13 @@
 //! Times of a disk transfer: seek, settle, head switch, rotational latency and media transfer.
 
-use super::LastRun;
+use super::TransferRun;
 use diskperf_device::Busy;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
 /// Times of an arm movement to a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct ArmMove {
     /// Seek time of the arm movement, zero within a cylinder.
     pub seek: Time,
     /// Settle time at the end of the arm movement.
@@ -18,7 +18,7 @@ pub struct Move {
     pub head_switch: Time,
 }
 
-impl Move {
+impl ArmMove {
     /// Returns the total time of the arm movement.
     pub fn total(&self) -> Time {
         self.seek + self.settle + self.write_settle + self.head_switch
@@ -37,28 +37,28 @@ impl Move {
 
 /// Times of a transfer from its command to its last sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct TransferTimes {
     /// Arm movement to the first track.
-    pub to_track: Move,
+    pub to_track: ArmMove,
     /// Rotational latency after the arm movement, until the first sector passes.
     pub latency: Time,
     /// Arm movements to further tracks, if the transfer continues there.
-    pub between: Move,
+    pub between: ArmMove,
     /// Rotational latency of the transfer on further tracks.
     pub between_latency: Time,
     /// Media transfer time, including sectors in between if sectors are interleaved.
     pub transfer: Time,
 }
 
-impl Passage {
+impl TransferTimes {
     /// Returns the time from the command to the first sector.
     pub fn to_first_sector(&self) -> Time {
         self.to_track.total() + self.latency
     }
 
     /// Reports whether the transfer continues on another track.
-    pub(super) fn crosses(&self) -> bool {
-        self.between != STILL || self.between_latency > Time::ZERO
+    pub(super) fn crosses_tracks(&self) -> bool {
+        self.between != NO_MOVE || self.between_latency > Time::ZERO
     }
 
     /// Returns the time from the command to the end of the last sector.
@@ -68,7 +68,7 @@ impl Passage {
 }
 
 /// Arm movement of zero duration, for a transfer that begins on the current track.
-pub(super) const STILL: Move = Move {
+pub(super) const NO_MOVE: ArmMove = ArmMove {
     seek: Time::ZERO,
     settle: Time::ZERO,
     write_settle: Time::ZERO,
@@ -76,13 +76,13 @@ pub(super) const STILL: Move = Move {
 };
 
 /// Leg of a transfer: a run of sectors, or the way to the next run.
-pub(super) enum Leg<'a> {
+pub(super) enum TransferLeg<'a> {
     /// Run of consecutive slots that pass under the head, with the number of sectors used.
-    Run { run: &'a LastRun, sectors: u32 },
+    Run { run: &'a TransferRun, sectors: u32 },
     /// Movement and wait between two runs of a transfer.
     Between {
         begins: Time,
-        arm: Move,
+        arm: ArmMove,
         wait: Time,
         /// Whether the next run is on the same track, so that the sectors in between pass under the
         /// head.
@@ -90,7 +90,7 @@ pub(super) enum Leg<'a> {
     },
 }
 
-impl Passage {
+impl TransferTimes {
     /// Adds the times of the transfer to the busy times of the drive.
     #[inline]
     pub(super) fn book(&self, busy: &mut Busy) {

@@ -1,7 +1,7 @@
 //! Reads without a fixed end: transfers that grow and shrink while they are in progress, and
 //! full-track reads that start at any sector.
 
-use super::{Commanded, Mechanism, Move};
+use super::{ArmMove, CommandedTransfer, Mechanism};
 use diskperf_device::disk::layout::Place;
 use diskperf_sim::Time;
 
@@ -9,7 +9,7 @@ use diskperf_sim::Time;
 #[derive(Clone, Debug)]
 pub struct TrackRead {
     /// Arm movement to the track of a full-track read.
-    pub to_track: Move,
+    pub to_track: ArmMove,
     /// Start of the first sector of a full-track read.
     pub begins: Time,
     /// Sectors of the track with the time when each has passed, in the order of passing.
@@ -27,17 +27,17 @@ impl Mechanism {
     /// # Panics
     ///
     /// If there was no transfer.
-    pub fn lengthen(&mut self, count: u32) -> Vec<Time> {
+    pub fn extend_transfer(&mut self, count: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
-        let old = self.whole(last);
-        let longer = Commanded { count, ..last };
+        let old = self.evaluate_all_sectors(last);
+        let longer = CommandedTransfer { count, ..last };
         let mut pass = Vec::with_capacity(count.saturating_sub(last.count) as usize);
-        let (new, run) = self.pass_after(longer, last.count, &mut pass);
+        let (new, run) = self.evaluate_after(longer, last.count, &mut pass);
         old.unbook(&mut self.busy);
         new.book(&mut self.busy);
         self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
-        self.booked_last = new.total();
-        self.last = Some(Commanded {
+        self.last_operation_time = new.total();
+        self.last = Some(CommandedTransfer {
             ends: last.at + new.total(),
             passage: Some((new, run)),
             ..longer
@@ -48,19 +48,19 @@ impl Mechanism {
     /// Reads the whole track of a sector, starting with the first sector that passes.
     pub fn read_track(&mut self, now: Time, sector: u64) -> TrackRead {
         let place = self.mechanics.geometry.locate(sector);
-        let to_track = self.way(place.cylinder, place.head, false);
+        let to_track = self.arm_move_to(place.cylinder, place.head, false);
         let arrived = now + to_track.total();
         let from = Time(arrived.0.saturating_sub(PREAMBLE.0));
         let mut sectors = Vec::with_capacity(place.sectors_per_track as usize);
         let mut begins = Time(u64::MAX);
-        self.track_of(sector, |sector, place, step| {
+        self.for_each_track_sector(sector, |sector, place, step| {
             let start = place.end(step);
             let comes = from + self.spindle.until(from, start);
             let passes = comes + self.spindle.passing(comes, start, place.arc);
             begins = begins.min(comes.max(arrived));
             sectors.push((sector, passes));
         });
-        in_order_of_passing(&mut sectors);
+        sort_by_passing_time(&mut sectors);
         let ends = sectors.last().map_or(arrived, |(_, passes)| *passes);
         self.cylinder = place.cylinder;
         self.head = place.head;
@@ -69,8 +69,8 @@ impl Mechanism {
         self.busy.transfer += ends - begins;
         self.busy.bytes += self.bytes(sectors.len() as u32);
         self.busy.transfers += 1;
-        self.booked_last = ends - now;
-        self.last = Some(Commanded {
+        self.last_operation_time = ends - now;
+        self.last = Some(CommandedTransfer {
             at: now,
             sector,
             count: sectors.len() as u32,
@@ -87,9 +87,9 @@ impl Mechanism {
         }
     }
 
-    /// Passes each sector of a run of consecutive sectors on the track of `sector` to `tell`: its
+    /// Passes each sector of a run of consecutive sectors on the track of `sector` to `visit`: its
     /// number, the location of its run, and its distance from the start of the run in slots.
-    fn track_of(&self, sector: u64, mut tell: impl FnMut(u64, &Place, u32)) {
+    fn for_each_track_sector(&self, sector: u64, mut visit: impl FnMut(u64, &Place, u32)) {
         let geometry = &self.mechanics.geometry;
         let track = geometry.locate(sector);
         let on_track = |place: &Place| place.same_track(&track);
@@ -104,7 +104,7 @@ impl Mechanism {
                 return;
             }
             for step in 0..run.sectors {
-                tell(next + u64::from(step), &run.place, step);
+                visit(next + u64::from(step), &run.place, step);
             }
             next += u64::from(run.sectors);
         }
@@ -113,7 +113,7 @@ impl Mechanism {
 
 /// Sorts the sectors of a track in the order of passing, and by number if two pass at the same
 /// time. Usually only the start must be found.
-fn in_order_of_passing(sectors: &mut [(u64, Time)]) {
+fn sort_by_passing_time(sectors: &mut [(u64, Time)]) {
     let key = |(sector, passes): &(u64, Time)| (*passes, *sector);
     let numbered = sectors.iter().enumerate();
     let first = numbered.min_by_key(|(_, one)| key(one));

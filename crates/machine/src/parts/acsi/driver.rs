@@ -20,13 +20,13 @@ pub struct DiskTaskConfig {
 }
 
 /// Driver of an ACSI disk, with its one request in flight.
-pub(crate) struct Disk {
+pub(crate) struct DiskTaskDriver {
     config: DiskTaskConfig,
     controller: Id<Acsi>,
     in_flight: Cell<Option<RequestId>>,
 }
 
-impl Disk {
+impl DiskTaskDriver {
     /// Returns the driver of an ACSI controller.
     pub(crate) fn new(config: DiskTaskConfig, controller: Id<Acsi>) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Disk {
     }
 }
 
-impl Driver for Disk {
+impl Driver for DiskTaskDriver {
     type Controller = Acsi;
 
     fn controllers(&self) -> Vec<Id<Acsi>> {
@@ -52,16 +52,16 @@ impl Driver for Disk {
         self.config.read_ahead_bytes
     }
 
-    fn insert(&self, _hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, _hardware: &Hardware, id: RequestId) {
         let before = self.in_flight.replace(Some(id));
         assert!(before.is_none(), "one request at a time");
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
         let id = self.in_flight.get().expect("a request was queued");
-        let around = host.surroundings();
+        let context = host.surroundings();
         host.ask(self.controller, |acsi, parts| {
-            acsi.command(&around, parts, id);
+            acsi.command(&context, parts, id);
         });
     }
 

@@ -3,7 +3,7 @@
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{go_for, mark_passing};
+use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -43,18 +43,18 @@ pub enum AcsiEvent {
 impl Controller for Acsi {
     type Event = AcsiEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         let id = self.command.expect("a command is under way");
         match event {
             AcsiEvent::Begin => {
-                let ended = self.begin(around, parts, id);
-                self.id.schedule(around, ended, AcsiEvent::End);
+                let ended = self.begin(context, parts, id);
+                self.id.schedule(context, ended, AcsiEvent::End);
             }
             AcsiEvent::End => {
                 self.command = None;
                 self.interrupts = true;
                 let task = self.interrupt.expect("its interrupt is connected");
-                around.sim.wake(task);
+                context.sim.wake(task);
             }
         }
     }
@@ -98,38 +98,40 @@ impl Acsi {
     /// # Panics
     ///
     /// If a command is in progress.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(
             self.command.is_none() && !self.interrupts,
             "one command at a time"
         );
         let late = self.poll.within(self.config.command_poll);
-        let begin = around.now() + self.config.command + late;
+        let begin = context.now() + self.config.command + late;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(begin));
         self.command = Some(id);
-        self.id.schedule(around, begin, AcsiEvent::Begin);
+        self.id.schedule(context, begin, AcsiEvent::Begin);
     }
 
     /// Executes a command: moves the arm and transfers the sectors. Returns the time at which all
     /// sectors are in memory or on the drive.
-    fn begin(&self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
-        let now = around.now();
+    fn begin(&self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
+        let now = context.now();
         let transfer = &mut parts.requests[id];
-        let drive = &mut parts.drives[self.drives.of(transfer)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
-        let (first, passage) = go_for((transfer, drive), now, all, late);
+        let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
         let passed = now + passage.total();
-        mark_passing(transfer, drive, passed);
+        mark_media_transfer(transfer, drive, passed);
         // A sector waits in the controller's buffer until it has passed; the port
         // takes it while the next one passes, and no faster than it can.
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
         let ended = if transfer.is_write() {
             passed
         } else {
-            let port = parts.bus.time(u64::from(transfer.sectors) * sector_bytes);
-            (passed + parts.bus.time(sector_bytes)).max(first + port)
+            let port = parts
+                .bus
+                .transfer_time(u64::from(transfer.sectors) * sector_bytes);
+            (passed + parts.bus.transfer_time(sector_bytes)).max(first + port)
         };
         transfer.mark(Stage::BusTransfer, moment(ended));
         ended

@@ -2,7 +2,7 @@
 //! and the others wait in their order of arrival.
 
 use super::hardware::Direct;
-use crate::driver::giving::Giving;
+use crate::driver::submission_guard::SubmissionGuard;
 use crate::driver::{Driver, DriverHost};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -24,15 +24,15 @@ pub struct DirectDriverConfig {
 /// Driver of directly attached devices.
 pub(crate) struct DirectDriver {
     config: DirectDriverConfig,
-    units: Vec<Unit>,
+    units: Vec<DirectDeviceQueue>,
 }
 
 /// State of a device in its driver, with the requests that wait for it.
-struct Unit {
-    number: usize,
+struct DirectDeviceQueue {
+    drive_number: usize,
     connection: Id<Direct>,
     waiting: RefCell<VecDeque<RequestId>>,
-    giving: Giving,
+    submission_guard: SubmissionGuard,
 }
 
 impl Driver for DirectDriver {
@@ -46,14 +46,14 @@ impl Driver for DirectDriver {
         None
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
-        let unit = self.unit(|unit| unit.number == hardware.requests[id].device);
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
+        let unit = self.unit(|unit| unit.drive_number == hardware.requests[id].device);
         unit.waiting.borrow_mut().push_back(id);
     }
 
-    async fn give(&self, host: &impl DriverHost, drive: usize) {
-        let unit = self.unit(|unit| unit.number == drive);
-        self.give_to(host, unit).await;
+    async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
+        let unit = self.unit(|unit| unit.drive_number == drive);
+        self.submit_to(host, unit).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, connection: Id<Direct>) {
@@ -62,7 +62,7 @@ impl Driver for DirectDriver {
             host.completed(id);
         }
         let unit = self.unit(|unit| unit.connection == connection);
-        self.give_to(host, unit).await;
+        self.submit_to(host, unit).await;
     }
 }
 
@@ -72,11 +72,11 @@ impl DirectDriver {
         config: DirectDriverConfig,
         devices: impl Iterator<Item = (usize, Id<Direct>)>,
     ) -> Self {
-        let unit = |(number, connection)| Unit {
-            number,
+        let unit = |(drive_number, connection)| DirectDeviceQueue {
+            drive_number,
             connection,
             waiting: RefCell::default(),
-            giving: Giving::default(),
+            submission_guard: SubmissionGuard::default(),
         };
         Self {
             config,
@@ -84,12 +84,12 @@ impl DirectDriver {
         }
     }
 
-    fn unit(&self, is_it: impl Fn(&Unit) -> bool) -> &Unit {
-        let unit = self.units.iter().find(|unit| is_it(unit));
+    fn unit(&self, predicate: impl Fn(&DirectDeviceQueue) -> bool) -> &DirectDeviceQueue {
+        let unit = self.units.iter().find(|unit| predicate(unit));
         unit.expect("the device is one of this driver's")
     }
 
-    async fn give_to(&self, host: &impl DriverHost, unit: &Unit) {
+    async fn submit_to(&self, host: &impl DriverHost, unit: &DirectDeviceQueue) {
         let next = || {
             let takes = host.ask(unit.connection, |direct, parts| {
                 direct.takes_requests(parts)
@@ -97,12 +97,14 @@ impl DirectDriver {
             let next = || unit.waiting.borrow_mut().pop_front();
             takes.then(next).flatten()
         };
-        let around = host.surroundings();
-        let give = |id| {
+        let context = host.surroundings();
+        let submit = |id| {
             host.ask(unit.connection, |direct, parts| {
-                direct.take(&around, parts, id)
+                direct.submit(&context, parts, id)
             })
         };
-        unit.giving.all(host, self.config.start, next, give).await;
+        unit.submission_guard
+            .submit_all(host, self.config.start, next, submit)
+            .await;
     }
 }

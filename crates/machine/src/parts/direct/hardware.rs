@@ -13,7 +13,7 @@ pub struct Direct {
     id: Id<Direct>,
     device: Id<Device>,
     /// Time of the next scheduled event of the device. None if no event is scheduled.
-    due: Option<Time>,
+    next_event_at: Option<Time>,
     interrupt: Option<TaskId>,
 }
 
@@ -21,20 +21,22 @@ pub struct Direct {
 #[derive(Clone, Copy, Debug)]
 pub enum DirectEvent {
     /// Time of the device's next event.
-    Due,
+    DeviceEvent,
 }
 
 impl Controller for Direct {
     type Event = DirectEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, _: Self::Event) {
-        let now = around.now();
-        self.due = self.due.filter(|due| *due > now);
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, _: Self::Event) {
+        let now = context.now();
+        self.next_event_at = self
+            .next_event_at
+            .filter(|next_event_at| *next_event_at > now);
         if parts.drives[self.device].advance(now, parts.requests) {
             let task = self.interrupt.expect("its interrupt is connected");
-            around.sim.wake(task);
+            context.sim.wake(task);
         }
-        self.see_to_next(around, parts);
+        self.schedule_next_event(context, parts);
     }
 
     fn connect(&mut self, interrupt: TaskId) {
@@ -52,7 +54,7 @@ impl Direct {
         Self {
             id,
             device,
-            due: None,
+            next_event_at: None,
             interrupt: None,
         }
     }
@@ -67,9 +69,9 @@ impl Direct {
     /// # Panics
     ///
     /// If the device does not accept a request now.
-    pub fn take(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        parts.drives[self.device].take(around.now(), parts.requests, id);
-        self.see_to_next(around, parts);
+    pub fn submit(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        parts.drives[self.device].take(context.now(), parts.requests, id);
+        self.schedule_next_event(context, parts);
     }
 
     /// Reaps the next completed request of the device, if any.
@@ -77,12 +79,15 @@ impl Direct {
         parts.drives[self.device].take_done()
     }
 
-    fn see_to_next(&mut self, around: &Surroundings<'_>, parts: &Parts<'_>) {
+    fn schedule_next_event(&mut self, context: &Surroundings<'_>, parts: &Parts<'_>) {
         let next = parts.drives[self.device].next_event();
-        let sooner = next.filter(|next| self.due.is_none_or(|due| *next < due));
+        let sooner = next.filter(|next| {
+            self.next_event_at
+                .is_none_or(|next_event_at| *next < next_event_at)
+        });
         if let Some(next) = sooner {
-            self.due = sooner;
-            self.id.schedule(around, next, DirectEvent::Due);
+            self.next_event_at = sooner;
+            self.id.schedule(context, next, DirectEvent::DeviceEvent);
         }
     }
 }

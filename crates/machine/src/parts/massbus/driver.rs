@@ -6,8 +6,8 @@
 //! is there, the transfer follows. This leads to two deadlines: the search command must arrive
 //! before its sector passes, and the transfer command before the wanted sector passes.
 
-use super::hardware::{Done, Massbus};
-use crate::driver::disksort::{self, Queue};
+use super::hardware::{Massbus, MassbusCompletion};
+use crate::driver::disksort::{self, RequestQueue};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::hardware::mechanism::Mechanism;
@@ -48,7 +48,7 @@ pub struct SearchLead {
 
 /// Constants and costs of the hp driver for a drive.
 #[derive(Clone, Debug, Default)]
-pub struct HpConfig {
+pub struct HpDriverConfig {
     /// Test whether a transfer needs no search; see [`PositionTest`].
     pub position_test: PositionTest,
     /// Search parameters; see [`SearchLead`].
@@ -64,29 +64,29 @@ pub struct HpConfig {
 }
 
 /// Driver of MASSBUS disks.
-pub(crate) struct Hp {
+pub(crate) struct HpDriver {
     order: QueueOrder,
-    configs: Vec<HpConfig>,
-    units: RefCell<Vec<Unit>>,
+    configs: Vec<HpDriverConfig>,
+    units: RefCell<Vec<MassbusDriveState>>,
     controllers: Vec<Id<Massbus>>,
-    adaptors: RefCell<Vec<Adaptor>>,
+    adaptors: RefCell<Vec<AdaptorState>>,
 }
 
-struct Unit {
+struct MassbusDriveState {
     adaptor: usize,
-    queue: Queue,
-    state: State,
+    queue: RequestQueue,
+    state: MassbusDrivePhase,
     /// Time at which the drive found the searched sector. None before that.
-    found: Option<Time>,
+    found_at: Option<Time>,
     errors: u32,
 }
 
 /// Maximum number of failures of a transfer before the driver gives up (hp.c, hpdtint: `b_errcnt >
 /// 27`).
-const MOST_ERRORS: u32 = 27;
+const TRANSFER_ERRORS_MAX: u32 = 27;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MassbusDrivePhase {
     /// Idle drive: its queue is empty, or its first request has not been started.
     Idle,
     /// Searching drive: it moves to the sector ahead of the first request of its queue.
@@ -96,28 +96,28 @@ enum State {
 }
 
 #[derive(Default)]
-struct Adaptor {
-    waiting: VecDeque<usize>,
-    repeat: bool,
+struct AdaptorState {
+    awaiting_channel: VecDeque<usize>,
+    is_repeat: bool,
 }
 
-impl Hp {
+impl HpDriver {
     /// Returns the driver of the given adaptors and their drives. `configs` holds the constants and
     /// costs for each drive of the computer.
     pub(crate) fn new(
         order: QueueOrder,
-        configs: Vec<HpConfig>,
+        configs: Vec<HpDriverConfig>,
         adaptors: Vec<(Id<Massbus>, Vec<usize>)>,
     ) -> Self {
-        let unit = |drive: usize| Unit {
+        let unit = |drive: usize| MassbusDriveState {
             // A drive of another driver's hangs on none of them, and is never asked for.
             adaptor: adaptors
                 .iter()
                 .position(|(_, of)| of.contains(&drive))
                 .unwrap_or_default(),
-            queue: Queue::new(),
-            state: State::Idle,
-            found: None,
+            queue: RequestQueue::new(),
+            state: MassbusDrivePhase::Idle,
+            found_at: None,
             errors: 0,
         };
         Self {
@@ -125,12 +125,12 @@ impl Hp {
             units: RefCell::new((0..configs.len()).map(unit).collect()),
             configs,
             controllers: adaptors.iter().map(|(id, _)| *id).collect(),
-            adaptors: RefCell::new(adaptors.iter().map(|_| Adaptor::default()).collect()),
+            adaptors: RefCell::new(adaptors.iter().map(|_| AdaptorState::default()).collect()),
         }
     }
 }
 
-impl Driver for Hp {
+impl Driver for HpDriver {
     type Controller = Massbus;
 
     fn controllers(&self) -> Vec<Id<Massbus>> {
@@ -141,19 +141,19 @@ impl Driver for Hp {
         Some(self.configs[drive].strategy)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let unit = &mut self.units.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.order, &mut unit.queue, (hardware, id));
+        disksort::enqueue(self.order, &mut unit.queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, drive: usize) {
+    async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
         let (idle, adaptor) = {
             let unit = &self.units.borrow()[drive];
-            (unit.state == State::Idle, unit.adaptor)
+            (unit.state == MassbusDrivePhase::Idle, unit.adaptor)
         };
         if idle {
             self.start_unit(host, drive).await;
-            self.start_channel(host, adaptor).await;
+            self.start_next_transfer(host, adaptor).await;
         }
     }
 
@@ -163,45 +163,47 @@ impl Driver for Hp {
         let adaptor = adaptor.expect("the adaptor is one of this driver's");
         let done = host.ask(controller, |massbus, _| massbus.take_done());
         if let Some(done) = done {
-            self.transfer_done(host, adaptor, done).await;
+            self.complete_transfer(host, adaptor, done).await;
         }
         while let Some(place) = host.ask(controller, |massbus, _| massbus.take_attention()) {
-            let drive = host.ask(controller, |massbus, _| massbus.drives().drive(place));
-            self.found(host, drive);
+            let drive = host.ask(controller, |massbus, _| {
+                massbus.drives().drive_number(place)
+            });
+            self.record_found_sector(host, drive);
             self.start_unit(host, drive).await;
         }
-        self.start_channel(host, adaptor).await;
+        self.start_next_transfer(host, adaptor).await;
     }
 }
 
-impl Hp {
+impl HpDriver {
     async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let first = {
             let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
             let Some(first) = unit.queue.first().map(|queued| queued.request) else {
-                unit.state = State::Idle;
+                unit.state = MassbusDrivePhase::Idle;
                 return;
             };
             // Whoever comes in while this takes its time must not start the
             // drive as well.
-            if unit.state == State::Idle {
-                unit.state = State::Positioning;
-                unit.found = None;
+            if unit.state == MassbusDrivePhase::Idle {
+                unit.state = MassbusDrivePhase::Positioning;
+                unit.found_at = None;
             }
             first
         };
         let config = &self.configs[drive];
-        host.unqueue(first, config.start).await;
+        host.start_queued(first, config.start).await;
         let mut hardware = host.hardware().borrow_mut();
         let adaptor = self.units.borrow()[drive].adaptor;
-        let found = self.units.borrow()[drive].found.is_some();
+        let found = self.units.borrow()[drive].found_at.is_some();
         let id = self.controllers[adaptor];
         let (massbus, mut parts) = hardware.controller(id);
         let searches = massbus.drives().count() > 1 && !found;
         let slot = searches.then(|| {
             let request = &parts.requests[first];
-            let mechanism = &parts.drives[massbus.drives().of(request)];
+            let mechanism = &parts.drives[massbus.drives().mechanism_for(request)];
             search_slot(mechanism, request, config)
         });
         match slot.flatten() {
@@ -209,14 +211,16 @@ impl Hp {
                 massbus.search(&host.surroundings(), &mut parts, first, slot);
             }
             None => {
-                self.units.borrow_mut()[drive].state = State::Transferring;
-                self.adaptors.borrow_mut()[adaptor].waiting.push_back(drive);
+                self.units.borrow_mut()[drive].state = MassbusDrivePhase::Transferring;
+                self.adaptors.borrow_mut()[adaptor]
+                    .awaiting_channel
+                    .push_back(drive);
             }
         }
     }
 
-    async fn start_channel(&self, host: &impl DriverHost, adaptor: usize) {
-        let (drive, repeat) = {
+    async fn start_next_transfer(&self, host: &impl DriverHost, adaptor: usize) {
+        let (drive, is_repeat) = {
             let mut hardware = host.hardware().borrow_mut();
             let mut adaptors = self.adaptors.borrow_mut();
             let state = &mut adaptors[adaptor];
@@ -224,27 +228,27 @@ impl Hp {
             if !massbus.is_idle() {
                 return;
             }
-            let Some(drive) = state.waiting.pop_front() else {
+            let Some(drive) = state.awaiting_channel.pop_front() else {
                 return;
             };
-            (drive, std::mem::take(&mut state.repeat))
+            (drive, std::mem::take(&mut state.is_repeat))
         };
         let (first, found) = {
             let units = self.units.borrow();
-            (units[drive].queue[0].request, units[drive].found)
+            (units[drive].queue[0].request, units[drive].found_at)
         };
         host.mark(first, Stage::ChannelWait);
         let register = self.configs[drive].map_register;
-        host.map(first, register).await;
-        let around = host.surroundings();
+        host.set_map_registers(first, register).await;
+        let context = host.surroundings();
         host.ask(self.controllers[adaptor], |massbus, parts| {
-            massbus.transfer(&around, parts, first, found, repeat);
+            massbus.transfer(&context, parts, first, found, is_repeat);
         });
     }
 }
 
 /// Returns the slot to search for, or None if the transfer may start without a search.
-fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> Option<u32> {
+fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpDriverConfig) -> Option<u32> {
     let place = mechanism.geometry().locate(request.sector);
     let slots = place.sectors_per_track;
     let lead = &config.lead;
@@ -252,7 +256,7 @@ fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> O
     if place.cylinder != mechanism.cylinder() {
         return Some(target);
     }
-    let under_head = mechanism.slot_under_head(hardware_now(request));
+    let under_head = mechanism.slot_under_head(last_mark_time(request));
     let distance = (target + 2 * slots - under_head - 1) % slots;
     let near = match config.position_test {
         PositionTest::LastSectors => under_head + 1 > slots - lead.window_sectors,
@@ -268,20 +272,25 @@ fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> O
 
 /// Returns the time of a request's last mark. It is the current time for a driver that has just
 /// spent time on the request.
-fn hardware_now(request: &Request) -> Time {
+fn last_mark_time(request: &Request) -> Time {
     Time(request.spans.marked().0)
 }
 
-impl Hp {
-    fn found(&self, host: &impl DriverHost, drive: usize) {
+impl HpDriver {
+    fn record_found_sector(&self, host: &impl DriverHost, drive: usize) {
         let mut units = self.units.borrow_mut();
         let unit = &mut units[drive];
         let first = unit.queue[0].request;
         let found = host.hardware().borrow().requests[first].spans.marked();
-        unit.found = Some(Time(found.0));
+        unit.found_at = Some(Time(found.0));
     }
 
-    async fn transfer_done(&self, host: &impl DriverHost, adaptor: usize, done: Done) {
+    async fn complete_transfer(
+        &self,
+        host: &impl DriverHost,
+        adaptor: usize,
+        done: MassbusCompletion,
+    ) {
         let drive = host.hardware().borrow().requests[done.transfer].device;
         let cost = self.configs[drive].complete;
         host.spend(Stage::Driver, cost).await;
@@ -291,21 +300,21 @@ impl Hp {
                 *errors += 1;
                 *errors
             };
-            if errors > MOST_ERRORS {
+            if errors > TRANSFER_ERRORS_MAX {
                 host.give_up(done.transfer, errors);
                 return;
             }
             // The driver has the whole transfer done again, before any other.
             let mut adaptors = self.adaptors.borrow_mut();
-            adaptors[adaptor].waiting.push_front(drive);
-            adaptors[adaptor].repeat = true;
+            adaptors[adaptor].awaiting_channel.push_front(drive);
+            adaptors[adaptor].is_repeat = true;
             return;
         }
         let id = {
             let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
-            unit.state = State::Idle;
-            unit.found = None;
+            unit.state = MassbusDrivePhase::Idle;
+            unit.found_at = None;
             unit.errors = 0;
             unit.queue.remove(0).request
         };

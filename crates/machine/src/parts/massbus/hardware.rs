@@ -4,7 +4,7 @@
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::WhatIf;
@@ -74,15 +74,15 @@ pub struct Massbus {
     id: Id<Massbus>,
     config: MassbusConfig,
     drives: Mechanisms,
-    channel: Option<Channel>,
+    channel: Option<ActiveTransfer>,
     /// Transfer that has ended and that the driver has not yet reaped.
-    done: Option<Done>,
+    done: Option<MassbusCompletion>,
     /// Whether each drive has found its searched sector and reports it to the driver (attention
     /// flag).
     attention: Vec<bool>,
-    searches: Vec<Option<Search>>,
+    searches: Vec<Option<ActiveSearch>>,
     /// Start and end of the last use of the channel.
-    held: (Time, Time),
+    last_channel_use: (Time, Time),
     channel_busy: Time,
     late: Stream,
     poll: Stream,
@@ -91,15 +91,15 @@ pub struct Massbus {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Channel {
+struct ActiveTransfer {
     transfer: RequestId,
-    rate: u64,
-    since: Time,
+    bytes_per_s: u64,
+    started_at: Time,
     /// Time at which the first sector begins to pass under the head.
     first_sector: Time,
-    passed: Time,
+    passed_at: Time,
     /// Delay from the end of a sector under the head until it is in memory.
-    behind: Time,
+    memory_delay: Time,
     sectors: u32,
     per_sector: Time,
     may_be_late: bool,
@@ -108,7 +108,7 @@ struct Channel {
 
 /// Ended transfer of the adaptor, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct MassbusCompletion {
     /// Request that the ended transfer belongs to.
     pub transfer: RequestId,
     /// Whether a sector was late, so that the transfer ended there.
@@ -116,18 +116,18 @@ pub struct Done {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Search {
+struct ActiveSearch {
     transfer: RequestId,
     slot: u32,
     /// Time at which the searched sector first passed. None before that.
-    first: Option<Time>,
+    first_found_at: Option<Time>,
 }
 
 /// Event that a MASSBUS adaptor schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum MassbusEvent {
     /// Arrival of a drive at its searched sector, given by the drive's place on the adaptor.
-    Found(u8),
+    SectorFound(u8),
     /// Start of the first sector of the adaptor's transfer.
     FirstSector,
     /// End of a sector whose data may be late.
@@ -144,12 +144,16 @@ pub enum MassbusEvent {
 impl Controller for Massbus {
     type Event = MassbusEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            MassbusEvent::Found(place) => self.found(around, parts, usize::from(place)),
-            MassbusEvent::FirstSector => self.first_sector(around, parts),
-            MassbusEvent::Sector { number, draw } => self.sector(around, parts, (number, draw)),
-            MassbusEvent::LastSector => self.last_sector(around, parts, false),
+            MassbusEvent::SectorFound(drive_index) => {
+                self.handle_sector_found(context, parts, usize::from(drive_index))
+            }
+            MassbusEvent::FirstSector => self.handle_first_sector(context, parts),
+            MassbusEvent::Sector { number, draw } => {
+                self.handle_sector(context, parts, number, draw)
+            }
+            MassbusEvent::LastSector => self.handle_last_sector(context, parts, false),
         }
     }
 
@@ -184,7 +188,7 @@ impl Massbus {
             done: None,
             attention: vec![false; count],
             searches: vec![None; count],
-            held: (Time::ZERO, Time::ZERO),
+            last_channel_use: (Time::ZERO, Time::ZERO),
             channel_busy: Time::ZERO,
             late: streams.stream(&format!("controller.{number}.data_late")),
             poll: streams.stream(&format!("controller.{number}.poll")),
@@ -205,7 +209,9 @@ impl Massbus {
 
     /// Returns the time for which the channel was held, up to now.
     pub fn channel_busy(&self, now: Time) -> Time {
-        let holding = self.channel.map_or(Time::ZERO, |held| now - held.since);
+        let holding = self
+            .channel
+            .map_or(Time::ZERO, |transfer| now - transfer.started_at);
         self.channel_busy + holding
     }
 
@@ -215,42 +221,42 @@ impl Massbus {
     }
 
     /// Takes the transfer that has ended, if any.
-    pub fn take_done(&mut self) -> Option<Done> {
+    pub fn take_done(&mut self) -> Option<MassbusCompletion> {
         self.done.take()
     }
 
     /// Takes the first attention flag of a drive that has found its sector, and returns the drive's
     /// place. None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
-        let place = self.attention.iter().position(|raised| *raised)?;
-        self.attention[place] = false;
-        Some(place)
+        let drive_index = self.attention.iter().position(|raised| *raised)?;
+        self.attention[drive_index] = false;
+        Some(drive_index)
     }
 
     /// Commands a drive to seek to the transfer's cylinder and to report when `slot` passes there.
     pub fn search(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
         id: RequestId,
         slot: u32,
     ) {
         let transfer = &mut parts.requests[id];
-        let place = self.drives.place(transfer.device);
-        let drive = &mut parts.drives[self.drives.at(place)];
+        let drive_index = self.drives.index_of(transfer.device);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
         // Where the round of the polling stands when a command comes, nobody
         // knows.
         let round = self.config.search_poll_per_drive.0 * self.drives.count() as u64;
         let noticed = self.poll.within(Time(round)) + self.config.search_command;
-        let commanded = around.now() + self.config.command + noticed;
+        let commanded = context.now() + self.config.command + noticed;
         transfer.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.is_write());
-        mark_move(transfer, commanded, arm);
+        mark_arm_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
         let since = drive.last_transfer();
         let found = arrived + drive.await_slot(arrived, slot, (arm, since));
-        let stage = late_stage(
+        let stage = rotational_wait_stage(
             transfer,
             since,
             drive.spindle().period(),
@@ -259,15 +265,15 @@ impl Massbus {
             Deadline::Search,
         );
         transfer.mark(stage, moment(found));
-        let search = &mut self.searches[place];
+        let search = &mut self.searches[drive_index];
         assert!(search.is_none(), "a drive that searches was told to search");
-        *search = Some(Search {
+        *search = Some(ActiveSearch {
             transfer: id,
             slot,
-            first: None,
+            first_found_at: None,
         });
         self.id
-            .schedule(around, found, MassbusEvent::Found(place as u8));
+            .schedule(context, found, MassbusEvent::SectorFound(drive_index as u8));
     }
 
     /// Starts a transfer and holds the channel. `searched` is the time at which the drive found the
@@ -278,27 +284,27 @@ impl Massbus {
     /// If the channel is already held.
     pub fn transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
         id: RequestId,
         searched: Option<Time>,
         repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time holds the channel");
-        let now = around.now();
+        let now = context.now();
         let commanded = now + self.config.command;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(commanded));
-        let drive = &mut parts.drives[self.drives.of(transfer)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         let since = searched.or(drive.last_transfer());
         let all = (transfer.sector, transfer.sectors);
-        let passage = drive.transfer_watched(commanded, all, transfer.is_write(), since);
-        mark_move(transfer, commanded, passage.to_track);
+        let passage = drive.transfer_ready_since(commanded, all, transfer.is_write(), since);
+        mark_arm_move(transfer, commanded, passage.to_track);
         let first_sector = commanded + passage.to_first_sector();
         let stage = if repeated {
             Stage::MissedRevolution(Deadline::DataLate)
         } else {
-            let missed = late_stage(
+            let missed = rotational_wait_stage(
                 transfer,
                 since,
                 drive.spindle().period(),
@@ -306,80 +312,90 @@ impl Massbus {
                 passage.to_track,
                 Deadline::TransferCommand,
             );
-            self.blame_channel(missed, first_sector, drive.spindle().period())
+            self.attribute_to_channel(missed, first_sector, drive.spindle().period())
         };
         transfer.mark(stage, moment(first_sector));
-        let passed = commanded + passage.total();
+        let passed_at = commanded + passage.total();
         let bytes = u64::from(transfer.sectors) * u64::from(drive.geometry().sector_bytes());
-        let per_sector = Time((passed - first_sector).0 / u64::from(transfer.sectors));
-        let behind = match self.config.reads_whole_sectors && !transfer.is_write() {
+        let per_sector = Time((passed_at - first_sector).0 / u64::from(transfer.sectors));
+        let memory_delay = match self.config.reads_whole_sectors && !transfer.is_write() {
             true => per_sector,
             false => Time::ZERO,
         };
-        self.channel = Some(Channel {
+        self.channel = Some(ActiveTransfer {
             transfer: id,
-            rate: bytes * 1_000_000_000 / (passed - first_sector).0.max(1),
-            since: now,
+            bytes_per_s: bytes * 1_000_000_000 / (passed_at - first_sector).0.max(1),
+            started_at: now,
             first_sector,
-            passed,
-            behind,
+            passed_at,
+            memory_delay,
             sectors: transfer.sectors,
             per_sector,
             may_be_late: self.config.data_late > 0.0 && (!repeated || self.config.fails_again),
             moving: false,
         });
-        self.id
-            .schedule(around, first_sector + behind, MassbusEvent::FirstSector);
+        self.id.schedule(
+            context,
+            first_sector + memory_delay,
+            MassbusEvent::FirstSector,
+        );
     }
 
     /// Returns the stage of a missed transfer command, changed to a held channel if another drive
     /// held the channel when the sector passed.
-    fn blame_channel(&self, stage: Stage, first_sector: Time, period: Time) -> Stage {
+    fn attribute_to_channel(&self, stage: Stage, first_sector: Time, period: Time) -> Stage {
         let missed = Stage::MissedRevolution(Deadline::TransferCommand);
-        let (taken, freed) = self.held;
+        let (taken, freed) = self.last_channel_use;
         match first_sector.0.checked_sub(period.0) {
-            Some(passed) if stage == missed && (taken.0..freed.0).contains(&passed) => {
+            Some(passed_at) if stage == missed && (taken.0..freed.0).contains(&passed_at) => {
                 Stage::MissedRevolution(Deadline::ChannelHeld)
             }
             _ => stage,
         }
     }
 
-    fn found(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
-        let now = around.now();
-        let search = self.searches[place].as_mut().expect("the drive searches");
+    fn handle_sector_found(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+    ) {
+        let now = context.now();
+        let search = self.searches[drive_index]
+            .as_mut()
+            .expect("the drive searches");
         let transfer = &mut parts.requests[search.transfer];
-        if search.first.replace(now).is_some() {
-            let held = Stage::MissedRevolution(Deadline::ChannelHeld);
-            transfer.mark(held, moment(now));
+        if search.first_found_at.replace(now).is_some() {
+            let last_channel_use = Stage::MissedRevolution(Deadline::ChannelHeld);
+            transfer.mark(last_channel_use, moment(now));
         }
         if self.config.attention == Attention::WhenIdle && self.channel.is_some() {
             // It is not noticed; the sector comes round again.
             let slot = search.slot;
-            let drive = &parts.drives[self.drives.of(transfer)];
+            let drive = &parts.drives[self.drives.mechanism_for(transfer)];
             let again = now + Time(1);
             let again = again + drive.until_slot(again, slot);
             self.id
-                .schedule(around, again, MassbusEvent::Found(place as u8));
+                .schedule(context, again, MassbusEvent::SectorFound(drive_index as u8));
             return;
         }
-        self.searches[place] = None;
-        self.attention[place] = true;
-        self.raise(around);
+        self.searches[drive_index] = None;
+        self.attention[drive_index] = true;
+        self.raise_interrupt(context);
     }
 
-    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn handle_first_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let channel = self.channel.as_mut().expect("the channel is held");
         channel.moving = true;
-        parts.bus.start(around, channel.rate);
-        self.sectors_from(around, 1);
+        parts.bus.start_stream(context, channel.bytes_per_s);
+        self.schedule_sectors_from(context, 1);
     }
 
     /// Schedules the next event of the transfer from this sector on: the next sector that may be
     /// late, or the last sector. The buffer holds a single sector, so a sector is late if the
     /// memory, shared with the processor, does not accept or supply it in time. Whether it is late
     /// depends on whether a process has the processor when it has passed.
-    fn sectors_from(&mut self, around: &Surroundings<'_>, number: u32) {
+    fn schedule_sectors_from(&mut self, context: &Surroundings<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
         let may_be_late = channel.may_be_late;
         let mut last = number..channel.sectors.max(2);
@@ -390,63 +406,73 @@ impl Massbus {
         match risk {
             Some((number, draw)) => {
                 let passing = Time(channel.per_sector.0 * u64::from(number));
-                let at = channel.first_sector + passing + channel.behind;
+                let at = channel.first_sector + passing + channel.memory_delay;
                 self.id
-                    .schedule(around, at, MassbusEvent::Sector { number, draw });
+                    .schedule(context, at, MassbusEvent::Sector { number, draw });
             }
             None => {
-                let at = channel.passed + channel.behind;
-                self.id.schedule(around, at, MassbusEvent::LastSector);
+                let at = channel.passed_at + channel.memory_delay;
+                self.id.schedule(context, at, MassbusEvent::LastSector);
             }
         }
     }
 
-    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, at: (u32, f64)) {
-        let (number, draw) = at;
+    fn handle_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        number: u32,
+        draw: f64,
+    ) {
         let channel = self.channel.expect("the channel is held");
         let write = parts.requests[channel.transfer].is_write();
         let idle = match write {
             true => self.config.data_late * self.config.data_late_idle_share,
             false => 0.0,
         };
-        if around.processors.has_process() || draw < idle {
+        if context.processors.has_process() || draw < idle {
             self.data_late_errors += 1;
-            self.last_sector(around, parts, true);
+            self.handle_last_sector(context, parts, true);
         } else {
-            self.sectors_from(around, number + 1);
+            self.schedule_sectors_from(context, number + 1);
         }
     }
 
-    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, data_late: bool) {
-        let now = around.now();
+    fn handle_last_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        data_late: bool,
+    ) {
+        let now = context.now();
         let channel = self.channel.take().expect("the channel is held");
         assert!(channel.moving, "the last sector came before the first");
-        parts.bus.stop(around, channel.rate);
-        self.channel_busy += now - channel.since;
-        self.held = (channel.since, now);
+        parts.bus.end_stream(context, channel.bytes_per_s);
+        self.channel_busy += now - channel.started_at;
+        self.last_channel_use = (channel.started_at, now);
         let transfer = &mut parts.requests[channel.transfer];
-        let drive = &mut parts.drives[self.drives.of(transfer)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         if data_late {
             drive.cut_short(now);
             let late = Stage::MissedRevolution(Deadline::DataLate);
             transfer.mark(late, moment(now));
         } else {
-            mark_passing(transfer, drive, channel.passed);
-            if channel.behind > Time::ZERO {
+            mark_media_transfer(transfer, drive, channel.passed_at);
+            if channel.memory_delay > Time::ZERO {
                 transfer.mark(Stage::BusTransfer, moment(now));
             }
         }
-        self.done = Some(Done {
+        self.done = Some(MassbusCompletion {
             transfer: channel.transfer,
             data_late,
         });
-        self.raise(around);
+        self.raise_interrupt(context);
     }
 
-    fn raise(&self, around: &Surroundings<'_>) {
+    fn raise_interrupt(&self, context: &Surroundings<'_>) {
         let task = self
             .interrupt
             .expect("the adaptor's interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
     }
 }

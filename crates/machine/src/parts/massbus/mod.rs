@@ -6,6 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{HpConfig, PositionTest, SearchLead};
-pub use hardware::{Attention, Done, Massbus, MassbusConfig, MassbusEvent};
+pub use driver::{HpDriverConfig, PositionTest, SearchLead};
+pub use hardware::{Attention, Massbus, MassbusCompletion, MassbusConfig, MassbusEvent};
 pub use specification::Specification;

@@ -8,7 +8,7 @@
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{go_for, mark_passing};
+use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 /// Order in which a drive's commands are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum CommandOrder {
     /// Execution in the order of arrival.
     Arrival,
     /// Execution in the order of seek distance: the command with the nearest cylinder comes first.
@@ -41,8 +41,8 @@ pub struct Uda50Config {
     pub finish_per_sector: Time,
     /// Variation of the three processing times, as a share of their mean.
     pub spread: f64,
-    /// Order of execution; see [`Order`].
-    pub order: Order,
+    /// Order of execution; see [`CommandOrder`].
+    pub order: CommandOrder,
     /// Whether a drive's next command is decoded while another one is executed.
     pub overlap_decode: bool,
 }
@@ -52,31 +52,31 @@ pub struct Uda50 {
     id: Id<Uda50>,
     config: Uda50Config,
     drives: Mechanisms,
-    units: Vec<Unit>,
-    engine: VecDeque<Job>,
-    engine_working: bool,
+    units: Vec<Uda50DriveQueues>,
+    engine_jobs: VecDeque<EngineJob>,
+    is_engine_busy: bool,
     engine_busy: Time,
     /// Transfers that wait for the bus, in order; the first one may be in progress.
-    bus: VecDeque<(RequestId, Time)>,
-    bus_working: bool,
+    bus_queue: VecDeque<(RequestId, Time)>,
+    is_bus_busy: bool,
     buffer_free: u32,
-    done: VecDeque<RequestId>,
+    completed: VecDeque<RequestId>,
     outstanding: u32,
-    spread: Stream,
+    spread_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
 #[derive(Clone, Default)]
-struct Unit {
+struct Uda50DriveQueues {
     queued: VecDeque<RequestId>,
     /// Commands that are decoded and ready for the drive. Writes have fetched enough of their data.
     ready: VecDeque<RequestId>,
     in_flight: u32,
-    moving: bool,
+    is_transferring: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Job {
+enum EngineJob {
     Decode(RequestId),
     Finish(RequestId),
 }
@@ -99,13 +99,13 @@ pub enum Uda50Event {
 impl Controller for Uda50 {
     type Event = Uda50Event;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            Uda50Event::EngineDone => self.engine_done(around, parts),
-            Uda50Event::FirstSector(id) => self.first_sector(around, parts, id),
-            Uda50Event::LastSector(id) => self.last_sector(around, parts, id),
-            Uda50Event::Buffered(id) => self.buffered(around, parts, id),
-            Uda50Event::BusDone => self.bus_done(around, parts),
+            Uda50Event::EngineDone => self.handle_engine_done(context, parts),
+            Uda50Event::FirstSector(id) => self.handle_first_sector(context, parts, id),
+            Uda50Event::LastSector(id) => self.handle_last_sector(context, parts, id),
+            Uda50Event::Buffered(id) => self.handle_buffered(context, parts, id),
+            Uda50Event::BusDone => self.handle_bus_done(context, parts),
         }
     }
 
@@ -114,7 +114,7 @@ impl Controller for Uda50 {
     }
 
     fn interrupts(&self, _: &Parts<'_>) -> bool {
-        !self.done.is_empty()
+        !self.completed.is_empty()
     }
 
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
@@ -124,21 +124,26 @@ impl Controller for Uda50 {
 
 impl Uda50 {
     /// Returns an idle UDA50 with its drives.
-    pub fn new(id: Id<Self>, config: Uda50Config, drives: Mechanisms, spread: Stream) -> Self {
+    pub fn new(
+        id: Id<Self>,
+        config: Uda50Config,
+        drives: Mechanisms,
+        spread_stream: Stream,
+    ) -> Self {
         Self {
             id,
             buffer_free: config.buffer_sectors,
             config,
-            units: vec![Unit::default(); drives.count()],
+            units: vec![Uda50DriveQueues::default(); drives.count()],
             drives,
-            engine: VecDeque::new(),
-            engine_working: false,
+            engine_jobs: VecDeque::new(),
+            is_engine_busy: false,
             engine_busy: Time::ZERO,
-            bus: VecDeque::new(),
-            bus_working: false,
-            done: VecDeque::new(),
+            bus_queue: VecDeque::new(),
+            is_bus_busy: false,
+            completed: VecDeque::new(),
             outstanding: 0,
-            spread,
+            spread_stream,
             interrupt: None,
         }
     }
@@ -151,7 +156,7 @@ impl Uda50 {
 
     /// Takes the next completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
-        self.done.pop_front()
+        self.completed.pop_front()
     }
 
     /// Accepts a command into the controller's command ring.
@@ -159,25 +164,30 @@ impl Uda50 {
     /// # Panics
     ///
     /// If the host has no credit left.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.takes_commands(), "a command without a credit");
         self.outstanding += 1;
-        let place = self.drives.place(parts.requests[id].device);
-        self.units[place].queued.push_back(id);
-        self.decode_next(around, parts, place);
+        let drive_index = self.drives.index_of(parts.requests[id].device);
+        self.units[drive_index].queued.push_back(id);
+        self.decode_next(context, parts, drive_index);
     }
 
-    fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
+    fn decode_next(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+    ) {
         let limit = if self.config.overlap_decode {
             u32::MAX
         } else {
             1
         };
-        let unit = &self.units[place];
+        let unit = &self.units[drive_index];
         if unit.in_flight >= limit {
             return;
         }
-        let Some(next) = self.choose(&unit.queued, place, parts) else {
+        let Some(next) = self.choose_next(&unit.queued, drive_index, parts) else {
             return;
         };
         let id = unit.queued[next];
@@ -185,14 +195,14 @@ impl Uda50 {
         if sectors > self.buffer_free {
             return;
         }
-        let unit = &mut self.units[place];
+        let unit = &mut self.units[drive_index];
         unit.queued.remove(next);
         unit.in_flight += 1;
         self.buffer_free -= sectors;
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(around.now()));
-        self.engine.push_back(Job::Decode(id));
-        self.work(around, parts);
+        request.mark(Stage::ControllerQueue, moment(context.now()));
+        self.engine_jobs.push_back(EngineJob::Decode(id));
+        self.start_engine_job(context, parts);
     }
 
     /// Returns the buffer space of a transfer, in sectors. A transfer larger than the buffer uses
@@ -201,198 +211,234 @@ impl Uda50 {
         sectors.min(self.config.buffer_sectors)
     }
 
-    fn work(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let (false, Some(job)) = (self.engine_working, self.engine.front().copied()) else {
+    fn start_engine_job(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (false, Some(job)) = (self.is_engine_busy, self.engine_jobs.front().copied()) else {
             return;
         };
         let (id, mean) = match job {
-            Job::Decode(id) => (id, self.config.decode),
-            Job::Finish(id) => {
+            EngineJob::Decode(id) => (id, self.config.decode),
+            EngineJob::Finish(id) => {
                 let sectors = u64::from(parts.requests[id].sectors);
                 let per_sector = self.config.finish_per_sector.0 * sectors;
                 (id, self.config.finish + Time(per_sector))
             }
         };
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(around.now()));
-        let cost = self.spread.spread(mean, self.config.spread);
-        self.engine_working = true;
+        request.mark(Stage::ControllerQueue, moment(context.now()));
+        let cost = self.spread_stream.spread(mean, self.config.spread);
+        self.is_engine_busy = true;
         self.engine_busy += cost;
         self.id
-            .schedule(around, around.now() + cost, Uda50Event::EngineDone);
+            .schedule(context, context.now() + cost, Uda50Event::EngineDone);
     }
 
-    fn engine_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        self.engine_working = false;
-        let job = self.engine.pop_front().expect("the processor had a job");
-        let (Job::Decode(id) | Job::Finish(id)) = job;
+    fn handle_engine_done(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        self.is_engine_busy = false;
+        let job = self
+            .engine_jobs
+            .pop_front()
+            .expect("the processor had a job");
+        let (EngineJob::Decode(id) | EngineJob::Finish(id)) = job;
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::Command, moment(around.now()));
-        let place = self.drives.place(transfer.device);
+        transfer.mark(Stage::Command, moment(context.now()));
+        let drive_index = self.drives.index_of(transfer.device);
         match job {
-            Job::Decode(_) if transfer.is_write() => self.over_bus(around, parts, id, Time::ZERO),
-            Job::Decode(_) => {
-                self.units[place].ready.push_back(id);
-                self.move_next(around, parts, place);
+            EngineJob::Decode(_) if transfer.is_write() => {
+                self.queue_bus_transfer(context, parts, id, Time::ZERO)
             }
-            Job::Finish(_) => self.finished(around, parts, id),
+            EngineJob::Decode(_) => {
+                self.units[drive_index].ready.push_back(id);
+                self.start_next_transfer(context, parts, drive_index);
+            }
+            EngineJob::Finish(_) => self.handle_finished(context, parts, id),
         }
-        self.work(around, parts);
+        self.start_engine_job(context, parts);
     }
 
-    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_finished(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &parts.requests[id];
-        let place = self.drives.place(transfer.device);
+        let drive_index = self.drives.index_of(transfer.device);
         self.buffer_free += self.buffer_share(transfer.sectors);
-        self.units[place].in_flight -= 1;
+        self.units[drive_index].in_flight -= 1;
         self.outstanding -= 1;
-        self.done.push_back(id);
+        self.completed.push_back(id);
         let task = self.interrupt.expect("the interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
         // Buffer has come free for whoever lacked it.
-        for place in 0..self.units.len() {
-            self.decode_next(around, parts, place);
+        for drive_index in 0..self.units.len() {
+            self.decode_next(context, parts, drive_index);
         }
     }
 
-    fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
-        if self.units[place].moving {
+    fn start_next_transfer(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+    ) {
+        if self.units[drive_index].is_transferring {
             return;
         }
-        let Some(next) = self.choose(&self.units[place].ready, place, parts) else {
+        let Some(next) = self.choose_next(&self.units[drive_index].ready, drive_index, parts)
+        else {
             return;
         };
-        let unit = &mut self.units[place];
+        let unit = &mut self.units[drive_index];
         let id = unit.ready.remove(next).expect("it is in the queue");
-        unit.moving = true;
-        let now = around.now();
+        unit.is_transferring = true;
+        let now = context.now();
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::ControllerQueue, moment(now));
-        let drive = &mut parts.drives[self.drives.at(place)];
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
-        let (first, passage) = go_for((transfer, drive), now, all, late);
+        let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
         let ends = now + passage.total();
-        self.id.schedule(around, first, Uda50Event::FirstSector(id));
-        self.id.schedule(around, ends, Uda50Event::LastSector(id));
+        self.id
+            .schedule(context, first, Uda50Event::FirstSector(id));
+        self.id.schedule(context, ends, Uda50Event::LastSector(id));
     }
 
     /// Starts the bus transfer of a read when its first sector begins to pass.
-    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_first_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &parts.requests[id];
         if transfer.is_write() {
             return;
         }
-        let drive = &parts.drives[self.drives.of(transfer)];
+        let drive = &parts.drives[self.drives.mechanism_for(transfer)];
         let ends = drive.last_transfer().expect("the drive transfers");
-        self.over_bus(around, parts, id, ends);
+        self.queue_bus_transfer(context, parts, id, ends);
     }
 
-    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_last_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &mut parts.requests[id];
-        let place = self.drives.place(transfer.device);
-        let drive = &mut parts.drives[self.drives.at(place)];
-        mark_passing(transfer, drive, around.now());
+        let drive_index = self.drives.index_of(transfer.device);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        mark_media_transfer(transfer, drive, context.now());
         if transfer.is_write() {
-            self.finish(around, parts, id);
+            self.queue_finish(context, parts, id);
         }
-        self.units[place].moving = false;
-        self.move_next(around, parts, place);
+        self.units[drive_index].is_transferring = false;
+        self.start_next_transfer(context, parts, drive_index);
     }
 
-    fn finish(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        self.engine.push_back(Job::Finish(id));
-        self.work(around, parts);
+    fn queue_finish(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        self.engine_jobs.push_back(EngineJob::Finish(id));
+        self.start_engine_job(context, parts);
     }
 
     /// Queues a transfer for the bus. Its last sector cannot be sent before `not_before`, when that
     /// sector has been read.
-    fn over_bus(
+    fn queue_bus_transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
         id: RequestId,
         not_before: Time,
     ) {
-        self.bus.push_back((id, not_before));
-        self.use_bus(around, parts);
+        self.bus_queue.push_back((id, not_before));
+        self.start_bus_transfer(context, parts);
     }
 
-    fn use_bus(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let (false, Some((id, not_before))) = (self.bus_working, self.bus.front().copied()) else {
+    fn start_bus_transfer(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (false, Some((id, not_before))) = (self.is_bus_busy, self.bus_queue.front().copied())
+        else {
             return;
         };
-        self.bus_working = true;
-        let now = around.now();
+        self.is_bus_busy = true;
+        let now = context.now();
         let transfer = &mut parts.requests[id];
         if transfer.is_write() || now > not_before {
             transfer.mark(Stage::BusWait, moment(now));
         }
         let sector_bytes = u64::from(
-            parts.drives[self.drives.of(transfer)]
+            parts.drives[self.drives.mechanism_for(transfer)]
                 .geometry()
                 .sector_bytes(),
         );
-        let one = parts.bus.time(sector_bytes);
-        let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
+        let one = parts.bus.transfer_time(sector_bytes);
+        let all = parts
+            .bus
+            .transfer_time(sector_bytes * u64::from(transfer.sectors));
         let ends = (now + all).max(not_before + one);
         if transfer.is_write() {
-            let drive = &parts.drives[self.drives.of(transfer)];
+            let drive = &parts.drives[self.drives.mechanism_for(transfer)];
             let media = drive.slots_time(drive.cylinder(), transfer.sectors);
             // The slower bus needs this much of a start; the buffer takes up
             // the difference.
             let lead = Time(all.0.saturating_sub(media.0)) + one;
             self.id
-                .schedule(around, now + lead.min(all), Uda50Event::Buffered(id));
+                .schedule(context, now + lead.min(all), Uda50Event::Buffered(id));
         }
-        parts
-            .bus
-            .start(around, bus_rate(transfer.sectors, sector_bytes, ends - now));
-        self.id.schedule(around, ends, Uda50Event::BusDone);
-        self.bus.front_mut().expect("it is there").1 = now;
+        parts.bus.start_stream(
+            context,
+            bytes_per_s(transfer.sectors, sector_bytes, ends - now),
+        );
+        self.id.schedule(context, ends, Uda50Event::BusDone);
+        self.bus_queue.front_mut().expect("it is there").1 = now;
     }
 
-    fn bus_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let (id, since) = self.bus.pop_front().expect("the bus was in use");
-        self.bus_working = false;
-        let now = around.now();
+    fn handle_bus_done(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (id, since) = self.bus_queue.pop_front().expect("the bus was in use");
+        self.is_bus_busy = false;
+        let now = context.now();
         let transfer = &mut parts.requests[id];
         let sector_bytes = u64::from(
-            parts.drives[self.drives.of(transfer)]
+            parts.drives[self.drives.mechanism_for(transfer)]
                 .geometry()
                 .sector_bytes(),
         );
-        parts.bus.stop(
-            around,
-            bus_rate(transfer.sectors, sector_bytes, now - since),
+        parts.bus.end_stream(
+            context,
+            bytes_per_s(transfer.sectors, sector_bytes, now - since),
         );
         if !transfer.is_write() {
             transfer.mark(Stage::BusTransfer, moment(now));
-            self.finish(around, parts, id);
+            self.queue_finish(context, parts, id);
         }
-        self.use_bus(around, parts);
+        self.start_bus_transfer(context, parts);
     }
 
-    fn buffered(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_buffered(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::BusTransfer, moment(around.now()));
-        let place = self.drives.place(transfer.device);
-        self.units[place].ready.push_back(id);
-        self.move_next(around, parts, place);
+        transfer.mark(Stage::BusTransfer, moment(context.now()));
+        let drive_index = self.drives.index_of(transfer.device);
+        self.units[drive_index].ready.push_back(id);
+        self.start_next_transfer(context, parts, drive_index);
     }
 
     /// Chooses the next command from a drive's queue in the configured order. Returns its position
     /// in the queue.
-    fn choose(
+    fn choose_next(
         &self,
         queue: &VecDeque<RequestId>,
-        place: usize,
+        drive_index: usize,
         parts: &Parts<'_>,
     ) -> Option<usize> {
         match self.config.order {
-            Order::Arrival => (!queue.is_empty()).then_some(0),
-            Order::Nearest => {
-                let drive = &parts.drives[self.drives.at(place)];
+            CommandOrder::Arrival => (!queue.is_empty()).then_some(0),
+            CommandOrder::Nearest => {
+                let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
                 let cylinder = |sector| drive.geometry().locate(sector).cylinder;
                 let distance = |id: &RequestId| {
                     cylinder(parts.requests[*id].sector).abs_diff(drive.cylinder())
@@ -404,6 +450,6 @@ impl Uda50 {
     }
 }
 
-fn bus_rate(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
+fn bytes_per_s(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
     u64::from(sectors) * sector_bytes * 1_000_000_000 / span.0.max(1)
 }

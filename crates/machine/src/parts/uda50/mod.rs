@@ -6,6 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::UdaConfig;
-pub use hardware::{Order, Uda50, Uda50Config, Uda50Event};
+pub use driver::UdaDriverConfig;
+pub use hardware::{CommandOrder, Uda50, Uda50Config, Uda50Event};
 pub use specification::Specification;

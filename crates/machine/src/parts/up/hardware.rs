@@ -6,7 +6,7 @@
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -31,9 +31,9 @@ pub struct Up {
     id: Id<Up>,
     config: UpHardwareConfig,
     drives: Mechanisms,
-    transfer: Option<Transfer>,
+    transfer: Option<ActiveUpTransfer>,
     /// Transfer that has ended and that the driver has not yet reaped.
-    done: Option<Done>,
+    done: Option<UpCompletion>,
     /// Whether each drive has found its searched sector and reports it to the driver (attention
     /// flag).
     attention: Vec<bool>,
@@ -43,19 +43,19 @@ pub struct Up {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Transfer {
+struct ActiveUpTransfer {
     request: RequestId,
-    since: Time,
-    rate: u64,
+    started_at: Time,
+    bytes_per_s: u64,
     /// Time at which the last sector that was in time has passed.
-    passed: Time,
+    passed_at: Time,
     ends: Time,
     data_late: bool,
 }
 
 /// Ended transfer of the controller, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct UpCompletion {
     /// Request that the ended transfer belongs to.
     pub request: RequestId,
     /// Whether a sector was late, so that the transfer ended there.
@@ -66,7 +66,7 @@ pub struct Done {
 #[derive(Clone, Copy, Debug)]
 pub enum UpEvent {
     /// Arrival of a drive at its searched sector, given by the drive's place on the controller.
-    Found(u8),
+    SectorFound(u8),
     /// Start of a transfer's data movement over the bus.
     Moves,
     /// End of a transfer, complete or cut short by late data.
@@ -76,17 +76,17 @@ pub enum UpEvent {
 impl Controller for Up {
     type Event = UpEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: UpEvent) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: UpEvent) {
         match event {
-            UpEvent::Found(place) => {
-                self.attention[usize::from(place)] = true;
-                self.raise(around);
+            UpEvent::SectorFound(drive_index) => {
+                self.attention[usize::from(drive_index)] = true;
+                self.raise_interrupt(context);
             }
             UpEvent::Moves => {
                 let transfer = self.transfer.expect("a transfer is under way");
-                parts.bus.start(around, transfer.rate);
+                parts.bus.start_stream(context, transfer.bytes_per_s);
             }
-            UpEvent::End => self.end(around, parts),
+            UpEvent::End => self.end(context, parts),
         }
     }
 
@@ -99,8 +99,8 @@ impl Controller for Up {
     }
 
     fn busy(&self, now: Time) -> Option<(Counted, Time)> {
-        let under_way = self.transfer.map_or(Time::ZERO, |one| now - one.since);
-        Some((Counted::Channel, self.busy + under_way))
+        let in_progress = self.transfer.map_or(Time::ZERO, |one| now - one.started_at);
+        Some((Counted::Channel, self.busy + in_progress))
     }
 }
 
@@ -136,16 +136,16 @@ impl Up {
     }
 
     /// Takes the transfer that has ended, if any.
-    pub fn take_done(&mut self) -> Option<Done> {
+    pub fn take_done(&mut self) -> Option<UpCompletion> {
         self.done.take()
     }
 
     /// Takes the first attention flag of a drive that has found its sector, and returns the drive.
     /// None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
-        let place = self.attention.iter().position(|raised| *raised)?;
-        self.attention[place] = false;
-        Some(self.drives.drive(place))
+        let drive_index = self.attention.iter().position(|raised| *raised)?;
+        self.attention[drive_index] = false;
+        Some(self.drives.drive_number(drive_index))
     }
 
     /// Commands a drive to seek to a request's cylinder and to report when `slot` passes there.
@@ -155,26 +155,28 @@ impl Up {
     /// If a transfer is in progress, which a search would disturb.
     pub fn search(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (id, slot): (RequestId, u32),
+        id: RequestId,
+        slot: u32,
     ) {
         assert!(self.transfer.is_none(), "a search while data moves");
         let request = &mut parts.requests[id];
-        let place = self.drives.place(request.device);
-        let drive = &mut parts.drives[self.drives.at(place)];
+        let drive_index = self.drives.index_of(request.device);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let cylinder = drive.geometry().locate(request.sector).cylinder;
-        let commanded = around.now() + self.config.command;
+        let commanded = context.now() + self.config.command;
         request.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, request.is_write());
-        mark_move(request, commanded, arm);
+        mark_arm_move(request, commanded, arm);
         let arrived = commanded + arm.total();
         let since = drive.last_transfer();
         let found = arrived + drive.await_slot(arrived, slot, (arm, since));
         let period = drive.spindle().period();
-        let stage = late_stage(request, since, period, found, arm, Deadline::Search);
+        let stage = rotational_wait_stage(request, since, period, found, arm, Deadline::Search);
         request.mark(stage, moment(found));
-        self.id.schedule(around, found, UpEvent::Found(place as u8));
+        self.id
+            .schedule(context, found, UpEvent::SectorFound(drive_index as u8));
     }
 
     /// Starts a transfer. `searched` is the time at which the drive found the sector before it, if
@@ -185,16 +187,18 @@ impl Up {
     /// If a transfer is in progress.
     pub fn transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (id, searched, repeated): (RequestId, Option<Time>, bool),
+        id: RequestId,
+        searched: Option<Time>,
+        repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time");
         let request = &mut parts.requests[id];
-        let drive = &mut parts.drives[self.drives.of(request)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(request)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
-        let over_bus = parts.bus.time(sector_bytes);
-        let mut commanded = around.now() + self.config.command;
+        let over_bus = parts.bus.transfer_time(sector_bytes);
+        let mut commanded = context.now() + self.config.command;
         if request.is_write() {
             // The first sector is there before the drive is started.
             commanded += over_bus;
@@ -202,49 +206,51 @@ impl Up {
         request.mark(Stage::Command, moment(commanded));
         let since = searched.or(drive.last_transfer());
         let all = (request.sector, request.sectors);
-        let passage = drive.transfer_watched(commanded, all, request.is_write(), since);
-        mark_move(request, commanded, passage.to_track);
+        let passage = drive.transfer_ready_since(commanded, all, request.is_write(), since);
+        mark_arm_move(request, commanded, passage.to_track);
         let first = commanded + passage.to_first_sector();
         let stage = match repeated {
             true => Stage::MissedRevolution(Deadline::DataLate),
             false => {
                 let late = Deadline::TransferCommand;
                 let period = drive.spindle().period();
-                late_stage(request, since, period, first, passage.to_track, late)
+                rotational_wait_stage(request, since, period, first, passage.to_track, late)
             }
         };
         request.mark(stage, moment(first));
         let write = request.is_write();
-        let passes = drive.sectors_pass();
+        let passes = drive.sector_end_times();
         let slot = drive.slots_time(drive.cylinder(), 1);
-        let moved = self.moved((&passes, slot), (commanded, over_bus), write);
+        let moved = self.bus_transfer_times(&passes, slot, commanded, over_bus, write);
         let late = moved.len() < passes.len();
-        let passed = passes[moved.len().max(1) - 1];
+        let passed_at = passes[moved.len().max(1) - 1];
         let ends = match (write, late) {
-            (false, false) => moved.last().map_or(passed, |at| passed.max(*at)),
-            (true, false) | (_, true) => passed,
+            (false, false) => moved.last().map_or(passed_at, |at| passed_at.max(*at)),
+            (true, false) | (_, true) => passed_at,
         };
         let bytes = sector_bytes * moved.len() as u64;
-        self.transfer = Some(Transfer {
+        self.transfer = Some(ActiveUpTransfer {
             request: id,
-            since: around.now(),
-            rate: bytes * 1_000_000_000 / (ends - first).0.max(1),
-            passed,
+            started_at: context.now(),
+            bytes_per_s: bytes * 1_000_000_000 / (ends - first).0.max(1),
+            passed_at,
             ends,
             data_late: late,
         });
-        self.id.schedule(around, first, UpEvent::Moves);
-        self.id.schedule(around, ends, UpEvent::End);
+        self.id.schedule(context, first, UpEvent::Moves);
+        self.id.schedule(context, ends, UpEvent::End);
     }
 
     /// Returns the time at which the data of each sector have moved over the bus, up to the first
     /// lost sector. `passes` holds the time at which each sector has passed, and `slot` the time of
     /// one sector. Words move while a sector passes; the buffer limits how far they may be behind
     /// or ahead of it.
-    fn moved(
+    fn bus_transfer_times(
         &mut self,
-        (passes, slot): (&[Time], Time),
-        (from, over_bus): (Time, Time),
+        passes: &[Time],
+        slot: Time,
+        from: Time,
+        sector_bus_time: Time,
         write: bool,
     ) -> Vec<Time> {
         let buffer = self.config.buffer_sectors as usize;
@@ -256,7 +262,7 @@ impl Up {
                 .map_or(begins, |before| begins.max(passes[before]))
         };
         let mut moved: Vec<Time> = Vec::with_capacity(passes.len());
-        for (number, passed) in passes.iter().enumerate() {
+        for (number, passed_at) in passes.iter().enumerate() {
             // The sector whose room in the buffer this one takes.
             let before = number.checked_sub(buffer);
             if !write && before.is_some_and(|before| moved[before] > begins(number)) {
@@ -264,7 +270,7 @@ impl Up {
             }
             // What is written was fetched before the command, as far as there is room.
             let (may, least) = match (write, before) {
-                (false, _) => (begins(number), *passed),
+                (false, _) => (begins(number), *passed_at),
                 (true, Some(before)) => (begins(before), passes[before]),
                 (true, None) => (from, from),
             };
@@ -272,9 +278,9 @@ impl Up {
             let wait = self.grants.within(self.config.grant);
             let at = match write && number == 0 {
                 true => from,
-                false => (last.max(may) + wait + over_bus).max(least),
+                false => (last.max(may) + wait + sector_bus_time).max(least),
             };
-            if write && at > *passed {
+            if write && at > *passed_at {
                 return moved;
             }
             moved.push(at);
@@ -282,29 +288,29 @@ impl Up {
         moved
     }
 
-    fn end(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn end(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let transfer = self.transfer.take().expect("a transfer is under way");
-        parts.bus.stop(around, transfer.rate);
-        self.busy += around.now() - transfer.since;
+        parts.bus.end_stream(context, transfer.bytes_per_s);
+        self.busy += context.now() - transfer.started_at;
         let request = &mut parts.requests[transfer.request];
-        let drive = &mut parts.drives[self.drives.of(request)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(request)];
         if transfer.data_late {
-            drive.cut_short(transfer.passed);
+            drive.cut_short(transfer.passed_at);
             let late = Stage::MissedRevolution(Deadline::DataLate);
             request.mark(late, moment(transfer.ends));
         } else {
-            mark_passing(request, drive, transfer.passed);
+            mark_media_transfer(request, drive, transfer.passed_at);
             request.mark(Stage::BusTransfer, moment(transfer.ends));
         }
-        self.done = Some(Done {
+        self.done = Some(UpCompletion {
             request: transfer.request,
             data_late: transfer.data_late,
         });
-        self.raise(around);
+        self.raise_interrupt(context);
     }
 
-    fn raise(&self, around: &Surroundings<'_>) {
+    fn raise_interrupt(&self, context: &Surroundings<'_>) {
         let task = self.interrupt.expect("its interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
     }
 }

@@ -7,6 +7,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Lead, UpConfig};
-pub use hardware::{Done, Up, UpEvent, UpHardwareConfig};
+pub use driver::{UpDriverConfig, UpSearchLead};
+pub use hardware::{Up, UpCompletion, UpEvent, UpHardwareConfig};
 pub use specification::Specification;

@@ -3,8 +3,8 @@
 //! The driver of the Multibus II board has no queue.
 
 use super::hardware::Vme;
-use crate::driver::disksort::{self, Queue};
-use crate::driver::giving::{Giving, Turns};
+use crate::driver::disksort::{self, RequestQueue};
+use crate::driver::submission_guard::{RoundRobin, SubmissionGuard};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -33,7 +33,7 @@ pub struct VmeDriverConfig {
     /// Start of the upward scan of a request queue; see [`ScanFrom`].
     pub scan_from: ScanFrom,
     /// Maximum number of commands in the controller. None means no limit.
-    pub commands: Option<u32>,
+    pub commands_max: Option<u32>,
     /// Processor time to queue a request.
     pub strategy: Time,
     /// Processor time to build a command and submit it to the controller.
@@ -48,11 +48,11 @@ pub(crate) struct VmeDriver {
     controller: Id<Vme>,
     /// Request queue of each drive. If the scan starts at the active request, the last submitted
     /// request is the first one.
-    queues: RefCell<Vec<Queue>>,
+    queues: RefCell<Vec<RequestQueue>>,
     /// Whether the first request of each drive's queue has been submitted to the controller.
-    given: RefCell<Vec<bool>>,
-    turns: Turns,
-    giving: Giving,
+    is_head_in_flight: RefCell<Vec<bool>>,
+    round_robin: RoundRobin,
+    submission_guard: SubmissionGuard,
 }
 
 impl VmeDriver {
@@ -61,29 +61,29 @@ impl VmeDriver {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![Queue::new(); drives]),
-            given: RefCell::new(vec![false; drives]),
-            turns: Turns::default(),
-            giving: Giving::default(),
+            queues: RefCell::new(vec![RequestQueue::new(); drives]),
+            is_head_in_flight: RefCell::new(vec![false; drives]),
+            round_robin: RoundRobin::default(),
+            submission_guard: SubmissionGuard::default(),
         }
     }
 
-    fn next(&self) -> Option<RequestId> {
+    fn take_next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
-        let mut given = self.given.borrow_mut();
-        self.turns.find(queues.len(), |drive| {
+        let mut is_head_in_flight = self.is_head_in_flight.borrow_mut();
+        self.round_robin.find_next(queues.len(), |drive| {
             let queue = &mut queues[drive];
-            if given[drive] && queue.len() > 1 {
+            if is_head_in_flight[drive] && queue.len() > 1 {
                 queue.remove(0);
-                given[drive] = false;
+                is_head_in_flight[drive] = false;
             }
-            if given[drive] || queue.is_empty() {
+            if is_head_in_flight[drive] || queue.is_empty() {
                 return None;
             }
             Some(match self.config.scan_from {
                 ScanFrom::Waiting => queue.remove(0).request,
                 ScanFrom::Active => {
-                    given[drive] = true;
+                    is_head_in_flight[drive] = true;
                     queue[0].request
                 }
             })
@@ -92,28 +92,33 @@ impl VmeDriver {
 
     /// Removes a completed request from the head of its drive's queue, if it is there. The scan
     /// then starts afresh.
-    fn forget(&self, drive: usize, id: RequestId) {
+    fn remove_completed(&self, drive: usize, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[drive];
-        let given = &mut self.given.borrow_mut()[drive];
-        if *given && queue.first().is_some_and(|first| first.request == id) {
+        let is_head_in_flight = &mut self.is_head_in_flight.borrow_mut()[drive];
+        if *is_head_in_flight && queue.first().is_some_and(|first| first.request == id) {
             queue.remove(0);
-            *given = false;
+            *is_head_in_flight = false;
         }
     }
 
-    async fn give_commands(&self, host: &impl DriverHost) {
+    async fn submit_commands(&self, host: &impl DriverHost) {
         let next = || {
             let outstanding = host.ask(self.controller, |vme, _| vme.outstanding());
-            let takes = self.config.commands.is_none_or(|most| outstanding < most);
-            takes.then(|| self.next()).flatten()
+            let takes = self
+                .config
+                .commands_max
+                .is_none_or(|most| outstanding < most);
+            takes.then(|| self.take_next()).flatten()
         };
-        let around = host.surroundings();
-        let give = |id| {
+        let context = host.surroundings();
+        let submit = |id| {
             host.ask(self.controller, |vme, parts| {
-                vme.command(&around, parts, id)
+                vme.command(&context, parts, id)
             })
         };
-        self.giving.all(host, self.config.start, next, give).await;
+        self.submission_guard
+            .submit_all(host, self.config.start, next, submit)
+            .await;
     }
 }
 
@@ -128,22 +133,22 @@ impl Driver for VmeDriver {
         Some(self.config.strategy)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.config.order, queue, (hardware, id));
+        disksort::enqueue(self.config.order, queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
-        self.give_commands(host).await;
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
+        self.submit_commands(host).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Vme>) {
         while let Some(done) = host.ask(controller, |vme, _| vme.take_done()) {
             host.spend(Stage::Driver, self.config.complete).await;
             let drive = host.hardware().borrow().requests[done].device;
-            self.forget(drive, done);
+            self.remove_completed(drive, done);
             host.completed(done);
         }
-        self.give_commands(host).await;
+        self.submit_commands(host).await;
     }
 }

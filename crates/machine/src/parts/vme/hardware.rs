@@ -15,12 +15,12 @@ mod stream;
 pub use policy::{MOST_AHEAD_SECTORS, Policy};
 
 use crate::controllers::Controller;
-use crate::hardware::cache::{Cache, CacheStatistics};
+use crate::hardware::cache::{CacheStatistics, SectorCache};
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use adaptive::Rehearsal;
-use arm::{Arm, Unit};
+use arm::{ArmState, VmeDriveState};
 use diskperf_device::{Hint, RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::Stage;
@@ -48,7 +48,7 @@ pub struct VmeConfig {
 
 impl VmeConfig {
     /// Returns substitute parameters for a controller that is refused.
-    pub(crate) fn unknown() -> Self {
+    pub(crate) fn with_unpublished_costs() -> Self {
         Self {
             command: Time::ZERO,
             command_poll: Time::ZERO,
@@ -140,11 +140,11 @@ impl Caching {
         }
     }
 
-    fn adapts(&self) -> bool {
+    fn is_adaptive(&self) -> bool {
         matches!(self, Self::Sectors { adaptive: true, .. })
     }
 
-    fn by_tracks(&self) -> bool {
+    fn is_track_cache(&self) -> bool {
         matches!(self, Self::Tracks { .. })
     }
 }
@@ -153,13 +153,13 @@ impl Caching {
 pub struct Vme {
     id: Id<Vme>,
     config: VmeConfig,
-    cache: Cache,
+    cache: SectorCache,
     drives: Mechanisms,
-    units: Vec<Unit>,
-    engine_free: Time,
+    units: Vec<VmeDriveState>,
+    engine_free_at: Time,
     /// Transfers in progress over the bus, with their rates in bytes per second.
-    moving: Vec<(RequestId, u64)>,
-    done: VecDeque<RequestId>,
+    bus_transfers: Vec<(RequestId, u64)>,
+    completed: VecDeque<RequestId>,
     outstanding: u32,
     statistics: [CacheStatistics; 3],
     poll: Stream,
@@ -172,7 +172,7 @@ pub enum VmeEvent {
     /// End of the decoding of a command.
     Decoded(RequestId),
     /// Start of a command's data transfer over the bus, with its rate in bytes per second.
-    Moves(RequestId, u32),
+    BusTransferStart(RequestId, u32),
     /// End of a command: all of its data are in memory or on the drive.
     Finished(RequestId),
     /// End of the arm's current work, given by the place of the drive and the generation of that
@@ -180,30 +180,30 @@ pub enum VmeEvent {
     ArmDone(u8, u32),
     /// Request to end the arm's read-ahead as soon as no command needs it, given by the place of
     /// the drive and the generation of that work.
-    LeaveOff(u8, u32),
+    EndReadAhead(u8, u32),
 }
 
 /// Origin of the read stream that serves a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Served {
+enum StreamOrigin {
     /// Read stream that was started for the command itself. Its sectors go from the drive directly
     /// over the bus.
-    ForIt,
+    OwnRead,
     /// Read stream that was started for another command or as read-ahead. Its sectors go through
     /// the cache.
-    FromOthers,
+    OtherRead,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct VmeCommand {
     id: RequestId,
     /// First sector of the command that is not yet served.
-    next: u64,
-    end: u64,
+    next_sector: u64,
+    end_sector: u64,
     /// Time at which the sectors served so far are in memory (read) or fetched from memory (write).
-    ready: Time,
+    data_ready_at: Time,
     /// Time at which enough data of a write has been fetched to start the drive.
-    enough: Time,
+    start_allowed_at: Time,
     write: bool,
     policy: Policy,
 }
@@ -211,19 +211,19 @@ struct Command {
 impl Controller for Vme {
     type Event = VmeEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            VmeEvent::Decoded(id) => self.decoded(around, parts, id),
-            VmeEvent::Moves(id, rate) => {
-                parts.bus.start(around, u64::from(rate));
-                self.moving.push((id, u64::from(rate)));
+            VmeEvent::Decoded(id) => self.handle_decoded(context, parts, id),
+            VmeEvent::BusTransferStart(id, rate) => {
+                parts.bus.start_stream(context, u64::from(rate));
+                self.bus_transfers.push((id, u64::from(rate)));
             }
-            VmeEvent::Finished(id) => self.finished(around, parts, id),
-            VmeEvent::ArmDone(place, generation) => {
-                self.arm_done(around, parts, (usize::from(place), generation));
+            VmeEvent::Finished(id) => self.handle_finished(context, parts, id),
+            VmeEvent::ArmDone(drive_index, generation) => {
+                self.handle_arm_done(context, parts, usize::from(drive_index), generation);
             }
-            VmeEvent::LeaveOff(place, generation) => {
-                self.leave_off(around, parts, (usize::from(place), generation));
+            VmeEvent::EndReadAhead(drive_index, generation) => {
+                self.handle_end_read_ahead(context, parts, usize::from(drive_index), generation);
             }
         }
     }
@@ -233,7 +233,7 @@ impl Controller for Vme {
     }
 
     fn interrupts(&self, _: &Parts<'_>) -> bool {
-        !self.done.is_empty()
+        !self.completed.is_empty()
     }
 
     fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
@@ -242,7 +242,7 @@ impl Controller for Vme {
     }
 
     fn rehearsed_events(&self) -> u64 {
-        let of_units = self.units.iter().map(|unit| unit.watch.rehearsed_events);
+        let of_units = self.units.iter().map(|unit| unit.history.rehearsed_events);
         of_units.sum()
     }
 }
@@ -259,13 +259,15 @@ impl Vme {
         Self {
             id,
             poll: streams.stream(&format!("controller.{number}.poll")),
-            cache: Cache::new(config.caching.capacity_sectors()),
+            cache: SectorCache::new(config.caching.capacity_sectors()),
             config,
-            units: (0..drives.count()).map(|_| Unit::default()).collect(),
+            units: (0..drives.count())
+                .map(|_| VmeDriveState::default())
+                .collect(),
             drives,
-            engine_free: Time::ZERO,
-            moving: Vec::new(),
-            done: VecDeque::new(),
+            engine_free_at: Time::ZERO,
+            bus_transfers: Vec::new(),
+            completed: VecDeque::new(),
             outstanding: 0,
             statistics: [CacheStatistics::default(); 3],
             interrupt: None,
@@ -279,135 +281,161 @@ impl Vme {
 
     /// Reaps a completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
-        let done = self.done.pop_front()?;
+        let completed = self.completed.pop_front()?;
         self.outstanding -= 1;
-        Some(done)
+        Some(completed)
     }
 
     /// Accepts a command from the driver.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.outstanding += 1;
-        self.watch(around.now(), parts, id);
-        let start = around.now().max(self.engine_free);
+        self.record_arrival(context.now(), parts, id);
+        let start = context.now().max(self.engine_free_at);
         let late = self.poll.within(self.config.command_poll);
         let decoded = start + late + self.config.command;
-        self.engine_free = decoded;
+        self.engine_free_at = decoded;
         let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(start));
         request.mark(Stage::Command, moment(decoded));
-        self.id.schedule(around, decoded, VmeEvent::Decoded(id));
+        self.id.schedule(context, decoded, VmeEvent::Decoded(id));
     }
 
-    fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_decoded(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &parts.requests[id];
-        let place = self.drives.place(transfer.device);
-        let command = Command {
+        let drive_index = self.drives.index_of(transfer.device);
+        let command = VmeCommand {
             id,
-            next: transfer.sector,
-            end: transfer.end(),
-            ready: around.now(),
-            enough: around.now(),
+            next_sector: transfer.sector,
+            end_sector: transfer.end(),
+            data_ready_at: context.now(),
+            start_allowed_at: context.now(),
             write: transfer.is_write(),
-            policy: self.policy(parts, (place, id)),
+            policy: self.policy(parts, drive_index, id),
         };
         if command.write {
-            self.write(around, parts, (place, command));
+            self.write(context, parts, drive_index, command);
         } else {
-            self.read(around, parts, (place, command));
+            self.read(context, parts, drive_index, command);
         }
     }
 
-    fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, RequestId)) -> Policy {
-        if self.config.caching.adapts() {
-            return self.units[place].watch.policy(id);
+    fn policy(&mut self, parts: &Parts<'_>, drive_index: usize, id: RequestId) -> Policy {
+        if self.config.caching.is_adaptive() {
+            return self.units[drive_index].history.policy(id);
         }
         let class = parts.requests[id].hint;
         self.config.caching.policy(id, class)
     }
 
-    fn watch(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
-        if !self.config.caching.adapts() {
+    fn record_arrival(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
+        if !self.config.caching.is_adaptive() {
             return;
         }
         let transfer = &parts.requests[id];
-        let place = self.drives.place(transfer.device);
+        let drive_index = self.drives.index_of(transfer.device);
         let rehearsal = Rehearsal {
             config: &self.config,
-            drive: &parts.drives[self.drives.at(place)],
+            drive: &parts.drives[self.drives.mechanism_at(drive_index)],
             bus: parts.bus,
             events: Cell::new(0),
-            known: RefCell::default(),
+            measured: RefCell::default(),
         };
-        let watch = &mut self.units[place].watch;
-        watch.come(now, (id, transfer), &rehearsal);
+        let history = &mut self.units[drive_index].history;
+        history.record_arrival(now, id, transfer, &rehearsal);
     }
 
     /// Executes a read: cached sectors, then sectors that are passing, then the rest.
     fn read(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, mut command): (usize, Command),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
-        let now = around.now();
-        self.absorb(place, now);
-        let first = command.next;
-        let follows = self.units[place].sequence_end == first;
-        self.units[place].in_sequence = follows;
-        self.units[place].sequence_end = command.end;
-        let held = self.serve_held(around, parts, (place, &mut command));
+        let now = context.now();
+        self.cache_passed_sectors(drive_index, now);
+        let first = command.next_sector;
+        let follows = self.units[drive_index].sequence_end == first;
+        self.units[drive_index].in_sequence = follows;
+        self.units[drive_index].sequence_end = command.end_sector;
+        let cached = self.serve_cached(context, parts, drive_index, &mut command);
         let class = parts.requests[command.id].hint;
         let count = &mut self.statistics[class as usize];
         count.reads += 1;
-        count.sectors += command.end - first;
-        count.sectors_held += held;
-        let passing = self.is_passing(around, place, &command);
-        self.statistics[class as usize].hits += u64::from(command.next == command.end || passing);
-        if command.next == command.end {
-            self.finish(around, &command);
-            self.read_ahead(around, parts, (place, command));
+        count.sectors += command.end_sector - first;
+        count.sectors_held += cached;
+        let passing = self.is_passing(context, drive_index, &command);
+        self.statistics[class as usize].hits +=
+            u64::from(command.next_sector == command.end_sector || passing);
+        if command.next_sector == command.end_sector {
+            self.schedule_finish(context, &command);
+            self.read_ahead(context, parts, drive_index, command);
         } else if passing {
-            self.follow(around, parts, (place, command), Served::FromOthers);
+            self.serve_from_stream(
+                context,
+                parts,
+                drive_index,
+                command,
+                StreamOrigin::OtherRead,
+            );
         } else {
-            self.units[place].waiting.push_back(command);
-            self.start_arm(around, parts, place);
+            self.units[drive_index].waiting.push_back(command);
+            self.start_arm(context, parts, drive_index);
         }
     }
 
     /// Sends the cached sectors at the start of a read to memory. Returns their number.
-    fn serve_held(
+    fn serve_cached(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, command): (usize, &mut Command),
+        drive_index: usize,
+        command: &mut VmeCommand,
     ) -> u64 {
         if !command.policy.search {
             return 0;
         }
-        let held = self.cache.prefix(place, command.next, command.end);
-        if held == 0 {
+        let cached = self
+            .cache
+            .prefix(drive_index, command.next_sector, command.end_sector);
+        if cached == 0 {
             return 0;
         }
-        self.cache.touch(place, command.next, command.next + held);
-        let start = around.now().max(self.engine_free).max(command.ready);
-        command.ready = start + Time(self.config.move_per_sector.0 * held);
-        self.engine_free = command.ready;
-        command.next += held;
+        self.cache.touch(
+            drive_index,
+            command.next_sector,
+            command.next_sector + cached,
+        );
+        let start = context
+            .now()
+            .max(self.engine_free_at)
+            .max(command.data_ready_at);
+        command.data_ready_at = start + Time(self.config.move_per_sector.0 * cached);
+        self.engine_free_at = command.data_ready_at;
+        command.next_sector += cached;
         let request = &mut parts.requests[command.id];
         request.mark(Stage::ControllerQueue, moment(start));
-        request.mark(Stage::CacheHit, moment(command.ready));
-        self.move_data(around, parts, (command.id, held), (start, command.ready));
-        held
+        request.mark(Stage::CacheHit, moment(command.data_ready_at));
+        self.schedule_data_transfer(
+            context,
+            parts,
+            command.id,
+            cached,
+            start,
+            command.data_ready_at,
+        );
+        cached
     }
 
     /// Executes a write: fetches its data, and queues it for the arm.
     fn write(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, mut command): (usize, Command),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
-        self.absorb(place, around.now());
+        self.cache_passed_sectors(drive_index, context.now());
         let class = parts.requests[command.id].hint;
         self.statistics[class as usize].writes += 1;
         match &self.config.caching {
@@ -416,79 +444,107 @@ impl Vme {
                 ..
             } => self.cache.clear(),
             _ => {
-                self.cache.remove(place, command.next, command.end);
+                self.cache
+                    .remove(drive_index, command.next_sector, command.end_sector);
             }
         }
         if command.policy.save_writes {
-            self.cache.insert(place, command.next, command.end);
+            self.cache
+                .insert(drive_index, command.next_sector, command.end_sector);
         }
-        let sectors = command.end - command.next;
-        let start = around.now().max(self.engine_free);
-        let sector_bytes = parts.drives[self.drives.at(place)]
+        let sectors = command.end_sector - command.next_sector;
+        let start = context.now().max(self.engine_free_at);
+        let sector_bytes = parts.drives[self.drives.mechanism_at(drive_index)]
             .geometry()
             .sector_bytes();
         let per_sector = self
             .config
             .move_per_sector
-            .max(parts.bus.time(u64::from(sector_bytes)));
-        command.ready = start + Time(per_sector.0 * sectors);
+            .max(parts.bus.transfer_time(u64::from(sector_bytes)));
+        command.data_ready_at = start + Time(per_sector.0 * sectors);
         let lead = sectors.min(u64::from(self.config.write_lead_sectors));
-        command.enough = start + Time(per_sector.0 * lead);
-        self.engine_free = command.ready;
-        self.move_data(around, parts, (command.id, sectors), (start, command.ready));
-        self.units[place].waiting.push_back(command);
-        self.make_way(around, place);
-        self.start_arm(around, parts, place);
+        command.start_allowed_at = start + Time(per_sector.0 * lead);
+        self.engine_free_at = command.data_ready_at;
+        self.schedule_data_transfer(
+            context,
+            parts,
+            command.id,
+            sectors,
+            start,
+            command.data_ready_at,
+        );
+        self.units[drive_index].waiting.push_back(command);
+        self.schedule_read_ahead_end(context, drive_index);
+        self.start_arm(context, parts, drive_index);
     }
 
-    fn move_data(
+    fn schedule_data_transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &Parts<'_>,
-        (id, sectors): (RequestId, u64),
-        (from, to): (Time, Time),
+        id: RequestId,
+        sectors: u64,
+        from: Time,
+        to: Time,
     ) {
-        let drive = &parts.drives[self.drives.of(&parts.requests[id])];
+        let drive = &parts.drives[self.drives.mechanism_for(&parts.requests[id])];
         let bytes = sectors * u64::from(drive.geometry().sector_bytes());
         let span = (to - from).0.max(1);
         let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(span)) as u32;
-        self.id.schedule(around, from, VmeEvent::Moves(id, rate));
-    }
-
-    fn finish(&mut self, around: &Surroundings<'_>, command: &Command) {
         self.id
-            .schedule(around, command.ready, VmeEvent::Finished(command.id));
+            .schedule(context, from, VmeEvent::BusTransferStart(id, rate));
     }
 
-    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        self.moving.retain(|(of, rate)| {
+    fn schedule_finish(&mut self, context: &Surroundings<'_>, command: &VmeCommand) {
+        self.id.schedule(
+            context,
+            command.data_ready_at,
+            VmeEvent::Finished(command.id),
+        );
+    }
+
+    fn handle_finished(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
+        self.bus_transfers.retain(|(of, rate)| {
             if *of == id {
-                parts.bus.stop(around, *rate);
+                parts.bus.end_stream(context, *rate);
             }
             *of != id
         });
-        if self.config.caching.adapts() {
-            let place = self.drives.place(parts.requests[id].device);
-            self.units[place].watch.ended(around.now(), id);
+        if self.config.caching.is_adaptive() {
+            let drive_index = self.drives.index_of(parts.requests[id].device);
+            self.units[drive_index]
+                .history
+                .record_end(context.now(), id);
         }
-        self.done.push_back(id);
-        around
+        self.completed.push_back(id);
+        context
             .sim
             .wake(self.interrupt.expect("its interrupt is connected"));
     }
 
     /// Starts a new generation of arm work, so that scheduled events of earlier work are ignored.
     /// Returns the generation's number.
-    fn next_generation(&mut self, place: usize) -> u32 {
-        let unit = &mut self.units[place];
+    fn next_generation(&mut self, drive_index: usize) -> u32 {
+        let unit = &mut self.units[drive_index];
         unit.generation = unit.generation.wrapping_add(1);
         unit.generation
     }
 
-    fn set_arm(&mut self, around: &Surroundings<'_>, place: usize, arm: Arm, until: Time) {
-        let generation = self.next_generation(place);
-        self.units[place].arm = Some(arm);
-        let event = VmeEvent::ArmDone(place as u8, generation);
-        self.id.schedule(around, until, event);
+    fn set_arm(
+        &mut self,
+        context: &Surroundings<'_>,
+        drive_index: usize,
+        arm: ArmState,
+        until: Time,
+    ) {
+        let generation = self.next_generation(drive_index);
+        self.units[drive_index].arm = Some(arm);
+        let event = VmeEvent::ArmDone(drive_index as u8, generation);
+        self.id.schedule(context, until, event);
     }
 }

@@ -1,9 +1,9 @@
 //! Driver of a PC-AT's disks. It submits one command at a time, and the processor moves every word
 //! of every sector in the interrupt handler.
 
-use super::hardware::{Asks, Wd1003};
-use crate::driver::disksort::{self, Queue};
-use crate::driver::giving::Turns;
+use super::hardware::{ProcessorAction, Wd1003};
+use crate::driver::disksort::{self, RequestQueue};
+use crate::driver::submission_guard::RoundRobin;
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 
 /// Processor costs and request order of the hd driver.
 #[derive(Clone, Debug)]
-pub struct HdConfig {
+pub struct HdDriverConfig {
     /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
     /// Processor time to queue a request.
@@ -28,59 +28,61 @@ pub struct HdConfig {
 }
 
 /// Driver of a PC-AT's disk controller, with the request queue of each drive.
-pub(crate) struct Hd {
-    config: HdConfig,
+pub(crate) struct HdDriver {
+    config: HdDriverConfig,
     controller: Id<Wd1003>,
     /// Request queue of each drive. The first request of the drive in service is in flight.
-    queues: RefCell<Vec<Queue>>,
-    turns: Turns,
+    queues: RefCell<Vec<RequestQueue>>,
+    round_robin: RoundRobin,
 }
 
-impl Hd {
+impl HdDriver {
     /// Returns the driver of a PC-AT disk controller, on a computer with the given number of
     /// drives.
-    pub(crate) fn new(config: HdConfig, controller: Id<Wd1003>, drives: usize) -> Self {
+    pub(crate) fn new(config: HdDriverConfig, controller: Id<Wd1003>, drives: usize) -> Self {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![Queue::new(); drives]),
-            turns: Turns::default(),
+            queues: RefCell::new(vec![RequestQueue::new(); drives]),
+            round_robin: RoundRobin::default(),
         }
     }
 
     /// Submits the next command if the controller is free: the first request of the next drive, in
     /// turn over the drives.
-    async fn give_command(&self, host: &impl DriverHost) {
+    async fn submit_command(&self, host: &impl DriverHost) {
         if !host.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
         }
         let next = {
             let queues = self.queues.borrow();
             let first = |drive: usize| queues[drive].first().map(|queued| queued.request);
-            self.turns.find(queues.len(), first)
+            self.round_robin.find_next(queues.len(), first)
         };
         let Some(id) = next else { return };
-        host.unqueue(id, self.config.start).await;
-        let around = host.surroundings();
+        host.start_queued(id, self.config.start).await;
+        let context = host.surroundings();
         host.ask(self.controller, |wd1003, parts| {
-            wd1003.command(&around, parts, id)
+            wd1003.command(&context, parts, id)
         });
         // The first sector to write is brought without an interrupt.
-        let asks = host.ask(self.controller, |wd1003, parts| wd1003.asks(parts));
-        if let Some(Asks::Bring { .. }) = asks {
-            self.bring(host).await;
+        let asks = host.ask(self.controller, |wd1003, parts| {
+            wd1003.requested_action(parts)
+        });
+        if let Some(ProcessorAction::SupplySector { .. }) = asks {
+            self.supply_sector(host).await;
         }
     }
 
-    async fn bring(&self, host: &impl DriverHost) {
+    async fn supply_sector(&self, host: &impl DriverHost) {
         host.spend(Stage::Driver, self.config.move_sector).await;
-        let around = host.surroundings();
+        let context = host.surroundings();
         host.ask(self.controller, |wd1003, parts| {
-            wd1003.brought(&around, parts)
+            wd1003.note_supplied_sector(&context, parts)
         });
     }
 
-    async fn done(&self, host: &impl DriverHost, id: RequestId) {
+    async fn complete_request(&self, host: &impl DriverHost, id: RequestId) {
         host.spend(Stage::Driver, self.config.complete).await;
         let drive = host.hardware().borrow().requests[id].device;
         let first = self.queues.borrow_mut()[drive].remove(0);
@@ -89,11 +91,11 @@ impl Hd {
             "the first of the queue was transferred"
         );
         host.completed(id);
-        self.give_command(host).await;
+        self.submit_command(host).await;
     }
 }
 
-impl Driver for Hd {
+impl Driver for HdDriver {
     type Controller = Wd1003;
 
     fn controllers(&self) -> Vec<Id<Wd1003>> {
@@ -104,29 +106,31 @@ impl Driver for Hd {
         Some(self.config.strategy)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.config.order, queue, (hardware, id));
+        disksort::enqueue(self.config.order, queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
-        self.give_command(host).await;
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
+        self.submit_command(host).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Wd1003>) {
-        match host.ask(controller, |wd1003, parts| wd1003.asks(parts)) {
-            Some(Asks::Fetch { transfer, last }) => {
+        match host.ask(controller, |wd1003, parts| wd1003.requested_action(parts)) {
+            Some(ProcessorAction::FetchSector { transfer, last }) => {
                 host.spend(Stage::Driver, self.config.move_sector).await;
-                let around = host.surroundings();
-                host.ask(controller, |wd1003, parts| wd1003.fetched(&around, parts));
+                let context = host.surroundings();
+                host.ask(controller, |wd1003, parts| {
+                    wd1003.note_fetched_sector(&context, parts)
+                });
                 if last {
-                    self.done(host, transfer).await;
+                    self.complete_request(host, transfer).await;
                 }
             }
-            Some(Asks::Bring { .. }) => self.bring(host).await,
-            Some(Asks::Nothing { transfer }) => {
+            Some(ProcessorAction::SupplySector { .. }) => self.supply_sector(host).await,
+            Some(ProcessorAction::AcknowledgeWrite { transfer }) => {
                 host.ask(controller, |wd1003, _| wd1003.acknowledge());
-                self.done(host, transfer).await;
+                self.complete_request(host, transfer).await;
             }
             None => {}
         }

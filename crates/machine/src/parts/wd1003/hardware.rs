@@ -7,7 +7,7 @@
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{go_for, mark_passing};
+use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -31,24 +31,24 @@ pub struct Wd1003 {
     id: Id<Wd1003>,
     config: Wd1003Config,
     drives: Mechanisms,
-    command: Option<Command>,
+    command: Option<Wd1003Command>,
     /// Number of sectors that have been read and not yet fetched by the processor.
-    full: u32,
+    buffered_sectors: u32,
     poll: Stream,
     interrupt: Option<TaskId>,
 }
 
 #[derive(Clone, Debug)]
-struct Command {
+struct Wd1003Command {
     transfer: RequestId,
     /// Number of sectors of the command that have passed under the head.
-    passed: u32,
-    moved: u32,
+    sectors_passed: u32,
+    sectors_moved: u32,
     /// Time at which each sector of the command from `from` on has passed.
-    passes: Vec<Time>,
-    from: u32,
+    pass_times: Vec<Time>,
+    first_passing: u32,
     /// Whether the command only waits for space in the buffer, or for a sector to write.
-    stopped: bool,
+    is_stalled: bool,
 }
 
 /// Event that a WD1003 controller schedules.
@@ -62,21 +62,21 @@ pub enum Wd1003Event {
 
 /// Action that an interrupt of the controller requests from the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
+pub enum ProcessorAction {
     /// Fetch of a read sector from the controller's buffer.
-    Fetch {
+    FetchSector {
         /// Request that the controller's interrupt concerns.
         transfer: RequestId,
         /// Whether this is the last sector of the command.
         last: bool,
     },
     /// Supply of the next sector to write into the controller's buffer.
-    Bring {
+    SupplySector {
         /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
     /// No further action, because the last sector has been written.
-    Nothing {
+    AcknowledgeWrite {
         /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
@@ -85,10 +85,10 @@ pub enum Asks {
 impl Controller for Wd1003 {
     type Event = Wd1003Event;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            Wd1003Event::Begin => self.seek_sector(around, parts, Deadline::TransferCommand),
-            Wd1003Event::Sector => self.sector(around, parts),
+            Wd1003Event::Begin => self.seek_sector(context, parts, Deadline::TransferCommand),
+            Wd1003Event::Sector => self.handle_sector(context, parts),
         }
     }
 
@@ -97,7 +97,7 @@ impl Controller for Wd1003 {
     }
 
     fn interrupts(&self, parts: &Parts<'_>) -> bool {
-        self.asks(parts).is_some()
+        self.requested_action(parts).is_some()
     }
 }
 
@@ -115,7 +115,7 @@ impl Wd1003 {
             config,
             drives,
             command: None,
-            full: 0,
+            buffered_sectors: 0,
             poll: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
@@ -127,62 +127,64 @@ impl Wd1003 {
     }
 
     /// Returns the action that the controller requests from the processor now, if any.
-    pub fn asks(&self, parts: &Parts<'_>) -> Option<Asks> {
+    pub fn requested_action(&self, parts: &Parts<'_>) -> Option<ProcessorAction> {
         let command = self.command.as_ref()?;
         let transfer = command.transfer;
         let sectors = parts.requests[transfer].sectors;
         if !parts.requests[transfer].is_write() {
-            let last = command.moved + 1 == sectors;
-            return (self.full > 0).then_some(Asks::Fetch { transfer, last });
+            let last = command.sectors_moved + 1 == sectors;
+            return (self.buffered_sectors > 0)
+                .then_some(ProcessorAction::FetchSector { transfer, last });
         }
-        if command.passed == sectors {
-            return Some(Asks::Nothing { transfer });
+        if command.sectors_passed == sectors {
+            return Some(ProcessorAction::AcknowledgeWrite { transfer });
         }
-        let room = command.moved - command.passed < self.config.buffer_sectors;
-        (command.moved < sectors && room).then_some(Asks::Bring { transfer })
+        let room = command.sectors_moved - command.sectors_passed < self.config.buffer_sectors;
+        (command.sectors_moved < sectors && room)
+            .then_some(ProcessorAction::SupplySector { transfer })
     }
 
     /// Accepts a command from the driver.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.is_idle(), "one command at a time");
         let late = self.poll.within(self.config.command_poll);
-        let begin = around.now() + self.config.command + late;
+        let begin = context.now() + self.config.command + late;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(begin));
-        self.command = Some(Command {
+        self.command = Some(Wd1003Command {
             transfer: id,
-            passed: 0,
-            moved: 0,
-            passes: Vec::new(),
-            from: 0,
-            stopped: transfer.is_write(),
+            sectors_passed: 0,
+            sectors_moved: 0,
+            pass_times: Vec::new(),
+            first_passing: 0,
+            is_stalled: transfer.is_write(),
         });
         if !transfer.is_write() {
-            self.id.schedule(around, begin, Wd1003Event::Begin);
+            self.id.schedule(context, begin, Wd1003Event::Begin);
         }
     }
 
     /// Reports to the controller that the processor has fetched a sector from the buffer.
-    pub fn fetched(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        self.full -= 1;
+    pub fn note_fetched_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        self.buffered_sectors -= 1;
         let command = self.command.as_mut().expect("a command is under way");
-        command.moved += 1;
-        if command.moved == parts.requests[command.transfer].sectors {
+        command.sectors_moved += 1;
+        if command.sectors_moved == parts.requests[command.transfer].sectors {
             self.command = None;
-        } else if std::mem::take(&mut command.stopped) {
-            self.seek_sector(around, parts, Deadline::Interleave);
+        } else if std::mem::take(&mut command.is_stalled) {
+            self.seek_sector(context, parts, Deadline::Interleave);
         }
     }
 
     /// Reports to the controller that the processor has supplied a sector to write.
-    pub fn brought(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    pub fn note_supplied_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let command = self.command.as_mut().expect("a command is under way");
-        command.moved += 1;
+        command.sectors_moved += 1;
         // One that waits in the buffer is written when the one before it is.
-        if !std::mem::take(&mut command.stopped) {
+        if !std::mem::take(&mut command.is_stalled) {
             return;
         }
-        let missed = if command.passed == 0 {
+        let missed = if command.sectors_passed == 0 {
             Deadline::TransferCommand
         } else {
             Deadline::Interleave
@@ -190,13 +192,13 @@ impl Wd1003 {
         let id = command.transfer;
         // A command may be brought its first sector before it is acted on.
         let marked = Time(parts.requests[id].spans.marked().0);
-        if marked > around.now() {
-            self.id.schedule(around, marked, Wd1003Event::Begin);
+        if marked > context.now() {
+            self.id.schedule(context, marked, Wd1003Event::Begin);
         } else {
-            let now = moment(around.now());
+            let now = moment(context.now());
             let request = &mut parts.requests[id];
             request.mark(Stage::BusTransfer, now);
-            self.seek_sector(around, parts, missed);
+            self.seek_sector(context, parts, missed);
         }
     }
 
@@ -205,45 +207,50 @@ impl Wd1003 {
         self.command = None;
     }
 
-    fn seek_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
-        let now = around.now();
+    fn seek_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
+        let now = context.now();
         let command = self.command.as_mut().expect("a command is under way");
         let transfer = &mut parts.requests[command.transfer];
-        let drive = &mut parts.drives[self.drives.of(transfer)];
-        let sector = transfer.sector + u64::from(command.passed);
-        let left = transfer.sectors - command.passed;
-        go_for((transfer, drive), now, (sector, left), late);
-        command.passes = drive.sectors_pass();
-        command.from = command.passed;
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
+        let sector = transfer.sector + u64::from(command.sectors_passed);
+        let left = transfer.sectors - command.sectors_passed;
+        transfer_and_mark(transfer, drive, now, (sector, left), late);
+        command.pass_times = drive.sector_end_times();
+        command.first_passing = command.sectors_passed;
         self.id
-            .schedule(around, command.passes[0], Wd1003Event::Sector);
+            .schedule(context, command.pass_times[0], Wd1003Event::Sector);
     }
 
-    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let now = around.now();
+    fn handle_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let now = context.now();
         let command = self.command.as_mut().expect("a command is under way");
-        command.passed += 1;
+        command.sectors_passed += 1;
         let transfer = &mut parts.requests[command.transfer];
-        mark_passing(transfer, &mut parts.drives[self.drives.of(transfer)], now);
+        mark_media_transfer(
+            transfer,
+            &mut parts.drives[self.drives.mechanism_for(transfer)],
+            now,
+        );
         let task = self.interrupt.expect("its interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
         let goes_on = if transfer.is_write() {
-            command.moved > command.passed
+            command.sectors_moved > command.sectors_passed
         } else {
-            self.full += 1;
-            self.full < self.config.buffer_sectors
+            self.buffered_sectors += 1;
+            self.buffered_sectors < self.config.buffer_sectors
         };
-        if command.passed == transfer.sectors {
+        if command.sectors_passed == transfer.sectors {
             return;
         }
         if goes_on {
-            let next = command.passes[(command.passed - command.from) as usize];
-            self.id.schedule(around, next, Wd1003Event::Sector);
+            let next =
+                command.pass_times[(command.sectors_passed - command.first_passing) as usize];
+            self.id.schedule(context, next, Wd1003Event::Sector);
         } else {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
-            command.stopped = true;
-            parts.drives[self.drives.of(transfer)].cut_short(now);
+            command.is_stalled = true;
+            parts.drives[self.drives.mechanism_for(transfer)].cut_short(now);
         }
     }
 }

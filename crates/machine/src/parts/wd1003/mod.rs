@@ -6,6 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::HdConfig;
-pub use hardware::{Asks, Wd1003, Wd1003Config, Wd1003Event};
+pub use driver::HdDriverConfig;
+pub use hardware::{ProcessorAction, Wd1003, Wd1003Config, Wd1003Event};
 pub use specification::Specification;

@@ -75,7 +75,7 @@ impl Policy {
     /// sees the write; within a cylinder, read-ahead is one operation. (Inferred: Zachariassen
     /// 1987's copies of files keep what was read ahead, those of raw partitions lose it, and XCY is
     /// the bit by which the two differ.)
-    pub fn keeps_arm(&self) -> bool {
+    pub fn holds_arm(&self) -> bool {
         self.ahead_priority || !self.across_cylinders
     }
 
@@ -121,7 +121,7 @@ impl Policy {
         Self {
             search: self.search,
             save_reads: self.save_reads,
-            // It is looked at only through `keeps_arm`, and that only where a
+            // It is looked at only through `holds_arm`, and that only where a
             // write waits.
             ahead_priority: ahead && writes && self.across_cylinders && self.ahead_priority,
             save_writes: writes && self.save_writes,
@@ -130,7 +130,7 @@ impl Policy {
             across_heads: ahead && self.across_heads,
             across_cylinders: match ahead {
                 true => self.across_cylinders,
-                false => writes && !self.keeps_arm(),
+                false => writes && !self.holds_arm(),
             },
             ahead_sectors,
         }
