@@ -6,14 +6,14 @@ mod options;
 mod spec;
 
 pub use mounted::enter_private_mounts;
-pub(super) use mounted::unmount_patiently;
+pub(super) use mounted::unmount_with_retries;
 pub use spec::{FreshKind, FreshSpec, SpecError};
 
-use super::device::tool::{Tool, ToolError, what_it_said};
-use super::device::{DeviceNumber, LoopDevice, LoopError, node_number};
+use super::device::tool::{Tool, ToolError, combine_output};
+use super::device::{DeviceNumber, LoopDevice, LoopError, device_number_at};
 use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
 use super::workspace::{
-    Workspace, WorkspaceError, available_bytes, path_through, patiently, require_space,
+    Workspace, WorkspaceError, available_bytes, path_through, require_space, retry_while_busy,
 };
 use diskperf_timeline::units::format_size;
 use mounted::Mounted;
@@ -222,11 +222,11 @@ impl FreshFilesystem {
             spec: spec.clone(),
             notes,
         };
-        fresh.require_room(payload_bytes)?;
+        fresh.require_free_space(payload_bytes)?;
         Ok(fresh)
     }
 
-    fn require_room(&self, payload_bytes: u64) -> Result<(), FreshError> {
+    fn require_free_space(&self, payload_bytes: u64) -> Result<(), FreshError> {
         let space = self
             .open_directory()
             .and_then(|directory| Ok(rustix::fs::fstatvfs(directory)?))
@@ -305,7 +305,7 @@ impl FreshFilesystem {
             .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
         let report = check(spec.kind, device.device().path())?;
         device.detach()?;
-        patiently(|| std::fs::remove_dir_all(folder.safe_path()))
+        retry_while_busy(|| std::fs::remove_dir_all(folder.safe_path()))
             .map_err(|error| FreshError::io("remove", &folder.path, error))?;
         Ok(report)
     }
@@ -330,7 +330,7 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     // btrfs has a number of no driver's: only the mount's source names the
     // device.
     let mount = mount_of(directory);
-    Ok(mount.is_some_and(|mount| node_number(&mount.source).ok().flatten() == Some(device)))
+    Ok(mount.is_some_and(|mount| device_number_at(&mount.source).ok().flatten() == Some(device)))
 }
 
 fn allocate_image(
@@ -449,7 +449,7 @@ fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let mut arguments: Vec<&OsStr> = own.iter().map(OsStr::new).collect();
     arguments.extend(spec.mkfs_arguments.iter().map(OsStr::new));
     arguments.push(device.as_os_str());
-    tool.run_well(&arguments)?;
+    tool.run_checked(&arguments)?;
     Ok(())
 }
 
@@ -479,6 +479,6 @@ fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     Ok(FsckReport {
         command: tool.command_line(&arguments),
         clean: output.status.success(),
-        output: what_it_said(&output),
+        output: combine_output(&output),
     })
 }

@@ -279,7 +279,7 @@ impl Ring {
             Engine::Uring(uring) => uring.harvest(&mut self.ready),
             Engine::Pool(pool) => pool.harvest(&mut self.ready),
         }
-        let now = self.clock.now_and_set();
+        let now = self.clock.now_setting_early();
         let mut again = false;
         for (number, result) in self.ready.drain(..) {
             let slot = &mut self.slots[number as usize];

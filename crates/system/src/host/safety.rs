@@ -158,7 +158,7 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
 fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();
-    let list = Tool::Wipefs.run_well(&arguments)?;
+    let list = Tool::Wipefs.run_checked(&arguments)?;
     Ok(list
         .lines()
         .filter(|line| !line.trim().is_empty())

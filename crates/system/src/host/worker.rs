@@ -1,7 +1,7 @@
 //! Worker on real storage. Each call of a program is one system call on the worker's own thread.
 
 use super::clock::{Clock, monotonic};
-use super::names::{Name, Ports};
+use super::names::{PortPath, Ports};
 use super::null::NullFile;
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
@@ -157,19 +157,19 @@ impl Host {
         let mode = Mode::from_raw_mode(0o666);
         let name = self.ports.resolve(path).map_err(failed)?;
         let descriptor = match &name {
-            Name::InDirectory(directory, name) => {
+            PortPath::InDirectory(directory, name) => {
                 rustix::fs::openat(directory, *name, flags, mode).map_err(Errno::from)
             }
-            Name::Drive(port) => port.open(flags),
-            Name::Device(path) => {
+            PortPath::Drive(port) => port.open(flags),
+            PortPath::Device(path) => {
                 rustix::fs::open(*path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
                     .map_err(Errno::from)
             }
         }
         .map_err(failed)?;
         let null = match &name {
-            Name::Drive(port) => port.null_file(),
-            Name::InDirectory(..) | Name::Device(_) => None,
+            PortPath::Drive(port) => port.null_file(),
+            PortPath::InDirectory(..) | PortPath::Device(_) => None,
         };
         // Some file systems take the flag and use their cache all the same.
         let direct =
@@ -177,12 +177,12 @@ impl Host {
         if let Some(Ok(DirectSupport::Unsupported { .. })) = direct {
             return Err(failed(Errno::NotDirect));
         }
-        let keeps_data = !matches!(name, Name::Device(_)) && null.is_none();
+        let keeps_data = !matches!(name, PortPath::Device(_)) && null.is_none();
         if keeps_data {
-            let told = self.ports.read_ahead.tell(descriptor.as_fd());
+            let told = self.ports.read_ahead.advise(descriptor.as_fd());
             told.map_err(failed)?;
         }
-        let in_directory = matches!(name, Name::InDirectory(..));
+        let in_directory = matches!(name, PortPath::InDirectory(..));
         self.measure.metadata_calls += u64::from(flags.contains(OFlags::CREATE));
         let path = path.to_owned();
         Ok(self.take_slot(OpenFile {

@@ -34,7 +34,7 @@ mod folder;
 mod orphaned;
 
 pub use abandoned::Abandoned;
-pub(super) use folder::{path_through, patiently};
+pub(super) use folder::{path_through, retry_while_busy};
 pub use orphaned::{OrphanedLoop, orphaned_loops};
 
 use diskperf_timeline::units::{MIB, format_size};

@@ -32,7 +32,7 @@ impl AbandonedOutput {
             path,
             directory,
             names,
-        } = Listing::of(directory, is_name)?;
+        } = Listing::read(directory, is_name)?;
         Ok(names
             .into_iter()
             .filter_map(move |name| Self::of(path.join(&name), name, &directory)))

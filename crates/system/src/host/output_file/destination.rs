@@ -157,7 +157,7 @@ impl Destination {
         let there = Entry::look(self.directory(), &self.name);
         match (there, rustix::fs::stat(path)) {
             (Ok(Some(there)), Ok(other)) => {
-                FileNumber::in_status(&there.status) == FileNumber::in_status(&other)
+                FileNumber::from_status(&there.status) == FileNumber::from_status(&other)
             }
             _ => false,
         }

@@ -376,8 +376,8 @@ impl Note {
             }
             // Its holder may have removed it between opening and locking.
             let there = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW);
-            let there = there.map(|there| FileNumber::in_status(&there));
-            if there == Ok(FileNumber::in_status(&status)) {
+            let there = there.map(|there| FileNumber::from_status(&there));
+            if there == Ok(FileNumber::from_status(&status)) {
                 return Ok(Some(Self {
                     directory,
                     name,

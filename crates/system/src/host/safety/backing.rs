@@ -77,7 +77,7 @@ impl ShownFile {
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
-        let number = FileNumber::of(opened.as_fd()).ok()?;
+        let number = FileNumber::from_file(opened.as_fd()).ok()?;
         (Some(number) == self.number).then_some(opened)
     }
 }
@@ -150,7 +150,7 @@ mod tests {
         let shown = |name: &str| {
             let path = folder.path().join(name);
             let file = std::fs::File::create(&path).unwrap();
-            let number = FileNumber::of(file.as_fd()).ok();
+            let number = FileNumber::from_file(file.as_fd()).ok();
             ShownFile {
                 path,
                 number,

@@ -4,8 +4,8 @@ use super::Refusal;
 use super::backing::{Sameness, ShownFile};
 use super::writers::Watched;
 use crate::host::device::{
-    BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files,
-    losetup_backing_files, node_number,
+    BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files, device_number_at,
+    losetup_backing_files,
 };
 use crate::host::mounts::{Mounts, unescaped_path};
 use std::collections::BTreeSet;
@@ -133,13 +133,13 @@ impl Shown {
     }
 
     fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), Refusal> {
-        if self.files.is_empty() || node_number(&swap).is_ok_and(|number| number.is_some()) {
+        if self.files.is_empty() || device_number_at(&swap).is_ok_and(|number| number.is_some()) {
             return Ok(());
         }
         let number = rustix::fs::stat(&swap).ok();
         let swap = ShownFile {
             path: swap,
-            number: number.as_ref().map(FileNumber::in_status),
+            number: number.as_ref().map(FileNumber::from_status),
             writable: true,
         };
         for (part, file) in &self.files {
@@ -271,7 +271,7 @@ fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
 /// Returns the block device that backs a loop device; `None` if it is backed by a file, and for
 /// other devices.
 fn shown_device(device: &BlockDevice) -> Option<BlockDevice> {
-    let number = node_number(&device.backing_file()?).ok().flatten()?;
+    let number = device_number_at(&device.backing_file()?).ok().flatten()?;
     BlockDevice::from_number(number).ok()
 }
 
@@ -297,7 +297,7 @@ fn mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)>
 /// Returns the device that a path names. A path that leads nowhere, such as a removed node or one
 /// in another mount namespace, is compared by its last component.
 fn part_at(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
-    let is_part = |part: &&BlockDevice| match node_number(path) {
+    let is_part = |part: &&BlockDevice| match device_number_at(path) {
         Ok(number) => number == Some(part.number()),
         Err(_) => path.file_name() == part.path().file_name(),
     };

@@ -4,7 +4,7 @@
 mod descriptors;
 
 use super::backing::{Sameness, ShownFile};
-use crate::host::device::{DeviceNumber, FileNumber, number_in};
+use crate::host::device::{DeviceNumber, FileNumber, device_number_from_status};
 use crate::host::is_root;
 use crate::host::mounts::Mounts;
 use descriptors::{Descriptor, Kind, registered_files};
@@ -108,8 +108,8 @@ impl Watched {
     }
 
     fn named(&self, status: &Stat) -> Option<PathBuf> {
-        let device = number_in(status);
-        let file = FileNumber::in_status(status);
+        let device = device_number_from_status(status);
+        let file = FileNumber::from_status(status);
         let devices = self.devices.iter();
         let device = devices
             .filter(|(number, _)| Some(*number) == device)
@@ -124,7 +124,7 @@ impl Watched {
     /// Returns the watched file that `link` leads to on a stacked file system (overlay), where it
     /// has another file number.
     fn stacked(&self, link: &Path, status: &Stat) -> Option<PathBuf> {
-        let number = FileNumber::in_status(status);
+        let number = FileNumber::from_status(status);
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         // Numbers of two file systems with devices of their own tell files apart.
         let may_be_one = |file: &&ShownFile| {

@@ -3,7 +3,7 @@
 use super::WorkspaceError;
 use super::folder::{self, Folder, path_through};
 use crate::host::device::detach_backed_by;
-use crate::host::fresh::unmount_patiently;
+use crate::host::fresh::unmount_with_retries;
 use crate::host::listing::Listing;
 use crate::host::processes::is_alive;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
@@ -103,7 +103,7 @@ fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
     };
     for (_, below) in folder.mounts_inside().map_err(failed)? {
         let mount_point = path_through(folder.directory()).join(below);
-        unmount_patiently(&mount_point).map_err(failed)?;
+        unmount_with_retries(&mount_point).map_err(failed)?;
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ pub(super) fn find(
         path,
         directory: parent,
         names,
-    } = Listing::of(directory, |name| folder::owner(name).is_some())
+    } = Listing::read(directory, |name| folder::owner(name).is_some())
         .map_err(|error| WorkspaceError::from_io("list", directory, error))?;
     Ok(names.into_iter().filter_map(move |name| {
         let pid = folder::owner(&name)?;

@@ -107,11 +107,11 @@ impl Folder {
     /// Reports whether the path still leads to this folder.
     fn is_in_place(&self) -> io::Result<bool> {
         let there = number_at(self.parent.as_fd(), &self.name)?;
-        Ok(there == Some(FileNumber::of(self.directory())?))
+        Ok(there == Some(FileNumber::from_file(self.directory())?))
     }
 
     fn marker_there(&self) -> io::Result<MarkerThere> {
-        let held = self.lock.as_ref().map(FileNumber::of).transpose()?;
+        let held = self.lock.as_ref().map(FileNumber::from_file).transpose()?;
         Ok(match number_at(self.directory(), OsStr::new(MARKER))? {
             None => MarkerThere::None,
             there if there == held => MarkerThere::Locked,
@@ -203,10 +203,10 @@ impl Folder {
         if !is_in_place || self.marker_there().map_err(failed)? == MarkerThere::Another {
             return Err(WorkspaceError::Replaced { path });
         }
-        patiently(|| self.remove_contents()).map_err(failed)?;
+        retry_while_busy(|| self.remove_contents()).map_err(failed)?;
         // What is open cannot be removed from every file system.
         self.release();
-        patiently(|| self.remove_marker_and_folder()).map_err(|error| {
+        retry_while_busy(|| self.remove_marker_and_folder()).map_err(|error| {
             self.put_marker_back();
             failed(error)
         })
@@ -276,14 +276,16 @@ enum MarkerThere {
 /// there is none.
 fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(status) => Ok(Some(FileNumber::in_status(&status))),
+        Ok(status) => Ok(Some(FileNumber::from_status(&status))),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Repeats a removal that fails because a file is still being closed.
-pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+pub(in crate::host) fn retry_while_busy(
+    mut remove: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
     use io::ErrorKind::{DirectoryNotEmpty, ResourceBusy};
     let mut attempts = 1;
     loop {

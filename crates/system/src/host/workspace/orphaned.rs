@@ -66,7 +66,9 @@ impl OrphanedLoop {
         let _held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
         if self.is_orphaned() {
             let detach = [OsStr::new("--detach"), self.device.path().as_os_str()];
-            Tool::Losetup.run_well(&detach).map_err(io::Error::other)?;
+            Tool::Losetup
+                .run_checked(&detach)
+                .map_err(io::Error::other)?;
         }
         Ok(())
     }
