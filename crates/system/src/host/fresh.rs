@@ -11,7 +11,7 @@ pub use spec::{FreshKind, FreshSpec, SpecError};
 
 use super::device::tool::{Tool, ToolError, combine_output};
 use super::device::{DeviceNumber, LoopDevice, LoopError, device_number_at};
-use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
+use super::page_cache::{DirectSupport, direct_io, drop_pages, find_mount, memory_file_system};
 use super::workspace::{
     Workspace, WorkspaceError, available_bytes, path_through, require_space, retry_while_busy,
 };
@@ -329,7 +329,7 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     }
     // btrfs has a number of no driver's: only the mount's source names the
     // device.
-    let mount = mount_of(directory);
+    let mount = find_mount(directory);
     Ok(mount.is_some_and(|mount| device_number_at(&mount.source).ok().flatten() == Some(device)))
 }
 

@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum number of folder names that are tried; each fails only by accident.
-const ATTEMPTS: usize = 100;
+const CREATE_ATTEMPTS_MAX: usize = 100;
 
 static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -174,22 +174,22 @@ impl WorkspaceError {
 #[derive(Debug)]
 pub struct Workspace {
     folder: Folder,
-    removed: bool,
-    _counted: Counted,
+    is_removed: bool,
+    _count: WorkspaceCount,
 }
 
 /// Guard that counts in [`WORKSPACE_COUNT`], from before the folder's creation until its removal.
 #[derive(Debug)]
-struct Counted;
+struct WorkspaceCount;
 
-impl Counted {
+impl WorkspaceCount {
     fn new() -> Self {
         WORKSPACE_COUNT.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for WorkspaceCount {
     fn drop(&mut self) {
         WORKSPACE_COUNT.fetch_sub(1, Ordering::Relaxed);
     }
@@ -217,15 +217,15 @@ impl Workspace {
             .map_err(|error| WorkspaceError::from_io("open", &path, error))?;
         require_space(parent.as_fd(), &path, needed_bytes)?;
         let parent = Arc::new(parent);
-        let counted = Counted::new();
-        for _ in 0..ATTEMPTS {
+        let counted = WorkspaceCount::new();
+        for _ in 0..CREATE_ATTEMPTS_MAX {
             let name = folder::new_name(std::process::id(), random_number());
             announce(&path.join(&name));
             if let Some(folder) = try_create(&path, &parent, name.into())? {
                 return Ok(Self {
                     folder,
-                    removed: false,
-                    _counted: counted,
+                    is_removed: false,
+                    _count: counted,
                 });
             }
         }
@@ -267,7 +267,7 @@ impl Workspace {
     /// Something is mounted inside, or a file cannot be removed.
     pub fn remove(mut self) -> Result<(), WorkspaceError> {
         // Also after an error: what failed once is reported, not tried again.
-        self.removed = true;
+        self.is_removed = true;
         self.folder.remove()
     }
 
@@ -295,7 +295,7 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if !self.removed {
+        if !self.is_removed {
             // Nobody is left to report to; `diskperf clean` finds what stays.
             let _ = self.folder.remove();
         }
@@ -309,7 +309,7 @@ pub(super) fn available_bytes(space: &StatVfs) -> u64 {
 
 /// Returns the free bytes needed to write `payload_bytes`. The file system's own data needs space
 /// as well, and a completely full file system is not a subject of measurement.
-fn with_reserve(payload_bytes: u64) -> u64 {
+fn add_reserve(payload_bytes: u64) -> u64 {
     payload_bytes
         .saturating_add(payload_bytes / 32)
         .saturating_add(MIB)
@@ -331,7 +331,7 @@ pub(super) fn require_space(
     if space.f_blocks == 0 {
         return Err(WorkspaceError::NoRoomAtAll { path });
     }
-    let needed_bytes = with_reserve(payload_bytes);
+    let needed_bytes = add_reserve(payload_bytes);
     let available_bytes = available_bytes(&space);
     if available_bytes < needed_bytes {
         return Err(WorkspaceError::NotEnoughSpace {

@@ -1,6 +1,6 @@
 //! Creation of directories for output files, by the same rules as the files.
 
-use super::destination::{Step, Way, parts};
+use super::destination::{PathResolver, PathStep, split_reversed};
 use super::{OutputError, OutputProblem};
 use rustix::io::Errno;
 use std::path::Path;
@@ -19,17 +19,17 @@ pub fn make_folder(path: &Path) -> Result<(), OutputError> {
 }
 
 fn walk(path: &Path) -> Result<(), OutputProblem> {
-    let mut way = Way::from_here()?;
-    let mut left = parts(path);
+    let mut resolver = PathResolver::from_current_directory()?;
+    let mut left = split_reversed(path);
     while let Some(part) = left.pop() {
-        match way.step(&part, &mut left)? {
-            Step::Inside => {}
-            Step::Missing => {
-                way.make(&part)?;
+        match resolver.resolve_next(&part, &mut left)? {
+            PathStep::Entered => {}
+            PathStep::Missing => {
+                resolver.make_directory(&part)?;
                 left.push(part);
             }
-            Step::NoDirectory(_) => return Err(Errno::NOTDIR.into()),
+            PathStep::NotADirectory(_) => return Err(Errno::NOTDIR.into()),
         }
     }
-    way.require_trusted_links()
+    resolver.require_trusted_links()
 }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// Workspace of a dead owner. Its lock keeps other processes from handling the folder at the same
 /// time.
 #[derive(Debug)]
-pub struct Abandoned(Remains);
+pub struct Abandoned(AbandonedState);
 
 #[derive(Debug)]
-enum Remains {
+enum AbandonedState {
     Folder(Folder),
     /// Empty folder. The owner died between creating the folder and its marker, or between removing
     /// the marker and the folder.
@@ -41,8 +41,8 @@ impl Abandoned {
     /// Returns the path of the workspace folder.
     pub fn path(&self) -> &Path {
         match &self.0 {
-            Remains::Folder(folder) => folder.path(),
-            Remains::Empty { path, .. } | Remains::Unknown { path, .. } => path,
+            AbandonedState::Folder(folder) => folder.path(),
+            AbandonedState::Empty { path, .. } | AbandonedState::Unknown { path, .. } => path,
         }
     }
 
@@ -50,8 +50,8 @@ impl Abandoned {
     /// abandoned and can be removed.
     pub fn obstacle(&self) -> Option<&WorkspaceError> {
         match &self.0 {
-            Remains::Unknown { error, .. } => Some(error),
-            Remains::Folder(_) | Remains::Empty { .. } => None,
+            AbandonedState::Unknown { error, .. } => Some(error),
+            AbandonedState::Folder(_) | AbandonedState::Empty { .. } => None,
         }
     }
 
@@ -63,12 +63,12 @@ impl Abandoned {
     /// A mount is in use, a loop device cannot be detached, or a file cannot be removed.
     pub fn remove(self) -> Result<(), WorkspaceError> {
         match self.0 {
-            Remains::Folder(mut folder) => match take_down(&folder) {
+            AbandonedState::Folder(mut folder) => match remove_with_mounts(&folder) {
                 // Its owner was just removing it, or another `clean` is.
                 Err(_) if folder.is_gone() => Ok(()),
                 taken_down => taken_down.and_then(|()| folder.remove()),
             },
-            Remains::Empty {
+            AbandonedState::Empty {
                 path,
                 name,
                 parent,
@@ -81,13 +81,13 @@ impl Abandoned {
                     Err(error) => Err(WorkspaceError::from_io("remove", &path, error)),
                 }
             }
-            Remains::Unknown { error, .. } => Err(error),
+            AbandonedState::Unknown { error, .. } => Err(error),
         }
     }
 }
 
 /// Unmounts and detaches everything that uses files of the folder.
-fn take_down(folder: &Folder) -> Result<(), WorkspaceError> {
+fn remove_with_mounts(folder: &Folder) -> Result<(), WorkspaceError> {
     unmount_inside(folder)?;
     let files = folder
         .files()
@@ -125,7 +125,7 @@ pub(super) fn find(
             Ok(found) => found,
             // It went away while it was looked at.
             Err(WorkspaceError::NoSuchPath { .. }) => None,
-            Err(error) => Some(Abandoned(Remains::Unknown { path: at, error })),
+            Err(error) => Some(Abandoned(AbandonedState::Unknown { path: at, error })),
         }
     }))
 }
@@ -160,7 +160,7 @@ fn examine(
             let empty = !is_alive(pid)
                 && folder::is_empty(directory.as_fd())
                     .map_err(|error| WorkspaceError::from_io("look into", &path, error))?;
-            let remains = Remains::Empty {
+            let remains = AbandonedState::Empty {
                 path,
                 name,
                 parent: parent.clone(),
@@ -190,7 +190,7 @@ fn examine(
     }
     let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
     match folder.is_ours() {
-        Ok(ours) => Ok(ours.then_some(Abandoned(Remains::Folder(folder)))),
+        Ok(ours) => Ok(ours.then_some(Abandoned(AbandonedState::Folder(folder)))),
         Err(_) if folder.is_gone() => Ok(None),
         Err(error) => Err(WorkspaceError::from_io("look at", &path, error)),
     }

@@ -22,7 +22,7 @@ const HEX_DIGITS: usize = 6;
 
 /// Name prefixes of files that FUSE's library and NFS keep for removed files that are still open.
 /// Such a file disappears when it is closed.
-const HIDDEN: [&str; 2] = [".fuse_hidden", ".nfs"];
+const KEPT_OPEN_PREFIXES: [&str; 2] = [".fuse_hidden", ".nfs"];
 
 /// Maximum attempts to remove a folder that is not yet empty, because a removed file is still being
 /// closed.
@@ -101,22 +101,24 @@ impl Folder {
     /// Reports whether the path still leads to this folder, and the folder still contains the
     /// locked marker.
     pub(super) fn is_ours(&self) -> io::Result<bool> {
-        Ok(self.is_in_place()? && self.marker_there()? == MarkerThere::Locked)
+        Ok(self.is_in_place()? && self.marker_state()? == MarkerState::Locked)
     }
 
     /// Reports whether the path still leads to this folder.
     fn is_in_place(&self) -> io::Result<bool> {
-        let there = number_at(self.parent.as_fd(), &self.name)?;
+        let there = file_number_at(self.parent.as_fd(), &self.name)?;
         Ok(there == Some(FileNumber::from_file(self.directory())?))
     }
 
-    fn marker_there(&self) -> io::Result<MarkerThere> {
+    fn marker_state(&self) -> io::Result<MarkerState> {
         let held = self.lock.as_ref().map(FileNumber::from_file).transpose()?;
-        Ok(match number_at(self.directory(), OsStr::new(MARKER))? {
-            None => MarkerThere::None,
-            there if there == held => MarkerThere::Locked,
-            Some(_) => MarkerThere::Another,
-        })
+        Ok(
+            match file_number_at(self.directory(), OsStr::new(MARKER))? {
+                None => MarkerState::None,
+                there if there == held => MarkerState::Locked,
+                Some(_) => MarkerState::Another,
+            },
+        )
     }
 
     /// Reports whether the folder was removed since it was opened. A file server may have forgotten
@@ -200,7 +202,7 @@ impl Folder {
         }
         // Without its marker it is being removed by somebody else as well.
         let is_in_place = self.is_in_place().map_err(failed)?;
-        if !is_in_place || self.marker_there().map_err(failed)? == MarkerThere::Another {
+        if !is_in_place || self.marker_state().map_err(failed)? == MarkerState::Another {
             return Err(WorkspaceError::Replaced { path });
         }
         retry_while_busy(|| self.remove_contents()).map_err(failed)?;
@@ -265,7 +267,7 @@ impl Drop for Folder {
 
 /// State of the marker's name in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum MarkerThere {
+enum MarkerState {
     /// Marker file whose lock this process holds.
     Locked,
     None,
@@ -274,7 +276,7 @@ enum MarkerThere {
 
 /// Returns the number of the file with a name in a directory, without following a link; `None` if
 /// there is none.
-fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
+fn file_number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => Ok(Some(FileNumber::from_status(&status))),
         Err(Errno::NOENT) => Ok(None),
@@ -327,7 +329,7 @@ fn names(directory: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = OsString>
 }
 
 fn is_hidden(name: &OsStr) -> bool {
-    HIDDEN
+    KEPT_OPEN_PREFIXES
         .iter()
         .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
