@@ -300,7 +300,7 @@ impl System {
                 Ok(())
             }
             System::Model(model) => {
-                let span = model.time_of(work);
+                let span = model.service_time_of(work);
                 model.compute(span).await
             }
         }

@@ -30,7 +30,7 @@ macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(feature = "host")]
-            System::Host($world) => SystemCall::made($call),
+            System::Host($world) => SystemCall::finished($call),
             System::Model($world) => SystemCall::modelled($call),
         }
     };
@@ -364,7 +364,7 @@ impl System {
             #[cfg(feature = "host")]
             System::Host(host) => {
                 drop(host);
-                SystemCall::made(())
+                SystemCall::finished(())
             }
             System::Model(model) => SystemCall::modelled(model.end()),
         }

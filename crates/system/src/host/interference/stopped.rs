@@ -30,7 +30,7 @@ impl Roll {
 
     /// Starts a detector of stops for the calling thread's process.
     pub fn begin() -> Self {
-        let wait = CpuWait::of_this_thread();
+        let wait = CpuWait::of_current_thread();
         Self {
             cpu_wait: wait.and_then(|wait| {
                 let now = wait.read()?;

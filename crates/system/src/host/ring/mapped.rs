@@ -11,30 +11,30 @@ use std::ptr::NonNull;
 
 /// Memory mappings of a ring's files, by file index.
 pub(super) struct Mapped {
-    files: Vec<Mapping>,
-    how: MapOptions,
+    files: Vec<MappedFile>,
+    options: MapOptions,
     page_bytes: usize,
 }
 
 /// Mapping of a whole file. An empty file has no memory.
-struct Mapping {
+struct MappedFile {
     memory: Option<NonNull<u8>>,
     bytes: usize,
 }
 
 // SAFETY: the memory is this structure's alone, and belongs to no thread.
 #[allow(unsafe_code)]
-unsafe impl Send for Mapping {}
+unsafe impl Send for MappedFile {}
 
 impl Mapped {
-    pub(super) fn new(files: &RingFiles, how: MapOptions) -> Result<Self> {
+    pub(super) fn new(files: &RingFiles, options: MapOptions) -> Result<Self> {
         let map = |file: &RingFile| {
-            Mapping::new(file, how)
+            MappedFile::new(file, options)
                 .map_err(|errno| Error::failed(Call::Map, file.path().to_owned(), errno))
         };
         Ok(Self {
             files: files.all().map(map).collect::<Result<_>>()?,
-            how,
+            options,
             page_bytes: rustix::param::page_size(),
         })
     }
@@ -46,7 +46,7 @@ impl Mapped {
         file: &RingFile,
         buffers: &Buffers,
     ) -> rustix::io::Result<usize> {
-        let mapping = &self.files[file.place as usize];
+        let mapping = &self.files[file.index as usize];
         let reads = match submission.operation {
             Operation::Read => true,
             Operation::Write => false,
@@ -67,9 +67,9 @@ impl Mapped {
         let before = start % self.page_bytes;
         let (first, span) = (start - before, before + bytes);
         mapping.fault_in((first, span), reads)?;
-        let buffer = buffers.of_under_way(submission.slot, bytes as u32);
+        let buffer = buffers.in_flight_buffer(submission.slot, bytes as u32);
         mapping.copy(start, buffer, reads);
-        if self.how.drops_pages {
+        if self.options.drops_pages {
             mapping.sync(first, span)?;
             mapping.advise((first, span), Advice::LinuxDontNeed)?;
         }
@@ -77,9 +77,9 @@ impl Mapped {
     }
 }
 
-impl Mapping {
+impl MappedFile {
     #[allow(unsafe_code)]
-    fn new(file: &RingFile, how: MapOptions) -> rustix::io::Result<Self> {
+    fn new(file: &RingFile, options: MapOptions) -> rustix::io::Result<Self> {
         let bytes = usize::try_from(file.length_bytes()?).map_err(|_| Errno::FBIG)?;
         if bytes == 0 {
             let memory = None;
@@ -104,7 +104,7 @@ impl Mapping {
         };
         let memory = NonNull::new(start.cast());
         let mapping = Self { memory, bytes };
-        let advice = match how.is_random {
+        let advice = match options.is_random {
             true => Advice::Random,
             false => Advice::Sequential,
         };
@@ -113,7 +113,7 @@ impl Mapping {
     }
 
     #[allow(unsafe_code)]
-    fn at(&self, offset: usize) -> *mut u8 {
+    fn address_at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.bytes, "byte {offset} of {}", self.bytes);
         let memory = self.memory.expect("a file with bytes is mapped");
         // SAFETY: the offset is within the mapping.
@@ -139,7 +139,7 @@ impl Mapping {
     /// Gives the kernel advice on a range that starts at a page.
     #[allow(unsafe_code)]
     fn advise(&self, (offset, bytes): (usize, usize), advice: Advice) -> rustix::io::Result<()> {
-        let start = self.at(offset);
+        let start = self.address_at(offset);
         assert!(bytes <= self.bytes - offset, "a range of the file");
         // SAFETY: the range is within the mapping of a file, which loses nothing by any of
         // the advice that is given here.
@@ -152,14 +152,14 @@ impl Mapping {
         if bytes == 0 {
             return Ok(());
         }
-        let start = self.at(offset);
+        let start = self.address_at(offset);
         // SAFETY: the range is within the mapping.
         unsafe { msync(start.cast(), bytes, MsyncFlags::SYNC) }
     }
 
     #[allow(unsafe_code)]
     fn copy(&self, offset: usize, buffer: &mut [u8], reads: bool) {
-        let place = self.at(offset);
+        let place = self.address_at(offset);
         assert!(buffer.len() <= self.bytes - offset, "a range of the file");
         let bytes = buffer.len();
         // SAFETY: both are as long as this, and the buffer is no part of the file's memory.
@@ -174,7 +174,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for MappedFile {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if let Some(memory) = self.memory {
