@@ -81,10 +81,10 @@ pub struct BlockEvents {
     instance: Instance,
     /// Disk index by device number, for the disks and their partitions. A bio carries the
     /// partition's number before it reaches the queue.
-    numbers: BTreeMap<DeviceNumber, u32>,
+    device_indices: BTreeMap<DeviceNumber, u32>,
     devices: Vec<String>,
     /// Common name of the workers' threads, which the event filters match.
-    threads: String,
+    thread_name: String,
 }
 
 impl BlockEvents {
@@ -116,10 +116,10 @@ impl BlockEvents {
         }
         let events = Self {
             instance: tracefs.make_instance()?,
-            numbers,
+            device_indices: numbers,
             devices: disks.iter().map(|disk| disk.name().to_owned()).collect(),
             // At most 15 letters, of which a number takes 7.
-            threads: format!("dpio-{}", std::process::id()),
+            thread_name: format!("dpio-{}", std::process::id()),
         };
         events.select_events()?;
         Ok(events)
@@ -135,11 +135,11 @@ impl BlockEvents {
             // The kernel's own number has 20 bits for the minor one.
             format!("dev == {}", (number.major << 20) | number.minor)
         };
-        let devices: Vec<String> = self.numbers.keys().map(dev).collect();
+        let devices: Vec<String> = self.device_indices.keys().map(dev).collect();
         for event in DEVICE_EVENTS {
             instance.enable(event, &devices.join(" || "))?;
         }
-        let name = &self.threads;
+        let name = &self.thread_name;
         let switched = format!("prev_comm == \"{name}\" || next_comm == \"{name}\"");
         instance.enable("sched/sched_switch", &switched)?;
         let of_ours = format!("comm == \"{name}\"");
@@ -168,7 +168,7 @@ impl BlockEvents {
     ///
     /// The kernel refuses to rename the thread.
     pub fn watch_this_thread(&self) -> io::Result<u32> {
-        let name = CString::new(self.threads.clone()).map_err(io::Error::other)?;
+        let name = CString::new(self.thread_name.clone()).map_err(io::Error::other)?;
         rustix::thread::set_name(&name)?;
         Ok(rustix::thread::gettid().as_raw_nonzero().get() as u32)
     }
@@ -195,7 +195,7 @@ impl BlockEvents {
             0 => self.instance.read("trace")?,
             _ => Vec::new(),
         };
-        let told = told(&text, &self.numbers, &self.threads);
+        let told = told(&text, &self.device_indices, &self.thread_name);
         let (requests, switches) = told.map_err(|error| BlockEventsError::Tracefs {
             file: "trace".to_owned(),
             source: error,

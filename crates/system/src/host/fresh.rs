@@ -205,9 +205,9 @@ impl FreshFilesystem {
         let folder = Folder::new(workspace)?;
         let mut notes = Vec::new();
         let image = allocate_image(&folder, image_bytes, &mut notes)?;
-        let device = attach(&folder, &image, spec.block_bytes, &mut notes)?;
+        let device = attach_image(&folder, &image, spec.block_bytes, &mut notes)?;
         make_filesystem(spec, device.device().path())?;
-        let options = mount_options(spec, &mut notes);
+        let options = mount_options_with_notes(spec, &mut notes);
         let mounted = Mounted::mount(
             spec.kind,
             device.device().path(),
@@ -303,7 +303,7 @@ impl FreshFilesystem {
         // the file system wrote past it; the checker must see the image.
         drop_pages(device.file())
             .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
-        let report = check(spec.kind, device.device().path())?;
+        let report = check_filesystem(spec.kind, device.device().path())?;
         device.detach()?;
         retry_while_busy(|| std::fs::remove_dir_all(folder.safe_path()))
             .map_err(|error| FreshError::io("remove", &folder.path, error))?;
@@ -376,7 +376,7 @@ fn write_zeros(image: &mut File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn attach(
+fn attach_image(
     folder: &Folder,
     image: &File,
     block_bytes: u64,
@@ -454,7 +454,7 @@ fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
 }
 
 /// Returns the user's mount options, with `nodiscard` added for btrfs.
-fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
+fn mount_options_with_notes(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     let mut options = spec.mount_options.clone();
     let speaks_of_discard = options.iter().any(|option| option.contains("discard"));
     if spec.kind == FreshKind::Btrfs && !speaks_of_discard {
@@ -467,7 +467,7 @@ fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     options
 }
 
-fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
+fn check_filesystem(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     let (tool, options): (Tool, &[&str]) = match kind {
         FreshKind::Ext2 | FreshKind::Ext4 => (Tool::E2fsck, &["-f", "-n"]),
         FreshKind::Xfs => (Tool::XfsRepair, &["-n"]),

@@ -47,7 +47,7 @@ impl OutputFile {
         let opened = Destination::find(path).and_then(|destination| {
             if let Some(destination) = &destination {
                 destination.require_trusted_links()?;
-                destination.replaceable()?;
+                destination.require_replaceable()?;
                 Partial::create(destination.directory(), None)?.remove()?;
             }
             Ok(destination)
@@ -71,7 +71,7 @@ impl OutputFile {
         let found = match Destination::find(path) {
             Ok(Some(destination)) => destination
                 .require_trusted_links()
-                .and_then(|()| destination.file().map(drop)),
+                .and_then(|()| destination.open_entry().map(drop)),
             Ok(None) => Err(OutputProblem::null()),
             Err(OutputProblem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(problem) => Err(problem),
@@ -105,7 +105,7 @@ impl OutputFile {
         let Some(destination) = &self.destination else {
             return produce(&mut io::sink()).map_err(|error| failed(error.into()));
         };
-        let written = destination.replaceable().and_then(|replaced| {
+        let written = destination.require_replaceable().and_then(|replaced| {
             let partial = Partial::create(destination.directory(), replaced.as_ref())?;
             let produced = produce(&mut partial.file())?;
             partial.publish(destination.name())?;
@@ -126,7 +126,7 @@ impl OutputFile {
             let null = File::options().write(true).open("/dev/null");
             return null.map_err(|error| failed(error.into()));
         };
-        let begun = destination.replaceable().and_then(|replaced| {
+        let begun = destination.require_replaceable().and_then(|replaced| {
             let partial = Partial::create(destination.directory(), replaced.as_ref())?;
             let file = partial.file().try_clone()?;
             match replaces {
@@ -149,14 +149,14 @@ impl OutputFile {
     /// Reports whether the output file exists already.
     pub fn is_there(&self) -> bool {
         let destination = self.destination.as_ref();
-        destination.is_some_and(|destination| !matches!(destination.file(), Ok(None)))
+        destination.is_some_and(|destination| !matches!(destination.open_entry(), Ok(None)))
     }
 
     /// Reports whether a path leads to the file that would be replaced.
     pub fn is(&self, path: &Path) -> bool {
         self.destination
             .as_ref()
-            .is_some_and(|destination| destination.is(path))
+            .is_some_and(|destination| destination.is_same_file(path))
     }
 }
 

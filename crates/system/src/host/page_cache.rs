@@ -24,7 +24,7 @@ const SYS_CACHESTAT: libc::c_long = 451;
 #[error(
     "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
 )]
-pub struct DropAllError {
+pub struct DropCachesError {
     pub(crate) source: io::Error,
 }
 
@@ -82,9 +82,9 @@ pub use crate::DROP_CACHES;
 /// # Errors
 ///
 /// The user is not root, or /proc is not that of the initial name space.
-pub fn drop_all_caches() -> Result<(), DropAllError> {
+pub fn drop_all_caches() -> Result<(), DropCachesError> {
     rustix::fs::sync();
-    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropAllError { source })
+    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropCachesError { source })
 }
 
 /// Returns the bytes of the first `length_bytes` of a file or block device that are in the page

@@ -5,7 +5,7 @@
 
 mod held;
 
-pub use held::{HeldQueue, LeftQueue, PutBack, abandoned, any_noted};
+pub use held::{AbandonedQueue, HeldQueue, PutBack, abandoned, any_noted};
 
 use super::device::{BlockDevice, DeviceError, DeviceNumber};
 use std::fs::OpenOptions;
@@ -73,7 +73,7 @@ pub enum QueueError {
     },
     /// Note of original settings, or its directory, that users other than root may have written.
     #[error("{} is not owned by root alone, or is not a {what}, so its content cannot be trusted: remove it", path.display())]
-    NotRoots {
+    NotOwnedByRoot {
         /// Path of the note or of the directory.
         path: PathBuf,
         /// Kind of file that is expected: `directory` or `file`.

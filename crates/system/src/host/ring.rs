@@ -83,7 +83,7 @@ struct Slot {
 }
 
 impl Slot {
-    fn empty(slot: u32) -> Self {
+    fn new_idle(slot: u32) -> Self {
         Self {
             submission: Submission {
                 operation: Operation::Read,
@@ -134,7 +134,7 @@ impl Ring {
         let (engine, note) = Engine::new(&options, &files, &buffers)?;
         Ok(Self {
             engine,
-            slots: (0..options.depth).map(Slot::empty).collect(),
+            slots: (0..options.depth).map(Slot::new_idle).collect(),
             buffers,
             files,
             clock: SteadyClock::new(clock),
@@ -206,10 +206,10 @@ impl Ring {
                 late(begin.since(intended));
             }
             if submission.operation == Operation::Write && slot.has_own_data {
-                self.buffers.stamp(&submission);
+                self.buffers.stamp_with_number(&submission);
             }
             self.in_flight += 1;
-            self.issue(submission);
+            self.pass_to_engine(submission);
         }
         self.flush()?;
         let submitted = match self.engine {
@@ -228,12 +228,12 @@ impl Ring {
     /// Passes a request to the engine. A request that cannot be submitted completes immediately
     /// with an error.
     #[inline]
-    fn issue(&mut self, submission: Submission) {
+    fn pass_to_engine(&mut self, submission: Submission) {
         let Some(file) = self.files.find(submission.file) else {
             return self.complete_with_error(submission.slot, libc::EBADF);
         };
         let moves = matches!(submission.operation, Operation::Read | Operation::Write);
-        if moves && submission.bytes > self.buffers.bytes() {
+        if moves && submission.bytes > self.buffers.buffer_bytes() {
             return self.complete_with_error(submission.slot, libc::EINVAL);
         }
         match &mut self.engine {
@@ -244,15 +244,15 @@ impl Ring {
             Engine::Uring(uring) => uring.push(&submission, file, &self.buffers),
             Engine::Pool(pool) => pool.push(submission),
             Engine::Mapped(mapped) => {
-                let result = mapped.carry_out(&submission, file, &self.buffers);
+                let result = mapped.execute(&submission, file, &self.buffers);
                 self.unreaped.push((submission.slot, kernel_result(result)));
             }
             Engine::Worker(calls) => {
-                let result = calls.carry_out(&submission, file, &self.buffers);
+                let result = calls.execute(&submission, file, &self.buffers);
                 self.unreaped.push((submission.slot, kernel_result(result)));
             }
             Engine::Spliced(spliced) => {
-                let result = spliced.carry_out(&submission, file, &self.buffers);
+                let result = spliced.execute(&submission, file, &self.buffers);
                 self.unreaped.push((submission.slot, kernel_result(result)));
             }
         }
@@ -281,8 +281,8 @@ impl Ring {
     ) -> Result<Nanoseconds> {
         match &mut self.engine {
             Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
-            Engine::Uring(uring) => uring.harvest(&mut self.unreaped),
-            Engine::Pool(pool) => pool.harvest(&mut self.unreaped),
+            Engine::Uring(uring) => uring.move_completions(&mut self.unreaped),
+            Engine::Pool(pool) => pool.move_completions(&mut self.unreaped),
         }
         let now = self.clock.now_setting_early();
         let mut again = false;

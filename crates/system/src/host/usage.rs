@@ -71,7 +71,7 @@ fn thread_cpu_time() -> Nanoseconds {
 /// the former count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HelperThreads {
-    by_thread: BTreeMap<String, HelperUsage>,
+    usage_by_thread: BTreeMap<String, HelperUsage>,
 }
 
 /// CPU time and storage reads of helper threads.
@@ -101,7 +101,7 @@ impl HelperThreads {
             format!("iou-wrk-{thread}"),
             format!("iou-sqp-{thread}"),
         ];
-        let mut by_thread = BTreeMap::new();
+        let mut usage_by_thread = BTreeMap::new();
         for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten() {
             let Ok(entry) = entry else { continue };
             let read = |name| std::fs::read_to_string(entry.path().join(name)).ok();
@@ -116,17 +116,21 @@ impl HelperThreads {
                 let account = read("io").and_then(|text| storage_read_bytes(&text));
                 usage.storage_read_bytes = account.unwrap_or_default();
                 let number = entry.file_name().to_string_lossy().into_owned();
-                by_thread.insert(number, usage);
+                usage_by_thread.insert(number, usage);
             }
         }
-        Self { by_thread }
+        Self { usage_by_thread }
     }
 
     /// Returns the usage since an earlier reading. Helpers that ended meanwhile count nothing.
     pub(crate) fn since(&self, before: &Self) -> HelperUsage {
         let mut sum = HelperUsage::default();
-        for (thread, now) in &self.by_thread {
-            let before = before.by_thread.get(thread).copied().unwrap_or_default();
+        for (thread, now) in &self.usage_by_thread {
+            let before = before
+                .usage_by_thread
+                .get(thread)
+                .copied()
+                .unwrap_or_default();
             let used = HelperUsage {
                 cpu: now.cpu.since(before.cpu),
                 user: now.user.since(before.user),
@@ -259,7 +263,7 @@ mod tests {
         told.recv().unwrap();
         let used = HelperThreads::read(own).since(&before);
         assert!(used.cpu >= Nanoseconds::from_millis(5), "{used:?}");
-        assert_eq!(HelperThreads::read(own).by_thread.len(), 1);
+        assert_eq!(HelperThreads::read(own).usage_by_thread.len(), 1);
         drop(end);
         helper.join().unwrap();
     }

@@ -33,7 +33,7 @@ mod abandoned;
 mod folder;
 mod orphaned;
 
-pub use abandoned::Abandoned;
+pub use abandoned::AbandonedWorkspace;
 pub(super) use folder::{path_through, retry_while_busy};
 pub use orphaned::{OrphanedLoop, orphaned_loops};
 
@@ -102,7 +102,7 @@ pub enum WorkspaceError {
     #[error(
         "{path} cannot be written to: its file system says that it has no room for files at all, as /proc and /sys do: name a directory on a disk"
     )]
-    NoRoomAtAll {
+    NothingAvailable {
         /// Path of the target directory.
         path: PathBuf,
     },
@@ -110,7 +110,7 @@ pub enum WorkspaceError {
     #[error(
         "{path} is on a file system without flock ({source}), by which diskperf protects its folder: name another directory"
     )]
-    NoLocks {
+    LocksUnsupported {
         /// Path of the target directory.
         path: PathBuf,
         /// Error that flock(2) returned.
@@ -257,7 +257,7 @@ impl Workspace {
         path.is_absolute()
             && path
                 .file_name()
-                .is_some_and(|name| folder::owner(name).is_some())
+                .is_some_and(|name| folder::parse_owner(name).is_some())
     }
 
     /// Removes the folder with all its contents.
@@ -276,7 +276,7 @@ impl Workspace {
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn abandoned(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
+    pub fn abandoned(directory: &Path) -> Result<Vec<AbandonedWorkspace>, WorkspaceError> {
         Ok(Self::find_abandoned(directory)?.collect())
     }
 
@@ -288,7 +288,7 @@ impl Workspace {
     /// The directory cannot be read.
     pub fn find_abandoned(
         directory: &Path,
-    ) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
+    ) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
         abandoned::find(directory)
     }
 }
@@ -329,7 +329,7 @@ pub(super) fn require_space(
         return Err(WorkspaceError::ReadOnly { path });
     }
     if space.f_blocks == 0 {
-        return Err(WorkspaceError::NoRoomAtAll { path });
+        return Err(WorkspaceError::NothingAvailable { path });
     }
     let needed_bytes = add_reserve(payload_bytes);
     let available_bytes = available_bytes(&space);
@@ -391,7 +391,7 @@ fn try_create(
             drop(lock);
             let _ = rustix::fs::unlinkat(&directory, folder::MARKER, AtFlags::empty());
             let _ = give_up();
-            return Err(WorkspaceError::NoLocks {
+            return Err(WorkspaceError::LocksUnsupported {
                 path: parent_path.to_owned(),
                 source: error.into(),
             });

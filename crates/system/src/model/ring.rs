@@ -133,12 +133,12 @@ impl Model {
         Ok(self.now())
     }
 
-    /// Waits as [`Model::reap`] does, counts the completions, and passes them to `hand_on`.
+    /// Waits as [`Model::reap`] does, counts the completions, and passes them to `on_completion`.
     async fn take_completions(
         &mut self,
         at_least: usize,
         until: Option<Time>,
-        mut hand_on: impl FnMut(Completion),
+        mut on_completion: impl FnMut(Completion),
     ) -> Result<()> {
         let ring = self.ring.as_mut().ok_or_else(no_ring_error)?;
         ring.completions.clear();
@@ -162,7 +162,7 @@ impl Model {
                 });
             }
             let result = result.map_err(Into::into);
-            hand_on(Completion {
+            on_completion(Completion {
                 slot,
                 result,
                 response,

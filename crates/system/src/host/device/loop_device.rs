@@ -36,7 +36,7 @@ pub enum LoopError {
     #[error(
         "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
     )]
-    AnotherFile {
+    WrongBackingFile {
         /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
         /// Path of the image file that losetup attached.
@@ -127,7 +127,7 @@ impl LoopDevice {
         Tool::Losetup.run_checked(&[OsStr::new("--detach"), device.path().as_os_str()])?;
         let shown = losetup_backing_files()?.get(device.path()).copied();
         if shown != Some(FileNumber::from_file(image).map_err(open_error)?) {
-            return Err(LoopError::AnotherFile {
+            return Err(LoopError::WrongBackingFile {
                 device: device.path().to_owned(),
                 image: path.to_owned(),
             });
@@ -238,11 +238,11 @@ pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError
         "NAME,BACK-MAJ:MIN,BACK-INO",
     ];
     let list = Tool::Losetup.run_checked(&arguments)?;
-    Ok(list.lines().filter_map(listed_backing_file).collect())
+    Ok(list.lines().filter_map(parse_backing_file_line).collect())
 }
 
 /// Parses a line of losetup, such as `/dev/loop0 254:0 4711`; `None` if columns are empty.
-fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
+fn parse_backing_file_line(line: &str) -> Option<(PathBuf, FileNumber)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [name, device, inode] = fields[..] else {
         return None;
@@ -294,7 +294,7 @@ mod tests {
             ("", None),
         ] {
             let expected = expected.map(|(device, file)| (PathBuf::from(device), file));
-            assert_eq!(listed_backing_file(line), expected, "{line}");
+            assert_eq!(parse_backing_file_line(line), expected, "{line}");
         }
     }
 }

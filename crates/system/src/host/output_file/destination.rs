@@ -119,7 +119,7 @@ impl Destination {
     }
 
     /// Returns the regular file at the destination; `None` if there is no file yet.
-    pub(super) fn file(&self) -> Result<Option<DirectoryEntry>, OutputProblem> {
+    pub(super) fn open_entry(&self) -> Result<Option<DirectoryEntry>, OutputProblem> {
         let Some(entry) = DirectoryEntry::find(self.directory(), &self.name)? else {
             return Ok(None);
         };
@@ -133,8 +133,8 @@ impl Destination {
 
     /// Returns the status of an existing file that this user may replace; `None` if there is no
     /// file yet.
-    pub(super) fn replaceable(&self) -> Result<Option<Stat>, OutputProblem> {
-        let Some(entry) = self.file()? else {
+    pub(super) fn require_replaceable(&self) -> Result<Option<Stat>, OutputProblem> {
+        let Some(entry) = self.open_entry()? else {
             return Ok(None);
         };
         let directory = rustix::fs::fstat(&self.directory)?;
@@ -158,7 +158,7 @@ impl Destination {
     }
 
     /// Reports whether a path leads to the existing file at the destination.
-    pub(super) fn is(&self, path: &Path) -> bool {
+    pub(super) fn is_same_file(&self, path: &Path) -> bool {
         let there = DirectoryEntry::find(self.directory(), &self.name);
         match (there, rustix::fs::stat(path)) {
             (Ok(Some(there)), Ok(other)) => {

@@ -15,10 +15,10 @@ use std::path::Path;
 /// Another user's link is in the way, another kind of file has the name, or the directory cannot be
 /// created.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
-    walk(path).map_err(|problem| OutputError::new(path, problem))
+    create_missing(path).map_err(|problem| OutputError::new(path, problem))
 }
 
-fn walk(path: &Path) -> Result<(), OutputProblem> {
+fn create_missing(path: &Path) -> Result<(), OutputProblem> {
     let mut resolver = PathResolver::from_current_directory()?;
     let mut left = split_reversed(path);
     while let Some(part) = left.pop() {

@@ -86,7 +86,7 @@ impl HeldQueue {
         keys: &[QueueKey],
     ) -> Result<(Self, Vec<PutBack>), QueueError> {
         let queue = Queue::of(device)?;
-        let directory = make_directory()?;
+        let directory = create_notes_directory()?;
         let note = SettingsNote::lock(directory, queue.disk().number(), MissingNote::Create)?
             .ok_or_else(|| QueueError::io("lock it", Path::new(NOTES_DIRECTORY), Errno::NOENT))?;
         let left = note.read()?.values_to_restore(&queue)?;
@@ -167,14 +167,14 @@ impl Drop for HeldQueue {
 /// Disk settings that a killed process left changed. The lock keeps other processes from changing
 /// them.
 #[derive(Debug)]
-pub struct LeftQueue {
+pub struct AbandonedQueue {
     note: SettingsNote,
     /// Queue of the disk; `None` if the disk is gone.
     queue: Option<Queue>,
     settings: Vec<PutBack>,
 }
 
-impl LeftQueue {
+impl AbandonedQueue {
     /// Returns the path of the note with the original settings.
     pub fn path(&self) -> &Path {
         &self.note.path
@@ -223,10 +223,10 @@ impl LeftQueue {
 /// # Errors
 ///
 /// The directory of the notes cannot be listed, or does not belong to root.
-pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
+pub fn abandoned() -> Result<Vec<Result<AbandonedQueue, QueueError>>, QueueError> {
     let mut found = Vec::new();
     for number in list_noted_disks()? {
-        let Some(directory) = open_directory()? else {
+        let Some(directory) = open_notes_directory()? else {
             break;
         };
         match SettingsNote::lock(directory, number, MissingNote::ReturnNone) {
@@ -244,7 +244,7 @@ pub fn any_noted() -> bool {
     list_noted_disks().is_ok_and(|noted| !noted.is_empty())
 }
 
-fn read_leftover(note: SettingsNote, number: DeviceNumber) -> Result<LeftQueue, QueueError> {
+fn read_leftover(note: SettingsNote, number: DeviceNumber) -> Result<AbandonedQueue, QueueError> {
     let noted = note.read()?;
     let queue = Queue::from_number(number)?;
     let values = match &queue {
@@ -252,7 +252,7 @@ fn read_leftover(note: SettingsNote, number: DeviceNumber) -> Result<LeftQueue, 
         None => Vec::new(),
     };
     let disk = queue.as_ref().map(|queue| queue.disk().name().to_owned());
-    Ok(LeftQueue {
+    Ok(AbandonedQueue {
         note,
         settings: to_settings(&disk.unwrap_or_default(), values),
         queue,
@@ -270,7 +270,7 @@ fn to_settings(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
 
 /// Returns the disks for which notes of original settings exist.
 fn list_noted_disks() -> Result<Vec<DeviceNumber>, QueueError> {
-    let Some(directory) = open_directory()? else {
+    let Some(directory) = open_notes_directory()? else {
         return Ok(Vec::new());
     };
     let failed = |error| QueueError::io("list it", Path::new(NOTES_DIRECTORY), error);
@@ -286,17 +286,17 @@ fn list_noted_disks() -> Result<Vec<DeviceNumber>, QueueError> {
     Ok(numbers)
 }
 
-fn make_directory() -> Result<OwnedFd, QueueError> {
+fn create_notes_directory() -> Result<OwnedFd, QueueError> {
     let path = Path::new(NOTES_DIRECTORY);
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(QueueError::io("make it", path, error)),
     }
-    open_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
+    open_notes_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
 }
 
 /// Opens the directory of the settings notes; `None` if it does not exist.
-fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
+fn open_notes_directory() -> Result<Option<OwnedFd>, QueueError> {
     let path = Path::new(NOTES_DIRECTORY);
     let failed = |error| QueueError::io("open it", path, error);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -304,7 +304,7 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(QueueError::NotRoots {
+            return Err(QueueError::NotOwnedByRoot {
                 path: path.to_owned(),
                 what: "directory",
             });
@@ -313,7 +313,7 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     };
     let status = rustix::fs::fstat(&directory).map_err(failed)?;
     if status.st_uid != 0 || status.st_mode & 0o022 != 0 {
-        return Err(QueueError::NotRoots {
+        return Err(QueueError::NotOwnedByRoot {
             path: path.to_owned(),
             what: "directory",
         });
@@ -369,7 +369,7 @@ impl SettingsNote {
             let status = rustix::fs::fstat(&file).map_err(failed)?;
             let is_file = FileType::from_raw_mode(status.st_mode).is_file();
             if !is_file || status.st_uid != 0 || status.st_mode & 0o077 != 0 {
-                return Err(QueueError::NotRoots { path, what: "file" });
+                return Err(QueueError::NotOwnedByRoot { path, what: "file" });
             }
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}

@@ -64,12 +64,12 @@ impl Buffers {
             stride,
             stamps: AtomicU64::new(0),
         };
-        buffers.fill(options);
+        buffers.fill_with_data(options);
         Ok(buffers)
     }
 
     #[allow(unsafe_code)]
-    fn fill(&mut self, options: &RingOptions) {
+    fn fill_with_data(&mut self, options: &RingOptions) {
         let mut random = Pcg64::new(u128::from(options.seed), DATA_STREAM);
         let filled = DATA_UNIT_BYTES * (100 - usize::from(options.compressible_percent)) / 100;
         // SAFETY: the mapping is as long as this, and nobody else knows it yet.
@@ -81,14 +81,14 @@ impl Buffers {
 
     /// Returns the length of each buffer in bytes.
     #[inline]
-    pub(super) fn bytes(&self) -> u32 {
+    pub(super) fn buffer_bytes(&self) -> u32 {
         self.buffer_bytes
     }
 
     /// Returns the address of a slot's buffer.
     #[inline]
     #[allow(unsafe_code)]
-    pub(super) fn start(&self, slot: u32) -> *mut u8 {
+    pub(super) fn buffer_address(&self, slot: u32) -> *mut u8 {
         let offset = slot as usize * self.stride;
         assert!(offset < self.length, "there is no slot {slot}");
         // SAFETY: the offset is within the mapping.
@@ -100,7 +100,9 @@ impl Buffers {
     pub(super) fn idle_buffer(&self, slot: u32) -> &mut [u8] {
         // SAFETY: only the ring calls this, for a slot that it knows not to be under way,
         // and lends what it gets for as long as it is borrowed itself.
-        unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.buffer_bytes as usize) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.buffer_address(slot), self.buffer_bytes as usize)
+        }
     }
 
     /// Returns the buffer of a slot in flight, for the pool thread that executes its request.
@@ -109,13 +111,13 @@ impl Buffers {
         let bytes = bytes.min(self.buffer_bytes) as usize;
         // SAFETY: one thread of the pool has the request, and the ring does not touch the
         // buffer before that thread has said that it is complete.
-        unsafe { std::slice::from_raw_parts_mut(self.start(slot), bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.buffer_address(slot), bytes) }
     }
 
     /// Makes each 4 KiB of a slot's data unique among all writes, so that storage cannot
     /// deduplicate it.
     #[inline]
-    pub(super) fn stamp(&self, submission: &Submission) {
+    pub(super) fn stamp_with_number(&self, submission: &Submission) {
         let number = self.stamps.fetch_add(1, Ordering::Relaxed);
         let buffer = self.idle_buffer(submission.slot);
         let bytes = (submission.bytes as usize).min(buffer.len());
@@ -197,7 +199,7 @@ mod tests {
                     let count = unit.iter().filter(|byte| **byte == 0).count();
                     assert!(zeroes.contains(&count), "{percent} %: {count}");
                 }
-                assert_eq!(buffers.start(slot) as usize % 4096, 0);
+                assert_eq!(buffers.buffer_address(slot) as usize % 4096, 0);
             }
             assert!(percent == 100 || buffers.idle_buffer(0) != buffers.idle_buffer(1));
         }
@@ -216,7 +218,7 @@ mod tests {
                 slot,
                 intended: None,
             };
-            buffers.stamp(&submission);
+            buffers.stamp_with_number(&submission);
             for unit in buffers.idle_buffer(slot).chunks(DATA_UNIT_BYTES) {
                 assert!(seen.insert(unit.to_vec()));
             }

@@ -113,11 +113,11 @@ impl Host {
             files: &mut self.files,
             measure: &mut self.measure,
             load,
-            timed_from: self.is_measuring.then_some(self.started.time),
+            timed_part_start: self.is_measuring.then_some(self.started.time),
         };
         let mut record = self.ring_record.as_mut();
         ring.reap_all(|reaped, now| {
-            counter.count(&reaped, now);
+            counter.count_completion(&reaped, now);
             if let Some(record) = &mut record {
                 record.record_completion(reaped.submission.slot, reaped.result, now);
             }
@@ -321,15 +321,15 @@ struct CompletionCounter<'a> {
     measure: &'a mut WorkerMeasure,
     load: &'a mut LoadRecorder,
     /// Start of the timed part; `None` outside of it.
-    timed_from: Option<Nanoseconds>,
+    timed_part_start: Option<Nanoseconds>,
 }
 
 impl CompletionCounter<'_> {
     /// Counts a completed request of the timed part. Failed requests do not count, as with failed
     /// calls.
     #[inline]
-    fn count(&mut self, reaped: &ReapedRequest, now: Nanoseconds) {
-        let (Ok(bytes), Some(timed_from)) = (reaped.result, self.timed_from) else {
+    fn count_completion(&mut self, reaped: &ReapedRequest, now: Nanoseconds) {
+        let (Ok(bytes), Some(timed_part_start)) = (reaped.result, self.timed_part_start) else {
             return;
         };
         let Submission {
@@ -354,7 +354,7 @@ impl CompletionCounter<'_> {
         {
             open.is_dirty = open.stores_data;
         }
-        self.load.advance(now.since(timed_from));
+        self.load.advance(now.since(timed_part_start));
         self.load.record_completion(CompletedRequest {
             operation,
             bytes,

@@ -90,7 +90,7 @@ impl RingFiles {
     }
 
     /// Returns all files of the ring in order of their indexes.
-    pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RingFile> {
         self.files.iter()
     }
 
@@ -111,7 +111,7 @@ impl RingFiles {
 
     /// Returns each file's number with its real path, or the program's name for it if there is
     /// none.
-    pub(super) fn names(&self) -> impl Iterator<Item = (File, String)> {
+    pub(super) fn real_paths(&self) -> impl Iterator<Item = (File, String)> {
         self.files.iter().map(|named| {
             let link = format!("/proc/self/fd/{}", named.descriptor.as_raw_fd());
             let real = std::fs::read_link(link)

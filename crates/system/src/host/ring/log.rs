@@ -74,7 +74,7 @@ impl RingRecord {
             });
             (file, number as u32)
         };
-        let files = files.names().map(number).collect();
+        let files = files.real_paths().map(number).collect();
         drop(state);
         Self {
             log: log.clone(),

@@ -33,14 +33,14 @@ impl Mapped {
                 .map_err(|errno| Error::failed(Call::Map, file.path().to_owned(), errno))
         };
         Ok(Self {
-            files: files.all().map(map).collect::<Result<_>>()?,
+            files: files.iter().map(map).collect::<Result<_>>()?,
             options,
             page_bytes: rustix::param::page_size(),
         })
     }
 
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
-    pub(super) fn carry_out(
+    pub(super) fn execute(
         &self,
         submission: &Submission,
         file: &RingFile,
@@ -68,7 +68,7 @@ impl Mapped {
         let (first, span) = (start - before, before + bytes);
         mapping.fault_in((first, span), reads)?;
         let buffer = buffers.in_flight_buffer(submission.slot, bytes as u32);
-        mapping.copy(start, buffer, reads);
+        mapping.copy_data(start, buffer, reads);
         if self.options.drops_pages {
             mapping.sync(first, span)?;
             mapping.advise((first, span), Advice::LinuxDontNeed)?;
@@ -158,7 +158,7 @@ impl MappedFile {
     }
 
     #[allow(unsafe_code)]
-    fn copy(&self, offset: usize, buffer: &mut [u8], reads: bool) {
+    fn copy_data(&self, offset: usize, buffer: &mut [u8], reads: bool) {
         let place = self.address_at(offset);
         assert!(buffer.len() <= self.bytes - offset, "a range of the file");
         let bytes = buffer.len();

@@ -99,7 +99,7 @@ impl Pool {
         }
     }
 
-    pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
+    pub(super) fn move_completions(&mut self, ready: &mut Vec<(u32, i32)>) {
         ready.append(&mut lock(&self.state.completed));
     }
 
@@ -147,7 +147,7 @@ impl PoolState {
     fn run(&self) {
         while let Some(submission) = self.next_submission() {
             let result = match self.files.find_even_closed(submission.file) {
-                Some(file) => self.calls.carry_out(&submission, file, &self.buffers),
+                Some(file) => self.calls.execute(&submission, file, &self.buffers),
                 None => Err(Errno::BADF),
             };
             lock(&self.completed).push((submission.slot, kernel_result(result)));

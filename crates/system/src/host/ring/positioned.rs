@@ -29,7 +29,7 @@ impl Positioned {
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer. A
     /// call that a signal interrupted is repeated.
     #[inline]
-    pub(super) fn carry_out(
+    pub(super) fn execute(
         self,
         submission: &Submission,
         file: &RingFile,

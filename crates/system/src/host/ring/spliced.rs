@@ -12,24 +12,24 @@ use std::os::fd::OwnedFd;
 pub(super) struct Spliced {
     reader: OwnedFd,
     writer: OwnedFd,
-    capacity_bytes: usize,
+    pipe_capacity_bytes: usize,
 }
 
 impl Spliced {
     pub(super) fn new() -> Result<Self> {
         let made = pipe_with(PipeFlags::CLOEXEC).and_then(|(reader, writer)| {
-            let capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
+            let pipe_capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
             Ok(Self {
                 reader,
                 writer,
-                capacity_bytes,
+                pipe_capacity_bytes,
             })
         });
         made.map_err(|errno| Error::failed(Call::Pipe, "the pipe of splice", errno))
     }
 
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
-    pub(super) fn carry_out(
+    pub(super) fn execute(
         &self,
         submission: &Submission,
         file: &RingFile,
@@ -59,7 +59,7 @@ impl Spliced {
         let mut done = 0;
         while done < buffer.len() {
             let mut from = offset + done as u64;
-            let wanted = (buffer.len() - done).min(self.capacity_bytes);
+            let wanted = (buffer.len() - done).min(self.pipe_capacity_bytes);
             let moved = retry_interrupted(|| {
                 let flags = SpliceFlags::MOVE;
                 let (file, pipe) = (file.descriptor(), &self.writer);
@@ -80,7 +80,7 @@ impl Spliced {
     fn write(&self, file: &RingFile, offset: u64, buffer: &[u8]) -> rustix::io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            let wanted = (buffer.len() - done).min(self.capacity_bytes);
+            let wanted = (buffer.len() - done).min(self.pipe_capacity_bytes);
             let end = done + self.fill_pipe(&buffer[done..done + wanted])?;
             while done < end {
                 let mut to = offset + done as u64;

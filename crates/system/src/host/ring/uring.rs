@@ -91,7 +91,7 @@ impl Uring {
         let entry = build_entry(
             submission,
             file,
-            buffers.start(submission.slot),
+            buffers.buffer_address(submission.slot),
             self.has_buffers,
         );
         self.push_entry(&entry.user_data(u64::from(submission.slot)))
@@ -141,7 +141,7 @@ impl Uring {
 
     /// Moves the completions to `ready`, without a system call.
     #[inline]
-    pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
+    pub(super) fn move_completions(&mut self, ready: &mut Vec<(u32, i32)>) {
         for entry in self.ring.completion() {
             match entry.user_data() {
                 HEARTBEAT => self.has_heartbeat = false,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Workspace of a dead owner. Its lock keeps other processes from handling the folder at the same
 /// time.
 #[derive(Debug)]
-pub struct Abandoned(AbandonedState);
+pub struct AbandonedWorkspace(AbandonedState);
 
 #[derive(Debug)]
 enum AbandonedState {
@@ -37,7 +37,7 @@ enum AbandonedState {
     },
 }
 
-impl Abandoned {
+impl AbandonedWorkspace {
     /// Returns the path of the workspace folder.
     pub fn path(&self) -> &Path {
         match &self.0 {
@@ -111,21 +111,24 @@ fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
 /// Searches a directory for abandoned workspaces, without subdirectories, in order of names.
 pub(super) fn find(
     directory: &Path,
-) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
+) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
     let Listing {
         path,
         directory: parent,
         names,
-    } = Listing::read(directory, |name| folder::owner(name).is_some())
+    } = Listing::read(directory, |name| folder::parse_owner(name).is_some())
         .map_err(|error| WorkspaceError::from_io("list", directory, error))?;
     Ok(names.into_iter().filter_map(move |name| {
-        let pid = folder::owner(&name)?;
+        let pid = folder::parse_owner(&name)?;
         let at = path.join(&name);
         match examine(&path, &parent, name, pid) {
             Ok(found) => found,
             // It went away while it was looked at.
             Err(WorkspaceError::NoSuchPath { .. }) => None,
-            Err(error) => Some(Abandoned(AbandonedState::Unknown { path: at, error })),
+            Err(error) => Some(AbandonedWorkspace(AbandonedState::Unknown {
+                path: at,
+                error,
+            })),
         }
     }))
 }
@@ -136,7 +139,7 @@ fn examine(
     parent: &Arc<OwnedFd>,
     name: OsString,
     pid: i32,
-) -> Result<Option<Abandoned>, WorkspaceError> {
+) -> Result<Option<AbandonedWorkspace>, WorkspaceError> {
     let path = parent_path.join(&name);
     let failed = |error: Errno| WorkspaceError::from_io("look at", &path, error);
     // Needs no permission for the folder.
@@ -166,7 +169,7 @@ fn examine(
                 parent: parent.clone(),
                 directory,
             };
-            return Ok(empty.then_some(Abandoned(remains)));
+            return Ok(empty.then_some(AbandonedWorkspace(remains)));
         }
         Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -190,7 +193,7 @@ fn examine(
     }
     let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
     match folder.is_ours() {
-        Ok(ours) => Ok(ours.then_some(Abandoned(AbandonedState::Folder(folder)))),
+        Ok(ours) => Ok(ours.then_some(AbandonedWorkspace(AbandonedState::Folder(folder)))),
         Err(_) if folder.is_gone() => Ok(None),
         Err(error) => Err(WorkspaceError::from_io("look at", &path, error)),
     }

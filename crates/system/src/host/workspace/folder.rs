@@ -35,7 +35,7 @@ pub(super) fn new_name(pid: u32, random: u64) -> String {
 }
 
 /// Returns the process id in the name of a workspace folder; `None` for other names.
-pub(super) fn owner(name: &OsStr) -> Option<i32> {
+pub(super) fn parse_owner(name: &OsStr) -> Option<i32> {
     let (pid, hex) = name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let pid_is_plain = pid.bytes().all(|byte| byte.is_ascii_digit());
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn only_names_of_this_form_are_ours() {
         assert_eq!(
-            owner(OsStr::new(&new_name(4711, 0xfedc_ba98_7654_3210))),
+            parse_owner(OsStr::new(&new_name(4711, 0xfedc_ba98_7654_3210))),
             Some(4711)
         );
         for (name, pid) in [
@@ -357,7 +357,7 @@ mod tests {
             ("diskperf-results-00ff3a", None),
             ("diskperf", None),
         ] {
-            assert_eq!(owner(OsStr::new(name)), pid, "{name}");
+            assert_eq!(parse_owner(OsStr::new(name)), pid, "{name}");
         }
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Suffix that the kernel appends to the path of a deleted file.
-const DELETED: &[u8] = b" (deleted)";
+const DELETED_SUFFIX: &[u8] = b" (deleted)";
 
 /// Maximum number of checks whether a device has been detached.
 const DETACH_ATTEMPTS: u32 = 100;
@@ -107,18 +107,18 @@ fn orphaned_image(device: &BlockDevice) -> Option<PathBuf> {
         return None;
     }
     let file = attribute("backing_file")?;
-    let image = image_of_dead_owner(file.trim_ascii_end())?;
+    let image = parse_orphaned_image(file.trim_ascii_end())?;
     Some(image)
 }
 
 /// Returns the path before ` (deleted)`, if it is that of an image in a workspace whose owner no
 /// longer runs.
-fn image_of_dead_owner(backing_file: &[u8]) -> Option<PathBuf> {
-    let path = backing_file.strip_suffix(DELETED)?;
+fn parse_orphaned_image(backing_file: &[u8]) -> Option<PathBuf> {
+    let path = backing_file.strip_suffix(DELETED_SUFFIX)?;
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     let folder = path.parent()?;
     let number = folder.file_name()?.to_str()?.strip_prefix(IMAGE_FOLDER)?;
-    let owner = folder::owner(folder.parent()?.file_name()?)?;
+    let owner = folder::parse_owner(folder.parent()?.file_name()?)?;
     let is_image = path.file_name()? == IMAGE && number.parse::<u32>().is_ok();
     (path.is_absolute() && is_image && !is_alive(owner)).then_some(path)
 }
@@ -143,7 +143,7 @@ mod tests {
             ("/x/other/fresh-1/image (deleted)".to_owned(), false),
             (" (deleted)".to_owned(), false),
         ] {
-            let found = image_of_dead_owner(file.as_bytes());
+            let found = parse_orphaned_image(file.as_bytes());
             assert_eq!(found.is_some(), is_orphaned, "{file}");
         }
     }

@@ -197,7 +197,7 @@ pub(super) fn register_buffers(
 ) -> Result<(), EngineNote> {
     let slots: Vec<libc::iovec> = (0..options.depth)
         .map(|slot| libc::iovec {
-            iov_base: buffers.start(slot).cast(),
+            iov_base: buffers.buffer_address(slot).cast(),
             iov_len: options.buffer_bytes as usize,
         })
         .collect();
